@@ -1,0 +1,46 @@
+# The targets of daily work. `make` alone lists them; each one prepares what it needs.
+# VENV=<folder> works in another virtual environment, made with PYTHON=<python3.x>; TORCH_SPEC=torch==2.14.1 installs
+# another torch.
+VENV ?= .venv
+export VENV TORCH_SPEC
+
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test lint format sanitize bench matrix clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+setup:  ## create the environment with torch, the build tools and the libraries that the tests drive
+	@tools/setup.sh test
+
+build:  ## build the core and install DevSan into the environment (editable)
+	@tools/setup.sh base
+	@tools/build.sh
+
+demo: setup build  ## a script for four GPUs dies of mixed devices, on this machine
+	@tools/demo.sh
+
+test: setup build  ## run the C++ unit tests and the Python tests
+	@tools/test.sh
+
+lint:  ## check formatting, types and the order of the layers
+	@tools/setup.sh base
+	@tools/lint.sh
+
+format:  ## rewrite the sources in the project's format
+	@tools/setup.sh base
+	@tools/lint.sh --fix
+
+sanitize: setup build  ## run the unit tests and the stress test under AddressSanitizer and UBSan
+	@tools/sanitize.sh
+
+bench: setup build  ## measure the costs of emulation against plain CPU
+	@$(VENV)/bin/python benchmarks/run.py
+
+matrix:  ## build and test against every supported torch (downloads several GB for each)
+	@tools/matrix.sh
+
+clean:  ## remove the builds; the environment stays
+	rm -rf build .pytest_cache .mypy_cache .ruff_cache
+	rm -f $(VENV)/.devsan/installed

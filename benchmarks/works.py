@@ -1,0 +1,86 @@
+"""The work that is timed. A name gives a function that does it once; torch is imported when the first is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+Work = Callable[[], Any]
+
+# The Llama of every benchmark: 4 layers, hidden 256, 128 tokens.
+SHAPE = {
+    "vocab_size": 1000,
+    "hidden_size": 256,
+    "intermediate_size": 688,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+}
+TOKENS = 128
+NAMES = ["embed_tokens", *(f"layers.{layer}" for layer in range(4)), "norm", "rotary_emb"]
+
+
+def add(device: str) -> Work:
+    """One addition of four elements."""
+    import torch
+
+    x, y = torch.ones(4, device=device), torch.ones(4, device=device)
+    return lambda: x + y
+
+
+def add_fake() -> Work:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        return add("cpu")
+
+
+def llama(device: str | None = None, device_map: dict[str, str] | None = None, context: Any = None) -> Work:
+    """Loss and gradients of one text, on a device or spread by accelerate's hooks over those of a map."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    with context or nullcontext():
+        model = LlamaForCausalLM(LlamaConfig(**SHAPE))
+        tokens = torch.randint(0, SHAPE["vocab_size"], (1, TOKENS))
+        if device_map is not None:
+            from accelerate import dispatch_model
+
+            dispatch_model(model, device_map, force_hooks=True)
+            device = device_map["model.embed_tokens"]
+        else:
+            model.to(device)
+        tokens = tokens.to(device)
+
+    def step() -> None:
+        with context or nullcontext():
+            model(input_ids=tokens, labels=tokens, use_cache=False).loss.backward()
+            model.zero_grad()
+
+    return step
+
+
+def llama_fake() -> Work:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    return llama("cpu", context=FakeTensorMode())
+
+
+def over(first: str, second: str) -> dict[str, str]:
+    """A map of the Llama: the first two layers on one device, the rest on the other."""
+    halves = {f"model.{name}": first if place < 3 else second for place, name in enumerate(NAMES)}
+    return {**halves, "model.rotary_emb": first, "lm_head": second}
+
+
+WORKS: dict[str, Callable[[], Work]] = {
+    "add cpu": lambda: add("cpu"),
+    "add cuda": lambda: add("cuda:0"),
+    "add fake": add_fake,
+    "llama cpu": lambda: llama("cpu"),
+    "llama cuda": lambda: llama("cuda:0"),
+    "llama cpu hooks": lambda: llama(device_map=over("cpu", "cpu")),
+    "llama cuda hooks": lambda: llama(device_map=over("cuda:0", "cuda:1")),
+    "llama fake": llama_fake,
+}
+CALLS = {"add": 5000, "llama": 2}

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <torch/csrc/utils/pybind.h>
+
+namespace devsan::bindings {
+
+// Each adds one family of functions to devsan._core. Flat, no logic: see devsan/_core.pyi for what they mean.
+void bind_emulation(pybind11::module_& module);
+void bind_memory(pybind11::module_& module);
+void bind_memory_history(pybind11::module_& module);
+void bind_host_memory(pybind11::module_& module);
+void bind_storages(pybind11::module_& module);
+void bind_cuda(pybind11::module_& module);
+void bind_streams(pybind11::module_& module);
+void bind_forks(pybind11::module_& module);
+void bind_refusals(pybind11::module_& module);
+
+}  // namespace devsan::bindings

@@ -1,0 +1,14 @@
+#include "bindings/bindings.h"
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "DevSan's core. Private: devsan's Python modules are its interface.";
+  devsan::bindings::bind_emulation(module);
+  devsan::bindings::bind_memory(module);
+  devsan::bindings::bind_memory_history(module);
+  devsan::bindings::bind_host_memory(module);
+  devsan::bindings::bind_storages(module);
+  devsan::bindings::bind_cuda(module);
+  devsan::bindings::bind_streams(module);
+  devsan::bindings::bind_forks(module);
+  devsan::bindings::bind_refusals(module);
+}

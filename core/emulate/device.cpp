@@ -1,0 +1,114 @@
+#include "emulate/device.h"
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+
+#include <c10/util/Exception.h>
+#include <torch/headeronly/version.h>
+
+#include "emulate/generator.h"
+
+namespace devsan::emulate {
+namespace {
+
+// NOTE [Devices are never freed]
+// A tensor may outlive the emulation that made it (`stop()` while the user still holds it), and its block
+// then returns to its device's allocator. A set of devices is a few kilobytes, so it is kept for good.
+using DeviceSet = std::vector<std::unique_ptr<EmulatedDevice>>;
+
+std::mutex g_mutex;
+std::vector<std::unique_ptr<DeviceSet>>& all_sets() {
+  static auto* sets = new std::vector<std::unique_ptr<DeviceSet>>();
+  return *sets;
+}
+std::atomic<DeviceSet*> g_devices{nullptr};
+
+thread_local c10::DeviceIndex t_current_device = 0;
+
+// The CUDA context (kernels' code, the runtime's own buffers) takes a few hundred MiB of each GPU that a process
+// uses; 300 MiB to 500 MiB is what nvidia-smi shows for an idle torch process on A100 and H100.
+constexpr std::uint64_t kContextBytes = 450ULL << 20;
+
+memory::DeviceBudget budget_of(const model::DeviceSpec& spec) {
+  memory::DeviceBudget budget;
+  budget.total_bytes = spec.total_memory;
+  budget.busy_bytes = spec.busy;
+  // A very small budget is a test's; the context must not take all of it.
+  budget.context_bytes = std::min(kContextBytes, spec.total_memory / 50);
+  return budget;
+}
+
+/// torch reads PYTORCH_ALLOC_CONF, then the older name (c10/core/AllocatorConfig.h). A value that it refuses is refused
+/// with its sentence, as a ValueError.
+memory::Settings allocator_settings() {
+  for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
+    if (const char* text = std::getenv(name)) return memory::Settings::parse(text);
+  }
+  return {};
+}
+
+}  // namespace
+
+EmulatedDevice::EmulatedDevice(c10::DeviceIndex device_index, const model::DeviceSpec& device_spec)
+    : index(device_index),
+      spec(device_spec),
+      allocator(device_index, budget_of(device_spec), allocator_settings(), {TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR}),
+      generator(make_generator(device_index)) {}
+
+void create_devices(const std::vector<model::DeviceSpec>& specs) {
+  TORCH_CHECK(!specs.empty() && specs.size() <= kMaxDevices,
+              "devsan: expected 1 to ", kMaxDevices, " GPUs, got ", specs.size());
+  auto set = std::make_unique<DeviceSet>();
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    set->push_back(std::make_unique<EmulatedDevice>(static_cast<c10::DeviceIndex>(i), specs[i]));
+  }
+  std::lock_guard<std::mutex> lock(g_mutex);
+  g_devices.store(set.get(), std::memory_order_release);
+  all_sets().push_back(std::move(set));
+}
+
+void retire_devices() noexcept { g_devices.store(nullptr, std::memory_order_release); }
+
+c10::DeviceIndex device_count() noexcept {
+  const DeviceSet* set = g_devices.load(std::memory_order_acquire);
+  return set == nullptr ? c10::DeviceIndex{0} : static_cast<c10::DeviceIndex>(set->size());
+}
+
+EmulatedDevice& device(c10::DeviceIndex index) {
+  const DeviceSet* set = g_devices.load(std::memory_order_acquire);
+  if (C10_UNLIKELY(set == nullptr || index < 0 || static_cast<std::size_t>(index) >= set->size())) refuse_ordinal();
+  return *(*set)[static_cast<std::size_t>(index)];
+}
+
+c10::DeviceIndex current_device() noexcept { return t_current_device; }
+
+void set_current_device(c10::DeviceIndex index) {
+  device(index);
+  t_current_device = index;
+}
+
+void set_current_device_unchecked(c10::DeviceIndex index) noexcept {
+  if (index >= 0 && index < device_count()) t_current_device = index;
+}
+
+c10::Device resolve(c10::Device requested) {
+  const c10::DeviceIndex index = requested.has_index() ? requested.index() : current_device();
+  device(index);
+  return {c10::DeviceType::CUDA, index};
+}
+
+void refuse_ordinal() {
+  // cudaErrorInvalidDevice is 101; the sentence is cudaGetErrorString's with the help and the suffix that
+  // c10/cuda/CUDAException.cpp and c10/cuda/CUDAMiscFunctions.cpp add to it.
+  throw c10::AcceleratorError(
+      {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, 101,
+      "CUDA error: invalid device ordinal\n"
+      "GPU device may be out of range, do you have enough GPUs?\n"
+      "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
+      "incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+      "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n");
+}
+
+}  // namespace devsan::emulate

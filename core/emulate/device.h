@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Generator.h>
+#include <c10/core/Device.h>
+
+#include "memory/caching_allocator.h"
+#include "model/device_spec.h"
+
+namespace devsan::emulate {
+
+/// One emulated GPU: its properties, its memory and its default random generator.
+struct EmulatedDevice {
+  EmulatedDevice(c10::DeviceIndex index, const model::DeviceSpec& spec);
+
+  c10::DeviceIndex index;
+  model::DeviceSpec spec;
+  memory::CachingAllocator allocator;
+  at::Generator generator;
+};
+
+/// At most this many emulated GPUs. The autograd engine starts a thread for each, and current streams
+/// are kept in a thread-local array of this size.
+inline constexpr int kMaxDevices = 64;
+
+/// Makes the devices of this process. A later call replaces them; tensors on the old ones stay valid,
+/// because a set of devices lives as long as the process. See NOTE [Devices are never freed].
+void create_devices(const std::vector<model::DeviceSpec>& specs);
+
+/// From here on there is no emulated GPU: `device_count()` is 0.
+void retire_devices() noexcept;
+
+c10::DeviceIndex device_count() noexcept;
+
+/// The emulated GPU `index`. Raises torch.AcceleratorError "CUDA error: invalid device ordinal", in
+/// CUDA's words, when there is none.
+EmulatedDevice& device(c10::DeviceIndex index);
+
+/// The calling thread's current device, as cudaGetDevice.
+c10::DeviceIndex current_device() noexcept;
+/// As cudaSetDevice; raises like `device` for an ordinal that is not there.
+void set_current_device(c10::DeviceIndex index);
+void set_current_device_unchecked(c10::DeviceIndex index) noexcept;
+
+/// `cuda` means the current device, `cuda:k` itself. Raises for an ordinal that is not there.
+c10::Device resolve(c10::Device requested);
+
+/// Raises CUDA's refusal of a device ordinal.
+[[noreturn]] void refuse_ordinal();
+
+}  // namespace devsan::emulate

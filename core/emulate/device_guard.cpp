@@ -1,0 +1,120 @@
+#include "emulate/device_guard.h"
+
+#include <chrono>
+
+#include "emulate/device.h"
+#include "emulate/storage.h"
+#include "emulate/stream.h"
+
+namespace devsan::emulate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// An event is the moment at which it was recorded: the work before it is done by then.
+struct Event {
+  Clock::time_point recorded;
+  bool timed = false;
+};
+
+const c10::impl::DeviceGuardImplInterface* g_torch_guard = nullptr;
+bool g_installed = false;
+
+std::atomic<const c10::impl::DeviceGuardImplInterface*>& registry_slot() {
+  return c10::impl::device_guard_impl_registry[static_cast<std::size_t>(c10::DeviceType::CUDA)];
+}
+
+}  // namespace
+
+c10::DeviceType DeviceGuard::type() const { return c10::DeviceType::CUDA; }
+
+c10::Device DeviceGuard::exchangeDevice(c10::Device device) const {
+  const c10::Device before = getDevice();
+  if (device.index() != before.index() && device.has_index()) set_current_device(device.index());
+  return before;
+}
+
+c10::Device DeviceGuard::getDevice() const { return {c10::DeviceType::CUDA, current_device()}; }
+
+void DeviceGuard::setDevice(c10::Device device) const {
+  if (device.has_index()) set_current_device(device.index());
+}
+
+void DeviceGuard::uncheckedSetDevice(c10::Device device) const noexcept { set_current_device_unchecked(device.index()); }
+
+c10::DeviceIndex DeviceGuard::deviceCount() const noexcept { return device_count(); }
+
+c10::DeviceCapability DeviceGuard::getDeviceCapability(c10::Device /*device*/) const { return {}; }
+
+c10::Stream DeviceGuard::getStream(c10::Device requested) const {
+  const c10::Device resolved = resolve(requested);
+  return c10::Stream(c10::Stream::UNSAFE, resolved, current_stream_id(resolved.index()));
+}
+
+c10::Stream DeviceGuard::getDefaultStream(c10::Device requested) const {
+  return c10::Stream(c10::Stream::DEFAULT, resolve(requested));
+}
+
+c10::Stream DeviceGuard::getStreamFromGlobalPool(c10::Device requested, bool is_high_priority) const {
+  return new_stream(resolve(requested).index(), is_high_priority ? -1 : 0);
+}
+
+c10::Stream DeviceGuard::getNewStream(c10::Device requested, int priority) const {
+  return new_stream(resolve(requested).index(), priority);
+}
+
+c10::Stream DeviceGuard::exchangeStream(c10::Stream stream) const { return exchange_stream(stream); }
+
+void* DeviceGuard::getStreamNativeHandle(const c10::Stream stream) const {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the handle is a name, never an address to read.
+  return reinterpret_cast<void*>(native_handle(stream.id()));
+}
+
+bool DeviceGuard::queryStream(const c10::Stream& /*stream*/) const { return true; }
+void DeviceGuard::synchronizeStream(const c10::Stream& /*stream*/) const {}
+void DeviceGuard::synchronizeDevice(const c10::DeviceIndex index) const { device(index); }
+
+void DeviceGuard::recordDataPtrOnStream(const c10::DataPtr& data_ptr, const c10::Stream& stream) const {
+  record_stream(data_ptr, stream.id());
+}
+
+void DeviceGuard::record(void** event, const c10::Stream& stream, const c10::DeviceIndex index,
+                         const c10::EventFlag flag) const {
+  TORCH_CHECK(index == -1 || index == stream.device_index(), "Event device index ", index,
+              " does not match recording stream's device index ", stream.device_index(), ".");
+  if (*event == nullptr) *event = new Event();
+  auto* state = static_cast<Event*>(*event);
+  state->recorded = Clock::now();
+  state->timed = flag == c10::EventFlag::BACKEND_DEFAULT;
+}
+
+void DeviceGuard::block(void* /*event*/, const c10::Stream& /*stream*/) const {}
+bool DeviceGuard::queryEvent(void* /*event*/) const { return true; }
+
+void DeviceGuard::destroyEvent(void* event, const c10::DeviceIndex /*index*/) const noexcept {
+  delete static_cast<Event*>(event);
+}
+
+void DeviceGuard::synchronizeEvent(void* /*event*/) const {}
+
+double DeviceGuard::elapsedTime(void* start, void* end, const c10::DeviceIndex /*index*/) const {
+  TORCH_CHECK(start != nullptr && end != nullptr, "Both events must be recorded before calculating elapsed time.");
+  const auto span = static_cast<Event*>(end)->recorded - static_cast<Event*>(start)->recorded;
+  return std::chrono::duration<double, std::milli>(span).count();
+}
+
+void install_device_guard() {
+  // Leaked like torch's own guards: a thread may ask for its device while the process ends.
+  static const auto* guard = new DeviceGuard();
+  if (g_installed) return;
+  g_torch_guard = registry_slot().exchange(guard);
+  g_installed = true;
+}
+
+void remove_device_guard() {
+  if (!g_installed) return;
+  registry_slot().store(g_torch_guard);
+  g_installed = false;
+}
+
+}  // namespace devsan::emulate

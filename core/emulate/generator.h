@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Generator.h>
+#include <c10/core/GeneratorImpl.h>
+
+namespace devsan::emulate {
+
+/// The random generator of an emulated GPU.
+///
+/// As CUDA's (aten/src/ATen/cuda/CUDAGeneratorImpl.cpp) its state is a seed and an offset, 16 bytes, and each random
+/// operator takes the stream at (seed, offset) and moves the offset on. CUDA's streams are Philox; here a stream is
+/// the CPU's Mersenne Twister seeded from the pair, so the numbers differ from CUDA's, as they differ between GPUs.
+class DeviceGenerator final : public c10::GeneratorImpl {
+ public:
+  explicit DeviceGenerator(c10::DeviceIndex index);
+
+  void set_current_seed(std::uint64_t seed) override;
+  void set_offset(std::uint64_t offset) override;
+  std::uint64_t get_offset() const override;
+  std::uint64_t current_seed() const override;
+  std::uint64_t seed() override;
+  /// State of 16 bytes: seed, then offset. A state of 8 bytes (seed alone) is taken as CUDA takes it.
+  void set_state(const c10::TensorImpl& new_state) override;
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
+
+  /// A CPU generator at this generator's place, for one operator; moves the offset on by `kOffsetStep`.
+  at::Generator next_host_generator();
+
+  /// CUDA advances the Philox offset in multiples of 4 (one curand4 call).
+  static constexpr std::uint64_t kOffsetStep = 4;
+
+ private:
+  DeviceGenerator* clone_impl() const override;
+
+  std::uint64_t seed_ = c10::default_rng_seed_val;
+  std::uint64_t offset_ = 0;
+};
+
+/// A new generator on `cuda:index`, seeded with torch's default seed.
+at::Generator make_generator(c10::DeviceIndex index);
+
+/// The CPU generator by which the next random operator on `cuda:index` draws its numbers.
+/// @param given the caller's generator, or an undefined one for the device's default.
+/// Raises as CUDA's check_generator when `given` belongs to another device type.
+at::Generator host_generator(const at::Generator& given, c10::DeviceIndex index);
+
+}  // namespace devsan::emulate

@@ -1,0 +1,137 @@
+#include "emulate/host_allocator.h"
+
+#include <cstddef>
+#include <new>
+
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/GeneratorImpl.h>
+#include <c10/util/Exception.h>
+
+#include "emulate/device.h"
+#include "emulate/stream.h"
+#include "memory/out_of_memory.h"
+
+namespace devsan::emulate {
+namespace {
+
+constexpr c10::DeviceIndex kNoDevice = -1;
+thread_local c10::DeviceIndex t_charged_device = kNoDevice;
+
+c10::Allocator* g_torch_allocator = nullptr;
+
+// SetAllocator keeps the allocator of the highest priority; torch's own are registered at 0.
+constexpr std::uint8_t kPriority = 100;
+
+// NOTE [The header of a charged allocation]
+// What an allocation is charged with stands in a header before its first byte, so that the context of its DataPtr is the
+// data pointer itself. That is what `raw_allocate` asks for (oneDNN's scratch memory comes that way), and it spares an
+// allocation. `raw_deallocate` gives only a pointer, which may also be torch's own: a header is known by its seal, a
+// hash of the address with a secret, which is erased when the memory is freed. Charged data never starts on a page, so
+// that the bytes before any pointer that could be charged are on the pointer's own page and can be read.
+struct Header {
+  std::uint64_t seal;
+  memory::CachingAllocator* allocator;
+  memory::Block* block;
+  void* base;
+  c10::DeleterFnPtr release_base;
+};
+
+constexpr std::size_t kAlignment = 64;  // c10::gAlignment: what CPU kernels count on
+constexpr std::size_t kPage = 4096;
+static_assert(sizeof(Header) <= kAlignment);
+
+Header* header_of(void* data) { return reinterpret_cast<Header*>(static_cast<std::byte*>(data) - kAlignment); }
+
+std::uint64_t seal_of(const void* data) {
+  static const std::uint64_t secret = c10::detail::getNonDeterministicRandom() | 1U;
+  return (reinterpret_cast<std::uintptr_t>(data) ^ secret) * 0x9E3779B97F4A7C15ULL;
+}
+
+/// Reads before a pointer that torch's allocator may have made, which the address sanitizer would report.
+__attribute__((no_sanitize("address"))) bool is_charged(void* data) {
+  if (data == nullptr || reinterpret_cast<std::uintptr_t>(data) % kPage == 0) return false;
+  return header_of(data)->seal == seal_of(data);
+}
+
+void release_charge(void* data) {
+  const Header header = *header_of(data);
+  header_of(data)->seal = 0;
+  header.allocator->free(header.block);
+  header.release_base(header.base);
+}
+
+/// The deleter of raw allocations, charged or not.
+void release_raw(void* data) {
+  if (is_charged(data)) {
+    release_charge(data);
+  } else {
+    g_torch_allocator->raw_deleter()(data);
+  }
+}
+
+memory::Block* take(EmulatedDevice& target, size_t bytes) {
+  try {
+    return target.allocator.allocate(bytes, current_stream_id(target.index));
+  } catch (const memory::OutOfMemory& error) {
+    TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
+  }
+}
+
+}  // namespace
+
+c10::DataPtr HostAllocator::allocate(size_t bytes) {
+  if (C10_LIKELY(t_charged_device == kNoDevice)) return g_torch_allocator->allocate(bytes);
+  return allocate_charged(bytes, t_charged_device);
+}
+
+c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex index) {
+  if (bytes == 0) return g_torch_allocator->allocate(0);
+  EmulatedDevice& target = device(index);
+  memory::Block* block = take(target, bytes);
+  c10::DataPtr memory;
+  try {
+    memory = g_torch_allocator->allocate(bytes + 2 * kAlignment);
+  } catch (...) {
+    target.allocator.free(block);
+    throw;
+  }
+  const c10::DeleterFnPtr release_base = memory.get_deleter();
+  auto* base = static_cast<std::byte*>(memory.release_context());
+  std::byte* data = base + kAlignment;
+  if (reinterpret_cast<std::uintptr_t>(data) % kPage == 0) data += kAlignment;
+  new (header_of(data)) Header{seal_of(data), &target.allocator, block, base, release_base};
+  return {data, data, &release_charge, c10::Device(c10::DeviceType::CPU)};
+}
+
+bool HostAllocator::is_simple_data_ptr(const c10::DataPtr& data_ptr) const {
+  return data_ptr.get_deleter() != &release_charge && g_torch_allocator->is_simple_data_ptr(data_ptr);
+}
+
+c10::DeleterFnPtr HostAllocator::raw_deleter() const { return &release_raw; }
+
+void HostAllocator::copy_data(void* dest, const void* src, std::size_t count) const {
+  g_torch_allocator->copy_data(dest, src, count);
+}
+
+void HostAllocator::install() {
+  if (g_torch_allocator != nullptr) return;
+  g_torch_allocator = c10::GetCPUAllocator();
+  c10::SetCPUAllocator(this, kPriority);
+}
+
+HostAllocator& host_allocator() {
+  // Leaked on purpose: storages that outlive everything else still name it as their allocator.
+  static auto* allocator = new HostAllocator();
+  return *allocator;
+}
+
+memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept {
+  if (data_ptr.get_deleter() != &release_charge) return nullptr;
+  return header_of(data_ptr.get_context())->block;
+}
+
+DeviceScope::DeviceScope(c10::DeviceIndex index) noexcept : previous_(t_charged_device) { t_charged_device = index; }
+
+DeviceScope::~DeviceScope() { t_charged_device = previous_; }
+
+}  // namespace devsan::emulate

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <c10/core/Allocator.h>
+#include <c10/core/Device.h>
+
+#include "memory/caching_allocator.h"
+
+namespace devsan::emulate {
+
+/// Where the bytes come from.
+///
+/// The bytes of an emulated tensor lie in host memory. While an operator runs for an emulated GPU (see DeviceScope)
+/// every allocation that its CPU kernel makes is charged to that GPU's budget first, so that running out of memory is
+/// noticed before host memory is touched. Outside such a scope an allocation goes straight to torch's own allocator.
+class HostAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override;
+  bool is_simple_data_ptr(const c10::DataPtr& data_ptr) const override;
+  c10::DeleterFnPtr raw_deleter() const override;
+  void copy_data(void* dest, const void* src, std::size_t count) const override;
+
+  /// Allocates and charges `bytes` to `cuda:index`. The result is labelled `cpu`.
+  /// Raises torch.OutOfMemoryError when the budget does not hold them.
+  c10::DataPtr allocate_charged(size_t bytes, c10::DeviceIndex index);
+
+  /// Puts this allocator before torch's CPU allocator, for good: memory that was allocated raw through it may be freed
+  /// long after an emulation has ended. Outside a DeviceScope it costs one thread-local read.
+  void install();
+};
+
+HostAllocator& host_allocator();
+
+/// The memory block that a charged allocation holds, or null for an uncharged one.
+memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept;
+
+/// While it lives, the calling thread's CPU allocations are charged to `cuda:index`.
+class DeviceScope {
+ public:
+  explicit DeviceScope(c10::DeviceIndex index) noexcept;
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  c10::DeviceIndex previous_;
+};
+
+}  // namespace devsan::emulate

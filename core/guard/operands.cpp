@@ -1,0 +1,38 @@
+#include "guard/operands.h"
+
+namespace devsan::guard {
+
+Operands operands_of(const c10::FunctionSchema& schema, const torch::jit::Stack& arguments) {
+  Operands operands;
+  const auto& declared = schema.arguments();
+  const auto* value = arguments.data() + (arguments.size() - declared.size());
+  for (const c10::Argument& argument : declared) {
+    const auto* alias = argument.alias_info();
+    const bool written = alias != nullptr && alias->isWrite();
+    const bool out = written && argument.is_out();
+    const auto add = [&](const c10::IValue& item, std::string name) {
+      if (item.isTensor() && item.toTensor().defined()) {
+        operands.push_back({&item.toTensor(), argument.name(), std::move(name), out, written});
+      }
+    };
+    if (value->isTensor()) {
+      add(*value, argument.name());
+    } else if (value->isList()) {
+      std::size_t place = 0;
+      for (const c10::IValue& item : value->toListRef()) {
+        add(item, argument.name() + "[" + std::to_string(place++) + "]");
+      }
+    }
+    ++value;
+  }
+  return operands;
+}
+
+const OperandRef* find(const Operands& operands, std::string_view argument) {
+  for (const OperandRef& operand : operands) {
+    if (operand.argument == argument) return &operand;
+  }
+  return nullptr;
+}
+
+}  // namespace devsan::guard

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/stack.h>
+
+namespace devsan::guard {
+
+/// A defined tensor among a call's arguments. Points into the call's stack.
+struct OperandRef {
+  const at::Tensor* tensor;
+  std::string argument;  ///< as the schema names it
+  std::string name;      ///< with its place for an element of a list: "tensors[2]"
+  bool is_out;           ///< an out= operand
+  bool is_written;       ///< out= or in-place
+};
+
+using Operands = std::vector<OperandRef>;
+
+/// The tensors of a call, in the order of its schema. `arguments` must outlive the result.
+Operands operands_of(const c10::FunctionSchema& schema, const torch::jit::Stack& arguments);
+
+/// The operand of that name, or null.
+const OperandRef* find(const Operands& operands, std::string_view argument);
+
+}  // namespace devsan::guard

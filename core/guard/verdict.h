@@ -1,0 +1,61 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/stack.h>
+
+namespace devsan::guard {
+
+/// Which part of torch looks at the devices of an operator's tensors, on CUDA.
+enum class Rule {
+  kUnknown,         ///< not an operator of native_functions.yaml: the operands must agree
+  kGenerated,       ///< the check that torchgen writes into each CUDA wrapper
+  kTensorIterator,  ///< TensorIterator: 0-dim CPU operands may join CUDA ones
+  kKernel,          ///< the kernel itself, if anything
+};
+
+/// The rule of one operator, and the name by which torch's sentence calls its wrapper.
+struct Verdict {
+  std::string_view op;       ///< "aten::addmm"
+  Rule rule = Rule::kUnknown;
+  const char* method = "";   ///< "wrapper_CUDA_addmm"
+};
+
+/// The verdict for `name` ("aten::add.Tensor"), from the native_functions.yaml of the torch that this was built with.
+Verdict verdict_of(std::string_view name);
+
+/// One tensor operand of a refused call.
+struct Operand {
+  std::string name;    ///< as the schema names it; list elements are "tensors[2]"
+  std::string device;  ///< "cuda:1"
+  std::string dtype;   ///< "Float"
+  std::vector<std::int64_t> shape;
+};
+
+/// A refused call: what the report is made from.
+struct Refusal {
+  std::string op;
+  std::string message;  ///< torch's own sentence
+  std::vector<Operand> operands;
+};
+
+/// Whether a call needs judging: its tensors are on several devices, or more of them are 0-dim CPU tensors than the
+/// operator takes without a look.
+inline bool is_suspect(const Verdict& verdict, bool mixed, int host_scalars) noexcept {
+  return mixed || host_scalars > (verdict.rule == Rule::kTensorIterator ? 1 : 0);
+}
+
+/// Judges a call whose tensors are on more than one device. Returns if CUDA would go on; otherwise raises torch's own
+/// sentence and keeps the facts for `last_refusal`.
+/// @param arguments the call's arguments at the end of this stack
+void judge(const Verdict& verdict, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments);
+
+/// The calling thread's latest refusal (a copy, empty `op` when there was none).
+Refusal last_refusal();
+/// As `last_refusal`, but the latest of any thread: autograd's workers raise in their caller.
+Refusal last_refusal_of_process();
+
+}  // namespace devsan::guard

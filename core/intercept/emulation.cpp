@@ -1,0 +1,63 @@
+#include "intercept/emulation.h"
+
+#include <ATen/Context.h>
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <c10/core/DeviceType.h>
+
+#include "emulate/autograd_threads.h"
+#include "emulate/device.h"
+#include "emulate/device_allocator.h"
+#include "emulate/device_guard.h"
+#include "emulate/hooks.h"
+#include "emulate/host_allocator.h"
+#include "emulate/profiler.h"
+#include "emulate/tensor.h"
+#include "intercept/registration.h"
+
+namespace devsan::intercept {
+namespace {
+
+/// Tries what everything rests on. A torch whose internals are not as expected fails here, not in the user's program.
+void self_check() {
+  TORCH_CHECK(at::globalContext().hasCUDA(), "devsan: this torch does not ask its CUDA hooks as expected");
+  const at::Tensor probe = at::ones({2}, at::TensorOptions().device(at::kCUDA, 0));
+  TORCH_CHECK(emulate::is_virtual(probe) && probe.device() == at::Device(at::kCUDA, 0),
+              "devsan: this torch does not dispatch factories as expected");
+  TORCH_CHECK((probe + probe).sum().item<double>() == 4.0, "devsan: this torch does not dispatch operators as expected");
+}
+
+}  // namespace
+
+void start_emulation(const std::vector<model::DeviceSpec>& devices) {
+  TORCH_CHECK(!c10::is_privateuse1_backend_registered(), "devsan: expected the PrivateUse1 dispatch key to be free, got ",
+              "backend \"", c10::get_privateuse1_backend(), "\" on it");
+  emulate::create_devices(devices);
+  emulate::install_device_guard();
+  emulate::install_hooks();
+  emulate::host_allocator().install();
+  emulate::device_allocator().install();
+  emulate::install_profiler();
+  register_operators();
+  register_factories();
+  try {
+    self_check();
+    emulate::create_devices(devices);  // the check left its traces in the counters
+    emulate::ensure_autograd_threads();
+  } catch (...) {
+    stop_emulation();
+    throw;
+  }
+}
+
+void stop_emulation() {
+  emulate::settle_autograd_threads();
+  unregister_factories();
+  emulate::remove_profiler();
+  emulate::device_allocator().remove();
+  emulate::remove_hooks();
+  emulate::remove_device_guard();
+  emulate::retire_devices();
+}
+
+}  // namespace devsan::intercept

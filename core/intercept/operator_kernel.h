@@ -1,0 +1,52 @@
+#pragma once
+
+#include <ATen/core/boxing/KernelFunction.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "emulate/host_call.h"
+#include "guard/verdict.h"
+
+namespace devsan::intercept {
+
+/// DevSan's kernel for one operator on emulated tensors: looks where the operands are, has a mixed call judged, and has
+/// it carried out by the kernel of `kernel`. One object an operator, made once, so that a call looks nothing up.
+class OperatorKernel final : public c10::OperatorKernel {
+ public:
+  explicit OperatorKernel(const c10::OperatorHandle& op, c10::DispatchKey kernel = c10::DispatchKey::CPU);
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+
+ private:
+  std::string name_;
+  emulate::CallPlan plan_;
+  guard::Verdict verdict_;
+};
+
+/// The same for an operator that makes tensors from none.
+class FactoryKernel final : public c10::OperatorKernel {
+ public:
+  explicit FactoryKernel(const c10::OperatorHandle& op, c10::DispatchKey kernel = c10::DispatchKey::CPU);
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+
+ private:
+  emulate::CallPlan plan_;
+};
+
+/// For composites that are run whole on the host, above autograd: see NOTE [Through the host] in emulate/through_host.h.
+class CompositeKernel final : public c10::OperatorKernel {
+ public:
+  explicit CompositeKernel(const c10::OperatorHandle& op);
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+
+ private:
+  std::string name_;
+  emulate::CallPlan plan_;
+  guard::Verdict verdict_;
+};
+
+/// For operators that no kernel is registered for: those of other libraries (torchvision::, bitsandbytes::, the user's).
+void call_any_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+
+}  // namespace devsan::intercept

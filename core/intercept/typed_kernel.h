@@ -1,0 +1,139 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "emulate/host_allocator.h"
+#include "emulate/host_call.h"
+#include "emulate/host_tensors.h"
+#include "guard/verdict.h"
+
+namespace devsan::intercept {
+
+// NOTE [Typed kernels]
+// OperatorKernel takes its arguments boxed, in a vector of IValues that is made for each call and taken apart again for
+// the CPU kernel. For the small operators of which a step runs thousands that costs as much as their arithmetic. The
+// commonest signatures therefore have a kernel that takes the arguments as they are; what it does is the same.
+
+template <typename Signature>
+class TypedKernel;
+
+/// OperatorKernel for the operators of one C++ signature: tensors, scalars and numbers in, one tensor out. A returned
+/// reference is the first argument, which the operator writes and does not resize.
+template <typename Return, typename... Arguments>
+class TypedKernel<Return(Arguments...)> {
+ public:
+  /// The kernel for `op`, in the form that the dispatcher takes.
+  static auto function(const c10::OperatorHandle& op) {
+    return [kernel = std::make_shared<TypedKernel>(op)](Arguments... arguments) -> Return {
+      return (*kernel)(arguments...);
+    };
+  }
+
+  explicit TypedKernel(const c10::OperatorHandle& op)
+      : name_(c10::toString(op.operator_name())),
+        op_(op.typed<Return(Arguments...)>()),
+        verdict_(guard::verdict_of(name_)) {}
+
+  Return operator()(Arguments... arguments) {
+    emulate::Placement placement;
+    (look_at(placement, arguments), ...);
+    if (C10_UNLIKELY(guard::is_suspect(verdict_, placement.mixed, placement.host_scalars))) {
+      guard::judge(verdict_, op_.schema(), torch::jit::Stack{c10::IValue(arguments)...});
+    }
+    const c10::Device device = placement.device;
+    try {
+      emulate::HostTensors tensors;
+      if constexpr (std::is_reference_v<Return>) {
+        call(device, on_host(tensors, arguments)...);
+        return std::get<0>(std::tie(arguments...));
+      } else {
+        return tensors.take_back(call(device, on_host(tensors, arguments)...), device);
+      }
+    } catch (const c10::NotImplementedError&) {
+      // The boxed call knows what to do with a type that the CPU lacks. See NOTE [Reduced precision that the CPU lacks].
+      torch::jit::Stack stack{c10::IValue(arguments)...};
+      emulate::call_on_host(op_, emulate::CallPlan::of(op_.schema()), &stack, device);
+      if constexpr (std::is_reference_v<Return>) {
+        return std::get<0>(std::tie(arguments...));
+      } else {
+        return std::move(stack.back()).toTensor();
+      }
+    }
+  }
+
+ private:
+  template <typename Argument>
+  static constexpr bool kIsTensor = std::is_same_v<std::decay_t<Argument>, at::Tensor>;
+
+  template <typename Argument>
+  static void look_at(emulate::Placement& placement, const Argument& argument) {
+    if constexpr (kIsTensor<Argument>) placement.look_at(argument, /*written=*/false);
+  }
+  static void look_at(emulate::Placement& placement, at::Tensor& argument) {
+    placement.look_at(argument, /*written=*/true);
+  }
+
+  template <typename Argument>
+  static decltype(auto) on_host(emulate::HostTensors& tensors, Argument& argument) {
+    if constexpr (kIsTensor<Argument>) {
+      static_assert(sizeof...(Arguments) <= emulate::HostTensors::kFew + 1);
+      // A kernel that writes takes its alias by a non-const reference; the alias is this call's own.
+      using Reference = std::conditional_t<std::is_const_v<Argument>, const at::Tensor&, at::Tensor&>;
+      return const_cast<Reference>(
+          emulate::is_virtual(argument)
+              ? tensors.alias(c10::MaybeOwned<at::Tensor>::borrowed(argument), /*written=*/false)
+              : argument);
+    } else {
+      return argument;
+    }
+  }
+
+  template <typename... Hosts>
+  Return call(c10::Device device, Hosts&&... hosts) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    const emulate::DeviceScope scope(device.index());
+    return op_.redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), hosts...);
+  }
+
+  std::string name_;
+  c10::TypedOperatorHandle<Return(Arguments...)> op_;
+  guard::Verdict verdict_;
+};
+
+/// The schema's argument and return types in short: T a tensor that is read, W one that is written and not out=, S a
+/// Scalar, i an int, b a bool, f a float, ? anything else; a colon before the returns. "TTS:T" is add.Tensor's.
+std::string shape_of(const c10::FunctionSchema& schema);
+
+/// Calls `visit` with a pointer to the signature (a function type) of `schema` when it is one of the common ones.
+/// @return false when it is not
+template <typename Visit>
+bool with_common_signature(const c10::FunctionSchema& schema, const Visit& visit) {
+  using T = const at::Tensor&;
+  using W = at::Tensor&;
+  using S = const at::Scalar&;
+  const std::string shape = shape_of(schema);
+  const auto is = [&](const char* text, auto* signature) {
+    if (shape != text) return false;
+    visit(signature);
+    return true;
+  };
+  return is("T:T", static_cast<at::Tensor (*)(T)>(nullptr)) ||
+         is("TT:T", static_cast<at::Tensor (*)(T, T)>(nullptr)) ||
+         is("TS:T", static_cast<at::Tensor (*)(T, S)>(nullptr)) ||
+         is("TTS:T", static_cast<at::Tensor (*)(T, T, S)>(nullptr)) ||
+         is("TTTS:T", static_cast<at::Tensor (*)(T, T, T, S)>(nullptr)) ||
+         is("TTTSS:T", static_cast<at::Tensor (*)(T, T, T, S, S)>(nullptr)) ||
+         is("Tib:T", static_cast<at::Tensor (*)(T, std::int64_t, bool)>(nullptr)) ||
+         is("TTi:T", static_cast<at::Tensor (*)(T, T, std::int64_t)>(nullptr)) ||
+         is("TiT:T", static_cast<at::Tensor (*)(T, std::int64_t, T)>(nullptr)) ||
+         is("W:W", static_cast<W (*)(W)>(nullptr)) || is("WT:W", static_cast<W (*)(W, T)>(nullptr)) ||
+         is("WS:W", static_cast<W (*)(W, S)>(nullptr)) || is("WTS:W", static_cast<W (*)(W, T, S)>(nullptr)) ||
+         is("WTTS:W", static_cast<W (*)(W, T, T, S)>(nullptr));
+}
+
+}  // namespace devsan::intercept

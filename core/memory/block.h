@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace devsan::memory {
+
+class BlockPool;
+class CachingAllocator;
+class ExpandableSegment;
+
+/// A simulated device address. It is never read or written: it only orders and names memory.
+using Address = std::uint64_t;
+/// A stream, by whatever number the caller knows it; 0 is the default stream.
+using StreamId = std::uint64_t;
+/// A recorded stack, by the caller's number; 0 is none.
+using StackId = std::uint64_t;
+
+/// A piece of a segment. Blocks of one segment form a list in address order.
+/// What a caller may read while it holds the block: device, stream, size, requested_size, address, stack, owner.
+struct Block {
+  CachingAllocator* owner = nullptr;
+  Address address = 0;
+  std::size_t size = 0;            ///< bytes, rounded
+  std::size_t requested_size = 0;  ///< bytes, as asked for the last time the block was handed out
+  StreamId stream = 0;             ///< the stream it was allocated on
+  StackId stack = 0;               ///< the caller's stack of the allocation
+  int device = 0;
+
+  bool allocated = false;            ///< held by the program
+  bool mapped = true;                ///< false: address space of an expandable segment without memory behind it
+  bool live = false;                 ///< false: the node lies in the free list of its BlockStore
+  std::int32_t segment_number = -1;  ///< of its segment, in order of creation on the device
+  int event_count = 0;               ///< freed, but still waiting for so many streams
+
+  BlockPool* pool = nullptr;
+  Block* previous = nullptr;
+  Block* next = nullptr;
+  ExpandableSegment* expandable = nullptr;
+  std::int64_t search_count_when_cached = 0;  ///< the pool's search count: the block's age for garbage collection
+  StackId segment_stack = 0;                  ///< of the first block: the stack that made the segment grow
+  std::vector<StreamId> stream_uses;          ///< other streams, from record_stream
+
+  [[nodiscard]] bool is_split() const noexcept { return previous != nullptr || next != nullptr; }
+
+  [[nodiscard]] bool is_waiting() const noexcept { return event_count > 0 || !stream_uses.empty(); }
+
+  /// Neither held nor waited for: free to be merged or handed out.
+  [[nodiscard]] bool is_free() const noexcept { return !allocated && !is_waiting(); }
+
+  /// Puts this block between two neighbours (either may be null).
+  void link_between(Block* before, Block* after) noexcept {
+    previous = before;
+    next = after;
+    if (before != nullptr) {
+      before->next = this;
+    }
+    if (after != nullptr) {
+      after->previous = this;
+    }
+  }
+};
+
+}  // namespace devsan::memory

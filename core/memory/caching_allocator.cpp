@@ -1,0 +1,272 @@
+#include "memory/caching_allocator.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "memory/ledger.h"
+#include "memory/size_rules.h"
+
+namespace devsan::memory {
+
+CachingAllocator::CachingAllocator(int device, DeviceBudget budget, Settings settings, TorchRelease release)
+    : device_(device),
+      release_(release),
+      settings_(std::move(settings)),
+      memory_(device, budget),
+      small_(true, &nodes_),
+      large_(false, &nodes_) {
+  stats_.max_split_size = static_cast<std::int64_t>(settings_.max_split_size());
+  set_memory_fraction(settings_.per_process_memory_fraction());
+}
+
+CachingAllocator::~CachingAllocator() {
+  Ledger::add(device_, -stats_.allocation.all().current, -stats_.allocated_bytes.all().current);
+}
+
+Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId stack) {
+  if (bytes == 0) {
+    return nullptr;
+  }
+  if (bytes >= kOneExabyte) {
+    throw OutOfMemory::beyond_one_exabyte(device_, bytes);
+  }
+  const std::lock_guard lock(mutex_);
+  memory_.open();
+  release_waiting_blocks();
+  const std::size_t size = block_size_for(bytes, settings_.roundup_power2_divisions(bytes));
+  const Request request{size, segment_size_for(size, settings_.large_segment_size()), stream, stack,
+                        size <= kSmallSize ? small_ : large_};
+  Block* found = find_cached(request);
+  if (found == nullptr) {
+    found = grow(request);
+  }
+  if (found == nullptr) {
+    throw out_of_memory(request, bytes);
+  }
+  return hand_out(found, request, bytes);
+}
+
+Block* CachingAllocator::find_cached(const Request& request) {
+  BlockPool& pool = request.pool;
+  if (allowed_bytes_ && settings_.garbage_collection_threshold() > 0.0) {
+    ++pool.searches;
+  }
+  auto found = pool.at_least(request.stream, request.size);
+  if (found == pool.cached.end() || (*found)->stream != request.stream) {
+    return nullptr;
+  }
+  if ((*found)->expandable != nullptr) {
+    found = expandable_candidate(found, request);
+    if (found == pool.cached.end()) {
+      return nullptr;
+    }
+  }
+  Block* block = *found;
+  // An oversize block is kept for oversize requests, and for those of about its size.
+  if (!is_oversize(request.size) && is_oversize(block->size)) {
+    return nullptr;
+  }
+  if (is_oversize(request.size) && block->size >= request.size + settings_.max_non_split_rounding_size()) {
+    return nullptr;
+  }
+  pool.remove(found);
+  return block;
+}
+
+/// Best fit among expandable segments counts what a block can grow to; with the option turned off
+/// since, blocks of expandable segments are passed over. end() when none is left.
+BlockPool::Cached::iterator CachingAllocator::expandable_candidate(BlockPool::Cached::iterator found,
+                                                                   const Request& request) const {
+  const auto end = request.pool.cached.end();
+  const auto is_candidate = [&](BlockPool::Cached::iterator block) {
+    return block != end && (*block)->stream == request.stream;
+  };
+  if (!settings_.expandable_segments()) {
+    while (is_candidate(found) && (*found)->expandable != nullptr) {
+      ++found;
+    }
+    return is_candidate(found) ? found : end;
+  }
+  const auto reach = [](const Block* block) {
+    return block->size + (block->next != nullptr && !block->next->mapped ? block->next->size : 0);
+  };
+  auto next = std::next(found);
+  while ((*found)->expandable != nullptr && is_candidate(next) && reach(*next) < reach(*found)) {
+    found = next++;
+  }
+  return found;
+}
+
+bool CachingAllocator::should_split(const Block* block, std::size_t size) const noexcept {
+  const std::size_t rest = block->size - size;
+  if (block->pool->is_small() || settings_.expandable_segments()) {
+    return rest >= kMinBlockSize;
+  }
+  return !is_oversize(size) && rest > kSmallSize;
+}
+
+Block* CachingAllocator::hand_out(Block* found, const Request& request, std::size_t requested) {
+  const bool small = request.pool.is_small();
+  const bool was_split = found->is_split();
+  Block* block = found;
+  if (should_split(found, request.size)) {
+    block = split(found, request);
+    if (block->expandable == nullptr && was_split) {
+      stats_.inactive_split_bytes.decrease(small, block->size);
+    } else if (block->expandable == nullptr) {
+      stats_.inactive_split_bytes.increase(small, block->next->size);
+      stats_.inactive_split.increase(small, 1);
+    }
+  } else if (was_split && block->expandable == nullptr) {
+    stats_.inactive_split_bytes.decrease(small, block->size);
+    stats_.inactive_split.decrease(small, 1);
+  }
+
+  block->allocated = true;
+  block->requested_size = requested;
+  block->stack = request.stack;
+  note(TraceAction::kAlloc, block->address, requested, block->stream, block->stack);
+  stats_.allocation.increase(small, 1);
+  stats_.allocated_bytes.increase(small, block->size);
+  stats_.active.increase(small, 1);
+  stats_.active_bytes.increase(small, block->size);
+  stats_.requested_bytes.increase(small, requested);
+  if (is_oversize(block->size)) {
+    stats_.oversize_allocations.increase(1);
+  }
+  Ledger::add(device_, 1, static_cast<std::int64_t>(block->size));
+  return block;
+}
+
+/// Cuts `request.size` bytes off the front. The rest keeps the node, so that the front gets a fresh one.
+Block* CachingAllocator::split(Block* whole, const Request& request) {
+  Block* front = blocks_.take();
+  front->owner = this;
+  front->device = device_;
+  front->stream = request.stream;
+  front->size = request.size;
+  front->address = whole->address;
+  front->pool = whole->pool;
+  front->expandable = whole->expandable;
+  front->segment_number = whole->segment_number;
+  front->segment_stack = std::exchange(whole->segment_stack, 0);
+  front->link_between(whole->previous, whole);
+  whole->address += request.size;
+  whole->size -= request.size;
+  request.pool.insert(whole);
+  return front;
+}
+
+void CachingAllocator::free(Block* block) noexcept {
+  if (block == nullptr) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  const bool small = block->pool->is_small();
+  block->allocated = false;
+  Ledger::add(device_, -1, -static_cast<std::int64_t>(block->size));
+  stats_.allocation.decrease(small, 1);
+  stats_.allocated_bytes.decrease(small, block->size);
+  if (is_oversize(block->size)) {
+    stats_.oversize_allocations.decrease(1);
+  }
+  note(TraceAction::kFreeRequested, block->address, block->requested_size, block->stream, block->stack);
+  if (block->stream_uses.empty()) {
+    cache(block);
+    return;
+  }
+  block->event_count = static_cast<int>(block->stream_uses.size());
+  block->stream_uses.clear();
+  waiting_.push_back(block);
+}
+
+void CachingAllocator::record_stream(Block* block, StreamId stream) {
+  if (block == nullptr) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  auto& uses = block->stream_uses;
+  if (stream != block->stream && std::ranges::find(uses, stream) == uses.end()) {
+    uses.push_back(stream);
+  }
+}
+
+/// process_events of torch: emulated streams are synchronous, so every event has happened by now.
+void CachingAllocator::release_waiting_blocks() {
+  for (Block* block : waiting_) {
+    block->event_count = 0;
+    cache(block);
+  }
+  waiting_.clear();
+}
+
+/// Puts a block that nobody uses any more into its pool, merged with its free neighbours.
+void CachingAllocator::cache(Block* block) {
+  const bool small = block->pool->is_small();
+  note(TraceAction::kFreeCompleted, block->address, block->requested_size, block->stream, block->stack);
+  block->stack = 0;
+  const std::size_t size = block->size;
+  std::int64_t blocks_gained = 0;
+  std::int64_t bytes_gained = 0;
+  for (Block* neighbour : {block->previous, block->next}) {
+    if (const std::size_t merged = merge(block, neighbour); merged > 0) {
+      --blocks_gained;
+      bytes_gained -= static_cast<std::int64_t>(merged);
+    }
+  }
+  block->pool->insert(block);
+  if (block->is_split()) {
+    ++blocks_gained;
+    bytes_gained += static_cast<std::int64_t>(block->size);
+  }
+
+  const auto change = [small](StatArray& stat, std::int64_t amount) {
+    if (amount > 0) {
+      stat.increase(small, static_cast<std::size_t>(amount));
+    } else if (amount < 0) {
+      stat.decrease(small, static_cast<std::size_t>(-amount));
+    }
+  };
+  // Free pages of an expandable segment can always be given back, so torch does not count them as split.
+  if (block->expandable == nullptr) {
+    change(stats_.inactive_split, blocks_gained);
+    change(stats_.inactive_split_bytes, bytes_gained);
+  }
+  stats_.active.decrease(small, 1);
+  stats_.active_bytes.decrease(small, size);
+  stats_.requested_bytes.decrease(small, block->requested_size);
+}
+
+/// Joins a free neighbour to `into`, whose node stays. @returns the bytes joined, 0 if it is in use
+std::size_t CachingAllocator::merge(Block* into, Block* other) {
+  if (other == nullptr || !other->is_free() || into->mapped != other->mapped) {
+    return 0;
+  }
+  BlockPool& pool = *other->pool;
+  // Out of its set first: the sets are ordered by what changes here.
+  if (other->mapped) {
+    pool.remove(other);
+  } else {
+    pool.unmapped.erase(other);
+  }
+  if (into->previous == other) {
+    into->address = other->address;
+    into->segment_stack = other->segment_stack;
+    into->link_between(other->previous, into->next);
+  } else {
+    into->link_between(into->previous, other->next);
+  }
+  const std::size_t size = other->size;
+  into->size += size;
+  blocks_.give_back(other);
+  return size;
+}
+
+void CachingAllocator::note(TraceAction action, Address address, std::size_t size, StreamId stream, StackId stack) {
+  if (trace_.is_enabled()) {
+    trace_.add({.action = action, .address = address, .size = size, .stream = stream, .stack = stack});
+  }
+}
+
+}  // namespace devsan::memory

@@ -1,0 +1,165 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "memory/block.h"
+#include "memory/block_pool.h"
+#include "memory/block_store.h"
+#include "memory/device_budget.h"
+#include "memory/device_memory.h"
+#include "memory/expandable_segment.h"
+#include "memory/out_of_memory.h"
+#include "memory/settings.h"
+#include "memory/snapshot.h"
+#include "memory/stats.h"
+#include "memory/torch_release.h"
+#include "memory/trace.h"
+
+namespace devsan::memory {
+
+/// torch's CUDA caching allocator for one emulated device, without the bytes: it keeps the same
+/// segments, splits, merges and counts as DeviceCachingAllocator in c10/cuda/CUDACachingAllocator.cpp
+/// (torch 2.13) over a simulated device of the given budget, so that memory figures, fragmentation
+/// and out-of-memory come out as on the real one. Private pools (CUDA graphs, MemPool) are not emulated.
+///
+/// All public functions may be called from any thread.
+class CachingAllocator {
+ public:
+  /// @param device the index that reports and sentences use
+  /// @param release whose sentences OutOfMemory speaks
+  CachingAllocator(int device, DeviceBudget budget, Settings settings = {}, TorchRelease release = {});
+
+  /// Blocks still held are forgotten; freeing one afterwards is an error of the caller.
+  ~CachingAllocator();
+  CachingAllocator(const CachingAllocator&) = delete;
+  CachingAllocator& operator=(const CachingAllocator&) = delete;
+
+  [[nodiscard]] int device() const noexcept { return device_; }
+
+  /// Takes the memory of the CUDA context, as the first use of a device does. allocate, device_allocate and
+  /// free_bytes do so themselves.
+  void open();
+
+  /// A block of at least `bytes` bytes, to be given back by free; nullptr for 0 bytes.
+  /// @param stack what snapshot and trace report as the place of the allocation
+  /// @throws OutOfMemory when neither cache nor device has room; nothing is taken then
+  Block* allocate(std::size_t bytes, StreamId stream, StackId stack = 0);
+
+  /// Gives a block back to the cache. Does nothing for nullptr. A block that other streams used stays
+  /// active until the next allocation.
+  void free(Block* block) noexcept;
+
+  /// The block is also used by `stream`. Without effect for the stream it was allocated on, and for nullptr.
+  void record_stream(Block* block, StreamId stream);
+
+  /// Returns every segment that holds no active block to the device.
+  void empty_cache();
+
+  /// Caps what the allocator may reserve at a share of the device's total memory; 1 lifts the cap.
+  /// @throws std::invalid_argument unless 0 <= fraction <= 1
+  void set_memory_fraction(double fraction);
+
+  /// The share that the cap is of the total memory, in whole bytes as torch computes it; 1 without a cap.
+  [[nodiscard]] double memory_fraction() const;
+
+  [[nodiscard]] Settings settings() const;
+
+  /// Applies new settings from the next call on; segments that exist stay as they are.
+  /// @throws std::invalid_argument as Settings::update, with nothing changed
+  void update_settings(std::string_view text);
+
+  /// cudaMemGetInfo: total - busy - context - all that is reserved, here or by device_allocate. Opens the device.
+  [[nodiscard]] std::uint64_t free_bytes();
+  [[nodiscard]] std::uint64_t total_bytes() const noexcept { return memory_.total_bytes(); }
+
+  /// cudaMalloc beside the allocator (a library's workspace). Takes whole pages of 2 MiB.
+  /// @returns 0 when the device has too little memory, or for 0 bytes
+  [[nodiscard]] Address device_allocate(std::uint64_t bytes);
+
+  /// cudaFree. @returns false when device_allocate did not give this address
+  bool device_free(Address address);
+
+  [[nodiscard]] Stats stats() const;
+  void reset_peak_stats();
+  void reset_accumulated_stats();
+
+  /// All segments with their blocks, by address. Leaves a snapshot event in the trace, as torch does.
+  [[nodiscard]] std::vector<Segment> snapshot();
+
+  /// Starts or stops noting events; stopping forgets them.
+  void record_history(bool enabled, std::size_t max_entries);
+  [[nodiscard]] bool is_history_recorded() const;
+  [[nodiscard]] std::vector<TraceEvent> trace() const;
+
+  /// For pthread_atfork: hold the lock across a fork, so that the child does not inherit it taken.
+  void before_fork() { mutex_.lock(); }
+  void after_fork() { mutex_.unlock(); }
+
+ private:
+  struct Request {
+    std::size_t size;          ///< of the block
+    std::size_t segment_size;  ///< of the segment that would be made for it
+    StreamId stream;
+    StackId stack;
+    BlockPool& pool;
+  };
+
+  // caching_allocator.cpp: the life of a block
+  Block* find_cached(const Request& request);
+  BlockPool::Cached::iterator expandable_candidate(BlockPool::Cached::iterator found, const Request& request) const;
+  [[nodiscard]] bool should_split(const Block* block, std::size_t size) const noexcept;
+  Block* hand_out(Block* found, const Request& request, std::size_t requested);
+  Block* split(Block* whole, const Request& request);
+  void cache(Block* block);
+  std::size_t merge(Block* into, Block* other);
+  void release_waiting_blocks();
+  [[nodiscard]] bool is_oversize(std::size_t size) const noexcept { return size >= settings_.max_split_size(); }
+  void note(TraceAction action, Address address, std::size_t size, StreamId stream, StackId stack);
+
+  // segment_growth.cpp: memory from the device
+  Block* grow(const Request& request);
+  Block* new_segment(const Request& request);
+  Block* expand(const Request& request);
+  Block* find_room(const Request& request);
+  bool map(Block* block, std::size_t size, StackId stack);
+
+  // segment_release.cpp: memory back to the device
+  void collect_garbage();
+  bool release_oversize_blocks(const Request& request);
+  void release_cached_blocks();
+  void release_pool(BlockPool& pool);
+  void release_segment(Block* block);
+  void unmap(Block* block);
+  void release_expandable_segment(Block* block);
+
+  // allocator_report.cpp: what is told
+  OutOfMemory out_of_memory(const Request& request, std::size_t requested);
+  [[nodiscard]] Segment segment_at(const Block* head) const;
+
+  mutable std::mutex mutex_;
+  const int device_;
+  const TorchRelease release_;
+  Settings settings_;
+  DeviceMemory memory_;
+  Stats stats_;
+  Trace trace_;
+  BlockStore blocks_;
+  std::pmr::unsynchronized_pool_resource nodes_;  ///< of the pools' sets: no heap in the cached case
+  BlockPool small_;
+  BlockPool large_;
+  std::vector<Block*> waiting_;  ///< freed blocks whose other streams are still to be waited for
+  std::vector<std::unique_ptr<ExpandableSegment>> expandable_segments_;
+  std::unordered_map<Address, std::uint64_t> device_allocations_;
+  std::int32_t segments_made_ = 0;
+  std::uint64_t reserved_ = 0;                  ///< bytes of all segments
+  std::optional<std::uint64_t> allowed_bytes_;  ///< set_memory_fraction
+};
+
+}  // namespace devsan::memory

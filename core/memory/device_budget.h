@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+
+namespace devsan::memory {
+
+/// The memory of one emulated device, in bytes.
+struct DeviceBudget {
+  std::uint64_t total_bytes = 0;    ///< as cudaMemGetInfo and get_device_properties give it
+  std::uint64_t busy_bytes = 0;     ///< held by other processes
+  std::uint64_t context_bytes = 0;  ///< the CUDA context, taken when the device is first used
+  /// The other process, as the out-of-memory sentence names it. In a container NVML often says 1.
+  std::uint32_t busy_process_id = 1;
+};
+
+}  // namespace devsan::memory

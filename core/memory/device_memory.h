@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+
+#include "memory/address_space.h"
+#include "memory/device_budget.h"
+
+namespace devsan::memory {
+
+/// The simulated driver of one device: cudaMalloc, cudaFree and cudaMemGetInfo over a budget, without
+/// any bytes behind it. Not thread-safe: the allocator's lock covers it.
+class DeviceMemory {
+ public:
+  DeviceMemory(int device, DeviceBudget budget) : budget_(budget), addresses_(device) {}
+
+  /// Takes the context's share, as the first use of a device does. Later calls do nothing.
+  void open() noexcept { open_ = true; }
+  [[nodiscard]] bool is_open() const noexcept { return open_; }
+
+  /// cudaMalloc. Memory is taken in pages of kRoundLarge.
+  /// @returns 0 when fewer bytes are free
+  [[nodiscard]] Address allocate(std::uint64_t bytes);
+
+  /// cudaFree of a range from allocate.
+  void free(Address start, std::uint64_t bytes);
+
+  /// Memory without addresses (cuMemCreate). @returns false when fewer bytes are free
+  [[nodiscard]] bool take(std::uint64_t bytes) noexcept;
+  void give_back(std::uint64_t bytes) noexcept { held_bytes_ -= bytes; }
+
+  /// Addresses without memory (cuMemAddressReserve).
+  [[nodiscard]] AddressSpace& addresses() noexcept { return addresses_; }
+
+  [[nodiscard]] const DeviceBudget& budget() const noexcept { return budget_; }
+  [[nodiscard]] std::uint64_t total_bytes() const noexcept { return budget_.total_bytes; }
+
+  /// What cudaMemGetInfo calls free: total - busy - context - held, never below 0.
+  [[nodiscard]] std::uint64_t free_bytes() const noexcept;
+
+  /// What NVML reports for this process: context and everything held.
+  [[nodiscard]] std::uint64_t process_bytes() const noexcept;
+
+ private:
+  DeviceBudget budget_;
+  AddressSpace addresses_;
+  std::uint64_t held_bytes_ = 0;
+  bool open_ = false;
+};
+
+}  // namespace devsan::memory

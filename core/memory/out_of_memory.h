@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "memory/torch_release.h"
+
+namespace devsan::memory {
+
+/// Every figure of torch's out-of-memory sentence. All sizes are bytes.
+struct OutOfMemoryFigures {
+  int device = 0;
+  std::size_t requested = 0;  ///< what the program asked for
+  std::size_t tried = 0;      ///< what was asked of the device: the size of the segment
+  std::uint64_t device_total = 0;
+  std::uint64_t device_free = 0;  ///< after the cache was emptied
+  std::uint64_t busy = 0;         ///< held by another process; 0: the sentence names none
+  std::uint32_t busy_process_id = 1;
+  std::uint64_t process = 0;             ///< held by this process, with its context
+  std::optional<std::uint64_t> allowed;  ///< the cap of set_memory_fraction
+  std::uint64_t allocated = 0;
+  std::uint64_t reserved = 0;
+  bool expandable_segments = false;
+};
+
+/// A size as torch prints it: "512 bytes", "20.00 MiB", "1.50 GiB" (c10::CachingAllocator::format_size).
+[[nodiscard]] std::string format_size(std::uint64_t bytes);
+
+/// The sentence of the given release, letter for letter.
+[[nodiscard]] std::string out_of_memory_sentence(const OutOfMemoryFigures& figures, TorchRelease release);
+
+/// The device has no room for a request. what() is the text of torch.OutOfMemoryError.
+class OutOfMemory : public std::exception {
+ public:
+  OutOfMemory(const OutOfMemoryFigures& figures, TorchRelease release);
+
+  /// A request that torch refuses before it looks at the device.
+  static OutOfMemory beyond_one_exabyte(int device, std::size_t requested);
+
+  [[nodiscard]] const char* what() const noexcept override { return sentence_->c_str(); }
+  [[nodiscard]] const OutOfMemoryFigures& figures() const noexcept { return figures_; }
+
+ private:
+  OutOfMemory(const OutOfMemoryFigures& figures, std::string sentence);
+
+  OutOfMemoryFigures figures_;
+  // Shared, because an exception must be copied without throwing.
+  std::shared_ptr<const std::string> sentence_;
+};
+
+}  // namespace devsan::memory

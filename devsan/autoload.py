@@ -1,0 +1,36 @@
+"""Entry point ``torch.backends``: torch calls ``load`` at the end of ``import torch`` (torch/__init__.py).
+
+It is called in every program that imports torch where DevSan is installed, so it looks at one variable and returns.
+``TORCH_DEVICE_BACKEND_AUTOLOAD=0`` keeps torch from calling it at all.
+"""
+
+import os
+
+
+def load() -> None:
+    """Starts emulation if ``DEVSAN_OPTIONS`` is set. Never raises: on failure it says so and steps aside."""
+    text = os.environ.get("DEVSAN_OPTIONS", "")
+    if not text.strip():
+        return
+    try:
+        # Only here: a program without DEVSAN_OPTIONS pays for nothing but the lines above.
+        from devsan import excepthook, session
+        from devsan.options import read_variable
+
+        if session.current() is not None:
+            return  # devsan run is starting it: this is its import of torch
+        options = read_variable(text)
+        session.begin(options)
+        if options.report != "off":
+            excepthook.install()
+    except Exception as error:
+        _step_aside(error)
+
+
+def _step_aside(error: Exception) -> None:
+    try:
+        from devsan.errors import one_line, tell
+
+        tell(f"{one_line(error)}; the program goes on without emulation (DEVSAN_OPTIONS)")
+    except Exception:  # not even that: import torch comes first
+        return

@@ -1,0 +1,43 @@
+"""What a command is: a small class whose docstring is its help."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Callable, Sequence
+from typing import NoReturn, Protocol
+
+from devsan.errors import UsageError
+
+Action = Callable[[], int]
+
+
+class Command(Protocol):
+    """A command of ``devsan``. The first line of the docstring is its line in ``devsan --help``."""
+
+    name: str
+
+    def prepare(self, words: Sequence[str]) -> Action:
+        """Reads the words after the command's name and returns what is to be done, which returns the exit code.
+
+        Raises:
+            DevsanError: the words are not understood or DevSan cannot do it; ``main`` says so and returns 2.
+        """
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with DevSan's manners: its errors are UsageErrors, and nothing may be abbreviated."""
+
+    def __init__(self, command: Command, usage: str, epilog: str = "") -> None:
+        super().__init__(
+            prog=f"devsan {command.name}",
+            usage=usage,
+            description=inspect.getdoc(command),
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Raises what argparse found as a UsageError."""
+        raise UsageError(f"the words that devsan {self.prog.split()[-1]} --help shows", message)

@@ -1,0 +1,67 @@
+"""``devsan``: finds the command and turns DevSan's own errors into one sentence and exit code 2."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Sequence
+
+from devsan.cli.command import Action, Command
+from devsan.cli.profiles import ProfilesCommand
+from devsan.cli.run import RunCommand
+from devsan.errors import DevsanError, UsageError, nearest, tell
+
+COMMANDS: tuple[Command, ...] = (RunCommand(), ProfilesCommand())
+
+EXIT_USAGE = 2
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs ``devsan`` with ``words`` (those of the process by default) and returns the exit code."""
+    try:
+        action = _find_action(sys.argv[1:] if words is None else words)
+    except DevsanError as error:
+        tell(str(error))
+        return EXIT_USAGE
+    # Outside of the try: a DevsanError that the user's program raises belongs to that program.
+    return action()
+
+
+def _find_action(words: Sequence[str]) -> Action:
+    names = [command.name for command in COMMANDS]
+    first = words[0] if words else ""
+    if first in ("-h", "--help"):
+        return _show_help
+    if first == "--version":
+        return _show_version
+    for command in COMMANDS:
+        if command.name == first:
+            return command.prepare(words[1:])
+    expected = f"a command ({', '.join(names)})"
+    if not words:
+        raise UsageError(expected, "nothing", "devsan --help")
+    if first.endswith(".py"):
+        raise UsageError(expected, repr(first), f"devsan run {first}")
+    near = nearest(first, [*names, "--help", "--version"])
+    raise UsageError(expected, repr(first), near and f"devsan {near}")
+
+
+def _show_help() -> int:
+    width = max(len(command.name) for command in COMMANDS)
+    print("usage: devsan COMMAND ...\n\nThe device sanitizer for PyTorch.\n\ncommands:")
+    for command in COMMANDS:
+        first_line = (inspect.getdoc(command) or "").partition("\n")[0]
+        print(f"  {command.name:<{width}}  {first_line}")
+    print("\ndevsan COMMAND --help says more; devsan --version names the version.")
+    return 0
+
+
+def _show_version() -> int:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        number = version("devsan")
+    except PackageNotFoundError:
+        number = "(not installed)"
+    print(f"devsan {number}")
+    return 0

@@ -1,0 +1,101 @@
+"""``devsan run``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from devsan import excepthook, session
+from devsan.cli.command import Action, Parser
+from devsan.cli.program import Code, CommandLine, Module, Program, Script
+from devsan.errors import UsageError, nearest
+from devsan.options import OPTIONS, VARIABLE, read_variable
+
+_USAGE = """devsan run [options] script.py [args ...]
+       devsan run [options] -m module [args ...]
+       devsan run [options] -c code [args ...]
+       devsan run [options] -- command [args ...]"""
+
+_EPILOG = f"""\
+The same options reach programs that something else starts, through the environment:
+
+  {VARIABLE}="gpus=4:profile=a100-80g:memory=24GiB" torchrun --nproc-per-node 4 train.py
+
+devsan run sets {VARIABLE} for the children of the program, and options on its own command line win over it.
+torch reads it through its backend autoloading; TORCH_DEVICE_BACKEND_AUTOLOAD=0 turns that off.
+
+Exit code: that of the program, or 2 when devsan itself could not do what was asked."""
+
+
+class RunCommand:
+    """Run a Python program, unedited, on emulated GPUs.
+
+    The program runs as python would run it: the same arguments, paths, traceback and exit code. What devsan itself
+    has to say goes to stderr.
+    """
+
+    name = "run"
+
+    def prepare(self, words: Sequence[str]) -> Action:
+        """Reads the options, finds the program and starts the emulation."""
+        own, rest = _split(words)
+        parser = Parser(self, usage=_USAGE, epilog=_EPILOG)
+        for option in OPTIONS:
+            parser.add_argument(f"--{option.name}", metavar=option.metavar, help=option.help)
+        given = {key: text for key, text in vars(parser.parse_args(own)).items() if text is not None}
+        options = read_variable(os.environ.get(VARIABLE, "")).updated(given)
+        options.devices()  # contradictions are found before anything starts
+        program = _find_program(rest)
+        program.check()
+        if isinstance(program, CommandLine):
+            os.environ[VARIABLE] = options.to_variable()
+            return program.run
+        session.begin(options)
+        if options.report != "off":
+            excepthook.install()
+        return program.run
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Divides the words into devsan's own and the program's, which begin with a script, -m, -c or --.
+
+    Not left to argparse: what it does with ``--`` and with options behind a positional differs between versions of
+    Python, and a program's words must arrive as they were written.
+    """
+    names = [f"--{option.name}" for option in OPTIONS]
+    own: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest[0]
+        if word in ("-h", "--help"):
+            own.append(rest.pop(0))
+            continue
+        if word == "--" or word[:2] in ("-m", "-c") or not word.startswith("-"):
+            break
+        name, equals, value = word.partition("=")
+        if name not in names:
+            near = nearest(name, names)
+            raise UsageError(f"an option of devsan run ({', '.join(names)})", repr(word), near)
+        rest.pop(0)
+        if not equals:
+            if not rest:
+                raise UsageError(f"a value after {name}", "nothing")
+            value = rest.pop(0)
+        own.append(f"{name}={value}")
+    return own, rest
+
+
+def _find_program(words: Sequence[str]) -> Program:
+    if not words:
+        raise UsageError("a program to run: script.py, -m module, -c code or -- command", "nothing")
+    first, rest = words[0], words[1:]
+    if first == "--":
+        return CommandLine(rest)
+    for flag, what, kind in (("-m", "a module", Module), ("-c", "code", Code)):
+        if first == flag:
+            if not rest:
+                raise UsageError(f"{what} after {flag}", "nothing")
+            return kind(rest[0], rest[1:])
+        if first.startswith(flag):
+            return kind(first[2:], rest)  # python takes -mmodule as well
+    return Script(first, rest)

@@ -1,0 +1,67 @@
+"""``torch.cuda.nccl``: collectives among the GPUs of one process (torch/csrc/cuda/python_nccl.cpp).
+
+DataParallel's backward pass uses them where they are. `torch.distributed` does not: it has a backend of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# ncclRedOp_t
+_REDUCTIONS: tuple[Callable[[Tensor], Tensor], ...] = (
+    lambda stack: stack.sum(0),
+    lambda stack: stack.prod(0),
+    lambda stack: stack.amax(0),
+    lambda stack: stack.amin(0),
+    lambda stack: stack.mean(0),
+)
+
+
+def names() -> dict[str, Callable[..., Any]]:
+    """The functions, by their name in ``torch._C``. Streams and communicators order nothing here and are not read."""
+    return {
+        "_nccl_reduce": _reduce,
+        "_nccl_all_reduce": _all_reduce,
+        "_nccl_broadcast": _broadcast,
+        "_nccl_all_gather": _all_gather,
+        "_nccl_reduce_scatter": _reduce_scatter,
+    }
+
+
+def _reduced(inputs: Sequence[Tensor], op: int, device: torch.device) -> Tensor:
+    if not 0 <= op < len(_REDUCTIONS):
+        raise RuntimeError(f"NCCL Error 4: invalid argument (run with NCCL_DEBUG=WARN for details), op {op}")
+    stack = torch.stack([tensor.detach().to(device) for tensor in inputs])
+    return _REDUCTIONS[op](stack).to(stack.dtype)
+
+
+def _reduce(inputs: Sequence[Tensor], output: Tensor, root: int, op: int, streams: Any, comms: Any) -> None:
+    output.detach().copy_(_reduced(inputs, op, output.device))
+
+
+def _all_reduce(inputs: Sequence[Tensor], outputs: Sequence[Tensor], op: int, streams: Any, comms: Any) -> None:
+    result = _reduced(inputs, op, inputs[0].device)
+    for output in outputs:
+        output.detach().copy_(result)
+
+
+def _broadcast(inputs: Sequence[Tensor], root: int, streams: Any, comms: Any) -> None:
+    for tensor in inputs:
+        if tensor is not inputs[root]:
+            tensor.detach().copy_(inputs[root])
+
+
+def _all_gather(inputs: Sequence[Tensor], outputs: Sequence[Tensor], streams: Any, comms: Any) -> None:
+    for output in outputs:
+        gathered = torch.cat([tensor.detach().to(output.device).flatten() for tensor in inputs])
+        output.detach().copy_(gathered.view_as(output))
+
+
+def _reduce_scatter(inputs: Sequence[Tensor], outputs: Sequence[Tensor], op: int, streams: Any, comms: Any) -> None:
+    chunks = _reduced(inputs, op, inputs[0].device).flatten().chunk(len(outputs))
+    for output, chunk in zip(outputs, chunks, strict=True):
+        output.detach().copy_(chunk.view_as(output))

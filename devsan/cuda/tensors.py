@@ -1,0 +1,59 @@
+"""Methods of ``torch.Tensor`` that ask for a dispatch key where they mean a device.
+
+``new`` and ``new_tensor`` make a tensor "like this one" from the key of its kernels
+(torch/csrc/utils/tensor_new.cpp, legacyExtractDispatchKey), which for an emulated tensor names another backend.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from devsan.cuda.patches import Patches
+
+_BASE = torch._C.TensorBase
+
+
+def install(patches: Patches) -> None:
+    """Puts the methods onto ``torch.Tensor``. Tensors elsewhere keep torch's own."""
+    patches.set(torch.Tensor, "new_tensor", _new_tensor)
+    patches.set(torch.Tensor, "new", _new)
+
+
+def _new_tensor(
+    self: Tensor,
+    data: Any,
+    *,
+    dtype: torch.dtype | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **options: Any,
+) -> Tensor:
+    if not _is_on_gpu(self):
+        return _BASE.new_tensor(self, data, dtype=dtype, device=device, requires_grad=requires_grad, **options)
+    return torch.tensor(
+        data,
+        dtype=self.dtype if dtype is None else dtype,
+        device=self.device if device is None else device,
+        requires_grad=requires_grad,
+    )
+
+
+def _new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Sizes, values, a tensor or a storage, as the legacy constructor takes them."""
+    if not _is_on_gpu(self):
+        return _BASE.new(self, *args, **kwargs)
+    device = kwargs.get("device") or self.device
+    if not args or isinstance(args[0], (int, torch.Size)):
+        return torch.empty(*(args or (0,)), dtype=self.dtype, device=device)
+    if isinstance(args[0], Tensor):
+        return args[0].detach().view_as(args[0])
+    if isinstance(args[0], (torch.UntypedStorage, torch.TypedStorage)):
+        return torch.empty(0, dtype=self.dtype, device=device).set_(args[0])
+    return torch.tensor(args[0], dtype=self.dtype, device=device)
+
+
+def _is_on_gpu(tensor: Tensor) -> bool:
+    return type(tensor) in (Tensor, torch.nn.Parameter) and tensor.is_cuda

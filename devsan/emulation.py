@@ -1,0 +1,135 @@
+"""The emulation of GPUs in this process: started, stopped, and refused in one sentence where it cannot be."""
+
+from __future__ import annotations
+
+import atexit
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING
+
+from devsan.errors import StartError
+from devsan.profiles import DeviceSpec
+
+if TYPE_CHECKING:
+    from devsan.cuda.surface import Surface
+
+BUILD_STAMP = "_build.json"
+REBUILD = "build DevSan again beside this torch: pip install --force-reinstall --no-deps --no-build-isolation devsan"
+
+_running: Emulation | None = None
+
+
+class Emulation:
+    """Emulated GPUs, from the dispatcher up to ``torch.cuda``, between `start` and `stop`.
+
+    Args:
+        devices: the GPUs of the emulated machine; ``CUDA_VISIBLE_DEVICES`` chooses among them as CUDA does.
+    """
+
+    def __init__(self, devices: Sequence[DeviceSpec]) -> None:
+        self.devices = tuple(devices)
+        self._surface: Surface | None = None
+
+    def start(self) -> Emulation:
+        """Starts emulating. Imports torch.
+
+        Raises:
+            StartError: DevSan was not built for this torch, or CUDA is already in use here, or GPUs are already
+                emulated; everything is as it was before.
+        """
+        global _running
+        import torch  # which may start an emulation itself: devsan.autoload
+
+        if _running is not None:
+            raise StartError(
+                f"expected no emulation in this process, got one of {len(_running.devices)} GPUs that is running; "
+                "stop it first"
+            )
+        core = _load_core(torch)
+        if torch.cuda.is_initialized():
+            raise StartError(
+                "expected a process that has not used its GPUs yet, got CUDA already initialised; "
+                "start the emulation before the first use of torch.cuda"
+            )
+        _start_core(core, self.devices)
+        from devsan.cuda.surface import Surface
+
+        self._surface = Surface()
+        try:
+            self._surface.install(self.devices)
+        except Exception as error:
+            self.stop()
+            raise StartError(f"expected torch {torch.__version__} as DevSan knows it, got {_brief(error)}") from error
+        _running = self
+        _settle_at_exit(core)
+        return self
+
+    def stop(self) -> None:
+        """Undoes `start`. Emulated tensors that are left stay valid. A second call does nothing."""
+        global _running
+        if self._surface is None:
+            return
+        from devsan import _core
+
+        self._surface.remove()
+        self._surface = None
+        _core.stop()
+        _core.leave_driver()
+        _core.require_lazy_init()
+        if _running is self:
+            _running = None
+
+    def __enter__(self) -> Emulation:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _load_core(torch: ModuleType) -> ModuleType:
+    """Imports devsan._core, after a look at what it was built for: a wrong one would end in an undefined symbol."""
+    import devsan
+
+    # A developer's install has two folders: the source, and what was built.
+    found = [path for folder in devsan.__path__ if (path := Path(folder, BUILD_STAMP)).is_file()]
+    if not found:
+        raise StartError(f"expected DevSan's core in {devsan.__path__[0]}, got none; {REBUILD}")
+    stamp = json.loads(found[0].read_text(encoding="utf-8"))
+    expected = f"torch {stamp['torch_version']} (git {stamp['torch_git_version'][:12]})"
+    got = f"torch {torch.__version__} (git {str(torch.version.git_version)[:12]})"
+    if expected != got:
+        raise StartError(f"expected {expected}, for which DevSan was built, got {got}; {REBUILD}")
+    try:
+        from devsan import _core
+    except ImportError as error:
+        raise StartError(f"expected DevSan's core to load with {got}, got {_brief(error)}; {REBUILD}") from error
+    return _core
+
+
+def _start_core(core: ModuleType, devices: Sequence[DeviceSpec]) -> None:
+    from devsan.cuda.devices import native_spec
+
+    try:
+        core.start([native_spec(device) for device in devices])
+    except ValueError:
+        raise  # PYTORCH_CUDA_ALLOC_CONF: torch's own sentence
+    except Exception as error:
+        raise StartError(f"DevSan cannot emulate here: {_brief(error)}; {REBUILD}") from error
+    core.leave_driver()
+    core.require_lazy_init()
+
+
+def _settle_at_exit(core: ModuleType) -> None:
+    # Under Python's own end an autograd worker that still holds Python objects aborts the process: see NOTE [Letting go
+    # of a backward pass] in core/emulate/autograd_threads.cpp.
+    atexit.unregister(core.settle)
+    atexit.register(core.settle)
+
+
+def _brief(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"

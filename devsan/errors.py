@@ -1,0 +1,51 @@
+"""What DevSan says when it cannot do what was asked: one sentence, expected then got."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+
+class DevsanError(Exception):
+    """Base of DevSan's own errors. The message is one sentence that can be shown to the user as it is."""
+
+
+class StartError(DevsanError):
+    """DevSan cannot start here: the core is missing, or the installed torch is not one that it knows."""
+
+
+class UsageError(DevsanError):
+    """An option, a profile, a size or a command was not understood.
+
+    Args:
+        expected: what would have been right, as it reads after "expected".
+        got: what was given, as it reads after "got".
+        hint: the nearest right spelling, if there is one.
+    """
+
+    def __init__(self, expected: str, got: str, hint: str | None = None) -> None:
+        sentence = f"expected {expected}, got {got}"
+        super().__init__(sentence if hint is None else f"{sentence}; did you mean {hint}?")
+
+
+def nearest(word: str, choices: Iterable[str]) -> str | None:
+    """Returns the choice that is spelled most like ``word``, or None when nothing comes close."""
+    from difflib import get_close_matches  # only needed once something is already wrong
+
+    found = get_close_matches(word.lower(), list(choices), n=1, cutoff=0.5)
+    return found[0] if found else None
+
+
+def one_line(error: BaseException) -> str:
+    """Returns ``error`` as one sentence: a DevsanError as it is, anything else with its type."""
+    text = " ".join(str(error).split())
+    if isinstance(error, DevsanError):
+        return text
+    name = type(error).__name__
+    return f"DevSan cannot start: {name}: {text}" if text else f"DevSan cannot start: {name}"
+
+
+def tell(sentence: str) -> None:
+    """Writes one of DevSan's own sentences to stderr. stdout belongs to the program that is being run."""
+    if sys.stderr is not None:  # a program without a console has none
+        print(f"devsan: {sentence}", file=sys.stderr, flush=True)

@@ -1,0 +1,289 @@
+"""The options of an emulation: one list that makes the parser, the defaults, the help and ``DEVSAN_OPTIONS``.
+
+``DEVSAN_OPTIONS`` is written as AddressSanitizer writes its own: ``key=value:key=value``. A later key wins over an
+earlier one, so that ``DEVSAN_OPTIONS="$DEVSAN_OPTIONS:memory=24GiB"`` does what it looks like.
+
+NOTE [Adding an option] One more ``_option(...)`` field in `Options` is all that is needed: ``devsan run --name``,
+``devsan run --help``, ``pytest --devsan-name`` and ``DEVSAN_OPTIONS=name=...`` follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
+
+from devsan.errors import UsageError, nearest
+from devsan.profiles import DEFAULT_PROFILE, DeviceSpec, find_profile
+from devsan.sizes import read_size, write_size
+
+VARIABLE = "DEVSAN_OPTIONS"
+
+MAX_GPUS = 64
+"""torch keeps GPUs in bitsets of 120 (C10_COMPILE_TIME_MAX_GPUS in c10/cuda/CUDAMacros.h) and its DeviceIndex is an
+int8. 64 stays well inside both, is four times the largest machine that NVIDIA sells as one system image, and bounds
+the one thread per GPU that autograd starts."""
+
+DEFAULT_GPUS = 2
+"""The smallest number on which a mismatch between two GPUs can happen."""
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: how it is called, explained, read and written.
+
+    ``write(read(text))`` may differ from ``text`` in spelling, but ``read`` makes the same value of both.
+    """
+
+    name: str
+    metavar: str
+    help: str
+    default: Any
+    read: Callable[[str], Any]
+    write: Callable[[Any], str]
+
+
+def _option(default: Value, *, metavar: str, read: Callable[[str], Value], write: Any, help: str) -> Value:
+    made: Value = field(default=default, metadata={"metavar": metavar, "read": read, "write": write, "help": help})
+    return made
+
+
+def _read_count(text: str) -> int:
+    count = int(text)
+    if not 1 <= count <= MAX_GPUS:
+        raise UsageError(f"1 to {MAX_GPUS} GPUs", text)
+    return count
+
+
+def _is_integer(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()
+
+
+def _read_gpus(text: str) -> tuple[str | None, ...]:
+    """Reads ``4``, ``4:a100-80g``, ``a100-80g,l4-24g`` and ``2*a100-80g,l4-24g``.
+
+    The value has a profile per GPU, or None for each where only their number was given. The form with a colon cannot
+    occur in ``DEVSAN_OPTIONS``, where a colon ends the option.
+    """
+    text = text.strip()
+    if _is_integer(text):
+        return (None,) * _read_count(text)
+    count, colon, profile = text.partition(":")
+    if colon and _is_integer(count):
+        return (find_profile(profile).key,) * _read_count(count)
+    gpus: list[str | None] = []
+    for item in text.split(","):
+        count, star, profile = item.rpartition("*")
+        if star and not _is_integer(count.strip()):
+            raise UsageError("a number before * in a list of GPUs", repr(item), repr(f"2*{profile.strip()}"))
+        if not star and _is_integer(item.strip()):
+            # Ordinals, as CUDA_VISIBLE_DEVICES takes them, are what people write here by mistake.
+            count = str(len(text.split(",")))
+            raise UsageError("a number of GPUs or a list of profiles such as 2*a100-80g,l4-24g", repr(text), count)
+        gpus += [find_profile(profile).key] * (_read_count(count.strip()) if star else 1)
+    if len(gpus) > MAX_GPUS:
+        raise UsageError(f"1 to {MAX_GPUS} GPUs", str(len(gpus)))
+    return tuple(gpus)
+
+
+def _write_gpus(gpus: tuple[str | None, ...]) -> str:
+    if gpus[0] is None:
+        return str(len(gpus))
+    runs: list[tuple[int, str]] = []
+    for profile in gpus:
+        if runs and runs[-1][1] == profile:
+            runs[-1] = (runs[-1][0] + 1, runs[-1][1])
+        else:
+            runs.append((1, profile or DEFAULT_PROFILE))
+    return ",".join(profile if count == 1 else f"{count}*{profile}" for count, profile in runs)
+
+
+def _read_profile(text: str) -> str | None:
+    return find_profile(text).key
+
+
+def _read_sizes(text: str) -> tuple[int, ...]:
+    return tuple(read_size(item) for item in text.split(","))
+
+
+def _write_sizes(sizes: tuple[int, ...]) -> str:
+    return ",".join(write_size(size) for size in sizes)
+
+
+def _read_report(text: str) -> str:
+    choices = ("terminal", "off")
+    if text not in choices:
+        near = nearest(text, choices)
+        raise UsageError("report to be terminal or off", repr(text), near and repr(near))
+    return text
+
+
+def _one_for_all(name: str, sizes: Sequence[int], gpus: int) -> Sequence[int]:
+    if len(sizes) in (1, gpus):
+        return list(sizes) * (gpus if len(sizes) == 1 else 1)
+    raise UsageError(f"one size for {name}, or one for each of {gpus} GPUs", f"{len(sizes)} sizes")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to emulate. The fields are the one list of options, in the order in which the help shows them."""
+
+    gpus: tuple[str | None, ...] = _option(
+        (None,) * DEFAULT_GPUS,
+        metavar="GPUS",
+        read=_read_gpus,
+        write=_write_gpus,
+        help=f"how many GPUs, or which ones: 4, 4:a100-80g, a100-80g,l4-24g, 2*a100-80g,l4-24g "
+        f"(1 to {MAX_GPUS}; default: {DEFAULT_GPUS})",
+    )
+    profile: str | None = _option(
+        None,
+        metavar="PROFILE",
+        read=_read_profile,
+        write=str,
+        help=f"the model of every GPU that gpus does not name; devsan profiles lists them (default: {DEFAULT_PROFILE})",
+    )
+    memory: tuple[int, ...] = _option(
+        (),
+        metavar="SIZE",
+        read=_read_sizes,
+        write=_write_sizes,
+        help="memory of every GPU, as in 24GiB, or of each, as in 24GiB,512MiB (default: the profile's)",
+    )
+    busy: tuple[int, ...] = _option(
+        (),
+        metavar="SIZE",
+        read=_read_sizes,
+        write=_write_sizes,
+        help="memory that other programs hold on every GPU, or on each (default: 0)",
+    )
+    report: str = _option(
+        "terminal",
+        metavar="HOW",
+        read=_read_report,
+        write=str,
+        help="what follows the traceback of an uncaught exception: terminal, a report on stderr, or off "
+        "(default: terminal)",
+    )
+
+    def devices(self) -> tuple[DeviceSpec, ...]:
+        """Returns the GPUs in the order of their ordinals.
+
+        Raises:
+            UsageError: the options contradict each other, e.g. three sizes of memory for four GPUs.
+        """
+        if self.profile is not None and self.gpus[0] is not None:
+            raise UsageError(
+                "the profiles either in gpus or in profile", f"gpus={_write_gpus(self.gpus)} and profile={self.profile}"
+            )
+        count = len(self.gpus)
+        memory = _one_for_all("memory", self.memory, count) if self.memory else [None] * count
+        busy = _one_for_all("busy", self.busy, count) if self.busy else [0] * count
+        devices = []
+        for ordinal, key in enumerate(self.gpus):
+            profile = find_profile(key or self.profile or DEFAULT_PROFILE)
+            device = profile.device(ordinal, memory[ordinal], busy[ordinal])
+            if device.total_memory == 0:
+                raise UsageError(f"memory of cuda:{ordinal} above 0", "0")
+            if device.busy > device.total_memory:
+                raise UsageError(
+                    f"busy of cuda:{ordinal} to be at most its memory, {write_size(device.total_memory)}",
+                    write_size(device.busy),
+                )
+            devices.append(device)
+        return tuple(devices)
+
+    def updated(self, texts: Mapping[str, str]) -> Options:
+        """Returns these options with those in ``texts`` read over them; ``gpus`` with profiles replaces ``profile``.
+
+        Raises:
+            UsageError: a key or a value is not understood.
+        """
+        read = {}
+        for key, text in texts.items():
+            option = find_option(key)
+            if not text.strip():
+                raise UsageError(f"{key}={option.metavar}", f"{key} without a value")
+            read[key] = option.read(text)
+        if "profile" not in read and read.get("gpus", (None,))[0] is not None:
+            read["profile"] = None
+        return replace(self, **read)
+
+    def to_variable(self) -> str:
+        """Returns the value of ``DEVSAN_OPTIONS`` that gives these options in another process; never empty."""
+        return ":".join(
+            f"{option.name}={option.write(getattr(self, option.name))}"
+            for option in OPTIONS
+            if option.name == "gpus" or getattr(self, option.name) != option.default
+        )
+
+
+OPTIONS: tuple[Option, ...] = tuple(
+    Option(name=each.name, default=each.default, **each.metadata) for each in fields(Options)
+)
+
+
+def find_option(name: str) -> Option:
+    """Returns the option called ``name``.
+
+    Raises:
+        UsageError: there is none; the message names the one that is spelled most like it.
+    """
+    for option in OPTIONS:
+        if option.name == name:
+            return option
+    names = [option.name for option in OPTIONS]
+    near = nearest(name, names)
+    raise UsageError(f"an option ({', '.join(names)})", repr(name), near and repr(near))
+
+
+def read_variable(text: str, base: Options | None = None) -> Options:
+    """Reads the value of ``DEVSAN_OPTIONS``, over ``base`` if given.
+
+    Raises:
+        UsageError: it is not ``key=value:key=value``, or a key or a value is not understood.
+    """
+    texts = {}
+    for item in text.split(":"):
+        if not item.strip():
+            continue  # "$DEVSAN_OPTIONS:memory=24GiB" starts with a colon when the variable was not set
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise UsageError(f"key=value in {VARIABLE}", repr(item), repr(_nearest_item(item.strip())))
+        texts[key.strip()] = value
+    return (base or Options()).updated(texts)
+
+
+def _nearest_item(item: str) -> str:
+    """What a word without ``=`` may have been meant as: ``4`` as gpus=4, ``a100-80g`` as profile=a100-80g."""
+    for name in ("profile", "gpus", "memory"):
+        try:
+            find_option(name).read(item)
+        except UsageError:
+            continue
+        return f"{name}={item}"
+    return f"{nearest(item, [option.name for option in OPTIONS]) or 'gpus'}=..."
+
+
+def from_values(**values: Any) -> Options:
+    """Reads options given as Python values: a text in the grammar above, a number, or a sequence of these.
+
+    A number is a count of GPUs for ``gpus`` and bytes for sizes; None leaves the default.
+
+    Raises:
+        UsageError: a key or a value is not understood.
+    """
+    texts = {}
+    for key, value in values.items():
+        if value is None:
+            continue
+        items = value if isinstance(value, (list, tuple)) else [value]
+        texts[key] = ",".join(_as_text(key, item) for item in items)
+    return Options().updated(texts)
+
+
+def _as_text(key: str, value: Any) -> str:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value}B" if is_number and key in ("memory", "busy") else str(value)

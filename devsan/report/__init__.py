@@ -1,0 +1,56 @@
+"""DevSan's report on an uncaught device error, printed under the traceback.
+
+The way of a report: an exception's chain and torch's sentence (``chain``, ``sentences``), the frames of the traceback
+(``frames``) and the operands in them (``expressions``, ``tracking``, ``binding``), what is to be said (``facts``, made
+by ``build``), how it looks (``plain``). Nothing of the program runs for it: see NOTE [Nothing runs] in ``values``.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TextIO
+
+
+def on_exception(
+    exc_type: type[BaseException] | None,
+    exc: BaseException,
+    tb: TracebackType | None,
+    stream: TextIO | None = None,
+) -> bool:
+    """Prints a report if ``exc``, or what it was raised from, refuses a device. Never raises.
+
+    Args:
+        exc_type: as ``sys.excepthook`` gets it; not needed.
+        exc: the exception.
+        tb: its traceback.
+        stream: where to print; stderr by default.
+
+    Returns:
+        Whether something was printed.
+    """
+    out = sys.stderr if stream is None else stream
+    if out is None:  # a program without a console
+        return False
+    try:
+        from devsan.report.chain import failure_of
+
+        failure = failure_of(exc, tb)
+        if failure is None:
+            return False
+        from devsan.report.build import build
+        from devsan.report.plain import write
+
+        write(build(failure), out)
+        return True
+    except Exception as own:
+        return _own_failure(own, out)
+
+
+def _own_failure(own: Exception, out: TextIO) -> bool:
+    try:
+        reason = " ".join(str(own).split())
+        print(f"devsan: the report could not be made: {type(own).__name__}: {reason}", file=out, flush=True)
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,182 @@
+"""From a failure to what its report says."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Sequence
+
+from devsan.report.chain import Failure
+from devsan.report.expressions import Expression
+from devsan.report.facts import Label, Operand, Report, Site
+from devsan.report.frames import Frame, Whose, frames_of
+from devsan.report.modules import qualified_name
+from devsan.report.operands import operands_in, operands_of_refusal, worth_showing
+from devsan.report.sentences import Sentence
+from devsan.report.source import label_at, shown_path, site_at, site_in_text
+from devsan.report.subjects import Subject, device_count, generator_in, ordinal_in
+from devsan.report.tensors import plain_attributes
+from devsan.report.titles import title_of
+from devsan.report.tracking import Tracked, site_of
+from devsan.report.wordings import Kind
+
+_WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.META, Kind.MODULE})
+_CALLED = "called from here"
+
+
+def build(failure: Failure) -> Report:
+    """Returns what can be told about ``failure``. Reads frames and the attributes of tensors, runs nothing."""
+    with plain_attributes():
+        frames = _frames(failure)
+        sentence = failure.sentence
+        within = site_in_text(failure.message)
+        if within is not None:  # the frames that matter ran in another thread or process and are gone
+            return _from_text(failure, frames, within)
+        if not frames:
+            return _report(failure, (), (), operands_of_refusal(failure))
+        place = site_of(frames)
+        if sentence.kind in (Kind.ORDINAL, Kind.GENERATOR):
+            return _with_subjects(failure, frames, place)
+        operands = operands_in(failure, frames, place) if sentence.kind in _WITH_OPERANDS else []
+        return _with_operands(failure, frames, place, operands)
+
+
+def _frames(failure: Failure) -> list[Frame]:
+    """The frames of the refusal; with the callers of a wrapper in front where the refusal was caught and wrapped."""
+    inner, outer = frames_of(failure.trace), frames_of(failure.outer)
+    if inner and any(frame.whose is Whose.PROGRAM for frame in inner):
+        return inner
+    for place, frame in enumerate(outer):
+        if inner and frame.code is inner[0].code:
+            return outer[:place] + inner
+    return inner or outer
+
+
+def _with_operands(failure: Failure, frames: list[Frame], place: int, operands: list[Tracked]) -> Report:
+    shown = worth_showing(operands, place, failure.sentence)
+    sites = [_site(frames[place], shown, place, failure.sentence)]
+    caller = _caller(frames, place)
+    if caller is not None:
+        sites.append(_site(frames[caller], shown, caller, failure.sentence, note=_CALLED))
+    rest = []
+    for operand in shown:
+        name = operand.at[place].text(frames[place]) if place in operand.at else None
+        qualified = qualified_name(operand.value, frames)
+        role = operand.role or (failure.sentence.argument if operand.odd else None)
+        if name is None and (qualified or role or operand.at):
+            rest.append(
+                Operand(
+                    qualified or role,
+                    operand.placement,
+                    operand.odd,
+                    None if qualified else _innermost_name(operand, frames),
+                )
+            )
+        elif name is not None and qualified not in (None, name):
+            rest.append(Operand(name, operand.placement, operand.odd, qualified))
+    return _report(failure, sites, rest, operands, frames[place])
+
+
+def _site(frame: Frame, operands: list[Tracked], place: int, sentence: Sentence, note: str = "") -> Site:
+    labels: dict[tuple[int, int, int], Label] = {}
+    for operand in operands:
+        expression = operand.at.get(place)
+        if expression is None:
+            continue
+        text = _text(operand, expression, place, frame, sentence)
+        label = label_at(frame, expression.node, (text,), operand.odd)
+        if label is None:
+            continue
+        where = (label.line, label.start, label.end)
+        before = labels.get(where)
+        texts = (*before.texts, text) if before is not None else (text,)
+        labels[where] = Label(*where, texts, operand.odd or (before is not None and before.odd))
+    return site_at(frame, list(labels.values()) or _whole(frame, odd=not note), note)
+
+
+def _text(operand: Tracked, expression: Expression, place: int, frame: Frame, sentence: Sentence) -> str:
+    """Returns a label's words: what is meant if the piece of source does not say it, where it is, torch's name."""
+    placement = operand.placement_at(place, frame)
+    text = str(placement) if placement is not None else "device not known"
+    written = frame.segment(expression.node)
+    if expression.path:
+        has_name = isinstance(expression.node, (ast.Name, ast.Attribute, ast.Subscript))
+        written = expression.text(frame) if has_name else str(operand.role)
+        text = f"{written}  {text}"
+    name = None if expression.path else operand.parameter
+    if operand.odd and sentence.argument is not None:  # torch's sentence must be found again in the labels
+        name = sentence.argument + "".join((operand.role or "").partition("[")[1:])
+    same_element = name is not None and "[" in name and written.endswith(name[name.index("[") :])
+    if name is None or same_element or written == name or written.endswith(f".{name}"):
+        return text
+    return f"{text}  ({name})"
+
+
+def _whole(frame: Frame, odd: bool = True) -> list[Label]:
+    """The failing expression itself is underlined when nothing in it is."""
+    label = label_at(frame, frame.node, odd=odd) if isinstance(frame.node, ast.expr) else None
+    return [] if label is None else [label]
+
+
+def _caller(frames: list[Frame], place: int) -> int | None:
+    """The program's own frame that led into a library, when the failing frame is the library's."""
+    if frames[place].whose is Whose.PROGRAM:
+        return None
+    own = [number for number in range(place) if frames[number].whose is Whose.PROGRAM]
+    return own[-1] if own else None
+
+
+def _innermost_name(operand: Tracked, frames: list[Frame]) -> str | None:
+    for place in sorted(operand.at, reverse=True):
+        return f"{operand.at[place].text(frames[place])} in {shown_path(frames[place].file)}:{frames[place].line}"
+    return None
+
+
+def _with_subjects(failure: Failure, frames: list[Frame], place: int) -> Report:
+    frame, sentence = frames[place], failure.sentence
+    subjects: list[Subject] = []
+    count = None
+    if sentence.kind is Kind.ORDINAL:
+        count = device_count()
+        subject = ordinal_in(frame, count)
+        subjects = [subject] if subject is not None else []
+    else:
+        subjects = generator_in(frame, sentence.devices[-1], sentence.devices[0])
+    found = [label_at(frame, subject.expression.node, (subject.device,), subject.odd) for subject in subjects]
+    labels = [label for label in found if label is not None]
+    sites = [site_at(frame, labels or _whole(frame))]
+    caller = _caller(frames, place)
+    if caller is not None:
+        sites.append(site_at(frames[caller], note=_CALLED))
+    devices = [subject.device for subject in subjects] if sentence.kind is Kind.ORDINAL else list(sentence.devices)
+    return Report(title_of(sentence, None, devices, frame, count), sentence.text, tuple(sites), rank=_rank())
+
+
+def _from_text(failure: Failure, frames: list[Frame], within: Site) -> Report:
+    sites = [within]
+    own = [frame for frame in frames if frame.whose is Whose.PROGRAM]
+    if own:
+        sites.append(site_at(own[-1], note=_CALLED))
+    operands = operands_of_refusal(failure)
+    shown = worth_showing(operands, None, failure.sentence)
+    rest = [Operand(operand.role, operand.placement, operand.odd) for operand in shown]
+    return _report(failure, sites, rest, operands)
+
+
+def _report(
+    failure: Failure, sites: Sequence[Site], rest: Sequence[Operand], operands: list[Tracked],
+    frame: Frame | None = None,
+) -> Report:  # fmt: skip
+    sentence = failure.sentence
+    placed = [(operand.odd, operand.placement.device) for operand in operands if operand.placement is not None]
+    devices = list(dict.fromkeys(device for odd in (False, True) for is_odd, device in placed if is_odd is odd))
+    if len(devices) < 2 or sentence.kind not in (Kind.MIXED, Kind.INDEX):
+        devices = list(sentence.devices)
+    op = str(failure.refusal.op).split(".")[0] if failure.refusal is not None else sentence.op
+    title = title_of(sentence, op, devices, frame, None)
+    return Report(title, sentence.text, tuple(sites), tuple(rest), rank=_rank())
+
+
+def _rank() -> str | None:
+    """Returns this process's rank when it is one of several."""
+    return os.environ.get("RANK") if os.environ.get("WORLD_SIZE", "1") not in ("", "1") else None

@@ -1,0 +1,75 @@
+"""The emulation that lasts as long as the process: from ``devsan run``, ``DEVSAN_OPTIONS`` or ``pytest --devsan-gpus``.
+
+There is at most one. Whoever asks first decides, because importing torch asks again: ``Emulation`` imports torch,
+torch calls ``devsan.autoload.load`` at the end of its import, and that finds ``DEVSAN_OPTIONS`` set for the children.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from devsan.errors import DevsanError, StartError, one_line
+from devsan.options import VARIABLE, Options
+
+if TYPE_CHECKING:
+    from devsan.emulation import Emulation
+
+_options: Options | None = None  # set before the start, so that a start within the start sees it
+_emulation: Emulation | None = None
+_variable_before: str | None = None
+
+
+def current() -> Options | None:
+    """Returns the options of the running emulation, or None."""
+    return _options
+
+
+def begin(options: Options) -> None:
+    """Starts emulating ``options`` until ``end`` or the end of the process; children find them in the environment.
+
+    Imports torch. Does nothing when the same GPUs are emulated already; other GPUs replace those.
+
+    Raises:
+        UsageError: the options contradict each other.
+        StartError: this installation cannot emulate; what was there before is as it was.
+    """
+    global _options, _emulation, _variable_before
+    devices = options.devices()
+    if _options is not None:
+        if _emulation is None or _options.devices() == devices:
+            return
+        end()
+    _options = options
+    _variable_before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = options.to_variable()
+    try:
+        from devsan.emulation import Emulation
+
+        emulation = Emulation(devices)
+        emulation.start()
+    except BaseException as error:
+        _restore()
+        if isinstance(error, DevsanError) or not isinstance(error, Exception):
+            raise
+        raise StartError(one_line(error)) from error
+    _emulation = emulation
+
+
+def end() -> None:
+    """Stops what ``begin`` started. Does nothing when nothing runs."""
+    global _emulation
+    if _emulation is None:
+        return
+    emulation, _emulation = _emulation, None
+    _restore()
+    emulation.stop()
+
+
+def _restore() -> None:
+    global _options
+    _options = None
+    if _variable_before is None:
+        os.environ.pop(VARIABLE, None)
+    else:
+        os.environ[VARIABLE] = _variable_before

@@ -1,0 +1,1 @@
+"""DevSan in tests: the pytest plugin."""

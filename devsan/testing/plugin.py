@@ -1,0 +1,130 @@
+"""pytest plugin: tests on emulated GPUs. Off until asked, and until then nothing but DevSan's options is imported.
+
+- ``pytest --devsan-gpus 4`` emulates GPUs for the whole session; so do the other options of ``devsan run``.
+- ``@pytest.mark.gpus(4, profile="a100-80g", memory="24GiB", busy=None)`` emulates them for one test.
+- The fixture ``emulated_gpus`` is the list of ``torch.device`` of the GPUs; without mark and option, of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from devsan import session
+from devsan.errors import DevsanError
+from devsan.options import DEFAULT_GPUS, OPTIONS, Options, from_values
+
+if TYPE_CHECKING:
+    import torch
+
+_MARK = "gpus(gpus, profile=None, memory=None, busy=None): run this test on emulated GPUs (DevSan)"
+_FOR_THE_SESSION = pytest.StashKey[Options]()
+_BEFORE_THIS_TEST = pytest.StashKey["Options | None"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds ``--devsan-gpus`` and the other options of an emulation."""
+    group = parser.getgroup("devsan", "emulated GPUs (DevSan)")
+    for option in OPTIONS:
+        if option.name != "report":  # pytest itself reports on exceptions
+            group.addoption(f"--devsan-{option.name}", metavar=option.metavar, help=option.help.replace("%", "%%"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers the mark and starts the session's emulation, before any test module is imported."""
+    config.addinivalue_line("markers", _MARK)
+    given = {option.name: config.getoption(f"devsan_{option.name}", None) for option in OPTIONS}
+    texts = {name: text for name, text in given.items() if text is not None}
+    if not texts:
+        return
+    try:
+        options = Options().updated(texts)
+        options.devices()
+        config.stash[_FOR_THE_SESSION] = options
+        if not _only_distributes(config):
+            session.begin(options)
+    except DevsanError as error:
+        raise pytest.UsageError(f"devsan: {error}") from None
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stops the session's emulation."""
+    if _FOR_THE_SESSION in config.stash:
+        session.end()
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Says what is emulated."""
+    options = config.stash.get(_FOR_THE_SESSION, None)
+    if options is None:
+        return None
+    return "devsan: emulated GPUs: " + ", ".join(device.name for device in options.devices())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Starts the emulation that the test's mark or fixture asks for, before the first fixture is set up."""
+    mark = item.get_closest_marker("gpus")
+    wanted = None
+    if mark is not None:
+        wanted = _read_mark(mark)
+    elif "emulated_gpus" in getattr(item, "fixturenames", ()) and session.current() is None:
+        wanted = Options()
+    if wanted is None:
+        return
+    before = session.current()
+    if before is not None and before.devices() == wanted.devices():
+        return
+    item.stash[_BEFORE_THIS_TEST] = before
+    try:
+        session.begin(wanted)
+    except DevsanError as error:
+        pytest.fail(f"devsan: {error}", pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Ends what `pytest_runtest_setup` began, after the last fixture is torn down."""
+    try:
+        return (yield)
+    finally:
+        if _BEFORE_THIS_TEST in item.stash:
+            before = item.stash[_BEFORE_THIS_TEST]
+            del item.stash[_BEFORE_THIS_TEST]
+            session.end()
+            if before is not None:
+                session.begin(before)
+
+
+@pytest.fixture
+def emulated_gpus() -> list[torch.device]:
+    """The emulated GPUs as ``torch.device``: those of the mark ``gpus``, else of ``--devsan-gpus``, else two."""
+    import torch
+
+    options = session.current()
+    if options is None:  # asked for by request.getfixturevalue, when it is too late to start
+        pytest.fail(
+            f"devsan: expected emulated_gpus in the test's signature, @pytest.mark.gpus({DEFAULT_GPUS}) or "
+            f"--devsan-gpus {DEFAULT_GPUS}, got request.getfixturevalue alone",
+            pytrace=False,
+        )
+    return [torch.device("cuda", ordinal) for ordinal in range(len(options.gpus))]
+
+
+def _read_mark(mark: pytest.Mark) -> Options:
+    try:
+        values = dict(mark.kwargs)
+        if mark.args:
+            values["gpus"] = mark.args[0] if len(mark.args) == 1 else list(mark.args)
+        options = from_values(**values)
+        options.devices()
+    except DevsanError as error:
+        pytest.fail(f"devsan: {error}", pytrace=False)
+    return options
+
+
+def _only_distributes(config: pytest.Config) -> bool:
+    """Whether this is the process of pytest-xdist that hands out tests and runs none."""
+    return config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")

@@ -1,0 +1,84 @@
+"""The README shows commands and what they print. Both are true, in both languages."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+READMES = ["README.md", "README.zh.md"]
+
+
+def blocks(name: str, language: str) -> list[str]:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def sessions(block: str) -> list[tuple[str, list[str]]]:
+    """The commands of a console block, each with the lines shown under it."""
+    shown: list[tuple[str, list[str]]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            shown.append((line[2:], []))
+        else:
+            shown[-1][1].append(line)
+    return shown
+
+
+def without_comments(block: str) -> list[str]:
+    return [line.split("  # ")[0].split(" # ")[0].rstrip() for line in block.splitlines()]
+
+
+def run(command: str) -> str:
+    program, *arguments = shlex.split(command)
+    assert program == "devsan"
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "NO_COLOR": "1"}
+    result = subprocess.run(
+        [sys.executable, "-m", "devsan", *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return result.stdout
+
+
+@pytest.mark.parametrize("command, shown", sessions(blocks("README.md", "console")[0]))
+def test_the_first_screen_is_what_the_commands_print(command: str, shown: list[str]) -> None:
+    printed = [line.rstrip() for line in run(command).splitlines()]
+    expected = [line for line in shown if line != "..."]
+    assert expected, "a command without output shows nothing"
+    start = printed.index(expected[0])
+    assert printed[start : start + len(expected)] == expected
+
+
+@pytest.mark.parametrize("language", ["console", "python"])
+def test_both_languages_show_the_same_code(language: str) -> None:
+    english, chinese = (blocks(name, language) for name in READMES)
+    assert [without_comments(block) for block in english] == [without_comments(block) for block in chinese]
+
+
+@pytest.mark.parametrize("name", [*READMES, "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/limits.md"])
+def test_links_lead_somewhere(name: str) -> None:
+    page = ROOT / name
+    links = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    commands = {
+        command.split()[0] for block in blocks("README.md", "console") for command, _ in sessions(block) if command
+    }
+    assert commands <= {"devsan", "make", "pip", "pytest", 'DEVSAN_OPTIONS="gpus=4:profile=a100-80g"'}
+    targets = re.findall(r"^\$ make (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert targets
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"make {target} is in the README only"

@@ -1,0 +1,182 @@
+"""torch.nn.parallel on emulated GPUs: copies, DataParallel, and torch's sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.parallel import comm, gather, parallel_apply, replicate, scatter
+
+pytestmark = pytest.mark.usefixtures("four_gpus")
+
+
+def devices(tensors: Any) -> list[int]:
+    return [tensor.get_device() for tensor in tensors]
+
+
+def test_broadcast() -> None:
+    tensor = torch.arange(4.0, device="cuda:1")
+    copies = comm.broadcast(tensor, [1, 3, 0])
+    assert devices(copies) == [1, 3, 0] and all(copy.tolist() == tensor.tolist() for copy in copies)
+    assert copies[0].data_ptr() == tensor.data_ptr()
+    out = [torch.empty(4, device="cuda:2"), torch.empty(4, device="cuda:0")]
+    assert devices(comm.broadcast(tensor, out=out)) == [2, 0] and out[1].tolist() == tensor.tolist()
+    assert devices(comm.broadcast(torch.ones(2), [0, 1])) == [0, 1]
+
+
+def test_broadcast_coalesced_keeps_order_and_versions_apart() -> None:
+    tensors = [torch.full((n,), float(n), device="cuda:0") for n in (1, 5, 2)] + [torch.ones(2, device="cuda:0").long()]
+    for buffer_size in (8, 10485760):
+        first, second = comm.broadcast_coalesced(tensors, [0, 2], buffer_size)
+        assert devices(second) == [2] * 4 and [t.tolist() for t in second] == [t.tolist() for t in tensors]
+        assert all(mine is theirs for mine, theirs in zip(first, tensors, strict=True))
+        second[0].add_(1)
+        assert second[1]._version == 0
+
+
+def test_scatter_and_gather() -> None:
+    tensor = torch.arange(10.0).view(5, 2)
+    chunks = comm.scatter(tensor, [0, 2, 3])
+    assert devices(chunks) == [0, 2, 3] and [len(chunk) for chunk in chunks] == [2, 2, 1]
+    assert [chunk.shape[0] for chunk in comm.scatter(tensor.cuda(1), [1, 0], [1, 4])] == [1, 4]
+    assert torch.equal(comm.gather(chunks, destination="cpu"), tensor)
+    assert comm.gather(chunks, destination=3).device == torch.device("cuda:3")
+    assert comm.gather(chunks).device == torch.device("cuda:0")
+    assert comm.gather([tensor.cuda(0), tensor.cuda(1)], dim=1).shape == (5, 4)
+    out = [torch.empty(2, 2, device="cuda:0"), torch.empty(3, 2, device="cuda:1")]
+    assert comm.scatter(tensor, out=out, dim=0)[1].tolist() == tensor[2:].tolist()
+    assert comm.gather(out, out=torch.empty(5, 2, device="cuda:1")).tolist() == tensor.tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: comm.broadcast(torch.ones(1), [-1]), "Expected non-negative device index, but got -1"),
+        (lambda: comm.gather([torch.ones(1)]), "Expected all input tensors to be CUDA tensors, but tensor at index 0"),
+        (lambda: comm.gather([]), "Expected at least one tensor to gather from"),
+        (
+            lambda: comm.gather([torch.ones(2, 2).cuda(0), torch.ones(2, 3).cuda(1)]),
+            "Input tensor at index 1 has invalid shape [2, 3], but expected [2, 2]",
+        ),
+        (
+            lambda: comm.scatter(torch.ones(2), [0, 1], [2]),
+            "Expected devices and chunk_sizes to be of same length, but got len(devices) = 2 and len(chunk_sizes) = 1",
+        ),
+        (
+            lambda: comm.broadcast(torch.ones(2).cuda(), out=[torch.ones(3).cuda(1)]),
+            "Expected all output tensors to have same shape as the source tensor [2], but output tensor at index 0",
+        ),
+    ],
+)
+def test_torchs_sentences(call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(RuntimeError) as failure:
+        call()
+    assert sentence in str(failure.value)
+
+
+def test_nccl_within_the_process(recwarn: pytest.WarningsRecorder) -> None:
+    inputs = [torch.full((4,), float(device + 1), device=f"cuda:{device}") for device in range(3)]
+    assert torch.cuda.nccl.is_available(inputs)
+    assert comm.reduce_add(inputs, destination=1).tolist() == [6.0] * 4
+    torch.cuda.nccl.all_reduce(inputs)
+    assert inputs[2].tolist() == [6.0] * 4
+    outputs = [torch.empty(12, device=f"cuda:{device}") for device in range(3)]
+    torch.cuda.nccl.all_gather(inputs, outputs)
+    assert outputs[1].tolist() == [6.0] * 12
+    parts = [torch.empty(4, device=f"cuda:{device}") for device in range(3)]
+    torch.cuda.nccl.reduce_scatter(outputs, parts)
+    assert parts[0].tolist() == [18.0] * 4
+    inputs[0].fill_(7)
+    torch.cuda.nccl.broadcast(inputs)
+    assert inputs[2].tolist() == [7.0] * 4
+    assert [str(warning.message) for warning in recwarn if "NCCL" in str(warning.message)] == []
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
+        self.seen: list[int] = []
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        self.seen.append(inputs.get_device())
+        output: torch.Tensor = self.body(inputs)
+        return output
+
+
+def test_data_parallel_trains_as_one_device() -> None:
+    torch.manual_seed(0)
+    single = Model().eval()
+    parallel = nn.DataParallel(Model().eval().cuda(), device_ids=[0, 1, 2, 3])
+    parallel.module.load_state_dict(single.state_dict())
+    inputs, targets = torch.randn(8, 6), torch.randint(3, (8,))
+    outputs = []
+    for model, device in ((single, "cpu"), (parallel, "cuda")):
+        outputs.append(model(inputs.to(device)))
+        nn.functional.cross_entropy(outputs[-1], targets.to(device)).backward()
+        torch.optim.SGD(model.parameters(), lr=0.1).step()
+    assert outputs[1].device == torch.device("cuda:0")
+    assert torch.allclose(outputs[0], outputs[1].cpu())
+    assert sorted(parallel.module.seen) == [0, 1, 2, 3]
+    for mine, theirs in zip(single.parameters(), parallel.parameters(), strict=True):
+        assert theirs.device == torch.device("cuda:0")
+        assert torch.allclose(mine, theirs.cpu(), atol=1e-6)
+
+
+def test_data_parallel_with_batch_norm_in_training() -> None:
+    parallel = nn.DataParallel(Model().cuda())
+    parallel(torch.randn(16, 6)).sum().backward()
+    assert parallel.module.body[1].num_batches_tracked.item() == 1
+
+
+def test_data_parallel_refuses_a_module_elsewhere() -> None:
+    sentence = (
+        r"^module must have its parameters and buffers on device cuda:0 \(device_ids\[0\]\) but found one of them "
+    )
+    with pytest.raises(RuntimeError, match=sentence + "on device: cuda:1$"):
+        nn.DataParallel(Model().cuda(1), device_ids=[0, 1])(torch.ones(4, 6))
+    with pytest.raises(RuntimeError, match=sentence + "on device: cpu$"):
+        nn.DataParallel(Model())(torch.ones(4, 6))
+
+
+def test_the_parts_of_data_parallel() -> None:
+    replicas = replicate(Model().cuda(), [0, 1])
+    inputs = scatter(torch.randn(8, 6), [0, 1])
+    outputs = parallel_apply(replicas, inputs, devices=[0, 1])
+    assert devices(outputs) == [0, 1]
+    assert gather(outputs, 1).shape == (8, 3)
+
+
+def test_an_error_in_a_replica_names_it() -> None:
+    class Broken(nn.Linear):
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            return super().forward(inputs) + torch.ones(2, device="cuda:0")
+
+    with pytest.raises(RuntimeError, match="in replica 1 on device 1") as failure:
+        nn.DataParallel(Broken(3, 2).cuda(), device_ids=[0, 1])(torch.ones(4, 3))
+    assert "Expected all tensors to be on the same device" in str(failure.value)
+
+
+def test_grad_scaler_and_autocast() -> None:
+    model = nn.Linear(4, 4).cuda(1)
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        assert torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") == torch.bfloat16
+        output = model(torch.ones(2, 4, device="cuda:1"))
+        assert output.dtype == torch.bfloat16
+        loss = output.float().pow(2).mean()
+    assert not torch.is_autocast_enabled("cuda")
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    before = model.weight.detach().clone()
+    scaler.step(optimizer)
+    scaler.update()
+    assert scaler.get_scale() == 65536.0 and not torch.equal(before, model.weight)
+    model.weight.grad = torch.full_like(model.weight, float("inf"))
+    scaler.step(optimizer)
+    scaler.update()
+    assert scaler.get_scale() == 32768.0

@@ -1,0 +1,51 @@
+"""What is not emulated says so in one sentence; what asks for it gets an answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+pytestmark = pytest.mark.usefixtures("four_gpus")
+
+
+@pytest.mark.parametrize(
+    ("call", "subject"),
+    [
+        (lambda: torch.cuda.CUDAGraph(), "CUDA graphs are"),
+        (lambda: torch.cuda.make_graphed_callables(torch.nn.Linear(2, 2).cuda(), (torch.ones(1, 2).cuda(),)), "CUDA"),
+        (lambda: torch.cuda.MemPool(), "memory pools are"),
+        (lambda: torch.cuda.tunable.enable(), "TunableOp is"),
+        (
+            lambda: torch.cuda.jiterator._create_jit_fn("template <typename T> T f(T x) { return x; }")(
+                torch.ones(1, device="cuda")
+            ),
+            "the jiterator is",
+        ),
+        (lambda: torch.cuda.memory._get_current_allocator(), "pluggable allocators are"),
+        (lambda: torch.cuda.Event(interprocess=True).ipc_handle(), "events shared between processes are"),
+    ],
+)
+def test_one_sentence(call: Callable[[], object], subject: str) -> None:
+    with pytest.raises(NotImplementedError, match=rf"^devsan: {subject}.* not emulated; see docs/limits\.md$"):
+        call()
+
+
+def test_questions_are_answered() -> None:
+    assert not torch.cuda.is_current_stream_capturing()
+    assert not torch.cuda.tunable.is_enabled()
+    assert not torch.cuda.tunable.tuning_is_enabled()
+    assert torch.cuda.tunable.get_results() == ()
+    assert torch.cuda.graph_pool_handle() != torch.cuda.graph_pool_handle()
+
+
+def test_no_name_of_torch_cuda_is_missing() -> None:
+    """Every name of torch._C that torch.cuda's Python files use is there: provided, refused, or in this build."""
+    folder = Path(torch.cuda.__file__).parent
+    text = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    used = set(re.findall(r"torch\._C\.(_cuda_\w+|_Cuda\w+|_cudart)", text))
+    assert len(used) > 60
+    assert {name for name in used if not hasattr(torch._C, name)} == set()

@@ -1,0 +1,96 @@
+"""Programs that fail on emulated GPUs, and the reports that they get, kept as files.
+
+`pytest tests/python/report --bless` writes the files in goldens/ anew; look at the difference before it is committed.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+GOLDENS = HERE / "goldens"
+PROGRAMS = HERE / "programs"
+
+Run = Callable[[str], str]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--bless", action="store_true", help="write the golden reports anew")
+
+
+@pytest.fixture
+def bless(request: pytest.FixtureRequest) -> bool:
+    # None when pytest was started above this folder: the option is then not known
+    return bool(request.config.getoption("--bless", default=False))
+
+
+@pytest.fixture
+def golden(bless: bool) -> Callable[[str, str], None]:
+    """Compares a report with the file of that name, or writes the file under --bless."""
+
+    def check(name: str, report: str) -> None:
+        file = GOLDENS / f"{name}.txt"
+        text = re.sub(r"(torch/\S+\.py):\d+", r"\1:LINE", report)  # torch's own lines move from release to release
+        if "out of memory" in text:
+            text = re.sub(r"\d+(?:\.\d+)? (?:bytes|[KMG]iB)", "SIZE", text)  # of the profile, and of what ran before
+        if bless:
+            file.write_text(text, encoding="utf-8")
+        assert file.exists(), f"expected {file.name} in goldens, got none; pytest tests/python/report --bless writes it"
+        assert text == file.read_text(encoding="utf-8")
+
+    return check
+
+
+@pytest.fixture
+def gpus() -> Iterator[None]:
+    """Four emulated GPUs."""
+    from devsan import emulate
+
+    with emulate(gpus=4):
+        yield
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is alone, has no colour and shows paths from this folder on."""
+    monkeypatch.chdir(HERE)
+    for name in ("FORCE_COLOR", "RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(PROGRAMS / "site-packages")])
+
+
+@pytest.fixture
+def report_on(quiet: None) -> Callable[[BaseException], str]:
+    """Returns what is printed about an exception."""
+
+    def report(error: BaseException) -> str:
+        from devsan.report import on_exception
+
+        stream = io.StringIO()
+        printed = on_exception(type(error), error, error.__traceback__, stream)
+        assert printed == bool(stream.getvalue())
+        return stream.getvalue()
+
+    return report
+
+
+@pytest.fixture
+def run(report_on: Callable[[BaseException], str]) -> Run:
+    """Runs programs/NAME.py, which must fail, and returns the report."""
+
+    def run_program(name: str) -> str:
+        file = PROGRAMS / f"{name}.py"
+        code = compile(file.read_text(encoding="utf-8"), str(file), "exec")
+        try:
+            exec(code, {"__name__": "__main__", "__file__": str(file)})
+        except Exception as error:
+            return report_on(error)
+        raise AssertionError(f"expected {name} to fail, got nothing")
+
+    return run_program

@@ -1,0 +1,111 @@
+"""How a report looks: columns, collisions, colour."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from devsan.report.facts import Label, Operand, Placement, Report, Site
+from devsan.report.plain import display_width, lines_of, wants_colour, write
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def plain(report: Report) -> list[str]:
+    return ["".join(piece for piece, _ in line).rstrip() for line in lines_of(report)]
+
+
+def report_with(text: str, *labels: Label, **rest: object) -> Report:
+    return Report("t", "s", (Site("f.py", 7, 1, {7: text}, labels),), **rest)  # type: ignore[arg-type]
+
+
+def test_labels_that_have_room_share_a_line() -> None:
+    report = report_with("left_operand + right", Label(7, 0, 12, ("cuda:0",)), Label(7, 15, 20, ("cpu",), odd=True))
+    assert plain(report)[4:6] == ["   | ------------   ^^^^^", "   | cuda:0         cpu"]
+
+
+def test_labels_that_collide_go_below_each_other() -> None:
+    labels = [Label(7, place, place + 1, (f"cuda:{place}  float32[2,2]",)) for place in (0, 4, 8)]
+    assert plain(report_with("a + b + c", *labels))[4:8] == [
+        "   | -   -   -",
+        "   | |   |   cuda:8  float32[2,2]",
+        "   | |   cuda:4  float32[2,2]",
+        "   | cuda:0  float32[2,2]",
+    ]
+
+
+def test_a_label_with_several_texts_does_not_run_into_its_neighbour() -> None:
+    first = Label(7, 0, 4, ("self.norm.weight  cuda:2", "self.norm.bias  cuda:2"))
+    lines = plain(report_with("norm(x)", first, Label(7, 5, 6, ("cuda:0",), odd=True)))
+    assert lines[4:8] == [
+        "   | ---- ^",
+        "   | |    cuda:0",
+        "   | self.norm.weight  cuda:2",
+        "   | self.norm.bias  cuda:2",
+    ]
+
+
+def test_columns_are_those_of_a_terminal() -> None:
+    assert display_width("误差 é\t") == 2 + 2 + 1 + 1 + 4
+    lines = plain(report_with("\t误差 = 预测 - y", Label(7, 11, 12, ("cpu",), odd=True)))
+    assert lines[3] == " 7 |     误差 = 预测 - y"
+    assert lines[4] == "   | " + " " * (4 + 4 + 3 + 4 + 3) + "^"
+
+
+def test_lines_that_are_left_out_are_shown_to_be() -> None:
+    site = Site("f.py", 98, 1, {98: "f(", 99: "a,", 120: "b,"})
+    assert plain(Report("t", "s", (site,)))[3:7] == ["  98 | f(", "  99 | a,", "   ...", " 120 | b,"]
+
+
+def test_the_rank_stands_at_the_right_edge() -> None:
+    line = plain(report_with("x", rank="3"))[1]
+    assert line.endswith("rank 3")
+    assert len(line) == 80
+
+
+def test_operands_are_a_table() -> None:
+    operands = (
+        Operand("self", Placement("cuda:3", "float32", (30, 256))),
+        Operand("target", Placement("cuda:1", "int64", (30,)), odd=True, known_as="model.labels"),
+        Operand(None, Placement("cpu")),
+    )
+    assert plain(Report("t", "s", (), operands))[-3:] == [
+        "  self        float32[30,256]  on cuda:3",
+        "  target      int64[30]        on cuda:1  is model.labels",
+        "  an operand                   on cpu",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("terminal", "variables", "coloured"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"NO_COLOR": "1"}, False),
+        (True, {"TERM": "dumb"}, False),
+        (False, {"FORCE_COLOR": "1"}, True),
+        (True, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, True),
+    ],
+)
+def test_colour(terminal: bool, variables: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    stream = Terminal() if terminal else io.StringIO()
+    assert wants_colour(stream) is coloured
+    write(report_with("[bold]x[/bold] :smile:", Label(7, 6, 7, ("cpu",), odd=True)), stream)
+    assert ("\x1b[" in stream.getvalue()) is coloured
+    assert "[bold]x[/bold] :smile:" in stream.getvalue()
+
+
+def test_a_stream_without_unicode_gets_escapes() -> None:
+    buffer = io.BytesIO()
+    stream = io.TextIOWrapper(buffer, encoding="ascii")
+    write(report_with("误差"), stream)
+    assert b"\\u8bef\\u5dee" in buffer.getvalue()

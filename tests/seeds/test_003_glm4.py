@@ -1,0 +1,63 @@
+"""Seed 003: GLM-4's own loss on several GPUs. Labels arrive on the first GPU of the map, logits leave the last one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "glm4_finetune.py"
+
+
+def rehearse(folder: Path, *words: str, gpus: str = "4") -> subprocess.CompletedProcess[str]:
+    environment = {name: text for name, text in os.environ.items() if name != "DEVSAN_OPTIONS"}
+    return subprocess.run(
+        [sys.executable, "-m", "devsan", "run", "--gpus", gpus, str(EXAMPLE), *words],
+        cwd=folder,
+        env={**environment, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+    return rehearse(tmp_path_factory.mktemp("glm4"))
+
+
+def test_dies_with_torchs_sentence(failed):
+    assert failed.returncode == 1
+    expected = (
+        "RuntimeError: Expected all tensors to be on the same device, but got target is on cuda:1, "
+        "different from other tensors on cuda:3 (when checking argument in method wrapper_CUDA_nll_loss_forward)"
+    )
+    assert expected in failed.stderr.splitlines()
+    assert "losses" not in failed.stdout
+
+
+def test_dies_in_the_line_of_the_loss(failed):
+    source = EXAMPLE.read_text(encoding="utf-8").splitlines()
+    [line] = [number for number, text in enumerate(source, 1) if text.lstrip().startswith("loss = loss_fct(")]
+    assert f'{EXAMPLE}", line {line}, in forward' in failed.stderr
+
+
+def test_report_names_both_operands(failed):
+    report = failed.stderr.split("RuntimeError: ")[1]
+    for word in ("nll_loss", "shift_logits.view", "shift_labels.view", "cuda:3", "cuda:1", "glm4_finetune.py:"):
+        assert word in report
+
+
+def test_repaired_it_trains_through(tmp_path):
+    done = rehearse(tmp_path, "--fix")
+    assert done.returncode == 0, done.stderr
+    assert "losses" in done.stdout
+
+
+def test_passes_where_one_gpu_holds_it_all(tmp_path):
+    # GPU 0 is someone else's: of two, the whole model goes to the second, and the fault does not show.
+    done = rehearse(tmp_path, gpus="2")
+    assert done.returncode == 0, done.stderr

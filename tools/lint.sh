@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Checks formatting, types and layers; with --fix it rewrites what can be rewritten. Every check runs, then it fails.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. tools/environment.sh
+
+cpp_files() {
+  find core include tests/unit \( -name '*.h' -o -name '*.cpp' \) -print0 2> /dev/null
+}
+
+if [ "${1:-}" = --fix ]; then
+  set -e
+  ruff check --quiet --fix .
+  ruff format --quiet .
+  cpp_files | xargs -0 --no-run-if-empty clang-format -i
+  exit 0
+fi
+
+failed=""
+check() {
+  local name=$1
+  shift
+  "$@" || failed="$failed $name"
+}
+check_cpp_format() {
+  cpp_files | xargs -0 --no-run-if-empty clang-format --dry-run -Werror
+}
+
+check ruff ruff check --quiet .
+check format ruff format --check --quiet .
+check mypy mypy --no-error-summary
+check clang-format check_cpp_format
+check layers python tools/check_layers.py
+if [ -n "$failed" ]; then
+  say "these checks failed:$failed (make format repairs formatting)"
+  exit 1
+fi
+say "formatting, types and layers are in order"
