@@ -35,7 +35,7 @@ def installed(tmp_path: Path) -> Path:
 BARE = ("-S",)
 
 COUNT = """
-import sys
+import os, sys  # os is there in any other start of Python
 before = set(sys.modules)
 from devsan.autoload import load
 load()
