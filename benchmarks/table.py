@@ -42,7 +42,7 @@ class Row:
             compared = f"{self.ratio:.2f}x"
             goal = "" if self.goal is None else f"<= {self.goal:.2f}x"
         elif self.difference is not None:
-            compared = f"{'+' if self.beside else ''}{in_units(self.difference)}"
+            compared = f"{'+' if self.beside and self.difference >= 0 else ''}{in_units(self.difference)}"
             goal = "" if self.goal is None else f"<= {in_units(self.goal)}"
         beside_took = "" if self.beside_took is None else in_units(self.beside_took)
         return (

@@ -17,7 +17,6 @@ SHAPE = {
     "num_attention_heads": 4,
 }
 TOKENS = 128
-NAMES = ["embed_tokens", *(f"layers.{layer}" for layer in range(4)), "norm", "rotary_emb"]
 
 
 def add(device: str) -> Work:
@@ -35,7 +34,7 @@ def add_fake() -> Work:
         return add("cpu")
 
 
-def llama(device: str | None = None, device_map: dict[str, str] | None = None, context: Any = None) -> Work:
+def llama(device: str = "cpu", device_map: dict[str, str] | None = None, context: Any = None) -> Work:
     """Loss and gradients of one text, on a device or spread by accelerate's hooks over those of a map."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -49,7 +48,7 @@ def llama(device: str | None = None, device_map: dict[str, str] | None = None, c
 
             dispatch_model(model, device_map, force_hooks=True)
             device = device_map["model.embed_tokens"]
-        else:
+        elif device != "cpu":
             model.to(device)
         tokens = tokens.to(device)
 
@@ -64,20 +63,20 @@ def llama(device: str | None = None, device_map: dict[str, str] | None = None, c
 def llama_fake() -> Work:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    return llama("cpu", context=FakeTensorMode())
+    return llama(context=FakeTensorMode())
 
 
 def over(first: str, second: str) -> dict[str, str]:
     """A map of the Llama: the first two layers on one device, the rest on the other."""
-    halves = {f"model.{name}": first if place < 3 else second for place, name in enumerate(NAMES)}
-    return {**halves, "model.rotary_emb": first, "lm_head": second}
+    begin = dict.fromkeys(("model.embed_tokens", "model.rotary_emb", "model.layers.0", "model.layers.1"), first)
+    return {**begin, **dict.fromkeys(("model.layers.2", "model.layers.3", "model.norm", "lm_head"), second)}
 
 
 WORKS: dict[str, Callable[[], Work]] = {
     "add cpu": lambda: add("cpu"),
     "add cuda": lambda: add("cuda:0"),
     "add fake": add_fake,
-    "llama cpu": lambda: llama("cpu"),
+    "llama cpu": llama,
     "llama cuda": lambda: llama("cuda:0"),
     "llama cpu hooks": lambda: llama(device_map=over("cpu", "cpu")),
     "llama cuda hooks": lambda: llama(device_map=over("cuda:0", "cuda:1")),

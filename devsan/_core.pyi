@@ -56,6 +56,9 @@ def start(devices: Sequence[DeviceSpec]) -> None:
 def stop() -> None:
     """Undoes `start`."""
 
+def settle() -> None:
+    """Ends what the autograd threads still hold. For the end of the process."""
+
 def last_refusal() -> Refusal | None:
     """The last refusal of any thread of this process."""
 

@@ -4,7 +4,7 @@ For every ATen operator that has a CUDA kernel: who looks at the devices of its 
 generates, TensorIterator, or the kernel itself) and the name of the CUDA wrapper, which torch's sentence prints.
 
 Source: native_functions.yaml as torchgen ships it, read with torchgen's own parser. The wrapper's name is made as
-torchgen/dest/register_dispatch_key.py makes it: `wrapper_CUDA_` and the C++ name for structured operators,
+torchgen/dest/register_dispatch_key.py makes it: `wrapper_CUDA_` and the native name for structured operators,
 `wrapper_CUDA_<overload>_` and the C++ name for the others.
 
 Usage: generate_verdicts.py --out FILE
@@ -17,7 +17,7 @@ import re
 from pathlib import Path
 
 import torchgen
-from torchgen.api import cpp
+from torchgen.api import cpp, native
 from torchgen.gen import parse_native_yaml
 from torchgen.model import DeviceCheckType, DispatchKey, NativeFunction
 
@@ -50,8 +50,10 @@ def row(function: NativeFunction, iterators: set[str]) -> str:
     else:
         rule = "kTensorIterator" if name in iterators else "kKernel"
     structured = function.structured or function.structured_delegate is not None
-    overload = "" if structured else f"{function.func.name.overload_name}_"
-    method = f"wrapper_CUDA_{overload}{cpp.name(function.func)}"
+    if structured:
+        method = f"wrapper_CUDA_{native.name(function.func)}"
+    else:
+        method = f"wrapper_CUDA_{function.func.name.overload_name}_{cpp.name(function.func)}"
     return f'{{"aten::{name}", Rule::{rule}, "{method}"}},'
 
 

@@ -28,9 +28,11 @@ void bind_cuda(py::module_& module) {
   module.def("device_count", [] { return static_cast<int>(emulate::device_count()); });
   module.def("current_device", [] { return static_cast<int>(emulate::current_device()); });
   module.def("set_device", &emulate::set_current_device, py::arg("device"));
-  module.def("check_device", [](c10::DeviceIndex device) { emulate::device(device); }, py::arg("device"));
-  module.def("default_generator", [](c10::DeviceIndex device) { return emulate::device(device).generator; },
-             py::arg("device"));
+  module.def(
+      "check_device", [](c10::DeviceIndex device) { emulate::device(device); }, py::arg("device"));
+  module.def(
+      "default_generator", [](c10::DeviceIndex device) { return emulate::device(device).generator; },
+      py::arg("device"));
   module.def("require_lazy_init", [] { torch::utils::set_requires_device_init(at::kCUDA, true); });
 }
 

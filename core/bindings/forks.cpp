@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "bindings/bindings.h"
+#include "emulate/fork.h"
 
 namespace devsan::bindings {
 namespace {
@@ -15,13 +16,15 @@ std::atomic<bool> g_driver_in_use{false};
 std::atomic<bool> g_bad_fork{false};
 
 void after_fork_in_child() {
+  emulate::release_locks_after_fork();
   if (!g_driver_in_use.load()) return;
   g_bad_fork.store(true);
   torch::utils::set_requires_device_init(at::kCUDA, true);
 }
 
 void use_driver() {
-  static const int registered = pthread_atfork(nullptr, nullptr, &after_fork_in_child);
+  static const int registered =
+      pthread_atfork(&emulate::hold_locks_for_fork, &emulate::release_locks_after_fork, &after_fork_in_child);
   TORCH_CHECK(registered == 0, "devsan: expected pthread_atfork to succeed, got error ", registered);
   g_driver_in_use.store(true);
 }

@@ -46,7 +46,8 @@ void bind_host_memory(py::module_& module) {
   module.def("host_memory_stats", &host_memory_stats);
   module.def("reset_peak_host_memory_stats", [] { emulate::pinned_allocator().reset_peak_stats(); });
   module.def("reset_accumulated_host_memory_stats", [] { emulate::pinned_allocator().reset_accumulated_stats(); });
-  module.def("host_allocator", [] { return reinterpret_cast<std::uintptr_t>(&emulate::pinned_allocator()); });  // NOLINT
+  module.def("host_allocator",
+             [] { return reinterpret_cast<std::uintptr_t>(&emulate::pinned_allocator()); });  // NOLINT
 }
 
 }  // namespace devsan::bindings

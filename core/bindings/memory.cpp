@@ -45,7 +45,8 @@ std::unordered_map<memory::Address, memory::Block*>& raw_blocks() {
 memory::Address raw_allocate(std::size_t bytes, std::uintptr_t stream) {
   auto& target = emulate::device(emulate::current_device());
   try {
-    memory::Block* block = target.allocator.allocate(bytes, static_cast<memory::StreamId>(emulate::stream_of_handle(stream)));
+    memory::Block* block =
+        target.allocator.allocate(bytes, static_cast<memory::StreamId>(emulate::stream_of_handle(stream)));
     if (block == nullptr) return 0;
     raw_blocks()[block->address] = block;
     return block->address;
@@ -67,18 +68,23 @@ void raw_free(memory::Address address) {
 
 void bind_memory(py::module_& module) {
   module.def("memory_stats", &memory_stats, py::arg("device"));
-  module.def("reset_peak_memory_stats", [](c10::DeviceIndex device) { allocator_of(device).reset_peak_stats(); },
-             py::arg("device"));
-  module.def("reset_accumulated_memory_stats",
-             [](c10::DeviceIndex device) { allocator_of(device).reset_accumulated_stats(); }, py::arg("device"));
+  module.def(
+      "reset_peak_memory_stats", [](c10::DeviceIndex device) { allocator_of(device).reset_peak_stats(); },
+      py::arg("device"));
+  module.def(
+      "reset_accumulated_memory_stats", [](c10::DeviceIndex device) { allocator_of(device).reset_accumulated_stats(); },
+      py::arg("device"));
   module.def("empty_cache", [] { emulate::device_allocator().emptyCache({0, 0}); });
-  module.def("memory_info", [](c10::DeviceIndex device) { return emulate::device_allocator().getMemoryInfo(device); },
-             py::arg("device"));
-  module.def("memory_fraction", [](c10::DeviceIndex device) { return allocator_of(device).memory_fraction(); },
-             py::arg("device"));
-  module.def("set_memory_fraction",
-             [](double fraction, c10::DeviceIndex device) { allocator_of(device).set_memory_fraction(fraction); },
-             py::arg("fraction"), py::arg("device"));
+  module.def(
+      "memory_info", [](c10::DeviceIndex device) { return emulate::device_allocator().getMemoryInfo(device); },
+      py::arg("device"));
+  module.def(
+      "memory_fraction", [](c10::DeviceIndex device) { return allocator_of(device).memory_fraction(); },
+      py::arg("device"));
+  module.def(
+      "set_memory_fraction",
+      [](double fraction, c10::DeviceIndex device) { allocator_of(device).set_memory_fraction(fraction); },
+      py::arg("fraction"), py::arg("device"));
   module.def("raw_allocate", &raw_allocate, py::arg("bytes"), py::arg("stream"));
   module.def("raw_free", &raw_free, py::arg("address"));
 }

@@ -91,10 +91,12 @@ void update_allocator_settings(const std::string& text) {
 }  // namespace
 
 void bind_memory_history(py::module_& module) {
-  module.def("memory_segments", [](c10::DeviceIndex device) { return as_list(emulate::device(device).allocator.snapshot()); },
-             py::arg("device"));
-  module.def("memory_trace", [](c10::DeviceIndex device) { return as_list(emulate::device(device).allocator.trace()); },
-             py::arg("device"));
+  module.def(
+      "memory_segments", [](c10::DeviceIndex device) { return as_list(emulate::device(device).allocator.snapshot()); },
+      py::arg("device"));
+  module.def(
+      "memory_trace", [](c10::DeviceIndex device) { return as_list(emulate::device(device).allocator.trace()); },
+      py::arg("device"));
   module.def("record_memory_history", &record_memory_history, py::arg("enabled"), py::arg("max_entries"));
   module.def("is_memory_history_recorded",
              [] { return emulate::device_count() > 0 && emulate::device(0).allocator.is_history_recorded(); });

@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "emulate/device.h"
 #include "emulate/pinned_memory.h"
 #include "emulate/storage.h"
 
@@ -11,6 +12,7 @@ namespace py = pybind11;
 namespace {
 
 at::Storage new_storage(std::size_t bytes, c10::DeviceIndex device) {
+  emulate::device(device);
   return emulate::allocate_virtual_storage(bytes, c10::Device(c10::DeviceType::CUDA, device));
 }
 
@@ -30,22 +32,26 @@ const void* as_pointer(std::uintptr_t address) { return reinterpret_cast<const v
 
 void bind_storages(py::module_& module) {
   module.def("new_storage", &new_storage, py::arg("bytes"), py::arg("device"));
-  module.def("resize_storage",
-             [](const at::Storage& storage, std::size_t bytes) { emulate::resize(*storage.unsafeGetStorageImpl(), bytes); },
-             py::arg("storage"), py::arg("bytes"));
+  module.def(
+      "resize_storage",
+      [](const at::Storage& storage, std::size_t bytes) { emulate::resize(*storage.unsafeGetStorageImpl(), bytes); },
+      py::arg("storage"), py::arg("bytes"));
   module.def("host_storage", &host_storage, py::arg("storage"));
   module.def("wrap_storage", &wrap_storage, py::arg("host"), py::arg("device"));
-  module.def("move_storage",
-             [](const at::Storage& storage, const at::Storage& home) {
-               emulate::move_bytes(*storage.unsafeGetStorageImpl(), home);
-             },
-             py::arg("storage"), py::arg("home"));
-  module.def("storage_home", [](const at::Storage& storage) {
-    return emulate::home_of(*storage.unsafeGetStorageImpl());
-  }, py::arg("storage"));
-  module.def("pin", [](std::uintptr_t address, std::size_t bytes) { emulate::register_pinned(as_pointer(address), bytes); },
-             py::arg("address"), py::arg("bytes"));
-  module.def("unpin", [](std::uintptr_t address) { emulate::unregister_pinned(as_pointer(address)); }, py::arg("address"));
+  module.def(
+      "move_storage",
+      [](const at::Storage& storage, const at::Storage& home) {
+        emulate::move_bytes(*storage.unsafeGetStorageImpl(), home);
+      },
+      py::arg("storage"), py::arg("home"));
+  module.def(
+      "storage_home", [](const at::Storage& storage) { return emulate::home_of(*storage.unsafeGetStorageImpl()); },
+      py::arg("storage"));
+  module.def(
+      "pin", [](std::uintptr_t address, std::size_t bytes) { emulate::register_pinned(as_pointer(address), bytes); },
+      py::arg("address"), py::arg("bytes"));
+  module.def(
+      "unpin", [](std::uintptr_t address) { emulate::unregister_pinned(as_pointer(address)); }, py::arg("address"));
 }
 
 }  // namespace devsan::bindings

@@ -21,18 +21,27 @@ double elapsed_time(const py::handle& start, const py::handle& end) {
 }  // namespace
 
 void bind_streams(py::module_& module) {
-  module.def("current_stream", [](c10::DeviceIndex device) {
-    emulate::device(device);
-    return emulate::current_stream_id(device);
-  }, py::arg("device"));
-  module.def("set_stream", [](c10::StreamId stream, c10::DeviceIndex device) {
-    emulate::device(device);
-    emulate::exchange_stream(c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::DeviceType::CUDA, device), stream));
-  }, py::arg("stream"), py::arg("device"));
-  module.def("current_raw_stream", [](c10::DeviceIndex device) {
-    emulate::device(device);
-    return emulate::native_handle(emulate::current_stream_id(device));
-  }, py::arg("device"));
+  module.def(
+      "current_stream",
+      [](c10::DeviceIndex device) {
+        emulate::device(device);
+        return emulate::current_stream_id(device);
+      },
+      py::arg("device"));
+  module.def(
+      "set_stream",
+      [](c10::StreamId stream, c10::DeviceIndex device) {
+        emulate::device(device);
+        emulate::exchange_stream(c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::DeviceType::CUDA, device), stream));
+      },
+      py::arg("stream"), py::arg("device"));
+  module.def(
+      "current_raw_stream",
+      [](c10::DeviceIndex device) {
+        emulate::device(device);
+        return emulate::native_handle(emulate::current_stream_id(device));
+      },
+      py::arg("device"));
   module.def("elapsed_time", &elapsed_time, py::arg("start"), py::arg("end"));
   module.def("stream_handle", &emulate::native_handle, py::arg("stream"));
   module.def("stream_of_handle", &emulate::stream_of_handle, py::arg("handle"));

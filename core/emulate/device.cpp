@@ -58,8 +58,8 @@ EmulatedDevice::EmulatedDevice(c10::DeviceIndex device_index, const model::Devic
       generator(make_generator(device_index)) {}
 
 void create_devices(const std::vector<model::DeviceSpec>& specs) {
-  TORCH_CHECK(!specs.empty() && specs.size() <= kMaxDevices,
-              "devsan: expected 1 to ", kMaxDevices, " GPUs, got ", specs.size());
+  TORCH_CHECK(!specs.empty() && specs.size() <= kMaxDevices, "devsan: expected 1 to ", kMaxDevices, " GPUs, got ",
+              specs.size());
   auto set = std::make_unique<DeviceSet>();
   for (std::size_t i = 0; i < specs.size(); ++i) {
     set->push_back(std::make_unique<EmulatedDevice>(static_cast<c10::DeviceIndex>(i), specs[i]));
@@ -76,10 +76,16 @@ c10::DeviceIndex device_count() noexcept {
   return set == nullptr ? c10::DeviceIndex{0} : static_cast<c10::DeviceIndex>(set->size());
 }
 
-EmulatedDevice& device(c10::DeviceIndex index) {
+EmulatedDevice* find_device(c10::DeviceIndex index) noexcept {
   const DeviceSet* set = g_devices.load(std::memory_order_acquire);
-  if (C10_UNLIKELY(set == nullptr || index < 0 || static_cast<std::size_t>(index) >= set->size())) refuse_ordinal();
-  return *(*set)[static_cast<std::size_t>(index)];
+  if (C10_UNLIKELY(set == nullptr || index < 0 || static_cast<std::size_t>(index) >= set->size())) return nullptr;
+  return (*set)[static_cast<std::size_t>(index)].get();
+}
+
+EmulatedDevice& device(c10::DeviceIndex index) {
+  EmulatedDevice* found = find_device(index);
+  if (C10_UNLIKELY(found == nullptr)) refuse_ordinal();
+  return *found;
 }
 
 c10::DeviceIndex current_device() noexcept { return t_current_device; }

@@ -39,6 +39,9 @@ c10::DeviceIndex device_count() noexcept;
 /// CUDA's words, when there is none.
 EmulatedDevice& device(c10::DeviceIndex index);
 
+/// The emulated GPU `index`, or null when there is none.
+EmulatedDevice* find_device(c10::DeviceIndex index) noexcept;
+
 /// The calling thread's current device, as cudaGetDevice.
 c10::DeviceIndex current_device() noexcept;
 /// As cudaSetDevice; raises like `device` for an ordinal that is not there.

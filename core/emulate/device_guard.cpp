@@ -40,15 +40,20 @@ void DeviceGuard::setDevice(c10::Device device) const {
   if (device.has_index()) set_current_device(device.index());
 }
 
-void DeviceGuard::uncheckedSetDevice(c10::Device device) const noexcept { set_current_device_unchecked(device.index()); }
+void DeviceGuard::uncheckedSetDevice(c10::Device device) const noexcept {
+  set_current_device_unchecked(device.index());
+}
 
 c10::DeviceIndex DeviceGuard::deviceCount() const noexcept { return device_count(); }
 
 c10::DeviceCapability DeviceGuard::getDeviceCapability(c10::Device /*device*/) const { return {}; }
 
+// Autograd asks where it must not be given an exception, also for a tensor that has outlived its emulation: no ordinal is
+// refused here.
 c10::Stream DeviceGuard::getStream(c10::Device requested) const {
-  const c10::Device resolved = resolve(requested);
-  return c10::Stream(c10::Stream::UNSAFE, resolved, current_stream_id(resolved.index()));
+  const c10::DeviceIndex index = requested.has_index() ? requested.index() : current_device();
+  return c10::Stream(c10::Stream::UNSAFE, {c10::DeviceType::CUDA, index},
+                     index < kMaxDevices ? current_stream_id(index) : c10::StreamId{0});
 }
 
 c10::Stream DeviceGuard::getDefaultStream(c10::Device requested) const {
@@ -111,8 +116,10 @@ void install_device_guard() {
   g_installed = true;
 }
 
+// In a build of torch that has no guard for CUDA, this one stays: without any, an operator on a tensor that is left ends
+// the process (torch::autograd::InputMetadata's constructor must not throw).
 void remove_device_guard() {
-  if (!g_installed) return;
+  if (!g_installed || g_torch_guard == nullptr) return;
   registry_slot().store(g_torch_guard);
   g_installed = false;
 }

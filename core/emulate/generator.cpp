@@ -27,8 +27,10 @@ constexpr std::size_t kStateBytes = 2 * kSeedBytes;
 
 }  // namespace
 
+// The key sends an operator that gets this generator with a CPU tensor to DevSan's kernel, which refuses it.
 DeviceGenerator::DeviceGenerator(c10::DeviceIndex index)
-    : c10::GeneratorImpl(c10::Device(c10::DeviceType::CUDA, index), c10::DispatchKeySet(c10::DispatchKey::CUDA)) {}
+    : c10::GeneratorImpl(c10::Device(c10::DeviceType::CUDA, index),
+                         c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)) {}
 
 void DeviceGenerator::set_current_seed(std::uint64_t seed) {
   seed_ = seed;
@@ -90,8 +92,8 @@ at::Generator make_generator(c10::DeviceIndex index) {
 
 at::Generator host_generator(const at::Generator& given, c10::DeviceIndex index) {
   const at::Generator& chosen = given.defined() ? given : device(index).generator;
-  TORCH_CHECK(chosen.device().type() == c10::DeviceType::CUDA, "Expected a 'cuda' device type for generator but found '",
-              chosen.device().type(), "'");
+  TORCH_CHECK(chosen.device().type() == c10::DeviceType::CUDA,
+              "Expected a 'cuda' device type for generator but found '", chosen.device().type(), "'");
   auto* generator = dynamic_cast<DeviceGenerator*>(chosen.unsafeGetGeneratorImpl());
   TORCH_CHECK(generator != nullptr, "devsan: expected a generator of an emulated GPU, got one of a real GPU");
   return generator->next_host_generator();

@@ -52,7 +52,9 @@ struct Hooks final : at::CUDAHooksInterface {
   // Asked for by torch.__config__.show() and torch.backends.cuda.cufft_plan_cache; no library is behind the answers.
   std::string showConfig() const override { return {}; }
   int64_t cuFFTGetPlanCacheMaxSize(at::DeviceIndex /*index*/) const override { return g_plan_cache_max_size; }
-  void cuFFTSetPlanCacheMaxSize(at::DeviceIndex /*index*/, int64_t size) const override { g_plan_cache_max_size = size; }
+  void cuFFTSetPlanCacheMaxSize(at::DeviceIndex /*index*/, int64_t size) const override {
+    g_plan_cache_max_size = size;
+  }
   int64_t cuFFTGetPlanCacheSize(at::DeviceIndex /*index*/) const override { return 0; }
   void cuFFTClearPlanCache(at::DeviceIndex /*index*/) const override {}
 

@@ -1,6 +1,7 @@
 #include "emulate/host_allocator.h"
 
 #include <cstddef>
+#include <cstdlib>
 #include <new>
 
 #include <c10/core/CPUAllocator.h>
@@ -28,17 +29,44 @@ constexpr std::uint8_t kPriority = 100;
 // allocation. `raw_deallocate` gives only a pointer, which may also be torch's own: a header is known by its seal, a
 // hash of the address with a secret, which is erased when the memory is freed. Charged data never starts on a page, so
 // that the bytes before any pointer that could be charged are on the pointer's own page and can be read.
+struct Memory {
+  void* base;
+  c10::DeleterFnPtr release;
+};
+
 struct Header {
   std::uint64_t seal;
   memory::CachingAllocator* allocator;
   memory::Block* block;
-  void* base;
-  c10::DeleterFnPtr release_base;
+  Memory memory;
 };
 
 constexpr std::size_t kAlignment = 64;  // c10::gAlignment: what CPU kernels count on
 constexpr std::size_t kPage = 4096;
 static_assert(sizeof(Header) <= kAlignment);
+
+// Room for the header, for a step off a page's start, and for alignment.
+constexpr std::size_t kOverhead = 3 * kAlignment;
+
+// torch takes all memory from posix_memalign, which costs a small tensor more than all else about it. Small charged
+// memory comes from malloc, and is aligned here.
+constexpr std::size_t kSmall = 4096;
+
+Memory take_memory(std::size_t bytes) {
+  if (bytes <= kSmall) {
+    void* base = std::malloc(bytes);
+    if (base != nullptr) return {base, &std::free};
+  }
+  c10::DataPtr memory = g_torch_allocator->allocate(bytes);
+  const c10::DeleterFnPtr release = memory.get_deleter();
+  return {memory.release_context(), release};
+}
+
+void* first_after_header(void* base) {
+  auto address = (reinterpret_cast<std::uintptr_t>(base) + 2 * kAlignment - 1) / kAlignment * kAlignment;
+  if (address % kPage == 0) address += kAlignment;
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
 
 Header* header_of(void* data) { return reinterpret_cast<Header*>(static_cast<std::byte*>(data) - kAlignment); }
 
@@ -57,7 +85,7 @@ void release_charge(void* data) {
   const Header header = *header_of(data);
   header_of(data)->seal = 0;
   header.allocator->free(header.block);
-  header.release_base(header.base);
+  header.memory.release(header.memory.base);
 }
 
 /// The deleter of raw allocations, charged or not.
@@ -86,20 +114,20 @@ c10::DataPtr HostAllocator::allocate(size_t bytes) {
 
 c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex index) {
   if (bytes == 0) return g_torch_allocator->allocate(0);
-  EmulatedDevice& target = device(index);
+  EmulatedDevice* found = find_device(index);
+  // A tensor may outlive its emulation: what it is read with has no budget any more.
+  if (C10_UNLIKELY(found == nullptr)) return g_torch_allocator->allocate(bytes);
+  EmulatedDevice& target = *found;
   memory::Block* block = take(target, bytes);
-  c10::DataPtr memory;
+  Memory memory{};
   try {
-    memory = g_torch_allocator->allocate(bytes + 2 * kAlignment);
+    memory = take_memory(bytes + kOverhead);
   } catch (...) {
     target.allocator.free(block);
     throw;
   }
-  const c10::DeleterFnPtr release_base = memory.get_deleter();
-  auto* base = static_cast<std::byte*>(memory.release_context());
-  std::byte* data = base + kAlignment;
-  if (reinterpret_cast<std::uintptr_t>(data) % kPage == 0) data += kAlignment;
-  new (header_of(data)) Header{seal_of(data), &target.allocator, block, base, release_base};
+  void* data = first_after_header(memory.base);
+  new (header_of(data)) Header{seal_of(data), &target.allocator, block, memory};
   return {data, data, &release_charge, c10::Device(c10::DeviceType::CPU)};
 }
 

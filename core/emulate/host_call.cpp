@@ -21,9 +21,7 @@ bool takes_generator(const c10::Argument& argument) {
   return argument.type()->isSubtypeOf(*c10::OptionalType::create(c10::GeneratorType::get()));
 }
 
-c10::MaybeOwned<at::Tensor> owned(at::Tensor&& tensor) {
-  return c10::MaybeOwned<at::Tensor>::owned(std::move(tensor));
-}
+c10::MaybeOwned<at::Tensor> owned(at::Tensor&& tensor) { return c10::MaybeOwned<at::Tensor>::owned(std::move(tensor)); }
 
 void send(HostTensors& tensors, c10::IValue& argument, bool written) {
   if (argument.isTensor()) {

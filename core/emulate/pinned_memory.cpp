@@ -28,6 +28,7 @@ class Ranges {
     const auto& [start, bytes] = *--after;
     return address < start + bytes;
   }
+  std::mutex& mutex() noexcept { return mutex_; }
 
  private:
   std::mutex mutex_;
@@ -76,6 +77,7 @@ class Figures {
       reset(*stat);
     }
   }
+  std::mutex& mutex() noexcept { return mutex_; }
   void reset_counts() {
     const std::lock_guard<std::mutex> lock(mutex_);
     stats_.num_host_alloc = 0;
@@ -121,9 +123,7 @@ class PinnedAllocator final : public at::HostAllocator {
     figures().take(pinned->block);
     return {data, pinned, &release_pinned, c10::Device(c10::DeviceType::CPU)};
   }
-  void copy_data(void* dest, const void* src, std::size_t count) const override {
-    default_copy_data(dest, src, count);
-  }
+  void copy_data(void* dest, const void* src, std::size_t count) const override { default_copy_data(dest, src, count); }
 
   bool record_event(void* /*data*/, void* /*context*/, c10::Stream /*stream*/) override { return true; }
   void empty_cache() override { figures().empty_cache(); }
@@ -148,5 +148,15 @@ bool is_pinned(const void* data) noexcept { return data != nullptr && ranges().h
 
 void register_pinned(const void* data, size_t bytes) { ranges().add(data, bytes); }
 void unregister_pinned(const void* data) noexcept { ranges().remove(data); }
+
+void lock_pinned_memory() {
+  ranges().mutex().lock();
+  figures().mutex().lock();
+}
+
+void unlock_pinned_memory() {
+  figures().mutex().unlock();
+  ranges().mutex().unlock();
+}
 
 }  // namespace devsan::emulate

@@ -16,4 +16,8 @@ bool is_pinned(const void* data) noexcept;
 void register_pinned(const void* data, size_t bytes);
 void unregister_pinned(const void* data) noexcept;
 
+/// For a fork: see emulate/fork.h.
+void lock_pinned_memory();
+void unlock_pinned_memory();
+
 }  // namespace devsan::emulate

@@ -46,9 +46,7 @@ c10::Storage allocate_virtual_storage(size_t bytes, c10::Device device) {
   return make_virtual_storage(std::move(host), device);
 }
 
-bool is_virtual(const c10::StorageImpl& storage) noexcept {
-  return storage.data_ptr().get_deleter() == &release_host;
-}
+bool is_virtual(const c10::StorageImpl& storage) noexcept { return storage.data_ptr().get_deleter() == &release_host; }
 
 HostPtr host_storage(c10::StorageImpl& storage) {
   const c10::DataPtr& data_ptr = storage.data_ptr();

@@ -130,7 +130,8 @@ at::Tensor adopt(at::Tensor&& host, c10::Device device) {
     return rebuild_nested(host, [device](const at::Tensor& buffer) { return adopt(at::Tensor(buffer), device); });
   }
   auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
-  return move_to(std::move(host), make_virtual_storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage), device));
+  return move_to(std::move(host),
+                 make_virtual_storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage), device));
 }
 
 at::Tensor adopt_view(at::Tensor&& host, const c10::Storage& storage) {

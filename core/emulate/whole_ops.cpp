@@ -1,5 +1,6 @@
 #include "emulate/whole_ops.h"
 
+#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 
@@ -11,7 +12,16 @@ namespace devsan::emulate {
 namespace {
 
 // at::native's SDPBackend (aten/src/ATen/native/transformers/sdp_utils_cpp.h, SDPBackend): 1 is flash attention.
+constexpr std::int64_t kMath = 0;
 constexpr std::int64_t kFlash = 1;
+
+/// Whether a backend that the CPU has is allowed (torch.nn.attention.sdpa_kernel). A program that allows only one of
+/// CUDA's gets the composite, as it gets that one there.
+bool has_host_backend() {
+  const at::Context& context = at::globalContext();
+  const bool only_cuda = context.userEnabledMemEfficientSDP() || context.userEnabledCuDNNSDP();
+  return context.userEnabledFlashSDP() || context.userEnabledMathSDP() || !only_cuda;
+}
 
 /// A boolean mask as the additive one that the kernels take: 0 where it is true, -inf elsewhere.
 std::optional<at::Tensor> additive(const std::optional<at::Tensor>& mask, at::ScalarType dtype) {
@@ -45,18 +55,17 @@ bool use_no_ctc_library(const at::Tensor& /*log_probs*/, const at::Tensor& /*tar
 }
 
 bool use_no_ctc_library_for_lengths(const at::Tensor& /*log_probs*/, const at::Tensor& /*targets*/,
-                                const at::Tensor& /*input_lengths*/, const at::Tensor& /*target_lengths*/,
-                                std::int64_t /*blank*/) {
+                                    const at::Tensor& /*input_lengths*/, const at::Tensor& /*target_lengths*/,
+                                    std::int64_t /*blank*/) {
   return false;
 }
 
 at::Tensor scaled_dot_product_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                         const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
                                         std::optional<double> scale, bool enable_gqa) {
-  TORCH_CHECK(query.device() == key.device() && query.device() == value.device(),
-              "Expected query, key, and value to have the same device type, but got query.device: ", query.device(),
-              " key.device: ", key.device(), " and value.device: ", value.device(), " instead.");
-  const auto choice = at::_fused_sdp_choice(query, key, value, mask, dropout, is_causal, scale, enable_gqa);
+  const std::int64_t choice =
+      has_host_backend() ? at::_fused_sdp_choice(query, key, value, mask, dropout, is_causal, scale, enable_gqa)
+                         : kMath;
   const auto bias = additive(mask, query.scalar_type());
   if (choice == kFlash) {
     return std::get<0>(

@@ -17,11 +17,12 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
 /// there, torch's own kernel is used.
 bool use_no_ctc_library(const at::Tensor& log_probs, const at::Tensor& targets, at::IntArrayRef input_lengths,
                         at::IntArrayRef target_lengths, std::int64_t blank);
-bool use_no_ctc_library_for_lengths(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths,
-                                const at::Tensor& target_lengths, std::int64_t blank);
+bool use_no_ctc_library_for_lengths(const at::Tensor& log_probs, const at::Tensor& targets,
+                                    const at::Tensor& input_lengths, const at::Tensor& target_lengths,
+                                    std::int64_t blank);
 
 /// aten::scaled_dot_product_attention, above autograd: the CPU's flash kernel where it takes the inputs, else the
-/// composite of matmul and softmax. Raises in torch's words when the three are on different devices.
+/// composite of matmul and softmax.
 at::Tensor scaled_dot_product_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                         const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
                                         std::optional<double> scale, bool enable_gqa);

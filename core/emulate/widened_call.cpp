@@ -10,9 +10,7 @@
 namespace devsan::emulate {
 namespace {
 
-bool is_narrow(at::ScalarType type) {
-  return type == at::kHalf || type == at::kBFloat16 || type == at::kComplexHalf;
-}
+bool is_narrow(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16 || type == at::kComplexHalf; }
 
 at::ScalarType wide(at::ScalarType type) { return type == at::kComplexHalf ? at::kComplexFloat : at::kFloat; }
 
@@ -108,8 +106,7 @@ class WidenedCall {
 }  // namespace
 
 void run_kernel(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack) {
-  const at::ScalarType narrow =
-      narrow_type_in(stack->data() + (stack->size() - plan.arguments), plan.arguments);
+  const at::ScalarType narrow = narrow_type_in(stack->data() + (stack->size() - plan.arguments), plan.arguments);
   if (C10_LIKELY(narrow == at::ScalarType::Undefined)) {
     op.redispatchBoxed(plan.kernel, stack);
     return;

@@ -35,4 +35,14 @@ const OperandRef* find(const Operands& operands, std::string_view argument) {
   return nullptr;
 }
 
+const c10::IValue* value_of(const Call& call, std::string_view argument) {
+  const auto& declared = call.schema.arguments();
+  const c10::IValue* value = call.arguments.data() + (call.arguments.size() - declared.size());
+  for (const c10::Argument& candidate : declared) {
+    if (candidate.name() == argument) return value;
+    ++value;
+  }
+  return nullptr;
+}
+
 }  // namespace devsan::guard

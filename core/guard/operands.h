@@ -23,7 +23,17 @@ using Operands = std::vector<OperandRef>;
 /// The tensors of a call, in the order of its schema. `arguments` must outlive the result.
 Operands operands_of(const c10::FunctionSchema& schema, const torch::jit::Stack& arguments);
 
-/// The operand of that name, or null.
+/// The operand of that name, or null; the first one of a list.
 const OperandRef* find(const Operands& operands, std::string_view argument);
+
+/// A call to judge. Its parts must outlive it.
+struct Call {
+  const c10::FunctionSchema& schema;
+  const torch::jit::Stack& arguments;  ///< at the end of this stack
+  Operands operands;
+};
+
+/// The argument of that name, or null where the schema has none.
+const c10::IValue* value_of(const Call& call, std::string_view argument);
 
 }  // namespace devsan::guard

@@ -50,14 +50,16 @@ Verdict verdict_of(std::string_view name) {
   const auto* end = std::end(kTable);
   const auto* found = std::lower_bound(std::begin(kTable), end, name,
                                        [](const Verdict& row, std::string_view key) { return row.op < key; });
-  if (found == end || found->op != name) return {name, Rule::kUnknown, ""};
-  return *found;
+  Verdict verdict = found == end || found->op != name ? Verdict{name, Rule::kUnknown, ""} : *found;
+  verdict.always = name == "aten::convolution" || name == "aten::scaled_dot_product_attention";
+  return verdict;
 }
 
 void judge(const Verdict& verdict, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments) {
-  const Operands operands = operands_of(schema, arguments);
+  const Call call{schema, arguments, operands_of(schema, arguments)};
+  const Operands& operands = call.operands;
   try {
-    if (check_kernel(verdict.op, operands)) return;
+    if (check_kernel(verdict.op, call)) return;
     if (verdict.rule == Rule::kGenerated) {
       check_generated(verdict, operands);
     } else {

@@ -19,9 +19,10 @@ enum class Rule {
 
 /// The rule of one operator, and the name by which torch's sentence calls its wrapper.
 struct Verdict {
-  std::string_view op;       ///< "aten::addmm"
+  std::string_view op;  ///< "aten::addmm"
   Rule rule = Rule::kUnknown;
-  const char* method = "";   ///< "wrapper_CUDA_addmm"
+  const char* method = "";  ///< "wrapper_CUDA_addmm"
+  bool always = false;      ///< judged also where all operands are on one device: the check is about dtypes too
 };
 
 /// The verdict for `name` ("aten::add.Tensor"), from the native_functions.yaml of the torch that this was built with.
@@ -45,7 +46,7 @@ struct Refusal {
 /// Whether a call needs judging: its tensors are on several devices, or more of them are 0-dim CPU tensors than the
 /// operator takes without a look.
 inline bool is_suspect(const Verdict& verdict, bool mixed, int host_scalars) noexcept {
-  return mixed || host_scalars > (verdict.rule == Rule::kTensorIterator ? 1 : 0);
+  return mixed || verdict.always || host_scalars > (verdict.rule == Rule::kTensorIterator ? 1 : 0);
 }
 
 /// Judges a call whose tensors are on more than one device. Returns if CUDA would go on; otherwise raises torch's own

@@ -24,14 +24,16 @@ void self_check() {
   const at::Tensor probe = at::ones({2}, at::TensorOptions().device(at::kCUDA, 0));
   TORCH_CHECK(emulate::is_virtual(probe) && probe.device() == at::Device(at::kCUDA, 0),
               "devsan: this torch does not dispatch factories as expected");
-  TORCH_CHECK((probe + probe).sum().item<double>() == 4.0, "devsan: this torch does not dispatch operators as expected");
+  TORCH_CHECK((probe + probe).sum().item<double>() == 4.0,
+              "devsan: this torch does not dispatch operators as expected");
 }
 
 }  // namespace
 
 void start_emulation(const std::vector<model::DeviceSpec>& devices) {
-  TORCH_CHECK(!c10::is_privateuse1_backend_registered(), "devsan: expected the PrivateUse1 dispatch key to be free, got ",
-              "backend \"", c10::get_privateuse1_backend(), "\" on it");
+  TORCH_CHECK(!c10::is_privateuse1_backend_registered(),
+              "devsan: expected the PrivateUse1 dispatch key to be free, got ", "backend \"",
+              c10::get_privateuse1_backend(), "\" on it");
   emulate::create_devices(devices);
   emulate::install_device_guard();
   emulate::install_hooks();

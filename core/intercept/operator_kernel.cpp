@@ -14,6 +14,15 @@ void refuse_operator(const c10::OperatorHandle& op) {
                               " has no CPU kernel, so an emulated GPU cannot run it; see docs/limits.md");
 }
 
+/// Numbers for a CPU tensor from a GPU's generator: the words of aten/src/ATen/core/Generator.h, check_generator.
+void refuse_generator(const emulate::CallPlan& plan, const torch::jit::Stack& stack) {
+  const c10::IValue* value = stack.data() + (stack.size() - plan.arguments);
+  for (std::size_t i = 0; i < plan.arguments; ++i) {
+    TORCH_CHECK(!plan.is_generator[i] || value[i].isNone(),
+                "Expected a 'cpu' device type for generator but found 'cuda'");
+  }
+}
+
 /// Has a call on several devices judged; says on which device its results belong.
 c10::Device device_of_call(const c10::OperatorHandle& op, const emulate::CallPlan& plan, const guard::Verdict& verdict,
                            const torch::jit::Stack& stack) {
@@ -21,7 +30,9 @@ c10::Device device_of_call(const c10::OperatorHandle& op, const emulate::CallPla
   if (C10_UNLIKELY(guard::is_suspect(verdict, placement.mixed, placement.host_scalars))) {
     guard::judge(verdict, op.schema(), stack);
   }
-  return placement.any ? placement.device : c10::Device(c10::DeviceType::CUDA, emulate::current_device());
+  if (C10_LIKELY(placement.any)) return placement.device;
+  refuse_generator(plan, stack);
+  return {c10::DeviceType::CUDA, emulate::current_device()};
 }
 
 void run(const c10::OperatorHandle& op, const emulate::CallPlan& plan, const guard::Verdict& verdict,
@@ -34,8 +45,7 @@ void run(const c10::OperatorHandle& op, const emulate::CallPlan& plan, const gua
 OperatorKernel::OperatorKernel(const c10::OperatorHandle& op, c10::DispatchKey kernel)
     : name_(full_name(op)), plan_(emulate::CallPlan::of(op.schema(), kernel)), verdict_(guard::verdict_of(name_)) {}
 
-void OperatorKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/,
-                                torch::jit::Stack* stack) {
+void OperatorKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
   run(op, plan_, verdict_, stack);
 }
 
@@ -52,6 +62,16 @@ CompositeKernel::CompositeKernel(const c10::OperatorHandle& op)
 void CompositeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/,
                                  torch::jit::Stack* stack) {
   emulate::call_through_host(op, plan_, stack, device_of_call(op, plan_, verdict_, *stack));
+}
+
+CheckedCompositeKernel::CheckedCompositeKernel(const c10::OperatorHandle& op)
+    : name_(full_name(op)), plan_(emulate::CallPlan::of(op.schema())), verdict_(guard::verdict_of(name_)) {}
+
+void CheckedCompositeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/,
+                                        torch::jit::Stack* stack) {
+  device_of_call(op, plan_, verdict_, *stack);
+  // The composite stands at the autograd key of every backend that has no kernel; this one is nobody's.
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::AutogradPrivateUse2), stack);
 }
 
 void call_any_operator(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {

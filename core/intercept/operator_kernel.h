@@ -46,6 +46,19 @@ class CompositeKernel final : public c10::OperatorKernel {
   guard::Verdict verdict_;
 };
 
+/// For composites that have a kernel of their own on CUDA only: its check, then the composite.
+class CheckedCompositeKernel final : public c10::OperatorKernel {
+ public:
+  explicit CheckedCompositeKernel(const c10::OperatorHandle& op);
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+
+ private:
+  std::string name_;
+  emulate::CallPlan plan_;
+  guard::Verdict verdict_;
+};
+
 /// For operators that no kernel is registered for: those of other libraries (torchvision::, bitsandbytes::, the user's).
 void call_any_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
 

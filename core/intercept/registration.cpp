@@ -2,21 +2,17 @@
 
 #include <memory>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/ops/_reshape_alias_native.h>
-#include <ATen/ops/as_strided_native.h>
-#include <ATen/ops/view_native.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
-#include "emulate/copy.h"
 #include "emulate/factories.h"
 #include "emulate/sparse.h"
-#include "emulate/whole_ops.h"
+#include "intercept/hand_written.h"
 #include "intercept/operator_kernel.h"
+#include "intercept/operator_lists.h"
 #include "intercept/typed_kernel.h"
 
 namespace devsan::intercept {
@@ -24,58 +20,6 @@ namespace {
 
 using torch::CppFunction;
 using torch::Library;
-
-// Operators with a kernel written by hand. The others on the key are found by looking at what has a CPU kernel.
-void register_by_hand(Library& library) {
-  // Views: torch's own functions work on any tensor with storage, and keep its keys.
-  library.impl("as_strided", TORCH_FN(at::native::as_strided_tensorimpl));
-  library.impl("view", TORCH_FN(at::native::view));
-  library.impl("_reshape_alias", TORCH_FN(at::native::_reshape_alias));
-  // Copies and storages.
-  library.impl("copy_", TORCH_FN(emulate::copy_));
-  library.impl("_copy_from", TORCH_FN(emulate::copy_from));
-  library.impl("set_", TORCH_FN(emulate::set_empty));
-  library.impl("set_.source_Storage", TORCH_FN(emulate::set_whole_storage));
-  library.impl("set_.source_Storage_storage_offset", TORCH_FN(emulate::set_storage));
-  library.impl("set_.source_Tensor", TORCH_FN(emulate::set_tensor));
-  library.impl("record_stream", TORCH_FN(emulate::record_stream_of));
-  // torch makes sparse tensors anew (detach) by an `empty` on the device that their key names.
-  library.impl("empty.memory_format", TORCH_FN(emulate::empty));
-  library.impl("_has_compatible_shallow_copy_type", TORCH_FN(emulate::has_compatible_shallow_copy_type));
-  // See NOTE [Operators taken whole].
-  for (const char* name : {"_use_cudnn_ctc_loss", "_use_miopen_ctc_loss"}) {
-    library.impl(name, TORCH_FN(emulate::use_no_ctc_library));
-  }
-  for (const char* name : {"_use_cudnn_ctc_loss.Tensor", "_use_miopen_ctc_loss.Tensor"}) {
-    library.impl(name, TORCH_FN(emulate::use_no_ctc_library_for_lengths));
-  }
-  library.impl("native_dropout", TORCH_FN(emulate::native_dropout));
-  library.impl("scaled_dot_product_attention", TORCH_FN(emulate::scaled_dot_product_attention));
-}
-
-const std::unordered_set<std::string>& by_hand() {
-  static const std::unordered_set<std::string> names{
-      "aten::as_strided", "aten::view", "aten::_reshape_alias", "aten::copy_", "aten::_copy_from", "aten::set_",
-      "aten::set_.source_Storage", "aten::set_.source_Storage_storage_offset", "aten::set_.source_Tensor",
-      "aten::record_stream", "aten::_has_compatible_shallow_copy_type", "aten::native_dropout",
-      "aten::scaled_dot_product_attention", "aten::empty.memory_format", "aten::empty_strided"};
-  return names;
-}
-
-// Composites that are taken whole although torch has no CPU kernel of their own. See NOTE [Operators taken whole].
-const std::unordered_set<std::string>& whole() {
-  static const std::unordered_set<std::string> names{"aten::convolution", "aten::convolution_backward"};
-  return names;
-}
-
-// Recurrent networks and their cells. See NOTE [Through the host].
-bool goes_through_host(const std::string& name) {
-  static const std::unordered_set<std::string> names{"aten::lstm.input", "aten::lstm.data", "aten::gru.input",
-                                                     "aten::gru.data", "aten::rnn_tanh.input", "aten::rnn_tanh.data",
-                                                     "aten::rnn_relu.input", "aten::rnn_relu.data", "aten::lstm_cell",
-                                                     "aten::gru_cell", "aten::rnn_tanh_cell", "aten::rnn_relu_cell"};
-  return names.count(name) != 0;
-}
 
 // Other layouts: the key of an emulated tensor, of its host alias, and of CUDA's factories.
 struct LayoutKeys {
@@ -86,8 +30,7 @@ struct LayoutKeys {
 constexpr LayoutKeys kLayouts[] = {
     {c10::DispatchKey::SparsePrivateUse1, c10::DispatchKey::SparseCPU, c10::DispatchKey::SparseCUDA},
     {c10::DispatchKey::SparseCsrPrivateUse1, c10::DispatchKey::SparseCsrCPU, c10::DispatchKey::SparseCsrCUDA},
-    {c10::DispatchKey::NestedTensorPrivateUse1, c10::DispatchKey::NestedTensorCPU,
-     c10::DispatchKey::NestedTensorCUDA}};
+    {c10::DispatchKey::NestedTensorPrivateUse1, c10::DispatchKey::NestedTensorCPU, c10::DispatchKey::NestedTensorCUDA}};
 
 bool takes_tensor(const c10::FunctionSchema& schema) {
   for (const c10::Argument& argument : schema.arguments()) {
@@ -123,8 +66,22 @@ void put(Library& library, const c10::OperatorHandle& op, const std::string& nam
   library.impl(name.c_str(), CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(op, arguments...)));
 }
 
+/// The words of c10::impl::OperatorEntry::reportError, up to the list of backends.
+void refuse_cpu_only(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* /*stack*/) {
+  const std::string name = c10::toString(op.operator_name());
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      false, "Could not run '", name, "' with arguments from the 'CUDA' backend. This could be because the operator ",
+      "doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom ",
+      "build). If you are a Facebook employee using PyTorch on mobile, please visit https://fburl.com/ptmfixes for ",
+      "possible resolutions. '", name, "' is only available for the CPU backend.");
+}
+
 /// The kernel for an operator with a CPU kernel: typed where its signature is a common one.
 void put_operator(Library& library, const c10::OperatorHandle& op, const std::string& name) {
+  if (is_cpu_only(name)) {
+    library.impl(name.c_str(), CppFunction::makeFromBoxedFunction<&refuse_cpu_only>());
+    return;
+  }
   const bool typed = !op.schema().is_varret() && with_common_signature(op.schema(), [&](auto* signature) {
     using Kernel = TypedKernel<std::remove_pointer_t<decltype(signature)>>;
     library.impl(name.c_str(), Kernel::function(op));
@@ -145,13 +102,15 @@ class QuietRegistration {
   c10::WarningUtils::WarningHandlerGuard guard_;
 };
 
-/// Kernels for sparse and nested tensors: see NOTE [Sparse tensors on an emulated GPU].
-void register_layout(const LayoutKeys& keys) {
-  auto& library = *library_for("aten", keys.emulated).release();
+/// Kernels for sparse and nested tensors, carried out by those of `host`.
+void register_layout(Library& library, c10::DispatchKey host) {
   library.impl("copy_", TORCH_FN(emulate::copy_any_layout_));
   for_each_aten_operator([&](const c10::OperatorHandle& op, const std::string& name) {
-    if (op.hasKernelForDispatchKey(keys.host) && takes_tensor(op.schema()) && name != "aten::copy_") {
-      put<OperatorKernel>(library, op, name, keys.host);
+    if (!op.hasKernelForDispatchKey(host) || !takes_tensor(op.schema()) || name == "aten::copy_") return;
+    if (is_cpu_only(name)) {
+      library.impl(name.c_str(), CppFunction::makeFromBoxedFunction<&refuse_cpu_only>());
+    } else {
+      put<OperatorKernel>(library, op, name, host);
     }
   });
 }
@@ -170,20 +129,13 @@ void register_factories_on(c10::DispatchKey key, c10::DispatchKey host) {
     library->impl("empty_strided", TORCH_FN(emulate::empty_strided));
   }
   for_each_aten_operator([&](const c10::OperatorHandle& op, const std::string& name) {
-    const bool written = key == c10::DispatchKey::CUDA && by_hand().count(name) != 0;
+    const bool written = key == c10::DispatchKey::CUDA && is_hand_written(name);
     if (op.hasKernelForDispatchKey(host) && !takes_tensor(op.schema()) && takes_device(op.schema()) && !written) {
       put<FactoryKernel>(*library, op, name, host);
     }
   });
   // See NOTE [Sparse tensors on an emulated GPU].
-  if (host == c10::DispatchKey::SparseCsrCPU) {
-    library->impl("copy_", TORCH_FN(emulate::copy_any_layout_));
-    for_each_aten_operator([&](const c10::OperatorHandle& op, const std::string& name) {
-      if (op.hasKernelForDispatchKey(host) && takes_tensor(op.schema()) && name != "aten::copy_") {
-        put<OperatorKernel>(*library, op, name, host);
-      }
-    });
-  }
+  if (host == c10::DispatchKey::SparseCsrCPU) register_layout(*library, host);
   // BackendSelect sends a nested CPU tensor that is to be copied to a GPU to that GPU's key.
   if (host == c10::DispatchKey::NestedTensorCPU) {
     library->impl("_to_copy", CppFunction::makeFromBoxedFunction<&call_nested_cpu_kernel>());
@@ -202,17 +154,20 @@ void register_operators() {
   auto& autograd = *library_for("aten", c10::DispatchKey::AutogradPrivateUse1).release();
   auto& others = *library_for("_", c10::DispatchKey::PrivateUse1).release();
   const QuietRegistration quiet;
-  register_by_hand(library);
-  autograd.impl("scaled_dot_product_attention", TORCH_FN(emulate::scaled_dot_product_attention));
+  register_hand_written(library, autograd);
   for_each_aten_operator([&](const c10::OperatorHandle& op, const std::string& name) {
-    const bool runs = op.hasKernelForDispatchKey(c10::DispatchKey::CPU) || whole().count(name) != 0;
-    if (runs && takes_tensor(op.schema()) && by_hand().count(name) == 0) put_operator(library, op, name);
+    const bool runs = op.hasKernelForDispatchKey(c10::DispatchKey::CPU) || is_taken_whole(name);
+    if (runs && takes_tensor(op.schema()) && !is_hand_written(name)) put_operator(library, op, name);
     if (goes_through_host(name)) {
       put<CompositeKernel>(library, op, name);
       put<CompositeKernel>(autograd, op, name);
+    } else if (guard::verdict_of(name).rule == guard::Rule::kGenerated && !runs &&
+               op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
+      put<CheckedCompositeKernel>(library, op, name);
+      put<CheckedCompositeKernel>(autograd, op, name);
     }
   });
-  for (const LayoutKeys& keys : kLayouts) register_layout(keys);
+  for (const LayoutKeys& keys : kLayouts) register_layout(*library_for("aten", keys.emulated).release(), keys.host);
   others.fallback(CppFunction::makeFromBoxedFunction<&call_any_operator>());
 }
 

@@ -122,8 +122,7 @@ bool with_common_signature(const c10::FunctionSchema& schema, const Visit& visit
     visit(signature);
     return true;
   };
-  return is("T:T", static_cast<at::Tensor (*)(T)>(nullptr)) ||
-         is("TT:T", static_cast<at::Tensor (*)(T, T)>(nullptr)) ||
+  return is("T:T", static_cast<at::Tensor (*)(T)>(nullptr)) || is("TT:T", static_cast<at::Tensor (*)(T, T)>(nullptr)) ||
          is("TS:T", static_cast<at::Tensor (*)(T, S)>(nullptr)) ||
          is("TTS:T", static_cast<at::Tensor (*)(T, T, S)>(nullptr)) ||
          is("TTTS:T", static_cast<at::Tensor (*)(T, T, T, S)>(nullptr)) ||

@@ -18,11 +18,10 @@ CachingAllocator::CachingAllocator(int device, DeviceBudget budget, Settings set
       large_(false, &nodes_) {
   stats_.max_split_size = static_cast<std::int64_t>(settings_.max_split_size());
   set_memory_fraction(settings_.per_process_memory_fraction());
+  Ledger::enter(this);
 }
 
-CachingAllocator::~CachingAllocator() {
-  Ledger::add(device_, -stats_.allocation.all().current, -stats_.allocated_bytes.all().current);
-}
+CachingAllocator::~CachingAllocator() { Ledger::leave(this); }
 
 Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId stack) {
   if (bytes == 0) {
@@ -135,7 +134,6 @@ Block* CachingAllocator::hand_out(Block* found, const Request& request, std::siz
   if (is_oversize(block->size)) {
     stats_.oversize_allocations.increase(1);
   }
-  Ledger::add(device_, 1, static_cast<std::int64_t>(block->size));
   return block;
 }
 
@@ -165,7 +163,6 @@ void CachingAllocator::free(Block* block) noexcept {
   const std::lock_guard lock(mutex_);
   const bool small = block->pool->is_small();
   block->allocated = false;
-  Ledger::add(device_, -1, -static_cast<std::int64_t>(block->size));
   stats_.allocation.decrease(small, 1);
   stats_.allocated_bytes.decrease(small, block->size);
   if (is_oversize(block->size)) {

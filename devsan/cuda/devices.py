@@ -41,7 +41,7 @@ class Devices:
             "_cuda_getDevice": self._current,
             "_cuda_setDevice": self._set,
             "_cuda_exchangeDevice": self._exchange,
-            "_cuda_maybeExchangeDevice": self._exchange,
+            "_cuda_maybeExchangeDevice": self._maybe_exchange,
             "_cuda_canDeviceAccessPeer": self._can_access_peer,
             "_cuda_hasPrimaryContext": lambda device: torch.cuda.is_initialized() and device < _core.device_count(),
             "_cuda_synchronize": lambda: None,
@@ -102,6 +102,10 @@ class Devices:
         if before != device:
             _core.set_device(device)
         return before
+
+    def _maybe_exchange(self, device: int) -> int:
+        """Every device has a context here. A function of its own: dynamo tells the two apart."""
+        return self._exchange(device)
 
     def _can_access_peer(self, device: int, peer: int) -> bool:
         torch.cuda._lazy_init()

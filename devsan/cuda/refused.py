@@ -23,12 +23,14 @@ _FEATURES = {
     "_cuda_customAllocator": "pluggable allocators are",
     "_cuda_changeCurrentAllocator": "pluggable allocators are",
     "_cuda_getAllocator": "pluggable allocators are",
+    "_cuda_attach_out_of_memory_observer": "out-of-memory observers are",
     "_gds_": "GPUDirect Storage is",
     "_nccl_": "torch.cuda.nccl is",
 }
 # The names that a CPU build lacks and torch.cuda's Python files call.
 _NAMES = (
     "_cuda_jiterator_compile_and_launch_kernel",
+    "_cuda_attach_out_of_memory_observer",
     "_cuda_customAllocator",
     "_cuda_changeCurrentAllocator",
     "_cuda_getAllocator",

@@ -158,11 +158,20 @@ def test_starting_costs_little() -> None:
     assert time.perf_counter() - begin < 1.0  # 0.2 s are promised for a machine that does nothing else
 
 
-def test_dynamo_imports(run: Run) -> None:
+def test_dynamo_compiles_streams(run: Run) -> None:
     result = run("""
         from devsan import emulate
         emulate(gpus=2).start()
         import torch, torch._dynamo
-        print(torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2, device="cuda:1")).device)
+
+        @torch.compile(backend="eager")
+        def program(x):
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream):
+                y = x + 1
+            stream.synchronize()
+            return y
+
+        print(program(torch.ones(2, device="cuda:0")))
     """)
-    assert result.stdout.split() == ["cuda:1"]
+    assert result.stdout.strip() == "tensor([2., 2.], device='cuda:0')"

@@ -150,6 +150,7 @@ def test_settings_change_at_run_time() -> None:
         torch.cuda.memory._set_allocator_settings("")
 
 
+@pytest.mark.skipif(not hasattr(torch.accelerator, "empty_host_cache"), reason="torch 2.11 cannot empty this cache")
 def test_pinned_memory_is_counted() -> None:
     torch.accelerator.empty_host_cache()
     before = torch.cuda.host_memory_stats()

@@ -206,3 +206,35 @@ def test_nothing_is_left_in_shared_memory(run: Run) -> None:
         print(os.path.exists("/dev/shm" + name), torch.cuda.memory_allocated())
     """).stdout.splitlines()
     assert lines == ["cuda:0 True True", "True", "False 0"]
+
+
+def test_children_drop_what_they_inherit_while_threads_allocate(run: Run) -> None:
+    lines = run("""
+        import gc, os, sys, threading
+        from devsan import emulate
+        emulate(gpus=2).start()
+        import torch
+
+        stop = threading.Event()
+
+        def allocate(device):
+            while not stop.is_set():
+                torch.empty(1000, device=device)
+                torch.empty(100, pin_memory=True)
+
+        threads = [threading.Thread(target=allocate, args=(f"cuda:{n % 2}",)) for n in range(4)]
+        [thread.start() for thread in threads]
+        codes = []
+        for _ in range(20):
+            tensors = [torch.ones(10, device="cuda:1"), torch.ones(10, pin_memory=True)]
+            child = os.fork()
+            if child == 0:
+                del tensors
+                gc.collect()
+                os._exit(7)
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        stop.set()
+        [thread.join() for thread in threads]
+        print(codes == [7] * 20)
+    """).stdout.splitlines()
+    assert lines == ["True"]

@@ -1,0 +1,31 @@
+#include "emulate/fork.h"
+
+#include <vector>
+
+#include "emulate/device.h"
+#include "emulate/pinned_memory.h"
+
+namespace devsan::emulate {
+namespace {
+
+// Touched by the forking thread alone, between the two calls.
+std::vector<memory::CachingAllocator*>& held() {
+  static auto* allocators = new std::vector<memory::CachingAllocator*>();
+  return *allocators;
+}
+
+}  // namespace
+
+void hold_locks_for_fork() {
+  for (c10::DeviceIndex i = 0; i < device_count(); ++i) held().push_back(&device(i).allocator);
+  for (memory::CachingAllocator* allocator : held()) allocator->before_fork();
+  lock_pinned_memory();
+}
+
+void release_locks_after_fork() {
+  unlock_pinned_memory();
+  for (memory::CachingAllocator* allocator : held()) allocator->after_fork();
+  held().clear();
+}
+
+}  // namespace devsan::emulate

@@ -1,0 +1,68 @@
+"""The ways into an emulation run the same script, unedited, to the same end."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "model_parallel.py"
+IN_PYTHON = f"""
+import runpy, torch, devsan
+assert torch.cuda.device_count() == 0
+with devsan.emulate(gpus=2):
+    runpy.run_path({str(EXAMPLE)!r}, run_name="__main__")
+assert torch.cuda.device_count() == 0
+"""
+
+
+def finish(done) -> str:
+    assert done.returncode == 0, done.stderr
+    assert "front cuda:0 back cuda:1" in done.stdout
+    return re.search(r"losses .*", done.stdout)[0]
+
+
+@pytest.fixture
+def expected(run) -> str:
+    done = run(str(EXAMPLE))
+    assert "front cpu back cpu" in done.stdout, done.stderr
+    return re.search(r"losses .*", done.stdout)[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--gpus", "2", str(EXAMPLE)),
+        ("--gpus", "2:t4-16g", "-m", "model_parallel"),
+        ("--gpus", "a100-80g,l4-24g", "-c", f"import runpy; runpy.run_path({str(EXAMPLE)!r})"),
+    ],
+    ids=["script", "module", "code"],
+)
+def test_devsan_run(run, expected, words):
+    # EXAMPLE's folder for -m; what else was on the path stays, DevSan may be there.
+    path = os.pathsep.join([str(EXAMPLE.parent), os.environ.get("PYTHONPATH", "")])
+    assert finish(run("-m", "devsan", "run", *words, PYTHONPATH=path)) == expected
+
+
+def test_emulate_in_python(run, expected):
+    assert finish(run("-c", IN_PYTHON)) == expected
+
+
+@pytest.fixture
+def installed() -> None:
+    if not entry_points(group="torch.backends", name="devsan"):
+        pytest.skip("DevSan is on the path but not installed: torch finds no entry point of it")
+
+
+@pytest.mark.usefixtures("installed")
+def test_variable_in_the_environment(run, expected):
+    assert finish(run(str(EXAMPLE), DEVSAN_OPTIONS="gpus=2:memory=1GiB")) == expected
+
+
+@pytest.mark.usefixtures("installed")
+def test_any_command(run, expected):
+    assert finish(run("-m", "devsan", "run", "--gpus", "2", "--", sys.executable, str(EXAMPLE))) == expected
