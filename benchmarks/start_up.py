@@ -6,6 +6,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 from table import Row
@@ -27,7 +28,12 @@ def run(code: str, **environment: str) -> tuple[float, str]:
     kept = {name: text for name, text in os.environ.items() if name != "DEVSAN_OPTIONS"}
     begin = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**kept, **environment}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=tempfile.gettempdir(),  # not the repository, whose devsan/ without a core would come first
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return time.perf_counter() - begin, done.stdout.strip()
 

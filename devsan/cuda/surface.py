@@ -72,6 +72,8 @@ class Surface:
         runtime, nvtx = CudaRuntime(), Nvtx()
         patches.set(torch._C, "_has_cuda", True)
         patches.set(torch._C, "_has_cudnn", False)
+        # nn.RNN asks it for tensors on a GPU; torch's own answer where cuDNN is missing comes with a warning.
+        patches.set(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
         patches.set(torch._C, "_CudaDeviceProperties", DeviceProperties)
         patches.set(torch._C, "_cudart", runtime)
         patches.set(torch._C, "_nvtx", nvtx)

@@ -49,3 +49,9 @@ def test_no_name_of_torch_cuda_is_missing() -> None:
     used = set(re.findall(r"torch\._C\.(_cuda_\w+|_Cuda\w+|_cudart)", text))
     assert len(used) > 60
     assert {name for name in used if not hasattr(torch._C, name)} == set()
+
+
+def test_a_recurrent_network_does_not_warn_of_missing_cudnn(recwarn: pytest.WarningsRecorder) -> None:
+    network = torch.nn.LSTM(2, 3).cuda(1)
+    assert network(torch.ones(4, 1, 2, device="cuda:1"))[0].device == torch.device("cuda:1")
+    assert [str(warning.message) for warning in recwarn] == []
