@@ -50,6 +50,11 @@ void send(HostTensors& tensors, c10::IValue& argument, bool written) {
   }
 }
 
+/// The device that a `device` argument names, among them a bare "cuda".
+c10::Device named(c10::Device argument, c10::Device device) {
+  return argument.is_cuda() && !argument.has_index() ? device : argument;
+}
+
 void take_back(const HostTensors& tensors, c10::IValue& result, c10::Device device) {
   if (result.isTensor()) {
     result = tensors.take_back(std::move(result).toTensor(), device);
@@ -96,8 +101,10 @@ Placement placement_of(const torch::jit::Stack& stack, const CallPlan& plan) {
 
 void call_on_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack, c10::Device device) {
   HostTensors tensors;
+  c10::Device home = device;  // where results belong: an operator that copies may be asked for another device
   c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
   for (std::size_t i = 0; i < plan.arguments; ++i, ++argument) {
+    if (C10_UNLIKELY(argument->isDevice())) home = named(argument->toDevice(), device);
     if (C10_UNLIKELY(plan.is_generator[i])) {
       *argument = host_generator(argument->isNone() ? at::Generator() : argument->toGenerator(), device.index());
     } else {
@@ -111,8 +118,9 @@ void call_on_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::ji
     run_kernel(op, plan, stack);
   }
   if (plan.writes) tensors.follow_writes();
+  if (home.is_cpu()) return;
   c10::IValue* result = stack->data() + (stack->size() - plan.returns);
-  for (std::size_t i = 0; i < plan.returns; ++i, ++result) take_back(tensors, *result, device);
+  for (std::size_t i = 0; i < plan.returns; ++i, ++result) take_back(tensors, *result, home);
 }
 
 }  // namespace devsan::emulate

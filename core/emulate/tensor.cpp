@@ -129,6 +129,9 @@ at::Tensor adopt(at::Tensor&& host, c10::Device device) {
   if (C10_UNLIKELY(is_nested(*impl))) {
     return rebuild_nested(host, [device](const at::Tensor& buffer) { return adopt(at::Tensor(buffer), device); });
   }
+  TORCH_CHECK_NOT_IMPLEMENTED(!impl->key_set().has(c10::DispatchKey::Quantized),
+                              "devsan: expected a tensor of numbers, got a quantized one, which an emulated GPU does ",
+                              "not have; see docs/limits.md");
   auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
   return move_to(std::move(host),
                  make_virtual_storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage), device));

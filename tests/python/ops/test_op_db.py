@@ -6,7 +6,6 @@ The results must agree to the last bit, and be where the operands are: on cuda:1
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo
 from torch.utils import _pytree as pytree
-
-from devsan import emulate
 
 GPU = torch.device("cuda:1")
 KNOWN = Path(__file__).with_name("known.txt")
@@ -42,15 +39,6 @@ def known_failures() -> dict[str, str]:
 
 def name_of(op: OpInfo) -> str:
     return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else str(op.name)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def two_gpus() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with emulate(gpus=2):
-        yield
-    torch.set_num_threads(threads)
 
 
 def dtype_of(op: OpInfo) -> torch.dtype | None:
