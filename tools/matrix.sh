@@ -29,7 +29,7 @@ check() {
   [ "$("$VENV/bin/python" -c 'from importlib import metadata; print(metadata.version("torch"))' 2> /dev/null)" = "$version" ] && spec=""
 
   say "torch $version: preparing $VENV"
-  if ! TORCH_SPEC=$spec tools/setup.sh base > "$log" 2>&1; then
+  if ! TORCH_SPEC=$spec tools/setup.sh test > "$log" 2>&1; then
     row "$version" "-" "not installed" "-" "-" > "$row_file"
     return
   fi
