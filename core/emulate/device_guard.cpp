@@ -116,10 +116,10 @@ void install_device_guard() {
   g_installed = true;
 }
 
-// In a build of torch that has no guard for CUDA, this one stays: without any, an operator on a tensor that is left ends
-// the process (torch::autograd::InputMetadata's constructor must not throw).
+// Where torch has no guard for CUDA, or one without a GPU, this one stays: autograd asks it for the stream of a tensor
+// that is left, and an exception there ends the process (torch::autograd::InputMetadata's constructor must not throw).
 void remove_device_guard() {
-  if (!g_installed || g_torch_guard == nullptr) return;
+  if (!g_installed || g_torch_guard == nullptr || g_torch_guard->deviceCount() == 0) return;
   registry_slot().store(g_torch_guard);
   g_installed = false;
 }
