@@ -6,10 +6,10 @@ export VENV TORCH_SPEC
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint format sanitize bench matrix clean
+.PHONY: help setup build demo test ops lint format sanitize bench verdicts gpu-parity matrix clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 setup:  ## create the environment with torch, the build tools and the libraries that the tests drive
 	@tools/setup.sh test
@@ -24,6 +24,9 @@ demo: setup build  ## a script for four GPUs dies of mixed devices, on this mach
 test: setup build  ## run the C++ unit tests and the Python tests
 	@tools/test.sh
 
+ops: setup build  ## compare every operator of torch's lists with the CPU (about 10 minutes)
+	@tools/ops.sh --write docs/reference/operators.md
+
 lint:  ## check formatting, types and the order of the layers
 	@tools/setup.sh base
 	@tools/lint.sh
@@ -37,6 +40,12 @@ sanitize: setup build  ## run the unit tests and the stress test under AddressSa
 
 bench: setup build  ## measure the costs of emulation against plain CPU
 	@$(VENV)/bin/python benchmarks/run.py
+
+verdicts: setup build  ## compare the whole matrix of mixed devices with CUDA's checks (some minutes)
+	@DEVSAN_VERDICTS=whole $(VENV)/bin/python -m pytest -q -s tests/verdicts/test_matrix.py
+
+gpu-parity: setup build  ## compare the verdicts on mixed devices with a real GPU's
+	@$(VENV)/bin/python tools/gpu_parity.py --record docs/reference/verdicts.md
 
 matrix:  ## build and test against every supported torch (downloads several GB for each)
 	@tools/matrix.sh

@@ -16,13 +16,16 @@ import table
 from measure import WorkerError
 from worker import THREADS
 
-NAMES = ("small_add", "llama", "plain_cpu", "start_up", "fake_gpu")
+NAMES = ("small_add", "operators", "llama", "plain_cpu", "start_up", "fake_gpu")
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "benchmarks.md"
 
 INTRODUCTION = """# Benchmarks
 
 Written by `python benchmarks/run.py --write`. What is compared was timed in turns, in one run; "compared" is the median
 of the ratios (or differences) of neighbours, "took" the median time of one call.
+
+Operators are those of tiny tensors, on cuda:1: the worst of each family, and the worst of torch's own list (op_db).
+What is compared there is what each dispatched kernel adds; `python benchmarks/operators.py` prints every operator.
 """
 
 

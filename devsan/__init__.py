@@ -8,11 +8,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from devsan.checks import DeviceMismatch, check, check_tensors_device, expect, findings, where
     from devsan.emulation import Emulation
 
     __version__: str
 
-__all__ = ["__version__", "emulate"]
+__all__ = ["DeviceMismatch", "__version__", "check", "check_tensors_device", "emulate", "expect", "findings", "where"]
 
 
 def emulate(
@@ -43,9 +44,13 @@ def emulate(
     return Emulation(devices)
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> object:
     if name == "__version__":
         from importlib.metadata import version
 
         return version("devsan")
+    if name in __all__:
+        from devsan import checks
+
+        return getattr(checks, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -35,20 +35,34 @@ class DeviceSpec:
     is_integrated: bool
     is_multi_gpu_board: bool
 
-class Operand:
+class RefusedOperand:
     """One operand of a refused call."""
 
     name: str
     device: str
     dtype: str
     shape: Sequence[int]
+    storage: int
+
+class MetaMix:
+    """A real result of an operator that had an operand without elements, on the meta device."""
+
+    op: str
+    operand: str
+    site: str
+    calls: int
+
+def meta_mixes() -> list[MetaMix]:
+    """What was noticed, in the order of first calls."""
+
+def forget_meta_mixes() -> None: ...
 
 class Refusal:
     """The call that DevSan refused last, in torch's words."""
 
     op: str
     message: str
-    operands: Sequence[Operand]
+    operands: Sequence[RefusedOperand]
 
 def start(devices: Sequence[DeviceSpec]) -> None:
     """Makes torch's C++ see these GPUs. Raises RuntimeError where the installed torch is not as expected."""
@@ -68,6 +82,19 @@ def show_devices(devices: Sequence[DeviceSpec]) -> None:
 
 def device_count() -> int: ...
 def current_device() -> int: ...
+def can_use_attention(
+    kernel: str,
+    query: Any,
+    key: Any,
+    value: Any,
+    mask: Any,
+    dropout: float,
+    is_causal: bool,
+    enable_gqa: bool,
+    explain: bool,
+) -> bool:
+    """Whether CUDA's fused attention ``kernel`` ("flash", "efficient", "cudnn") takes a call on the current GPU."""
+
 def set_device(device: int) -> None: ...
 def check_device(device: int) -> None: ...
 def default_generator(device: int) -> Any: ...
@@ -136,3 +163,331 @@ def storage_home(storage: Any) -> Any | None:
 
 def pin(address: int, bytes: int) -> None: ...
 def unpin(address: int) -> None: ...
+
+class FollowedKernel:
+    """While it lives, an operator's calls on emulated tensors go on to its kernel for `key`: CUDA or AutogradCUDA."""
+
+    def __init__(self, name: str, key: str) -> None: ...
+
+def take_over(tensor: Any) -> Any:
+    """Makes a tensor that torch made over foreign memory labelled cuda:k an emulated one, in place; returns it."""
+
+# trails (trails.cpp)
+class Placement:
+    """core/record/placement.h: why a tensor is where it is."""
+
+    is_move: bool
+    device: str
+    from_device: str
+    op: str
+    source: int
+    frames: Sequence[tuple[Any, int]]
+    times: int
+    bytes: int
+
+def start_recording() -> None:
+    """Notes from now on where tensors are placed."""
+
+def stop_recording() -> None: ...
+def is_recording() -> bool: ...
+def placement(number: int) -> Placement | None: ...
+def origin_of(tensor: Any) -> tuple[int, str]:
+    """The number of the placement that put the tensor where it is, 0 if unknown, and the operator that computed it."""
+
+# facts (facts.cpp): plain records, core/model/*.h. Each takes its fields as keywords; what is left out has its default.
+# A list that is read is a copy: change it, then assign it.
+class EventKind:
+    MADE: EventKind
+    MOVED: EventKind
+    LOADED: EventKind
+    COMPUTED: EventKind
+    SHARED: EventKind
+    name: str
+
+class DeviceSource:
+    UNKNOWN: DeviceSource
+    DEFAULT: DeviceSource
+    CURRENT: DeviceSource
+    LITERAL: DeviceSource
+    SCALAR: DeviceSource
+    PEER: DeviceSource
+    MAP: DeviceSource
+    name: str
+
+class OperandKind:
+    UNKNOWN: OperandKind
+    PARAMETER: OperandKind
+    BUFFER: OperandKind
+    ATTRIBUTE: OperandKind
+    LOCAL: OperandKind
+    TEMPORARY: OperandKind
+    INPUT: OperandKind
+    OPTIMIZER_STATE: OperandKind
+    CACHE: OperandKind
+    GLOBAL: OperandKind
+    GENERATOR: OperandKind
+    NUMBER: OperandKind
+    name: str
+
+class SentenceKind:
+    """As ``devsan.probe.wordings.Kind``, and NONE."""
+
+    NONE: SentenceKind
+    name: str
+
+class Phase:
+    NONE: Phase
+    LOAD: Phase
+    DATA: Phase
+    FORWARD: Phase
+    LOSS: Phase
+    BACKWARD: Phase
+    OPTIMIZER: Phase
+    GENERATE: Phase
+    name: str
+
+class Device:
+    type: str
+    index: int
+    def __init__(self, text: str = "") -> None: ...
+
+class Span:
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    def __init__(self, **fields: Any) -> None: ...
+
+class Frame:
+    file: str
+    span: Span
+    function: str
+    source: str
+    package: str
+    module: str
+    def __init__(self, **fields: Any) -> None: ...
+
+class Owner:
+    name: str
+    mechanism: str
+    setting: str
+    where: Frame
+    def __init__(self, **fields: Any) -> None: ...
+
+class Event:
+    kind: EventKind
+    device: Any
+    from_device: Any
+    op: str
+    bytes: int
+    owner: Owner
+    stack: Sequence[Frame]
+    source: DeviceSource
+    device_text: str
+    followed: str
+    subject: str
+    sequence: int
+    step: int
+    discarded: bool
+    site: Frame | None
+    def __init__(self, **fields: Any) -> None: ...
+
+class Operand:
+    role: str
+    name: str
+    known_as: str
+    kind: OperandKind
+    device: Any
+    dtype: str
+    shape: Sequence[int] | None
+    bytes: int
+    odd: bool
+    span: Span
+    trail: Sequence[Event]
+    copies: Sequence[Event]
+    holder: str
+    beside: str
+    beside_device: Any
+    registered: bool
+    requires_grad: bool
+    is_leaf: bool
+    best_name: str
+    placement: Event | None
+    def __init__(self, **fields: Any) -> None: ...
+
+class Failure:
+    op: str
+    sentence: str
+    kind: SentenceKind
+    figures: dict[str, str]
+    operands: Sequence[Operand]
+    frames: Sequence[Frame]
+    phase: Phase
+    step: int
+    site: Frame | None
+    def __init__(self, **fields: Any) -> None: ...
+
+class ModuleTensor:
+    name: str
+    is_buffer: bool
+    is_persistent: bool
+    device: Any
+    dtype: str
+    bytes: int
+    def __init__(self, **fields: Any) -> None: ...
+
+class Hook:
+    owner: Owner
+    type: str
+    execution_device: Any
+    offload: bool
+    io_same_device: bool
+    skip_keys: Sequence[str]
+    def __init__(self, **fields: Any) -> None: ...
+
+class Module:
+    path: str
+    type: str
+    package: str
+    is_container: bool
+    no_split: bool
+    tensors: Sequence[ModuleTensor]
+    hooks: Sequence[Hook]
+    def __init__(self, **fields: Any) -> None: ...
+
+class MapEntry:
+    key: str
+    device: Any
+    def __init__(self, **fields: Any) -> None: ...
+
+class Model:
+    expression: str
+    type: str
+    device_map: Sequence[MapEntry]
+    device_map_text: str
+    wrappers: Sequence[str]
+    quantisation: str
+    skip_keys: Sequence[str]
+    no_split: Sequence[str]
+    modules: Sequence[Module]
+    placements: Sequence[Event]
+    def __init__(self, **fields: Any) -> None: ...
+
+class OptimizerState:
+    key: str
+    parameter: str
+    device: Any
+    parameter_device: Any
+    def __init__(self, **fields: Any) -> None: ...
+
+class Optimizer:
+    type: str
+    built: Event
+    loaded: Event
+    states: Sequence[OptimizerState]
+    def __init__(self, **fields: Any) -> None: ...
+
+class Setting:
+    name: str
+    value: str
+    where: Frame
+    def __init__(self, **fields: Any) -> None: ...
+
+class Link:
+    from_device: Any
+    to_device: Any
+    tested: bool
+    damaged: bool
+    peer_access: bool
+    bytes: int
+    def __init__(self, **fields: Any) -> None: ...
+
+class Process:
+    rank: int
+    local_rank: int
+    world_size: int
+    current_device: Any
+    set_device_called: bool
+    device_count: int
+    visible_devices: str
+    default_device: Any
+    default_set: Event
+    versions: dict[str, str]
+    environment: dict[str, str]
+    def __init__(self, **fields: Any) -> None: ...
+
+class Facts:
+    failure: Failure
+    models: Sequence[Model]
+    optimizers: Sequence[Optimizer]
+    settings: Sequence[Setting]
+    links: Sequence[Link]
+    process: Process
+    def __init__(self, **fields: Any) -> None: ...
+
+# findings (findings.cpp): core/model/finding.h, core/diagnose/codes.h
+class Severity:
+    ERROR: Severity
+    WARNING: Severity
+    name: str
+
+class Confidence:
+    POSSIBLE: Confidence
+    LIKELY: Confidence
+    CERTAIN: Confidence
+    name: str
+
+class RepairKind:
+    CONFIGURATION: RepairKind
+    MAP: RepairKind
+    CREATION_SITE: RepairKind
+    USE_SITE: RepairKind
+    name: str
+
+class Edit:
+    file: str
+    line: int
+    before: str
+    after: str
+
+class Repair:
+    kind: RepairKind
+    text: str
+    edit: Edit | None
+    confidence: Confidence
+
+class Site:
+    frame: Frame
+    op: str
+    sentence: str
+    count: int
+
+class Finding:
+    code: str
+    name: str
+    title: str
+    severity: Severity
+    confidence: Confidence
+    operands: Sequence[int]
+    evidence: Sequence[str]
+    repairs: Sequence[Repair]
+    bare_move: str
+    candidates: Sequence[str]
+    sites: Sequence[Site]
+    id: str
+    cause: str
+
+class Code:
+    code: str
+    name: str
+    title: str
+    bare_move: str
+
+def codes() -> Sequence[Code]:
+    """Every code, in order."""
+
+def diagnose(facts: Facts) -> Sequence[Finding]:
+    """What is wrong: the cause of the failure first."""
+
+def merge_findings(findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Those of one cause as one, with the sites of all."""

@@ -47,7 +47,7 @@ class Emulation:
                 f"expected no emulation in this process, got one of {len(_running.devices)} GPUs that is running; "
                 "stop it first"
             )
-        core = _load_core(torch)
+        core = load_core(torch)
         if torch.cuda.is_initialized():
             raise StartError(
                 "expected a process that has not used its GPUs yet, got CUDA already initialised; "
@@ -75,6 +75,7 @@ class Emulation:
 
         self._surface.remove()
         self._surface = None
+        _core.stop_recording()
         _core.stop()
         _core.leave_driver()
         _core.require_lazy_init()
@@ -90,7 +91,7 @@ class Emulation:
         self.stop()
 
 
-def _load_core(torch: ModuleType) -> ModuleType:
+def load_core(torch: ModuleType) -> ModuleType:
     """Imports devsan._core, after a look at what it was built for: a wrong one would end in an undefined symbol."""
     import devsan
 
@@ -121,6 +122,7 @@ def _start_core(core: ModuleType, devices: Sequence[DeviceSpec]) -> None:
         raise StartError(f"DevSan cannot emulate here: {_brief(error)}; {REBUILD}") from error
     core.leave_driver()
     core.require_lazy_init()
+    core.start_recording()
 
 
 def _settle_at_exit(core: ModuleType) -> None:

@@ -17,13 +17,13 @@ LAYERS: dict[str, frozenset[str]] = {
     "memory": frozenset({"model"}),
     "diagnose": frozenset({"model", "memory"}),
     "plan": frozenset({"model", "memory", "diagnose"}),
-    "record": frozenset({"model", "memory"}),
+    "record": frozenset({"model"}),
     "guard": frozenset({"model", "memory", "record"}),
     "emulate": frozenset({"model", "memory", "record"}),
     "intercept": frozenset({"model", "memory", "diagnose", "plan", "record", "guard", "emulate"}),
     "bindings": frozenset({"model", "memory", "diagnose", "plan", "record", "guard", "emulate", "intercept"}),
 }
-WITHOUT_TORCH = frozenset({"model", "memory", "diagnose", "plan"})
+WITHOUT_TORCH = frozenset({"model", "memory", "record", "diagnose", "plan"})
 TORCH_FOLDERS = frozenset({"torch", "ATen", "c10", "caffe2", "torchgen"})
 # emulate is here for the types that the header declares; it must register nothing.
 REGISTRARS = frozenset({"intercept", "emulate"})

@@ -1,25 +1,34 @@
-"""Write the table of device checks for the installed torch.
+"""Write the tables of device checks for the installed torch.
 
-For every ATen operator that has a CUDA kernel: who looks at the devices of its tensors (the check that torchgen
-generates, TensorIterator, or the kernel itself) and the name of the CUDA wrapper, which torch's sentence prints.
+verdict_table.inc: for every ATen operator that has a CUDA kernel, who looks at the devices of its tensors (the check
+that torchgen generates, TensorIterator, or the kernel itself), the name of the CUDA wrapper, which torch's sentence
+prints, and how many 0-dim CPU operands need no look.
+
+verdict_table_<key>.inc: the same for sparse and nested tensors.
+
+meta_functions.inc and meta_headers.inc: for every structured operator without a generated check, torch's own meta
+function, in which TensorIterator's checks stand.
 
 Source: native_functions.yaml as torchgen ships it, read with torchgen's own parser. The wrapper's name is made as
 torchgen/dest/register_dispatch_key.py makes it: `wrapper_CUDA_` and the native name for structured operators,
 `wrapper_CUDA_<overload>_` and the C++ name for the others.
 
-Usage: generate_verdicts.py --out FILE
+Usage: generate_verdicts.py --out FILE (the table; the others are written beside it)
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import torchgen
 from torchgen.api import cpp, native
+from torchgen.api.types import CppSignatureGroup
+from torchgen.context import native_function_manager
 from torchgen.gen import parse_native_yaml
-from torchgen.model import DeviceCheckType, DispatchKey, NativeFunction
+from torchgen.model import Argument, DeviceCheckType, DispatchKey, NativeFunction
 
 PACKAGED = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native"
 
@@ -42,19 +51,50 @@ def has_cuda_kernel(function: NativeFunction, cuda: dict[str, bool]) -> bool:
     return function.structured_delegate is not None and str(function.structured_delegate) in cuda
 
 
-def row(function: NativeFunction, iterators: set[str]) -> str:
-    """One line of the table."""
+def tensors(arguments: Iterable[Argument]) -> int:
+    """How many tensors the arguments take; a list counts for two."""
+    return sum(2 if a.type.is_list_like() else 1 for a in arguments if a.type.is_tensor_like())
+
+
+def is_structured(function: NativeFunction) -> bool:
+    """Whether torchgen writes the kernel's wrapper around a meta function."""
+    return function.structured or function.structured_delegate is not None
+
+
+def row(function: NativeFunction, iterators: set[str], key: DispatchKey = DispatchKey.CUDA) -> str:
+    """One line of the table of a key."""
     name = str(function.func.name)
-    if function.device_check is not DeviceCheckType.NoCheck:
-        rule = "kGenerated"
+    checked = function.device_check is not DeviceCheckType.NoCheck
+    unchecked = "kTensorIterator" if name in iterators else "kKernel"
+    rule = "kGenerated" if checked else unchecked
+    # TensorIterator takes one CPU scalar in the operators of two operands; the others are asked (guard/meta_functions).
+    dense = key is DispatchKey.CUDA
+    free = 1 if dense and rule == "kTensorIterator" and tensors(function.func.arguments.flat_non_out) == 2 else 0
+    if dense and is_structured(function):
+        method = f"wrapper_{key}_{native.name(function.func)}"
     else:
-        rule = "kTensorIterator" if name in iterators else "kKernel"
-    structured = function.structured or function.structured_delegate is not None
-    if structured:
-        method = f"wrapper_CUDA_{native.name(function.func)}"
-    else:
-        method = f"wrapper_CUDA_{function.func.name.overload_name}_{cpp.name(function.func)}"
-    return f'{{"aten::{name}", Rule::{rule}, "{method}"}},'
+        method = f"wrapper_{key}_{function.func.name.overload_name}_{cpp.name(function.func)}"
+    return f'{{"aten::{name}", Rule::{rule}, "{method}", {free}}},'
+
+
+def meta_function(function: NativeFunction) -> str | None:
+    """The line for the operator's meta function, where that is what compares the devices."""
+    several = tensors(function.func.arguments.flat_all) > 1
+    if not is_structured(function) or function.device_check is not DeviceCheckType.NoCheck or not several:
+        return None
+    with native_function_manager(function):
+        group = CppSignatureGroup.from_native_function(function, method=False, fallback_binding=False)
+        signature = group.most_faithful_signature()
+        types = ", ".join(argument.nctype.cpp_type() for argument in signature.arguments())
+        returned = cpp.returns_type(function.func.returns, symint=False).cpp_type()
+    return f'DEVSAN_META("aten::{function.func.name}", ({returned}), {signature.name()}, ({types}))'
+
+
+def write(path: Path, lines: Iterable[str]) -> None:
+    """Writes the lines, unless the file has them already."""
+    text = "\n".join(lines) + "\n"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
 
 
 def main() -> None:
@@ -66,14 +106,19 @@ def main() -> None:
     parsed = parse_native_yaml(str(yaml), str(PACKAGED / "tags.yaml"))
     cuda = {str(name): True for name in parsed.backend_indices[DispatchKey.CUDA].index}
     iterators = iterator_operators(yaml.read_text(encoding="utf-8"))
-    rows = sorted(
-        (row(f, iterators) for f in parsed.native_functions if has_cuda_kernel(f, cuda)), key=lambda line: line.encode()
-    )
-    rows.sort(key=lambda line: line.split('"')[1])
+    on_cuda = [f for f in parsed.native_functions if has_cuda_kernel(f, cuda)]
+    rows = [row(f, iterators) for f in on_cuda]
+    functions = [line for f in on_cuda if (line := meta_function(f)) is not None]
+    headers = {f"#include <ATen/ops/{f.root_name}_meta_dispatch.h>" for f in on_cuda if meta_function(f) is not None}
     out.parent.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(rows) + "\n"
-    if not out.exists() or out.read_text(encoding="utf-8") != text:
-        out.write_text(text, encoding="utf-8")
+    by_name = lambda line: line.split('"')[1]  # noqa: E731
+    write(out, sorted(rows, key=by_name))
+    for key in (DispatchKey.SparseCUDA, DispatchKey.SparseCsrCUDA, DispatchKey.NestedTensorCUDA):
+        of_key = [f for f in parsed.native_functions if parsed.backend_indices[key].has_kernel(f)]
+        lines = sorted((row(f, iterators, key) for f in of_key), key=by_name)
+        write(out.with_name(f"verdict_table_{key.name.lower()}.inc"), lines)
+    write(out.with_name("meta_functions.inc"), sorted(functions, key=by_name))
+    write(out.with_name("meta_headers.inc"), sorted(headers))
 
 
 if __name__ == "__main__":

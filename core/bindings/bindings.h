@@ -11,8 +11,13 @@ void bind_memory_history(pybind11::module_& module);
 void bind_host_memory(pybind11::module_& module);
 void bind_storages(pybind11::module_& module);
 void bind_cuda(pybind11::module_& module);
+void bind_attention(pybind11::module_& module);
 void bind_streams(pybind11::module_& module);
 void bind_forks(pybind11::module_& module);
+void bind_trails(pybind11::module_& module);
+void bind_facts(pybind11::module_& module);
+void bind_findings(pybind11::module_& module);
 void bind_refusals(pybind11::module_& module);
+void bind_operators(pybind11::module_& module);
 
 }  // namespace devsan::bindings

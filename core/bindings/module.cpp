@@ -8,7 +8,12 @@ PYBIND11_MODULE(_core, module) {
   devsan::bindings::bind_host_memory(module);
   devsan::bindings::bind_storages(module);
   devsan::bindings::bind_cuda(module);
+  devsan::bindings::bind_attention(module);
   devsan::bindings::bind_streams(module);
   devsan::bindings::bind_forks(module);
+  devsan::bindings::bind_facts(module);
+  devsan::bindings::bind_findings(module);
   devsan::bindings::bind_refusals(module);
+  devsan::bindings::bind_trails(module);
+  devsan::bindings::bind_operators(module);
 }

@@ -1,24 +1,54 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "guard/meta_mixes.h"
 #include "guard/verdict.h"
 
 namespace devsan::bindings {
 
 namespace py = pybind11;
+using guard::MetaMix;
 using guard::Operand;
 using guard::Refusal;
 
+namespace {
+
+/// "train.py:12": the innermost line of Python that is not torch's.
+std::string python_site() {
+  if (Py_IsInitialized() == 0) return {};
+  const py::gil_scoped_acquire gil;
+  auto frame = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame.ptr() != nullptr && !frame.is_none()) {
+    const auto file = frame.attr("f_code").attr("co_filename").cast<std::string>();
+    if (file.find("/torch/") == std::string::npos) {
+      return file + ":" + std::to_string(frame.attr("f_lineno").cast<int>());
+    }
+    frame = frame.attr("f_back");
+  }
+  return {};
+}
+
+}  // namespace
+
 void bind_refusals(py::module_& module) {
-  py::class_<Operand>(module, "Operand")
+  py::class_<Operand>(module, "RefusedOperand")
       .def_readonly("name", &Operand::name)
       .def_readonly("device", &Operand::device)
       .def_readonly("dtype", &Operand::dtype)
-      .def_readonly("shape", &Operand::shape);
+      .def_readonly("shape", &Operand::shape)
+      .def_readonly("storage", &Operand::storage);
   py::class_<Refusal>(module, "Refusal")
       .def_readonly("op", &Refusal::op)
       .def_readonly("message", &Refusal::message)
       .def_readonly("operands", &Refusal::operands);
+  guard::set_site_source(&python_site);
+  py::class_<MetaMix>(module, "MetaMix")
+      .def_readonly("op", &MetaMix::op)
+      .def_readonly("operand", &MetaMix::operand)
+      .def_readonly("site", &MetaMix::site)
+      .def_readonly("calls", &MetaMix::calls);
+  module.def("meta_mixes", &guard::meta_mixes);
+  module.def("forget_meta_mixes", &guard::forget_meta_mixes);
   module.def("last_refusal", []() -> std::optional<Refusal> {
     Refusal refusal = guard::last_refusal_of_process();
     if (refusal.op.empty()) return std::nullopt;

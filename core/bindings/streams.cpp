@@ -15,7 +15,12 @@ double elapsed_time(const py::handle& start, const py::handle& end) {
   for (const auto& event : {start, end}) {
     TORCH_CHECK_TYPE(THPEvent_Check(event.ptr()), "expected other to be a torch.Event object");
   }
-  return reinterpret_cast<THPEvent*>(start.ptr())->event.elapsedTime(reinterpret_cast<THPEvent*>(end.ptr())->event);
+  const c10::Event& from = reinterpret_cast<THPEvent*>(start.ptr())->event;
+  const c10::Event& to = reinterpret_cast<THPEvent*>(end.ptr())->event;
+  // What cudaEventElapsedTime says of events of two devices (c10/cuda/CUDAException.cpp).
+  TORCH_CHECK(!from.was_marked_for_recording() || !to.was_marked_for_recording() || from.device() == to.device(),
+              "CUDA error: invalid resource handle");
+  return from.elapsedTime(to);
 }
 
 }  // namespace

@@ -3,18 +3,38 @@
 #include <ATen/Functions.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/native/Resize.h>
+#include <ATen/ops/_to_copy_native.h>
 
 #include "emulate/device.h"
 #include "emulate/host_allocator.h"
+#include "emulate/origin.h"
 #include "emulate/storage.h"
 #include "emulate/tensor.h"
 
 namespace devsan::emulate {
 
+namespace {
+
+record::OperatorId copy_operator() {
+  static const record::OperatorId id = record::Recorder::instance().intern("aten::_to_copy");
+  return id;
+}
+
+}  // namespace
+
+at::Tensor to_copy(const at::Tensor& self, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                   std::optional<at::Device> device, std::optional<bool> pin_memory, bool non_blocking,
+                   std::optional<at::MemoryFormat> memory_format) {
+  const bool leaves = device.has_value() && device->is_cpu();
+  const OriginScope scope(leaves ? note_moved_to_host(copy_operator(), self) : record::Origin{});
+  return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format);
+}
+
 at::Tensor& copy_(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
   const at::AutoDispatchBelowADInplaceOrView below;
   at::Tensor target = on_host(self);
   target.copy_(on_host(source), non_blocking);
+  note_filled(copy_operator(), self, source);
   return self;
 }
 

@@ -9,6 +9,11 @@ namespace devsan::emulate {
 /// aten::copy_: from any device to any device.
 at::Tensor& copy_(at::Tensor& self, const at::Tensor& source, bool non_blocking);
 
+/// aten::_to_copy: torch's own. A copy to the host says where it comes from.
+at::Tensor to_copy(const at::Tensor& self, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                   std::optional<at::Device> device, std::optional<bool> pin_memory, bool non_blocking,
+                   std::optional<at::MemoryFormat> memory_format);
+
 /// aten::_copy_from: the other way round, used by torch where the source decides.
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& destination, bool non_blocking);
 

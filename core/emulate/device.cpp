@@ -91,6 +91,7 @@ EmulatedDevice& device(c10::DeviceIndex index) {
 c10::DeviceIndex current_device() noexcept { return t_current_device; }
 
 void set_current_device(c10::DeviceIndex index) {
+  if (C10_UNLIKELY(device_count() == 0)) return;  // an operator on a tensor that has outlived its emulation
   device(index);
   t_current_device = index;
 }
@@ -101,7 +102,7 @@ void set_current_device_unchecked(c10::DeviceIndex index) noexcept {
 
 c10::Device resolve(c10::Device requested) {
   const c10::DeviceIndex index = requested.has_index() ? requested.index() : current_device();
-  device(index);
+  if (C10_LIKELY(device_count() != 0)) device(index);
   return {c10::DeviceType::CUDA, index};
 }
 

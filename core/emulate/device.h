@@ -44,11 +44,12 @@ EmulatedDevice* find_device(c10::DeviceIndex index) noexcept;
 
 /// The calling thread's current device, as cudaGetDevice.
 c10::DeviceIndex current_device() noexcept;
-/// As cudaSetDevice; raises like `device` for an ordinal that is not there.
+/// As cudaSetDevice; raises like `device` for an ordinal that is not there. Without emulated GPUs it does nothing: a tensor
+/// that has outlived its emulation can still be computed with.
 void set_current_device(c10::DeviceIndex index);
 void set_current_device_unchecked(c10::DeviceIndex index) noexcept;
 
-/// `cuda` means the current device, `cuda:k` itself. Raises for an ordinal that is not there.
+/// `cuda` means the current device, `cuda:k` itself. Raises for an ordinal that is not there, while there are GPUs.
 c10::Device resolve(c10::Device requested);
 
 /// Raises CUDA's refusal of a device ordinal.

@@ -1,9 +1,15 @@
 #include "emulate/factories.h"
 
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/native/TensorFactories.h>
+#include <ATen/ops/arange_native.h>
+#include <ATen/ops/empty_native.h>
+#include <ATen/ops/empty_strided_native.h>
 
 #include "emulate/device.h"
 #include "emulate/host_allocator.h"
+#include "emulate/origin.h"
 #include "emulate/tensor.h"
 
 namespace devsan::emulate {
@@ -16,22 +22,70 @@ c10::Device place(std::optional<at::Device> device, std::optional<bool> pin_memo
   return resolve(device.has_value() && device->is_cuda() ? *device : at::Device(at::kCUDA));
 }
 
+record::OperatorId empty_operator() {
+  static const record::OperatorId id = record::Recorder::instance().intern("aten::empty");
+  return id;
+}
+
+/// torch.utils.deterministic.fill_uninitialized_memory, as at::native::empty_cuda heeds it.
+at::Tensor filled_if_deterministic(at::Tensor tensor) {
+  const at::Context& context = at::globalContext();
+  if (C10_UNLIKELY(context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())) {
+    at::native::fill_empty_deterministic_(tensor);
+  }
+  return tensor;
+}
+
 }  // namespace
 
 at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout> /*layout*/,
                  std::optional<at::Device> device, std::optional<bool> pin_memory,
                  std::optional<at::MemoryFormat> memory_format) {
   const c10::Device target = place(device, pin_memory);
-  const DeviceScope scope(target.index());
-  return adopt(at::detail::empty_cpu(size, at::dtype_or_default(dtype), /*pin_memory=*/false, memory_format), target);
+  const DeviceScope scope(target.index(), note_made(empty_operator(), target.index()));
+  return filled_if_deterministic(
+      adopt(at::detail::empty_cpu(size, at::dtype_or_default(dtype), /*pin_memory=*/false, memory_format), target));
 }
 
 at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> dtype,
                          std::optional<at::Layout> /*layout*/, std::optional<at::Device> device,
                          std::optional<bool> pin_memory) {
   const c10::Device target = place(device, pin_memory);
-  const DeviceScope scope(target.index());
-  return adopt(at::detail::empty_strided_cpu(size, stride, at::dtype_or_default(dtype), /*pin_memory=*/false), target);
+  const DeviceScope scope(target.index(), note_made(empty_operator(), target.index()));
+  return filled_if_deterministic(
+      adopt(at::detail::empty_strided_cpu(size, stride, at::dtype_or_default(dtype), /*pin_memory=*/false), target));
+}
+
+// A scope that is opened here would hide the one that is open: only what nobody has noted gets one.
+at::Tensor empty_on_host(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                         std::optional<at::Device> device, std::optional<bool> pin_memory,
+                         std::optional<at::MemoryFormat> memory_format) {
+  const record::Origin origin = note_made_on_host(empty_operator());
+  if (C10_LIKELY(origin.placement == record::kUnknownPlacement)) {
+    return at::native::empty_cpu(size, dtype, layout, device, pin_memory, memory_format);
+  }
+  const OriginScope scope(origin);
+  return at::native::empty_cpu(size, dtype, layout, device, pin_memory, memory_format);
+}
+
+at::Tensor empty_strided_on_host(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> dtype,
+                                 std::optional<at::Layout> layout, std::optional<at::Device> device,
+                                 std::optional<bool> pin_memory) {
+  const record::Origin origin = note_made_on_host(empty_operator());
+  if (C10_LIKELY(origin.placement == record::kUnknownPlacement)) {
+    return at::native::empty_strided_cpu(size, stride, dtype, layout, device, pin_memory);
+  }
+  const OriginScope scope(origin);
+  return at::native::empty_strided_cpu(size, stride, dtype, layout, device, pin_memory);
+}
+
+// torch makes an empty tensor first, whose memory only comes with this.
+at::Tensor& arange_out_on_host(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step,
+                               at::Tensor& out) {
+  const record::Origin origin = note_made_on_host(empty_operator());
+  if (C10_LIKELY(origin.placement == record::kUnknownPlacement)) return at::native::arange_out(start, end, step, out);
+  const OriginScope scope(origin);
+  return at::native::arange_out(start, end, step, out);
 }
 
 void make_on_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack) {

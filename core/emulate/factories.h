@@ -8,7 +8,7 @@
 
 namespace devsan::emulate {
 
-/// Kernels of operators that make a tensor from no tensor; the only ones on the CUDA dispatch key.
+/// Kernels of operators that make a tensor from no tensor; the only ones on the CUDA dispatch key, and on the CPU's.
 
 /// aten::empty.memory_format on an emulated GPU: a dense tensor of `size` on `device` (default: the current one).
 at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
@@ -19,6 +19,17 @@ at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std:
 at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> dtype,
                          std::optional<at::Layout> layout, std::optional<at::Device> device,
                          std::optional<bool> pin_memory);
+
+/// aten::empty.memory_format and aten::empty_strided on the host: torch's own, noted.
+at::Tensor empty_on_host(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                         std::optional<at::Device> device, std::optional<bool> pin_memory,
+                         std::optional<at::MemoryFormat> memory_format);
+at::Tensor empty_strided_on_host(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> dtype,
+                                 std::optional<at::Layout> layout, std::optional<at::Device> device,
+                                 std::optional<bool> pin_memory);
+
+/// aten::arange.start_out on the host: torch's own, noted.
+at::Tensor& arange_out_on_host(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, at::Tensor& out);
 
 /// Any other factory (tril_indices, _efficientzerotensor, ...): made by its CPU kernel, put on the device that its
 /// `device` argument names.

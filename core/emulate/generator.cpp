@@ -12,14 +12,30 @@
 namespace devsan::emulate {
 namespace {
 
-/// splitmix64's finaliser: neighbouring offsets give unrelated seeds. Offset 0 keeps the seed itself, so that the first
-/// random operator after `manual_seed(s)` draws what the CPU draws after the same seed.
-std::uint64_t mix(std::uint64_t seed, std::uint64_t offset) {
-  if (offset == 0) return seed;
-  std::uint64_t z = seed + offset * 0x9E3779B97F4A7C15ULL;
+constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15ULL;
+
+/// splitmix64's finaliser: neighbours give unrelated numbers.
+std::uint64_t mix(std::uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
   return z ^ (z >> 31);
+}
+
+/// A Mersenne Twister in the state that (seed, offset) names. torch's own way from a seed to a state takes longer than a
+/// small operator; here the words come from splitmix64, and are the twister's first numbers as they are.
+at::mt19937_data_pod state_at(std::uint64_t seed, std::uint64_t offset) {
+  at::mt19937_data_pod data{};
+  data.seed_ = mix(seed + offset * kGolden);
+  data.left_ = at::MERSENNE_STATE_N;
+  data.seeded_ = true;
+  static_assert(at::MERSENNE_STATE_N % 2 == 0);
+  std::uint64_t counter = data.seed_;
+  for (std::size_t i = 0; i < data.state_.size(); i += 2) {
+    const std::uint64_t words = mix(counter += kGolden);
+    data.state_[i] = static_cast<std::uint32_t>(words);
+    data.state_[i + 1] = static_cast<std::uint32_t>(words >> 32U);
+  }
+  return data;
 }
 
 constexpr std::size_t kSeedBytes = sizeof(std::uint64_t);
@@ -74,9 +90,21 @@ c10::intrusive_ptr<c10::TensorImpl> DeviceGenerator::get_state() const {
 
 at::Generator DeviceGenerator::next_host_generator() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  at::Generator host = at::detail::createCPUGenerator(mix(seed_, offset_));
+  // Made anew only while another call, or one inside this, still draws from the last one.
+  if (!host_.defined() || host_.getIntrusivePtr().use_count() != 1) host_ = at::detail::createCPUGenerator();
+  auto* host = static_cast<at::CPUGeneratorImpl*>(host_.unsafeGetGeneratorImpl());
+  if (offset_ == 0) {
+    // The seed itself: the first random operator after `manual_seed(s)` draws what the CPU draws after the same seed.
+    host->set_current_seed(seed_);
+  } else {
+    at::mt19937 engine = host->engine();  // a new one would be seeded
+    engine.set_data(state_at(seed_, offset_));
+    host->set_engine(engine);
+    host->set_next_float_normal_sample(std::nullopt);
+    host->set_next_double_normal_sample(std::nullopt);
+  }
   offset_ += kOffsetStep;
-  return host;
+  return host_;
 }
 
 DeviceGenerator* DeviceGenerator::clone_impl() const {

@@ -36,6 +36,7 @@ class DeviceGenerator final : public c10::GeneratorImpl {
 
   std::uint64_t seed_ = c10::default_rng_seed_val;
   std::uint64_t offset_ = 0;
+  at::Generator host_;  ///< the last one given out
 };
 
 /// A new generator on `cuda:index`, seeded with torch's default seed.

@@ -17,6 +17,7 @@ namespace {
 
 constexpr c10::DeviceIndex kNoDevice = -1;
 thread_local c10::DeviceIndex t_charged_device = kNoDevice;
+thread_local record::Origin t_origin;
 
 c10::Allocator* g_torch_allocator = nullptr;
 
@@ -24,7 +25,7 @@ c10::Allocator* g_torch_allocator = nullptr;
 constexpr std::uint8_t kPriority = 100;
 
 // NOTE [The header of a charged allocation]
-// What an allocation is charged with stands in a header before its first byte, so that the context of its DataPtr is the
+// What an allocation is charged with, and its origin, stand in a header before its first byte, so that the context of its DataPtr is the
 // data pointer itself. That is what `raw_allocate` asks for (oneDNN's scratch memory comes that way), and it spares an
 // allocation. `raw_deallocate` gives only a pointer, which may also be torch's own: a header is known by its seal, a
 // hash of the address with a secret, which is erased when the memory is freed. Charged data never starts on a page, so
@@ -36,9 +37,10 @@ struct Memory {
 
 struct Header {
   std::uint64_t seal;
-  memory::CachingAllocator* allocator;
+  memory::CachingAllocator* allocator;  ///< null for memory of the host, which only has an origin
   memory::Block* block;
   Memory memory;
+  record::Origin origin;
 };
 
 constexpr std::size_t kAlignment = 64;  // c10::gAlignment: what CPU kernels count on
@@ -84,7 +86,7 @@ __attribute__((no_sanitize("address"))) bool is_charged(void* data) {
 void release_charge(void* data) {
   const Header header = *header_of(data);
   header_of(data)->seal = 0;
-  header.allocator->free(header.block);
+  if (header.allocator != nullptr) header.allocator->free(header.block);
   header.memory.release(header.memory.base);
 }
 
@@ -95,6 +97,13 @@ void release_raw(void* data) {
   } else {
     g_torch_allocator->raw_deleter()(data);
   }
+}
+
+c10::DataPtr with_header(Memory memory, memory::CachingAllocator* allocator, memory::Block* block,
+                         record::Origin origin) {
+  void* data = first_after_header(memory.base);
+  new (header_of(data)) Header{seal_of(data), allocator, block, memory, origin};
+  return {data, data, &release_charge, c10::Device(c10::DeviceType::CPU)};
 }
 
 memory::Block* take(EmulatedDevice& target, size_t bytes) {
@@ -108,8 +117,11 @@ memory::Block* take(EmulatedDevice& target, size_t bytes) {
 }  // namespace
 
 c10::DataPtr HostAllocator::allocate(size_t bytes) {
-  if (C10_LIKELY(t_charged_device == kNoDevice)) return g_torch_allocator->allocate(bytes);
-  return allocate_charged(bytes, t_charged_device);
+  if (C10_UNLIKELY(t_charged_device != kNoDevice)) return allocate_charged(bytes, t_charged_device);
+  if (C10_LIKELY(t_origin.placement == record::kUnknownPlacement || bytes == 0)) {
+    return g_torch_allocator->allocate(bytes);
+  }
+  return with_header(take_memory(bytes + kOverhead), nullptr, nullptr, t_origin);
 }
 
 c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex index) {
@@ -126,9 +138,7 @@ c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex inde
     target.allocator.free(block);
     throw;
   }
-  void* data = first_after_header(memory.base);
-  new (header_of(data)) Header{seal_of(data), &target.allocator, block, memory};
-  return {data, data, &release_charge, c10::Device(c10::DeviceType::CPU)};
+  return with_header(memory, &target.allocator, block, t_origin);
 }
 
 bool HostAllocator::is_simple_data_ptr(const c10::DataPtr& data_ptr) const {
@@ -158,7 +168,24 @@ memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept {
   return header_of(data_ptr.get_context())->block;
 }
 
-DeviceScope::DeviceScope(c10::DeviceIndex index) noexcept : previous_(t_charged_device) { t_charged_device = index; }
+record::Origin origin_of(const c10::DataPtr& data_ptr) noexcept {
+  return data_ptr.get_deleter() == &release_charge ? header_of(data_ptr.get_context())->origin : record::Origin{};
+}
+
+void set_origin(const c10::DataPtr& data_ptr, record::Origin origin) noexcept {
+  if (data_ptr.get_deleter() == &release_charge) header_of(data_ptr.get_context())->origin = origin;
+}
+
+OriginScope::OriginScope(record::Origin origin) noexcept : previous_(t_origin) { t_origin = origin; }
+
+OriginScope::~OriginScope() { t_origin = previous_; }
+
+bool has_origin() noexcept { return t_charged_device != kNoDevice || t_origin.placement != record::kUnknownPlacement; }
+
+DeviceScope::DeviceScope(c10::DeviceIndex index, record::Origin origin) noexcept
+    : previous_(t_charged_device), origin_(origin) {
+  t_charged_device = index;
+}
 
 DeviceScope::~DeviceScope() { t_charged_device = previous_; }
 

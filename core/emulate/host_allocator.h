@@ -4,6 +4,7 @@
 #include <c10/core/Device.h>
 
 #include "memory/caching_allocator.h"
+#include "record/placement.h"
 
 namespace devsan::emulate {
 
@@ -11,7 +12,8 @@ namespace devsan::emulate {
 ///
 /// The bytes of an emulated tensor lie in host memory. While an operator runs for an emulated GPU (see DeviceScope)
 /// every allocation that its CPU kernel makes is charged to that GPU's budget first, so that running out of memory is
-/// noticed before host memory is touched. Outside such a scope an allocation goes straight to torch's own allocator.
+/// noticed before host memory is touched. Outside such a scope an allocation goes straight to torch's own allocator,
+/// unless it is one whose placement is noted: see NOTE [Origins] in emulate/origin.h.
 class HostAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override;
@@ -33,16 +35,38 @@ HostAllocator& host_allocator();
 /// The memory block that a charged allocation holds, or null for an uncharged one.
 memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept;
 
+/// What an allocation says about where it comes from; unknown for torch's own.
+record::Origin origin_of(const c10::DataPtr& data_ptr) noexcept;
+
+/// Has an allocation of ours say another origin. Does nothing to torch's own.
+void set_origin(const c10::DataPtr& data_ptr, record::Origin origin) noexcept;
+
+/// While it lives, what the calling thread allocates says that it comes from `origin`.
+class OriginScope {
+ public:
+  explicit OriginScope(record::Origin origin) noexcept;
+  ~OriginScope();
+  OriginScope(const OriginScope&) = delete;
+  OriginScope& operator=(const OriginScope&) = delete;
+
+ private:
+  record::Origin previous_;
+};
+
+/// Whether it is known already where the calling thread's next allocation comes from: it is in one of these scopes.
+bool has_origin() noexcept;
+
 /// While it lives, the calling thread's CPU allocations are charged to `cuda:index`.
 class DeviceScope {
  public:
-  explicit DeviceScope(c10::DeviceIndex index) noexcept;
+  explicit DeviceScope(c10::DeviceIndex index, record::Origin origin = {}) noexcept;
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
 
  private:
   c10::DeviceIndex previous_;
+  OriginScope origin_;
 };
 
 }  // namespace devsan::emulate

@@ -3,8 +3,10 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/List.h>
 
+#include "emulate/device.h"
 #include "emulate/generator.h"
 #include "emulate/host_allocator.h"
+#include "emulate/origin.h"
 #include "emulate/widened_call.h"
 
 namespace devsan::emulate {
@@ -17,54 +19,74 @@ bool is_tensor_list(const c10::IValue& value) {
   return !elements.empty() && (elements.front().isTensor() || elements.front().isNone());
 }
 
+/// As collectives take them (c10d: Tensor[][]).
+bool is_list_of_lists(const c10::IValue& value) {
+  if (!value.isList()) return false;
+  const auto elements = value.toListRef();
+  return !elements.empty() && elements.front().isList();
+}
+
 bool takes_generator(const c10::Argument& argument) {
   return argument.type()->isSubtypeOf(*c10::OptionalType::create(c10::GeneratorType::get()));
 }
 
 c10::MaybeOwned<at::Tensor> owned(at::Tensor&& tensor) { return c10::MaybeOwned<at::Tensor>::owned(std::move(tensor)); }
 
+/// The list at `value`, to change in place. Most often it was made for this call alone; another's is copied.
+c10::List<c10::IValue> own_list(c10::IValue& value) {
+  if (value.use_count() != 1) value = value.toList().copy();
+  return value.toList();
+}
+
+void send_list(HostTensors& tensors, c10::IValue& argument, bool written) {
+  c10::List<c10::IValue> list = own_list(argument);
+  tensors.expect(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    c10::IValue element = list.extract(i);
+    if (element.isTensor() && is_virtual(element.toTensor())) {
+      element = tensors.alias(owned(std::move(element).toTensor()), written);
+    }
+    list.set(i, std::move(element));
+  }
+}
+
 void send(HostTensors& tensors, c10::IValue& argument, bool written) {
   if (argument.isTensor()) {
     if (is_virtual(argument.toTensor())) {
       argument = tensors.alias(owned(std::move(argument).toTensor()), written);
+    } else if (C10_UNLIKELY(written)) {
+      tensors.writes_host(argument.toTensor());
     }
   } else if (argument.isDevice()) {
     if (argument.toDevice().is_cuda()) argument = c10::Device(c10::DeviceType::CPU);
-  } else if (argument.isTensorList()) {
-    c10::List<at::Tensor> aliases;
-    for (const c10::IValue& element : argument.toListRef()) {
-      const at::Tensor& tensor = element.toTensor();
-      aliases.push_back(is_virtual(tensor) ? tensors.alias(owned(at::Tensor(tensor)), written) : tensor);
-    }
-    argument = std::move(aliases);
   } else if (is_tensor_list(argument)) {
-    c10::List<std::optional<at::Tensor>> aliases;
-    for (const c10::IValue& element : argument.toListRef()) {
-      auto tensor = element.toOptional<at::Tensor>();
-      if (tensor.has_value() && is_virtual(*tensor)) {
-        tensor = tensors.alias(owned(*std::move(tensor)), written);
-      }
-      aliases.push_back(std::move(tensor));
+    send_list(tensors, argument, written);
+  } else if (C10_UNLIKELY(is_list_of_lists(argument))) {
+    c10::List<c10::IValue> lists = own_list(argument);
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      c10::IValue list = lists.extract(i);
+      if (is_tensor_list(list)) send_list(tensors, list, written);
+      lists.set(i, std::move(list));
     }
-    argument = std::move(aliases);
   }
-}
-
-/// The device that a `device` argument names, among them a bare "cuda".
-c10::Device named(c10::Device argument, c10::Device device) {
-  return argument.is_cuda() && !argument.has_index() ? device : argument;
 }
 
 void take_back(const HostTensors& tensors, c10::IValue& result, c10::Device device) {
   if (result.isTensor()) {
     result = tensors.take_back(std::move(result).toTensor(), device);
   } else if (result.isTensorList()) {
-    c10::List<at::Tensor> taken;
-    for (const c10::IValue& element : result.toListRef()) {
-      taken.push_back(tensors.take_back(at::Tensor(element.toTensor()), device));
+    c10::List<c10::IValue> list = own_list(result);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      list.set(i, tensors.take_back(list.extract(i).toTensor(), device));
     }
-    result = std::move(taken);
   }
+}
+
+/// See NOTE [Origins]. An operator that writes into a tensor without memory (arange.start_out) gives it its place.
+record::Origin origin_of_results(const HostTensors& tensors, const CallPlan& plan, c10::Device device) {
+  const record::Origin origin = tensors.origin(plan.op);
+  const bool makes = tensors.empty() || (plan.writes && origin.placement == record::kUnknownPlacement);
+  return C10_UNLIKELY(makes) ? note_made(plan.op, device.index()) : origin;
 }
 
 }  // namespace
@@ -72,6 +94,7 @@ void take_back(const HostTensors& tensors, c10::IValue& result, c10::Device devi
 CallPlan CallPlan::of(const c10::FunctionSchema& schema, c10::DispatchKey kernel) {
   CallPlan plan;
   plan.kernel = c10::DispatchKeySet(kernel);
+  plan.op = record::Recorder::instance().intern(c10::toString(schema.operator_name()));
   plan.arguments = schema.arguments().size();
   plan.returns = schema.returns().size();
   for (const c10::Argument& argument : schema.arguments()) {
@@ -104,7 +127,10 @@ void call_on_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::ji
   c10::Device home = device;  // where results belong: an operator that copies may be asked for another device
   c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
   for (std::size_t i = 0; i < plan.arguments; ++i, ++argument) {
-    if (C10_UNLIKELY(argument->isDevice())) home = named(argument->toDevice(), device);
+    if (C10_UNLIKELY(argument->isDevice())) {
+      home = argument->toDevice();
+      if (home.is_cuda()) home = resolve(home);  // a bare "cuda" is the current device, not the operands'
+    }
     if (C10_UNLIKELY(plan.is_generator[i])) {
       *argument = host_generator(argument->isNone() ? at::Generator() : argument->toGenerator(), device.index());
     } else {
@@ -114,8 +140,14 @@ void call_on_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::ji
   {
     // The kernel's own calls of operators run on CPU tensors below autograd, as they do under a CPU tensor's operator.
     const at::AutoDispatchBelowADInplaceOrView below;
-    const DeviceScope scope(device.index());
-    run_kernel(op, plan, stack);
+    const DeviceScope scope(device.index(), origin_of_results(tensors, plan, device));
+    try {
+      run_kernel(op, plan, stack);
+    } catch (...) {
+      // What the kernel resized before it refused has its new size (structured kernels do that).
+      if (plan.writes) tensors.follow_writes();
+      throw;
+    }
   }
   if (plan.writes) tensors.follow_writes();
   if (home.is_cpu()) return;

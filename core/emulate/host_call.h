@@ -7,6 +7,7 @@
 #include <ATen/core/stack.h>
 
 #include "emulate/host_tensors.h"
+#include "record/placement.h"
 
 namespace devsan::emulate {
 
@@ -16,6 +17,7 @@ struct CallPlan {
   static CallPlan of(const c10::FunctionSchema& schema, c10::DispatchKey kernel = c10::DispatchKey::CPU);
 
   c10::DispatchKeySet kernel;
+  record::OperatorId op = record::kNoOperator;
   std::size_t arguments = 0;
   std::size_t returns = 0;
   bool draws_numbers = false;      ///< takes a Generator

@@ -1,5 +1,6 @@
 #include "emulate/host_tensors.h"
 
+#include "emulate/host_allocator.h"
 #include "emulate/sparse.h"
 #include "emulate/storage.h"
 
@@ -22,12 +23,24 @@ const c10::Storage* HostTensors::storage_over(const c10::Storage& host) const {
   return nullptr;
 }
 
+record::Origin HostTensors::origin(record::OperatorId op) const {
+  if (C10_UNLIKELY(pairs_.empty())) return {record::kUnknownPlacement, op};
+  const c10::TensorImpl* first = pairs_.front().alias.unsafeGetTensorImpl();
+  if (C10_UNLIKELY(!first->has_storage())) return {record::kUnknownPlacement, op};
+  return {origin_of(first->unsafe_storage().data_ptr()).placement, op};
+}
+
 at::Tensor HostTensors::take_back(at::Tensor&& host, c10::Device device) const {
   if (!host.defined() || !host.device().is_cpu()) return std::move(host);
   const c10::TensorImpl* impl = host.unsafeGetTensorImpl();
+  // What nobody else holds is no operand's: neither the tensor nor its memory.
+  if (C10_LIKELY(host.use_count() == 1 && impl->has_storage() && impl->unsafe_storage().use_count() == 1)) {
+    return adopt(std::move(host), device);
+  }
   for (const Pair& pair : pairs_) {
     if (pair.alias.unsafeGetTensorImpl() == impl) return *pair.tensor;
   }
+  if (C10_UNLIKELY(impl == host_written_)) return std::move(host);
   if (C10_UNLIKELY(!impl->has_storage())) {
     return sparse_to_device(host, device,
                             [&](const at::Tensor& member) { return take_back(at::Tensor(member), device); });

@@ -3,6 +3,7 @@
 #include <c10/util/SmallVector.h>
 
 #include "emulate/tensor.h"
+#include "record/placement.h"
 
 namespace devsan::emulate {
 
@@ -43,14 +44,35 @@ class HostTensors {
 
   /// References that `alias` returns stay valid while there are no more tensors than this.
   static constexpr std::size_t kFew = 4;
+  /// Among so many operands the same one is looked for; longer lists are those of optimizers.
+  static constexpr std::size_t kMany = 16;
+
+  /// So many more tensors will follow.
+  void expect(std::size_t count) { pairs_.reserve(pairs_.size() + count); }
 
   /// The alias to call the CPU kernel with.
   /// @param written the operator writes it: see `follow_writes`
   const at::Tensor& alias(c10::MaybeOwned<at::Tensor>&& tensor, bool written) {
+    // One tensor given twice is one alias: kernels ask whether their `out` is their operand (at::cat, at::gather).
+    for (Pair& pair : pairs_) {
+      if (C10_UNLIKELY(pair.tensor->unsafeGetTensorImpl() == tensor->unsafeGetTensorImpl())) {
+        pair.written |= written;
+        return pair.alias;
+      }
+      if (&pair == &pairs_.front() + kMany) break;
+    }
     at::Tensor host = host_alias(*tensor);
     pairs_.push_back({std::move(tensor), std::move(host), written});
     return pairs_.back().alias;
   }
+
+  /// A CPU tensor that the operator writes beside emulated ones; it is returned as it is.
+  void writes_host(const at::Tensor& tensor) { host_written_ = tensor.unsafeGetTensorImpl(); }
+
+  bool empty() const { return pairs_.empty(); }
+
+  /// What the results of `op` on these say about where they come from: see NOTE [Origins].
+  record::Origin origin(record::OperatorId op) const;
 
   /// What the caller gets for a tensor that the kernel returned: the caller's own tensor where the kernel wrote one, a
   /// view of it where the kernel made a view, otherwise a tensor on `device`.
@@ -79,6 +101,7 @@ class HostTensors {
   const c10::Storage* storage_over(const c10::Storage& host) const;
 
   c10::SmallVector<Pair, kFew> pairs_;
+  const c10::TensorImpl* host_written_ = nullptr;
 };
 
 }  // namespace devsan::emulate

@@ -6,6 +6,7 @@
 #include "emulate/device.h"
 #include "emulate/device_allocator.h"
 #include "emulate/host_allocator.h"
+#include "emulate/origin.h"
 
 namespace devsan::emulate {
 namespace {
@@ -40,6 +41,7 @@ c10::Storage make_virtual_storage(HostPtr host, c10::Device device) {
 }
 
 c10::Storage allocate_virtual_storage(size_t bytes, c10::Device device) {
+  const OriginScope origin(note_made(record::kNoOperator, device.index()));
   auto host = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
                                                     host_allocator().allocate_charged(bytes, device.index()),
                                                     &host_allocator(), /*resizable=*/true);
@@ -72,6 +74,7 @@ void follow_host(c10::StorageImpl& storage) {
 void resize(c10::StorageImpl& storage, size_t bytes) {
   TORCH_CHECK(is_virtual(storage) && storage.resizable(), "Trying to resize storage that is not resizable");
   const HostPtr host = host_storage(storage);
+  const OriginScope origin(origin_of(host->data_ptr()));
   c10::DataPtr fresh = host_allocator().allocate_charged(bytes, storage.device().index());
   const size_t kept = std::min(bytes, host->nbytes());
   if (kept != 0) std::memcpy(fresh.get(), host->data(), kept);

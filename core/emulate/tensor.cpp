@@ -1,10 +1,15 @@
 #include "emulate/tensor.h"
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <array>
+#include <cerrno>
 
 #include <c10/core/TensorImpl.h>
 
 #include "emulate/nested.h"
+#include "emulate/quantized.h"
 #include "emulate/sparse.h"
 #include "emulate/storage.h"
 
@@ -28,6 +33,8 @@ constexpr c10::DispatchKeySet kHostKeys({c10::DispatchKey::CPU, c10::DispatchKey
 /// What a tensor may be besides; torch's structured kernels and copies look at these of their operands.
 constexpr c10::DispatchKeySet kKinds({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative,
                                       c10::DispatchKey::ZeroTensor});
+/// What has more to it than bytes and a shape.
+constexpr c10::DispatchKeySet kSpecial({c10::DispatchKey::NestedTensor, c10::DispatchKey::Quantized});
 /// What tensors made in inference mode lack.
 constexpr c10::DispatchKeySet kTracked(c10::DispatchKey::ADInplaceOrView);
 
@@ -47,7 +54,7 @@ class AliasPool {
   }
 
  private:
-  static constexpr std::size_t kCapacity = 8;
+  static constexpr std::size_t kCapacity = 256;  // a list of tensors takes as many at once
   std::array<at::Tensor, kCapacity> aliases_;
   std::size_t size_ = 0;
   bool open_ = true;
@@ -83,6 +90,17 @@ void take_kinds(c10::TensorImpl* alias, c10::DispatchKeySet keys) {
   if (!keys.has_all(kTracked)) alias_keys = alias_keys - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
 }
 
+/// Whether the host can read all of `bytes` from `address`, as far as its first and last byte tell.
+bool is_readable(const void* address, std::size_t bytes) {
+  for (const std::size_t at : {std::size_t{0}, bytes - 1}) {
+    char byte = 0;
+    const iovec target{&byte, 1};
+    const iovec source{static_cast<char*>(const_cast<void*>(address)) + at, 1};
+    if (process_vm_readv(getpid(), &target, 1, &source, 1, 0) < 0 && errno == EFAULT) return false;
+  }
+  return true;
+}
+
 at::Tensor move_to(at::Tensor&& host, const c10::Storage& storage) {
   c10::TensorImpl* impl = host.unsafeGetTensorImpl();
   impl->set_storage_keep_dtype(storage);  // takes the device from the storage
@@ -102,7 +120,10 @@ c10::DispatchKeySet virtual_keys(c10::DispatchKeySet host) noexcept {
 at::Tensor host_alias(const at::Tensor& tensor) {
   const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   if (C10_UNLIKELY(!impl->has_storage())) return sparse_to_host(tensor, &host_alias);
-  if (C10_UNLIKELY(is_nested(*impl))) return rebuild_nested(tensor, &host_alias);
+  if (C10_UNLIKELY(impl->key_set().has_any(kSpecial))) {
+    if (is_nested(*impl)) return rebuild_nested(tensor, &host_alias);
+    return quantized_alias(tensor, c10::Storage(host_storage(*impl->unsafe_storage().unsafeGetStorageImpl())));
+  }
   at::Tensor alias = alias_over(c10::Storage(host_storage(*impl->unsafe_storage().unsafeGetStorageImpl())), impl);
   c10::TensorImpl* alias_impl = alias.unsafeGetTensorImpl();
   const c10::DispatchKeySet keys = impl->key_set();
@@ -129,9 +150,6 @@ at::Tensor adopt(at::Tensor&& host, c10::Device device) {
   if (C10_UNLIKELY(is_nested(*impl))) {
     return rebuild_nested(host, [device](const at::Tensor& buffer) { return adopt(at::Tensor(buffer), device); });
   }
-  TORCH_CHECK_NOT_IMPLEMENTED(!impl->key_set().has(c10::DispatchKey::Quantized),
-                              "devsan: expected a tensor of numbers, got a quantized one, which an emulated GPU does ",
-                              "not have; see docs/limits.md");
   auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
   return move_to(std::move(host),
                  make_virtual_storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage), device));
@@ -144,11 +162,24 @@ at::Tensor adopt_view(at::Tensor&& host, const c10::Storage& storage) {
   return move_to(std::move(host), storage);
 }
 
+void take_over(const at::Tensor& tensor) {
+  c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  TORCH_CHECK(
+      storage->nbytes() == 0 || is_readable(storage->data(), storage->nbytes()),
+      "devsan: expected memory of an emulated GPU, got an address that the host cannot read: ", storage->data());
+  impl->set_storage_keep_dtype(make_virtual_storage(host_storage(*storage), storage->device()));
+  impl->*Members::keys_member() = virtual_keys(impl->key_set().remove_backend(c10::BackendComponent::CUDABit));
+}
+
 void follow_alias(const at::Tensor& tensor, const at::Tensor& alias) {
   c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   const c10::TensorImpl* changed = alias.unsafeGetTensorImpl();
   follow_host(*impl->unsafe_storage().unsafeGetStorageImpl());
-  if (C10_UNLIKELY(is_nested(*impl))) return;  // in-place operators keep the parts
+  if (C10_UNLIKELY(impl->key_set().has_any(kSpecial))) {
+    if (is_nested(*impl)) return;  // in-place operators keep the parts
+    follow_quantizer(tensor, alias);
+  }
   if (impl->sizes() != changed->sizes() || impl->strides() != changed->strides() ||
       impl->storage_offset() != changed->storage_offset()) {
     impl->set_sizes_and_strides(changed->sizes(), changed->strides(), changed->storage_offset());

@@ -42,6 +42,11 @@ at::Tensor adopt(at::Tensor&& host, c10::Device device);
 /// As `adopt`, for a result that is a view: it becomes a view of `storage`, the virtual one.
 at::Tensor adopt_view(at::Tensor&& host, const c10::Storage& storage);
 
+/// Makes `tensor`, which torch has put on the CUDA key over memory that it does not own (from_blob, DLPack,
+/// __cuda_array_interface__), an emulated one in place, over the same memory.
+/// Raises RuntimeError for memory that the host cannot read, which is no emulated GPU's.
+void take_over(const at::Tensor& tensor);
+
 /// Takes over what a kernel did to the sizes, strides and storage of `alias`, the host alias of `tensor`.
 void follow_alias(const at::Tensor& tensor, const at::Tensor& alias);
 

@@ -4,6 +4,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/List.h>
+#include <c10/util/SmallVector.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "emulate/generator.h"
@@ -25,14 +26,20 @@ struct ToDevice : torch::autograd::Function<ToDevice> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients);
 };
 
+/// The alias of an operand for a call that autograd records: it notices an operand that is written between forward and
+/// backward by its version.
+at::Tensor versioned_alias(const at::Tensor& tensor) {
+  at::Tensor host = host_alias(tensor);
+  if (!tensor.is_inference()) {
+    host.unsafeGetTensorImpl()->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
+  }
+  return host;
+}
+
 struct ToHost : torch::autograd::Function<ToHost> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& tensor) {
     context->saved_data["device"] = tensor.device();
-    at::Tensor host = host_alias(tensor);
-    // Autograd notices an operand that is written between forward and backward by its version.
-    const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-    if (!tensor.is_inference()) host.unsafeGetTensorImpl()->set_version_counter(impl->version_counter());
-    return host;
+    return versioned_alias(tensor);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -41,10 +48,15 @@ struct ToHost : torch::autograd::Function<ToHost> {
   }
 };
 
-at::Tensor ToDevice::forward(AutogradContext* /*context*/, const at::Tensor& host, c10::Device device) {
+/// A result of the host on `device`: over the same bytes where they are charged to it, otherwise a copy.
+at::Tensor moved(const at::Tensor& host, c10::Device device) {
   const DeviceScope scope(device.index());
   const bool is_charged = host.has_storage() && block_of(host.storage().data_ptr()) != nullptr;
   return adopt(is_charged ? detached(host) : host.clone(), device);
+}
+
+at::Tensor ToDevice::forward(AutogradContext* /*context*/, const at::Tensor& host, c10::Device device) {
+  return moved(host, device);
 }
 
 variable_list ToDevice::backward(AutogradContext* /*context*/, const variable_list& gradients) {
@@ -73,16 +85,61 @@ class BorrowedGenerator {
   at::Tensor saved_;
 };
 
-at::Tensor to_host(const at::Tensor& tensor) { return is_virtual(tensor) ? ToHost::apply(tensor) : tensor; }
+/// Whether autograd, backward or forward, follows `tensor` here. The functions above cost more than a small network.
+bool is_followed(const at::Tensor& tensor) {
+  return (at::GradMode::is_enabled() && tensor.requires_grad()) || tensor._fw_grad(/*level=*/0).defined();
+}
 
-void send(c10::IValue& argument) {
+template <typename Visit>
+void for_each_tensor(const c10::IValue& argument, const Visit& visit) {
   if (argument.isTensor()) {
-    argument = to_host(argument.toTensor());
+    visit(argument.toTensor());
   } else if (argument.isTensorList()) {
-    c10::List<at::Tensor> tensors;
-    for (const c10::IValue& element : argument.toListRef()) tensors.push_back(to_host(element.toTensor()));
-    argument = std::move(tensors);
+    for (const c10::IValue& element : argument.toListRef()) visit(element.toTensor());
   }
+}
+
+bool is_recorded(const c10::IValue* argument, std::size_t count) {
+  bool found = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    for_each_tensor(argument[i], [&found](const at::Tensor& tensor) { found = found || is_followed(tensor); });
+  }
+  return found;
+}
+
+/// Takes the operands of one call to the host.
+class Crossing {
+ public:
+  explicit Crossing(bool recorded) : recorded_(recorded) {}
+  Crossing(const Crossing&) = delete;
+  Crossing& operator=(const Crossing&) = delete;
+  ~Crossing() {
+    for (at::Tensor& alias : aliases_) recycle(std::move(alias));
+  }
+
+  void send(c10::IValue& argument) {
+    if (argument.isTensor()) {
+      argument = to_host(argument.toTensor());
+    } else if (argument.isTensorList()) {
+      c10::List<at::Tensor> tensors;
+      for (const c10::IValue& element : argument.toListRef()) tensors.push_back(to_host(element.toTensor()));
+      argument = std::move(tensors);
+    }
+  }
+
+ private:
+  at::Tensor to_host(const at::Tensor& tensor) {
+    if (!is_virtual(tensor)) return tensor;
+    if (recorded_) return is_followed(tensor) ? ToHost::apply(tensor) : versioned_alias(tensor);
+    return aliases_.emplace_back(host_alias(tensor));
+  }
+
+  bool recorded_;  ///< autograd records the call, and may keep its operands
+  c10::SmallVector<at::Tensor, 16> aliases_;
+};
+
+at::Tensor to_device(const at::Tensor& host, c10::Device device) {
+  return is_followed(host) ? ToDevice::apply(host, device) : moved(host, device);
 }
 
 /// Whether the call is one of a network in training that has dropout between its layers.
@@ -104,13 +161,14 @@ void call_through_host(const c10::OperatorHandle& op, const CallPlan& plan, torc
   c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
   std::optional<BorrowedGenerator> numbers;
   if (drops_out(op.schema(), argument)) numbers.emplace(device.index());
-  for (std::size_t i = 0; i < plan.arguments; ++i) send(argument[i]);
+  Crossing crossing(is_recorded(argument, plan.arguments));
+  for (std::size_t i = 0; i < plan.arguments; ++i) crossing.send(argument[i]);
   {
     const DeviceScope scope(device.index());
     op.callBoxed(stack);
   }
   c10::IValue* result = stack->data() + (stack->size() - plan.returns);
-  for (std::size_t i = 0; i < plan.returns; ++i) result[i] = ToDevice::apply(result[i].toTensor(), device);
+  for (std::size_t i = 0; i < plan.returns; ++i) result[i] = to_device(result[i].toTensor(), device);
 }
 
 }  // namespace devsan::emulate

@@ -2,11 +2,8 @@
 
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 
-#include "emulate/generator.h"
-#include "emulate/host_allocator.h"
-#include "emulate/tensor.h"
+#include "emulate/attention_choice.h"
 
 namespace devsan::emulate {
 namespace {
@@ -15,12 +12,16 @@ namespace {
 constexpr std::int64_t kMath = 0;
 constexpr std::int64_t kFlash = 1;
 
-/// Whether a backend that the CPU has is allowed (torch.nn.attention.sdpa_kernel). A program that allows only one of
-/// CUDA's gets the composite, as it gets that one there.
-bool has_host_backend() {
-  const at::Context& context = at::globalContext();
-  const bool only_cuda = context.userEnabledMemEfficientSDP() || context.userEnabledCuDNNSDP();
-  return context.userEnabledFlashSDP() || context.userEnabledMathSDP() || !only_cuda;
+/// Which of the CPU's ways takes the call. Where the program does not allow the composite (torch.nn.attention.sdpa_kernel),
+/// CUDA's choice is made for it: an error, or one of the fused kernels, whose place the CPU's flash kernel takes if it can.
+std::int64_t choose(const AttentionCall& call, std::optional<double> scale) {
+  if (C10_LIKELY(at::globalContext().userEnabledMathSDP())) {
+    return at::_fused_sdp_choice(call.query, call.key, call.value, call.mask, call.dropout, call.is_causal, scale,
+                                 call.enable_gqa);
+  }
+  require_attention_kernel(call);
+  const bool plain = call.dropout == 0.0 && !call.mask.has_value() && !call.enable_gqa && !call.query.is_nested();
+  return plain && call.query.size(-1) == call.value.size(-1) ? kFlash : kMath;
 }
 
 /// A boolean mask as the additive one that the kernels take: 0 where it is true, -inf elsewhere.
@@ -32,22 +33,6 @@ std::optional<at::Tensor> additive(const std::optional<at::Tensor>& mask, at::Sc
 }
 
 }  // namespace
-
-std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, double probability,
-                                                  std::optional<bool> train) {
-  const c10::Device device = input.device();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  const DeviceScope scope(device.index());
-  const at::Tensor host = host_alias(input);
-  if (train.has_value() && !*train) {
-    return {adopt(host.clone(), device), adopt(at::ones_like(host, host.options().dtype(at::kBool)), device)};
-  }
-  const double keep = 1.0 - probability;
-  at::Tensor mask = at::empty_like(host, host.options().dtype(at::kBool));
-  mask.bernoulli_(keep, host_generator(at::Generator(), device.index()));
-  at::Tensor output = host.mul(mask).mul_(keep == 0.0 ? 0.0 : 1.0 / keep);
-  return {adopt(std::move(output), device), adopt(std::move(mask), device)};
-}
 
 bool use_no_ctc_library(const at::Tensor& /*log_probs*/, const at::Tensor& /*targets*/,
                         at::IntArrayRef /*input_lengths*/, at::IntArrayRef /*target_lengths*/, std::int64_t /*blank*/) {
@@ -63,10 +48,15 @@ bool use_no_ctc_library_for_lengths(const at::Tensor& /*log_probs*/, const at::T
 at::Tensor scaled_dot_product_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                         const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
                                         std::optional<double> scale, bool enable_gqa) {
-  const std::int64_t choice =
-      has_host_backend() ? at::_fused_sdp_choice(query, key, value, mask, dropout, is_causal, scale, enable_gqa)
-                         : kMath;
+  const std::int64_t choice = choose({query, key, value, mask, dropout, is_causal, enable_gqa}, scale);
   const auto bias = additive(mask, query.scalar_type());
+  if (choice == kFlash && query.dim() == 3) {  // torch 2.14 and later: as a batch of one
+    const auto mask_of_one = bias.has_value() && bias->dim() == 3 ? std::optional(bias->unsqueeze(0)) : bias;
+    return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(query.unsqueeze(0), key.unsqueeze(0),
+                                                                       value.unsqueeze(0), dropout, is_causal,
+                                                                       mask_of_one, scale))
+        .squeeze(0);
+  }
   if (choice == kFlash) {
     return std::get<0>(
         at::_scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout, is_causal, bias, scale));

@@ -9,10 +9,6 @@ namespace devsan::emulate {
 // convolution, fused dropout, flash attention). Taken apart they could not run; taken whole, on host aliases, they make
 // the choice that they make for CPU tensors, and the numbers are the CPU's to the last bit.
 
-/// aten::native_dropout: CUDA's fused dropout, its mask drawn from the device's generator.
-std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, double probability,
-                                                  std::optional<bool> train);
-
 /// aten::_use_cudnn_ctc_loss, aten::_use_miopen_ctc_loss, and their overloads with lengths in tensors: neither library is
 /// there, torch's own kernel is used.
 bool use_no_ctc_library(const at::Tensor& log_probs, const at::Tensor& targets, at::IntArrayRef input_lengths,

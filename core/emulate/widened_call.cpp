@@ -29,11 +29,16 @@ at::ScalarType narrow_type_in(const c10::IValue* argument, std::size_t count) {
   return at::ScalarType::Undefined;
 }
 
-/// AT_DISPATCH's refusal (aten/src/ATen/Dispatch.h) and oneDNN's and BLAS's of a type that this CPU cannot do.
+/// AT_DISPATCH's refusal (aten/src/ATen/Dispatch.h) and oneDNN's and BLAS's of a type that this CPU cannot do, and that
+/// of MKL's transforms (aten/src/ATen/native/mkl/SpectralOps.cpp).
 bool is_about_type(const c10::Error& error) {
   const char* text = error.what_without_backtrace();
   for (const char* type : {"'Half'", "'BFloat16'", "'ComplexHalf'"}) {
     if (std::strstr(text, "not implemented for") != nullptr && std::strstr(text, type) != nullptr) return true;
+  }
+  for (const char* type : {"type: Half", "type: ComplexHalf"}) {
+    if (std::strstr(text, "FFT doesn't support tensors of") != nullptr && std::strstr(text, type) != nullptr)
+      return true;
   }
   return false;
 }

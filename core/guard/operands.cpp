@@ -2,6 +2,10 @@
 
 namespace devsan::guard {
 
+std::string OperandRef::name() const {
+  return place < 0 ? std::string(argument) : std::string(argument) + "[" + std::to_string(place) + "]";
+}
+
 Operands operands_of(const c10::FunctionSchema& schema, const torch::jit::Stack& arguments) {
   Operands operands;
   const auto& declared = schema.arguments();
@@ -10,18 +14,16 @@ Operands operands_of(const c10::FunctionSchema& schema, const torch::jit::Stack&
     const auto* alias = argument.alias_info();
     const bool written = alias != nullptr && alias->isWrite();
     const bool out = written && argument.is_out();
-    const auto add = [&](const c10::IValue& item, std::string name) {
+    const auto add = [&](const c10::IValue& item, int place) {
       if (item.isTensor() && item.toTensor().defined()) {
-        operands.push_back({&item.toTensor(), argument.name(), std::move(name), out, written});
+        operands.push_back({&item.toTensor(), argument.name(), place, out, written, argument.kwarg_only()});
       }
     };
     if (value->isTensor()) {
-      add(*value, argument.name());
+      add(*value, -1);
     } else if (value->isList()) {
-      std::size_t place = 0;
-      for (const c10::IValue& item : value->toListRef()) {
-        add(item, argument.name() + "[" + std::to_string(place++) + "]");
-      }
+      int place = 0;
+      for (const c10::IValue& item : value->toListRef()) add(item, place++);
     }
     ++value;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -12,10 +13,14 @@ namespace devsan::guard {
 /// A defined tensor among a call's arguments. Points into the call's stack.
 struct OperandRef {
   const at::Tensor* tensor;
-  std::string argument;  ///< as the schema names it
-  std::string name;      ///< with its place for an element of a list: "tensors[2]"
-  bool is_out;           ///< an out= operand
-  bool is_written;       ///< out= or in-place
+  std::string_view argument;  ///< as the schema names it; ends with a zero
+  int place;                  ///< in a list, -1 for an operand that is in none
+  bool is_out;                ///< an out= operand
+  bool is_written;            ///< out= or in-place
+  bool is_keyword;            ///< can be given by name only
+
+  /// The argument, with its place for an element of a list: "tensors[2]".
+  std::string name() const;
 };
 
 using Operands = std::vector<OperandRef>;

@@ -6,7 +6,9 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/op_registration/adaption.h>
 
+#include "guard/checks.h"
 #include "guard/kernel_checks.h"
+#include "guard/meta_functions.h"
 #include "guard/operands.h"
 
 namespace devsan::guard {
@@ -17,27 +19,64 @@ constexpr Verdict kTable[] = {
 #include "guard/verdict_table.inc"
 };
 
+constexpr Verdict kSparseTable[] = {
+#include "guard/verdict_table_sparsecuda.inc"
+};
+constexpr Verdict kSparseCompressedTable[] = {
+#include "guard/verdict_table_sparsecsrcuda.inc"
+};
+constexpr Verdict kNestedTable[] = {
+#include "guard/verdict_table_nestedtensorcuda.inc"
+};
+
+struct Table {
+  const Verdict* begin;
+  const Verdict* end;
+};
+
+Table table_of(Layout layout) {
+  switch (layout) {
+    case Layout::kSparse:
+      return {std::begin(kSparseTable), std::end(kSparseTable)};
+    case Layout::kSparseCompressed:
+      return {std::begin(kSparseCompressedTable), std::end(kSparseCompressedTable)};
+    case Layout::kNested:
+      return {std::begin(kNestedTable), std::end(kNestedTable)};
+    default:
+      return {std::begin(kTable), std::end(kTable)};
+  }
+}
+
 std::mutex g_mutex;
 Refusal g_last;
 thread_local Refusal t_last;
 
-/// The check that torchgen writes (RegisterDispatchKey.gen_device_check): outputs first, then the others as declared.
+/// The check that torchgen writes (RegisterDispatchKey.gen_device_check): outputs first, then the positional arguments as
+/// declared. Keyword-only ones are left out.
 void check_generated(const Verdict& verdict, const Operands& operands) {
   std::optional<c10::Device> common;
   for (const bool outputs : {true, false}) {
     for (const OperandRef& operand : operands) {
-      if (operand.is_out != outputs) continue;
-      c10::impl::check_and_update_common_device(common, *operand.tensor, verdict.method, operand.argument.c_str());
+      if (operand.is_out != outputs || (operand.is_keyword && !operand.is_out)) continue;
+      c10::impl::check_and_update_common_device(common, *operand.tensor, verdict.method, operand.argument.data());
     }
   }
+}
+
+std::uintptr_t storage_of(const at::Tensor& tensor) {
+  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  return impl->has_storage() ? reinterpret_cast<std::uintptr_t>(impl->storage().unsafeGetStorageImpl()) : 0;
 }
 
 void remember(const Verdict& verdict, const Operands& operands, std::string message) {
   Refusal refusal{std::string(verdict.op), std::move(message), {}};
   for (const OperandRef& operand : operands) {
     const at::Tensor& tensor = *operand.tensor;
-    refusal.operands.push_back(
-        {operand.name, tensor.device().str(), c10::toString(tensor.scalar_type()), tensor.sizes().vec()});
+    // A nested tensor has no sizes.
+    std::vector<std::int64_t> shape;
+    if (!tensor.is_nested()) shape = tensor.sizes().vec();
+    refusal.operands.push_back({operand.name(), tensor.device().str(), c10::toString(tensor.scalar_type()),
+                                std::move(shape), storage_of(tensor)});
   }
   t_last = refusal;
   const std::lock_guard<std::mutex> lock(g_mutex);
@@ -46,11 +85,14 @@ void remember(const Verdict& verdict, const Operands& operands, std::string mess
 
 }  // namespace
 
-Verdict verdict_of(std::string_view name) {
-  const auto* end = std::end(kTable);
-  const auto* found = std::lower_bound(std::begin(kTable), end, name,
+Verdict verdict_of(std::string_view name, Layout layout) {
+  const Table table = table_of(layout);
+  const auto* found = std::lower_bound(table.begin, table.end, name,
                                        [](const Verdict& row, std::string_view key) { return row.op < key; });
-  Verdict verdict = found == end || found->op != name ? Verdict{name, Rule::kUnknown, ""} : *found;
+  Verdict verdict = found == table.end || found->op != name ? Verdict{name, Rule::kUnknown, ""} : *found;
+  verdict.layout = layout;
+  if (layout != Layout::kStrided) return verdict;
+  if (has_kernel_check(name)) verdict.host_scalars = free_host_scalars(name);
   verdict.always = name == "aten::convolution" || name == "aten::scaled_dot_product_attention";
   return verdict;
 }
@@ -59,10 +101,13 @@ void judge(const Verdict& verdict, const c10::FunctionSchema& schema, const torc
   const Call call{schema, arguments, operands_of(schema, arguments)};
   const Operands& operands = call.operands;
   try {
-    if (check_kernel(verdict.op, call)) return;
+    const bool strided = verdict.layout == Layout::kStrided;
+    if (strided && check_kernel(verdict.op, call)) return;
     if (verdict.rule == Rule::kGenerated) {
       check_generated(verdict, operands);
-    } else {
+      check_further(verdict.op, call);
+    } else if (!strided || !ask_meta_function(verdict.op, schema, arguments)) {
+      if (verdict.host_scalars > 0) check_sizes(operands);
       check_tensor_iterator(operands);
     }
   } catch (const c10::Error& error) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,16 +18,24 @@ enum class Rule {
   kKernel,          ///< the kernel itself, if anything
 };
 
+/// The layout of the tensors that a kernel is for; CUDA has kernels, and so checks and names, of its own for each.
+enum class Layout { kStrided, kSparse, kSparseCompressed, kNested };
+
 /// The rule of one operator, and the name by which torch's sentence calls its wrapper.
 struct Verdict {
   std::string_view op;  ///< "aten::addmm"
   Rule rule = Rule::kUnknown;
   const char* method = "";  ///< "wrapper_CUDA_addmm"
-  bool always = false;      ///< judged also where all operands are on one device: the check is about dtypes too
+  int host_scalars = 0;     ///< 0-dim CPU operands that may join the others without a look
+  Layout layout = Layout::kStrided;
+  bool always = false;  ///< judged also where all operands are on one device: the check is about dtypes too
 };
 
+/// Whether the kernel of `name` has checks of its own, also where its rule is not kGenerated.
+bool has_kernel_check(std::string_view name);
+
 /// The verdict for `name` ("aten::add.Tensor"), from the native_functions.yaml of the torch that this was built with.
-Verdict verdict_of(std::string_view name);
+Verdict verdict_of(std::string_view name, Layout layout = Layout::kStrided);
 
 /// One tensor operand of a refused call.
 struct Operand {
@@ -34,6 +43,7 @@ struct Operand {
   std::string device;  ///< "cuda:1"
   std::string dtype;   ///< "Float"
   std::vector<std::int64_t> shape;
+  std::uintptr_t storage = 0;  ///< address of its StorageImpl (torch's `untyped_storage()._cdata`), 0 without one
 };
 
 /// A refused call: what the report is made from.
@@ -46,7 +56,7 @@ struct Refusal {
 /// Whether a call needs judging: its tensors are on several devices, or more of them are 0-dim CPU tensors than the
 /// operator takes without a look.
 inline bool is_suspect(const Verdict& verdict, bool mixed, int host_scalars) noexcept {
-  return mixed || verdict.always || host_scalars > (verdict.rule == Rule::kTensorIterator ? 1 : 0);
+  return mixed || verdict.always || host_scalars > verdict.host_scalars;
 }
 
 /// Judges a call whose tensors are on more than one device. Returns if CUDA would go on; otherwise raises torch's own

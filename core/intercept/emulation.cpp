@@ -13,6 +13,7 @@
 #include "emulate/host_allocator.h"
 #include "emulate/profiler.h"
 #include "emulate/tensor.h"
+#include "intercept/meta_watch.h"
 #include "intercept/registration.h"
 
 namespace devsan::intercept {
@@ -42,6 +43,7 @@ void start_emulation(const std::vector<model::DeviceSpec>& devices) {
   emulate::install_profiler();
   register_operators();
   register_factories();
+  start_meta_watch();
   try {
     self_check();
     emulate::create_devices(devices);  // the check left its traces in the counters
@@ -54,6 +56,7 @@ void start_emulation(const std::vector<model::DeviceSpec>& devices) {
 
 void stop_emulation() {
   emulate::settle_autograd_threads();
+  stop_meta_watch();
   unregister_factories();
   emulate::remove_profiler();
   emulate::device_allocator().remove();

@@ -7,7 +7,9 @@
 #include "emulate/copy.h"
 #include "emulate/factories.h"
 #include "emulate/whole_ops.h"
-#include "emulate/wide_products.h"
+#include "intercept/cuda_only.h"
+#include "intercept/half_fft.h"
+#include "intercept/half_softmax.h"
 #include "intercept/judged.h"
 
 namespace devsan::intercept {
@@ -23,6 +25,9 @@ void register_views(torch::Library& library) {
 void register_copies(torch::Library& library) {
   library.impl("copy_", TORCH_FN(emulate::copy_));
   library.impl("_copy_from", TORCH_FN(emulate::copy_from));
+  library.impl("_to_copy", TORCH_FN(emulate::to_copy));
+  // Copied at once: c10::impl::cow takes storages of one context only, and an emulated one has two.
+  library.impl("_lazy_clone", [](const at::Tensor& self) { return self.clone(); });
   library.impl("set_", TORCH_FN(emulate::set_empty));
   library.impl("set_.source_Storage", TORCH_FN(emulate::set_whole_storage));
   library.impl("set_.source_Storage_storage_offset", TORCH_FN(emulate::set_storage));
@@ -41,19 +46,6 @@ void register_whole(torch::Library& library) {
   for (const char* name : {"_use_cudnn_ctc_loss.Tensor", "_use_miopen_ctc_loss.Tensor"}) {
     library.impl(name, TORCH_FN(emulate::use_no_ctc_library_for_lengths));
   }
-  library.impl("native_dropout", TORCH_FN(emulate::native_dropout));
-}
-
-void register_products(torch::Library& library) {
-  if (!has_operator("aten::mm", "dtype")) return;
-  library.impl("mm.dtype", judged("aten::mm", "dtype", &emulate::mm_to));
-  library.impl("mm.dtype_out", judged("aten::mm", "dtype_out", &emulate::mm_to_out));
-  library.impl("bmm.dtype", judged("aten::bmm", "dtype", &emulate::bmm_to));
-  library.impl("bmm.dtype_out", judged("aten::bmm", "dtype_out", &emulate::bmm_to_out));
-  library.impl("addmm.dtype", judged("aten::addmm", "dtype", &emulate::addmm_to));
-  library.impl("addmm.dtype_out", judged("aten::addmm", "dtype_out", &emulate::addmm_to_out));
-  library.impl("baddbmm.dtype", judged("aten::baddbmm", "dtype", &emulate::baddbmm_to));
-  library.impl("baddbmm.dtype_out", judged("aten::baddbmm", "dtype_out", &emulate::baddbmm_to_out));
 }
 
 }  // namespace
@@ -62,7 +54,9 @@ void register_hand_written(torch::Library& library, torch::Library& autograd) {
   register_views(library);
   register_copies(library);
   register_whole(library);
-  register_products(library);
+  register_cuda_only(library);
+  register_half_fft(library);
+  register_half_softmax(library);
   for (torch::Library* keyed : {&library, &autograd}) {
     keyed->impl("scaled_dot_product_attention",
                 judged("aten::scaled_dot_product_attention", "", &emulate::scaled_dot_product_attention));

@@ -1,83 +1,59 @@
 #include "intercept/operator_kernel.h"
 
-#include "emulate/device.h"
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
 #include "emulate/factories.h"
 #include "emulate/through_host.h"
 
 namespace devsan::intercept {
 namespace {
 
-std::string full_name(const c10::OperatorHandle& op) { return c10::toString(op.operator_name()); }
-
 void refuse_operator(const c10::OperatorHandle& op) {
-  TORCH_CHECK_NOT_IMPLEMENTED(op.hasKernelForDispatchKey(c10::DispatchKey::CPU), "devsan: operator ", full_name(op),
+  TORCH_CHECK_NOT_IMPLEMENTED(op.hasKernelForDispatchKey(c10::DispatchKey::CPU), "devsan: operator ",
+                              c10::toString(op.operator_name()),
                               " has no CPU kernel, so an emulated GPU cannot run it; see docs/limits.md");
 }
 
-/// Numbers for a CPU tensor from a GPU's generator: the words of aten/src/ATen/core/Generator.h, check_generator.
-void refuse_generator(const emulate::CallPlan& plan, const torch::jit::Stack& stack) {
-  const c10::IValue* value = stack.data() + (stack.size() - plan.arguments);
-  for (std::size_t i = 0; i < plan.arguments; ++i) {
-    TORCH_CHECK(!plan.is_generator[i] || value[i].isNone(),
-                "Expected a 'cpu' device type for generator but found 'cuda'");
-  }
-}
-
-/// Has a call on several devices judged; says on which device its results belong.
-c10::Device device_of_call(const c10::OperatorHandle& op, const emulate::CallPlan& plan, const guard::Verdict& verdict,
-                           const torch::jit::Stack& stack) {
-  const emulate::Placement placement = emulate::placement_of(stack, plan);
-  if (C10_UNLIKELY(guard::is_suspect(verdict, placement.mixed, placement.host_scalars))) {
-    guard::judge(verdict, op.schema(), stack);
-  }
-  if (C10_LIKELY(placement.any)) return placement.device;
-  refuse_generator(plan, stack);
-  return {c10::DeviceType::CUDA, emulate::current_device()};
-}
-
-void run(const c10::OperatorHandle& op, const emulate::CallPlan& plan, const guard::Verdict& verdict,
-         torch::jit::Stack* stack) {
-  emulate::call_on_host(op, plan, stack, device_of_call(op, plan, verdict, *stack));
+void run(const c10::OperatorHandle& op, const CheckedPlan& checked, torch::jit::Stack* stack) {
+  emulate::call_on_host(op, checked.plan, stack, checked.device_of(*stack));
 }
 
 }  // namespace
 
-OperatorKernel::OperatorKernel(const c10::OperatorHandle& op, c10::DispatchKey kernel)
-    : name_(full_name(op)), plan_(emulate::CallPlan::of(op.schema(), kernel)), verdict_(guard::verdict_of(name_)) {}
-
 void OperatorKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
-  run(op, plan_, verdict_, stack);
+  run(op, checked_, stack);
 }
-
-FactoryKernel::FactoryKernel(const c10::OperatorHandle& op, c10::DispatchKey kernel)
-    : plan_(emulate::CallPlan::of(op.schema(), kernel)) {}
 
 void FactoryKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
   emulate::make_on_host(op, plan_, stack);
 }
 
-CompositeKernel::CompositeKernel(const c10::OperatorHandle& op)
-    : name_(full_name(op)), plan_(emulate::CallPlan::of(op.schema())), verdict_(guard::verdict_of(name_)) {}
-
 void CompositeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/,
                                  torch::jit::Stack* stack) {
-  emulate::call_through_host(op, plan_, stack, device_of_call(op, plan_, verdict_, *stack));
+  // torch.func looks at every operator below; it cannot look through a function of autograd's that is written in C++.
+  if (C10_UNLIKELY(c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerFrontMode))) {
+    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::AutogradPrivateUse2), stack);
+    return;
+  }
+  emulate::call_through_host(op, checked_.plan, stack, checked_.device_of(*stack));
 }
-
-CheckedCompositeKernel::CheckedCompositeKernel(const c10::OperatorHandle& op)
-    : name_(full_name(op)), plan_(emulate::CallPlan::of(op.schema())), verdict_(guard::verdict_of(name_)) {}
 
 void CheckedCompositeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/,
                                         torch::jit::Stack* stack) {
-  device_of_call(op, plan_, verdict_, *stack);
-  // The composite stands at the autograd key of every backend that has no kernel; this one is nobody's.
-  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::AutogradPrivateUse2), stack);
+  checked_.device_of(*stack);
+  // The composite stands at the keys of every backend that has no kernel, the autograd key if it is differentiable as it
+  // is; this backend is nobody's.
+  const bool implicit = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  const auto key = implicit ? c10::DispatchKey::AutogradPrivateUse2 : c10::DispatchKey::PrivateUse2;
+  op.redispatchBoxed(c10::DispatchKeySet(key), stack);
 }
 
 void call_any_operator(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+  const CheckedPlan& checked = plan_of(op);
+  // CUDA compares devices before DevSan says what it cannot run.
+  if (!op.hasKernelForDispatchKey(c10::DispatchKey::CPU)) checked.device_of(*stack);
   refuse_operator(op);
-  const std::string name = full_name(op);
-  run(op, emulate::CallPlan::of(op.schema()), guard::verdict_of(name), stack);
+  run(op, checked, stack);
 }
 
 }  // namespace devsan::intercept

@@ -3,8 +3,7 @@
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "emulate/host_call.h"
-#include "guard/verdict.h"
+#include "intercept/checked_plan.h"
 
 namespace devsan::intercept {
 
@@ -12,20 +11,20 @@ namespace devsan::intercept {
 /// it carried out by the kernel of `kernel`. One object an operator, made once, so that a call looks nothing up.
 class OperatorKernel final : public c10::OperatorKernel {
  public:
-  explicit OperatorKernel(const c10::OperatorHandle& op, c10::DispatchKey kernel = c10::DispatchKey::CPU);
+  explicit OperatorKernel(const c10::OperatorHandle& op, c10::DispatchKey kernel = c10::DispatchKey::CPU)
+      : checked_(op, kernel) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
 
  private:
-  std::string name_;
-  emulate::CallPlan plan_;
-  guard::Verdict verdict_;
+  CheckedPlan checked_;
 };
 
 /// The same for an operator that makes tensors from none.
 class FactoryKernel final : public c10::OperatorKernel {
  public:
-  explicit FactoryKernel(const c10::OperatorHandle& op, c10::DispatchKey kernel = c10::DispatchKey::CPU);
+  explicit FactoryKernel(const c10::OperatorHandle& op, c10::DispatchKey kernel = c10::DispatchKey::CPU)
+      : plan_(emulate::CallPlan::of(op.schema(), kernel)) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
 
@@ -36,27 +35,23 @@ class FactoryKernel final : public c10::OperatorKernel {
 /// For composites that are run whole on the host, above autograd: see NOTE [Through the host] in emulate/through_host.h.
 class CompositeKernel final : public c10::OperatorKernel {
  public:
-  explicit CompositeKernel(const c10::OperatorHandle& op);
+  explicit CompositeKernel(const c10::OperatorHandle& op) : checked_(op) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
 
  private:
-  std::string name_;
-  emulate::CallPlan plan_;
-  guard::Verdict verdict_;
+  CheckedPlan checked_;
 };
 
 /// For composites that have a kernel of their own on CUDA only: its check, then the composite.
 class CheckedCompositeKernel final : public c10::OperatorKernel {
  public:
-  explicit CheckedCompositeKernel(const c10::OperatorHandle& op);
+  explicit CheckedCompositeKernel(const c10::OperatorHandle& op) : checked_(op) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
 
  private:
-  std::string name_;
-  emulate::CallPlan plan_;
-  guard::Verdict verdict_;
+  CheckedPlan checked_;
 };
 
 /// For operators that no kernel is registered for: those of other libraries (torchvision::, bitsandbytes::, the user's).

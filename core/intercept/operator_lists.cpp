@@ -11,27 +11,18 @@ bool is_in(const Names& names, const std::string& name) { return names.count(nam
 
 }  // namespace
 
-bool is_hand_written(const std::string& name) {
-  static const Names names{"aten::_copy_from",
-                           "aten::_has_compatible_shallow_copy_type",
-                           "aten::_reshape_alias",
-                           "aten::as_strided",
-                           "aten::copy_",
-                           "aten::empty.memory_format",
-                           "aten::empty_strided",
-                           "aten::native_dropout",
-                           "aten::record_stream",
-                           "aten::scaled_dot_product_attention",
-                           "aten::set_",
-                           "aten::set_.source_Storage",
-                           "aten::set_.source_Storage_storage_offset",
-                           "aten::set_.source_Tensor",
-                           "aten::view"};
+bool is_made_by_hand(const std::string& name) {
+  static const Names names{"aten::empty.memory_format", "aten::empty_strided"};
   return is_in(names, name);
 }
 
 bool is_taken_whole(const std::string& name) {
-  static const Names names{"aten::convolution", "aten::convolution_backward"};
+  static const Names names{"aten::_validate_sparse_coo_tensor_args",
+                           "aten::addr_",
+                           "aten::conj_physical_",
+                           "aten::convolution",
+                           "aten::convolution_backward",
+                           "aten::mode.values"};
   return is_in(names, name);
 }
 
@@ -53,6 +44,54 @@ bool is_cpu_only(const std::string& name) {
                            "aten::histogram.bin_ct_out",
                            "aten::histogram.bins_tensor",
                            "aten::histogram.bins_tensor_out"};
+  return is_in(names, name);
+}
+
+bool is_written_for_quantized(const std::string& name) {
+  static const Names names{"aten::q_per_channel_scales", "aten::q_per_channel_zero_points"};
+  return is_in(names, name);
+}
+
+bool is_quantized_on_cuda(const std::string& name) {
+  static const Names names{"aten::_adaptive_avg_pool2d",
+                           "aten::_empty_affine_quantized",
+                           "aten::_empty_per_channel_affine_quantized",
+                           "aten::_index_put_impl_",
+                           "aten::_reshape_alias",
+                           "aten::as_strided",
+                           "aten::clone",
+                           "aten::dequantize.self",
+                           "aten::empty.memory_format",
+                           "aten::empty_like",
+                           "aten::empty_quantized",
+                           "aten::empty_strided",
+                           "aten::fill_.Scalar",
+                           "aten::fill_.Tensor",
+                           "aten::flip",
+                           "aten::gelu",
+                           "aten::index_select",
+                           "aten::index_select.out",
+                           "aten::int_repr",
+                           "aten::masked_fill_.Scalar",
+                           "aten::masked_fill_.Tensor",
+                           "aten::max.dim",
+                           "aten::min.dim",
+                           "aten::q_per_channel_axis",
+                           "aten::q_per_channel_scales",
+                           "aten::q_per_channel_zero_points",
+                           "aten::q_scale",
+                           "aten::q_zero_point",
+                           "aten::qscheme",
+                           "aten::quantized_max_pool2d",
+                           "aten::relu",
+                           "aten::relu_",
+                           "aten::set_.source_Storage_storage_offset",
+                           "aten::squeeze",
+                           "aten::squeeze.dim",
+                           "aten::squeeze.dims",
+                           "aten::unfold",
+                           "aten::unsqueeze",
+                           "aten::view"};
   return is_in(names, name);
 }
 

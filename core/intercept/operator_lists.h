@@ -7,8 +7,8 @@ namespace devsan::intercept {
 // Which operators are not served by the general kernel, by full name ("aten::add.Tensor"). Everything else is found by
 // asking the dispatcher what has a CPU kernel.
 
-/// It has a kernel of its own: see hand_written.h.
-bool is_hand_written(const std::string& name);
+/// A factory with a kernel of its own on the CUDA key: see emulate/factories.h.
+bool is_made_by_hand(const std::string& name);
 
 /// A composite without a CPU kernel that is nevertheless taken whole. See NOTE [Operators taken whole].
 bool is_taken_whole(const std::string& name);
@@ -18,5 +18,11 @@ bool goes_through_host(const std::string& name);
 
 /// torch has it for CPU tensors and not for CUDA ones: a program that calls it fails on a GPU, so it fails here.
 bool is_cpu_only(const std::string& name);
+
+/// It has a kernel of its own for quantized tensors: see cuda_only.h.
+bool is_written_for_quantized(const std::string& name);
+
+/// CUDA has it for quantized tensors (a QuantizedCUDA kernel in native_functions.yaml).
+bool is_quantized_on_cuda(const std::string& name);
 
 }  // namespace devsan::intercept

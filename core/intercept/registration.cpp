@@ -10,9 +10,16 @@
 
 #include "emulate/factories.h"
 #include "emulate/sparse.h"
+#include "guard/nondeterminism.h"
+#include "intercept/alerting_kernel.h"
+#include "intercept/cuda_only.h"
+#include "intercept/foreign.h"
 #include "intercept/hand_written.h"
+#include "intercept/nested_sizes.h"
 #include "intercept/operator_kernel.h"
 #include "intercept/operator_lists.h"
+#include "intercept/python_operators.h"
+#include "intercept/quiet_registration.h"
 #include "intercept/typed_kernel.h"
 
 namespace devsan::intercept {
@@ -30,6 +37,7 @@ struct LayoutKeys {
 constexpr LayoutKeys kLayouts[] = {
     {c10::DispatchKey::SparsePrivateUse1, c10::DispatchKey::SparseCPU, c10::DispatchKey::SparseCUDA},
     {c10::DispatchKey::SparseCsrPrivateUse1, c10::DispatchKey::SparseCsrCPU, c10::DispatchKey::SparseCsrCUDA},
+    {c10::DispatchKey::QuantizedPrivateUse1, c10::DispatchKey::QuantizedCPU, c10::DispatchKey::QuantizedCUDA},
     {c10::DispatchKey::NestedTensorPrivateUse1, c10::DispatchKey::NestedTensorCPU, c10::DispatchKey::NestedTensorCUDA}};
 
 bool takes_tensor(const c10::FunctionSchema& schema) {
@@ -67,19 +75,22 @@ void put(Library& library, const c10::OperatorHandle& op, const std::string& nam
 }
 
 /// The words of c10::impl::OperatorEntry::reportError, up to the list of backends.
-void refuse_cpu_only(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* /*stack*/) {
+void refuse_quantized(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* /*stack*/) {
   const std::string name = c10::toString(op.operator_name());
   TORCH_CHECK_NOT_IMPLEMENTED(
-      false, "Could not run '", name, "' with arguments from the 'CUDA' backend. This could be because the operator ",
-      "doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom ",
-      "build). If you are a Facebook employee using PyTorch on mobile, please visit https://fburl.com/ptmfixes for ",
-      "possible resolutions. '", name, "' is only available for the CPU backend.");
+      false, "Could not run '", name, "' with arguments from the 'QuantizedCUDA' backend. This could be because the ",
+      "operator doesn't exist for this backend, or was omitted during the selective/custom build process (if using ",
+      "custom build).");
 }
 
 /// The kernel for an operator with a CPU kernel: typed where its signature is a common one.
 void put_operator(Library& library, const c10::OperatorHandle& op, const std::string& name) {
   if (is_cpu_only(name)) {
     library.impl(name.c_str(), CppFunction::makeFromBoxedFunction<&refuse_cpu_only>());
+    return;
+  }
+  if (const guard::Nondeterminism* alert = guard::nondeterminism_of(name)) {
+    put<AlertingKernel>(library, op, name, *alert);
     return;
   }
   const bool typed = !op.schema().is_varret() && with_common_signature(op.schema(), [&](auto* signature) {
@@ -89,26 +100,20 @@ void put_operator(Library& library, const c10::OperatorHandle& op, const std::st
   if (!typed) put<OperatorKernel>(library, op, name);
 }
 
-/// In a CUDA build the dispatcher warns of every kernel that is overridden; that is meant here, and no news to the user.
-class QuietRegistration {
- public:
-  QuietRegistration() : guard_(&handler_) {}
-
- private:
-  class Silence final : public c10::WarningHandler {
-    void process(const c10::Warning& /*warning*/) override {}
-  };
-  Silence handler_;
-  c10::WarningUtils::WarningHandlerGuard guard_;
-};
-
-/// Kernels for sparse and nested tensors, carried out by those of `host`.
+/// Kernels for sparse, quantized and nested tensors, carried out by those of `host`.
 void register_layout(Library& library, c10::DispatchKey host) {
+  register_cuda_only_layout(library, host);
   library.impl("copy_", TORCH_FN(emulate::copy_any_layout_));
+  const bool nested = host == c10::DispatchKey::NestedTensorCPU;
+  if (nested) register_nested_sizes(library);
   for_each_aten_operator([&](const c10::OperatorHandle& op, const std::string& name) {
     if (!op.hasKernelForDispatchKey(host) || !takes_tensor(op.schema()) || name == "aten::copy_") return;
+    if (host == c10::DispatchKey::QuantizedCPU && is_written_for_quantized(name)) return;
+    if (nested && is_size_of_nested(name)) return;
     if (is_cpu_only(name)) {
       library.impl(name.c_str(), CppFunction::makeFromBoxedFunction<&refuse_cpu_only>());
+    } else if (host == c10::DispatchKey::QuantizedCPU && !is_quantized_on_cuda(name)) {
+      library.impl(name.c_str(), CppFunction::makeFromBoxedFunction<&refuse_quantized>());
     } else {
       put<OperatorKernel>(library, op, name, host);
     }
@@ -116,6 +121,8 @@ void register_layout(Library& library, c10::DispatchKey host) {
 }
 
 std::vector<std::unique_ptr<Library>> g_factories;
+std::unique_ptr<Library> g_host_factories;
+bool g_has_cuda = false;  // this build of torch
 
 void call_nested_cpu_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
   op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::NestedTensorCPU), stack);
@@ -129,9 +136,12 @@ void register_factories_on(c10::DispatchKey key, c10::DispatchKey host) {
     library->impl("empty_strided", TORCH_FN(emulate::empty_strided));
   }
   for_each_aten_operator([&](const c10::OperatorHandle& op, const std::string& name) {
-    const bool written = key == c10::DispatchKey::CUDA && is_hand_written(name);
-    if (op.hasKernelForDispatchKey(host) && !takes_tensor(op.schema()) && takes_device(op.schema()) && !written) {
+    const bool written = key == c10::DispatchKey::CUDA && is_made_by_hand(name);
+    if (!op.hasKernelForDispatchKey(host) || !takes_device(op.schema()) || written) return;
+    if (!takes_tensor(op.schema())) {
       put<FactoryKernel>(*library, op, name, host);
+    } else if (host == c10::DispatchKey::QuantizedCPU) {
+      put<OperatorKernel>(*library, op, name, host);  // a tensor on a GPU that is quantized as a CPU tensor is
     }
   });
   // See NOTE [Sparse tensors on an emulated GPU].
@@ -141,6 +151,15 @@ void register_factories_on(c10::DispatchKey key, c10::DispatchKey host) {
     library->impl("_to_copy", CppFunction::makeFromBoxedFunction<&call_nested_cpu_kernel>());
   }
   g_factories.push_back(std::move(library));
+}
+
+/// torch's own on the host, whose placements are noted: see NOTE [Origins].
+void register_factories_of_host() {
+  auto library = library_for("aten", c10::DispatchKey::CPU);
+  library->impl("empty.memory_format", TORCH_FN(emulate::empty_on_host));
+  library->impl("empty_strided", TORCH_FN(emulate::empty_strided_on_host));
+  library->impl("arange.start_out", TORCH_FN(emulate::arange_out_on_host));
+  g_host_factories = std::move(library);
 }
 
 }  // namespace
@@ -156,8 +175,11 @@ void register_operators() {
   const QuietRegistration quiet;
   register_hand_written(library, autograd);
   for_each_aten_operator([&](const c10::OperatorHandle& op, const std::string& name) {
-    const bool runs = op.hasKernelForDispatchKey(c10::DispatchKey::CPU) || is_taken_whole(name);
-    if (runs && takes_tensor(op.schema()) && !is_hand_written(name)) put_operator(library, op, name);
+    // CUDA has no kernel for _stack: there it is a composite of cat.
+    const bool stacks = name == "aten::_stack" || name == "aten::_stack.out";
+    const bool runs = (op.hasKernelForDispatchKey(c10::DispatchKey::CPU) && !stacks) || is_taken_whole(name);
+    const bool written = op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);  // see hand_written.h
+    if (runs && takes_tensor(op.schema()) && !written) put_operator(library, op, name);
     if (goes_through_host(name)) {
       put<CompositeKernel>(library, op, name);
       put<CompositeKernel>(autograd, op, name);
@@ -165,19 +187,30 @@ void register_operators() {
                op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
       put<CheckedCompositeKernel>(library, op, name);
       put<CheckedCompositeKernel>(autograd, op, name);
+    } else if (!runs && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) &&
+               (guard::verdict_of(name).rule == guard::Rule::kGenerated || guard::has_kernel_check(name))) {
+      put<CheckedCompositeKernel>(library, op, name);
     }
   });
   for (const LayoutKeys& keys : kLayouts) register_layout(*library_for("aten", keys.emulated).release(), keys.host);
   others.fallback(CppFunction::makeFromBoxedFunction<&call_any_operator>());
+  register_collectives();
 }
 
 void register_factories() {
-  if (!g_factories.empty()) return;
   const QuietRegistration quiet;
+  if (g_host_factories == nullptr) register_factories_of_host();
+  if (!g_factories.empty()) return;
+  g_has_cuda = has_cuda_kernels();
+  if (!g_has_cuda) g_factories.push_back(take_over_foreign_memory());
   register_factories_on(c10::DispatchKey::CUDA, c10::DispatchKey::CPU);
   for (const LayoutKeys& keys : kLayouts) register_factories_on(keys.factory, keys.host);
 }
 
-void unregister_factories() { g_factories.clear(); }
+// Where torch has none of its own they stay, for operators on tensors that are left.
+void unregister_factories() {
+  g_host_factories.reset();
+  if (g_has_cuda) g_factories.clear();
+}
 
 }  // namespace devsan::intercept

@@ -9,8 +9,9 @@
 
 #include "emulate/host_allocator.h"
 #include "emulate/host_call.h"
-#include "emulate/host_tensors.h"
-#include "guard/verdict.h"
+#include "intercept/arguments.h"
+#include "intercept/device_check.h"
+#include "record/recorder.h"
 
 namespace devsan::intercept {
 
@@ -35,24 +36,21 @@ class TypedKernel<Return(Arguments...)> {
   }
 
   explicit TypedKernel(const c10::OperatorHandle& op)
-      : name_(c10::toString(op.operator_name())),
-        op_(op.typed<Return(Arguments...)>()),
-        verdict_(guard::verdict_of(name_)) {}
+      : op_(op.typed<Return(Arguments...)>()),
+        operator_id_(record::Recorder::instance().intern(c10::toString(op.operator_name()))),
+        check_(op) {}
 
   Return operator()(Arguments... arguments) {
-    emulate::Placement placement;
-    (look_at(placement, arguments), ...);
-    if (C10_UNLIKELY(guard::is_suspect(verdict_, placement.mixed, placement.host_scalars))) {
-      guard::judge(verdict_, op_.schema(), torch::jit::Stack{c10::IValue(arguments)...});
-    }
+    const emulate::Placement placement = placement_of(arguments...);
+    check_(placement, [&] { return torch::jit::Stack{c10::IValue(arguments)...}; });
     const c10::Device device = placement.device;
     try {
       emulate::HostTensors tensors;
       if constexpr (std::is_reference_v<Return>) {
-        call(device, on_host(tensors, arguments)...);
+        call(tensors, device, on_host(tensors, arguments)...);
         return std::get<0>(std::tie(arguments...));
       } else {
-        return tensors.take_back(call(device, on_host(tensors, arguments)...), device);
+        return tensors.take_back(call(tensors, device, on_host(tensors, arguments)...), device);
       }
     } catch (const c10::NotImplementedError&) {
       // The boxed call knows what to do with a type that the CPU lacks. See NOTE [Reduced precision that the CPU lacks].
@@ -71,14 +69,6 @@ class TypedKernel<Return(Arguments...)> {
   static constexpr bool kIsTensor = std::is_same_v<std::decay_t<Argument>, at::Tensor>;
 
   template <typename Argument>
-  static void look_at(emulate::Placement& placement, const Argument& argument) {
-    if constexpr (kIsTensor<Argument>) placement.look_at(argument, /*written=*/false);
-  }
-  static void look_at(emulate::Placement& placement, at::Tensor& argument) {
-    placement.look_at(argument, /*written=*/true);
-  }
-
-  template <typename Argument>
   static decltype(auto) on_host(emulate::HostTensors& tensors, Argument& argument) {
     if constexpr (kIsTensor<Argument>) {
       static_assert(sizeof...(Arguments) <= emulate::HostTensors::kFew + 1);
@@ -94,15 +84,15 @@ class TypedKernel<Return(Arguments...)> {
   }
 
   template <typename... Hosts>
-  Return call(c10::Device device, Hosts&&... hosts) {
+  Return call(const emulate::HostTensors& tensors, c10::Device device, Hosts&&... hosts) {
     const at::AutoDispatchBelowADInplaceOrView below;
-    const emulate::DeviceScope scope(device.index());
+    const emulate::DeviceScope scope(device.index(), tensors.origin(operator_id_));
     return op_.redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), hosts...);
   }
 
-  std::string name_;
   c10::TypedOperatorHandle<Return(Arguments...)> op_;
-  guard::Verdict verdict_;
+  record::OperatorId operator_id_;
+  DeviceCheck check_;
 };
 
 /// The schema's argument and return types in short: T a tensor that is read, W one that is written and not out=, S a

@@ -52,12 +52,12 @@ Block* CachingAllocator::find_cached(const Request& request) {
     ++pool.searches;
   }
   auto found = pool.at_least(request.stream, request.size);
-  if (found == pool.cached.end() || (*found)->stream != request.stream) {
+  if (found == pool.end() || (*found)->stream != request.stream) {
     return nullptr;
   }
   if ((*found)->expandable != nullptr) {
     found = expandable_candidate(found, request);
-    if (found == pool.cached.end()) {
+    if (found == pool.end()) {
       return nullptr;
     }
   }
@@ -77,7 +77,7 @@ Block* CachingAllocator::find_cached(const Request& request) {
 /// since, blocks of expandable segments are passed over. end() when none is left.
 BlockPool::Cached::iterator CachingAllocator::expandable_candidate(BlockPool::Cached::iterator found,
                                                                    const Request& request) const {
-  const auto end = request.pool.cached.end();
+  const auto end = request.pool.end();
   const auto is_candidate = [&](BlockPool::Cached::iterator block) {
     return block != end && (*block)->stream == request.stream;
   };

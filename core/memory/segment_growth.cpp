@@ -72,7 +72,7 @@ Block* CachingAllocator::expand(const Request& request) {
     }
     block = next;  // map merged `block` into it
   }
-  request.pool.cached.erase(block);
+  request.pool.cached().erase(block);
   return block;
 }
 

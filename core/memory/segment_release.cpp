@@ -24,7 +24,7 @@ void CachingAllocator::collect_garbage() {
   std::uint64_t reclaimed = 0;
   std::int64_t total_age = 0;
   std::int64_t releasable = 0;
-  for (const Block* block : large_.cached) {
+  for (const Block* block : large_.cached()) {
     if (!block->is_split()) {
       total_age += large_.age(block);
       ++releasable;
@@ -34,7 +34,7 @@ void CachingAllocator::collect_garbage() {
   while (reclaimed < target && released && releasable > 0) {
     const double average_age = static_cast<double>(total_age) / static_cast<double>(releasable);
     released = false;
-    for (auto it = large_.cached.begin(); it != large_.cached.end();) {
+    for (auto it = large_.cached().begin(); it != large_.cached().end();) {
       Block* block = *it++;
       // Pages of expandable segments are not segments of their own; torch's allocator asserts here.
       if (block->is_split() || block->expandable != nullptr || static_cast<double>(large_.age(block)) < average_age) {
@@ -58,12 +58,12 @@ bool CachingAllocator::release_oversize_blocks(const Request& request) {
   BlockPool& pool = request.pool;
   const std::size_t wanted = is_oversize(request.size) ? request.size : settings_.max_split_size();
   auto it = pool.at_least(request.stream, wanted);
-  if (it != pool.cached.end() && (*it)->stream == request.stream) {
+  if (it != pool.cached().end() && (*it)->stream == request.stream) {
     release_segment(*it);
     return true;
   }
   std::size_t released = 0;
-  while (released < wanted && it != pool.cached.begin()) {
+  while (released < wanted && it != pool.cached().begin()) {
     const auto largest = std::prev(it);
     Block* block = *largest;
     if (block->stream != request.stream || !is_oversize(block->size)) {
@@ -84,7 +84,7 @@ void CachingAllocator::release_cached_blocks() {
 
 void CachingAllocator::release_pool(BlockPool& pool) {
   std::vector<Block*> to_unmap;  // unmapping changes the set that is walked here
-  for (auto it = pool.cached.begin(); it != pool.cached.end();) {
+  for (auto it = pool.cached().begin(); it != pool.cached().end();) {
     Block* block = *it++;
     if (block->expandable != nullptr) {
       to_unmap.push_back(block);
@@ -111,7 +111,7 @@ void CachingAllocator::release_segment(Block* block) {
   if (is_oversize(block->size)) {
     stats_.oversize_segments.decrease(1);
   }
-  block->pool->cached.erase(block);
+  block->pool->cached().erase(block);
   blocks_.give_back(block);
 }
 
@@ -122,7 +122,7 @@ void CachingAllocator::unmap(Block* block) {
     return;
   }
   BlockPool& pool = *block->pool;
-  pool.cached.erase(block);
+  pool.cached().erase(block);
   const auto keep = [&](Address address, std::size_t size, Block* before, Block* after) {
     Block* kept = blocks_.take();
     kept->owner = this;

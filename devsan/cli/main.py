@@ -7,11 +7,12 @@ import sys
 from collections.abc import Sequence
 
 from devsan.cli.command import Action, Command
+from devsan.cli.explain import ExplainCommand
 from devsan.cli.profiles import ProfilesCommand
 from devsan.cli.run import RunCommand
 from devsan.errors import DevsanError, UsageError, nearest, tell
 
-COMMANDS: tuple[Command, ...] = (RunCommand(), ProfilesCommand())
+COMMANDS: tuple[Command, ...] = (RunCommand(), ExplainCommand(), ProfilesCommand())
 
 EXIT_USAGE = 2
 

@@ -87,6 +87,7 @@ def _scatter(
     dim: int = 0,
     streams: _Streams | None = None,
 ) -> tuple[Tensor, ...]:
+    _expect(len(devices) > 0, "Expected at least one device to scatter to")
     if chunk_sizes is None:
         chunks = tensor.chunk(len(devices), dim)
     else:
@@ -104,6 +105,7 @@ def _scatter_out(
     tensor: Tensor, out: Sequence[Tensor], dim: int = 0, streams: _Streams | None = None
 ) -> tuple[Tensor, ...]:
     _expect(len(out) > 0, "Expected at least one output tensor to scatter to")
+    dim %= tensor.dim()
     for index, target in enumerate(out):
         _expect_cuda_output(target, index)
         expected = list(tensor.shape)

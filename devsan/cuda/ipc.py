@@ -27,6 +27,8 @@ def install(patches: Patches) -> None:
 
 def _share_cuda(self: torch.UntypedStorage) -> _Handles:
     """Device, handle, size, offset; then the reference counter and the event, which have nothing to do here."""
+    if self.device.type != "cuda":  # torch/csrc/StorageSharing.cpp
+        raise RuntimeError("_share_cuda_: only available on CUDA")
     device, size = self.get_device(), self.nbytes()
     handle = None
     if size > 0:

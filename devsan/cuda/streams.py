@@ -63,6 +63,11 @@ class EventBase(torch.Event):  # type: ignore[misc]
         )
 
     @property
+    def device(self) -> torch.device | None:
+        """Where it was recorded; None before."""
+        return super().device if self.event_id else None
+
+    @property
     def cuda_event(self) -> int:
         """The handle, as an integer; 0 before the event is recorded."""
         handle: int = self.event_id

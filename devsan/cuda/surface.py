@@ -11,8 +11,24 @@ from typing import Any
 import torch
 import torch.cuda
 
-from devsan.cuda import comm, ipc, nccl, refused, storages, streams, tensor_types, tensors
+from devsan.cuda import (
+    attention,
+    comm,
+    compiler,
+    custom_operators,
+    dlpack,
+    ipc,
+    nccl,
+    profiler,
+    refused,
+    storages,
+    streams,
+    tensor_types,
+    tensors,
+    triton,
+)
 from devsan.cuda.devices import Devices
+from devsan.cuda.imports import AfterImport
 from devsan.cuda.libraries import Libraries
 from devsan.cuda.memory import Memory
 from devsan.cuda.nvtx import Nvtx
@@ -30,6 +46,7 @@ class Surface:
 
     def __init__(self) -> None:
         self._patches = Patches()
+        self._imports: AfterImport | None = None
 
     def install(self, machine: Sequence[DeviceSpec]) -> None:
         """Makes ``torch.cuda`` show ``machine``, as far as ``CUDA_VISIBLE_DEVICES`` lets it."""
@@ -37,7 +54,7 @@ class Surface:
         self._reset_state()
         devices = Devices(machine, patches)
         functions = devices.names() | streams.names() | Memory().names() | Libraries().names()
-        functions |= comm.names() | nccl.names()
+        functions |= comm.names() | nccl.names() | attention.names()
         functions |= refused.names(functions)
         replaced: dict[int, Any] = {}
         for name, function in functions.items():
@@ -50,11 +67,25 @@ class Surface:
         storages.install(patches)
         tensors.install(patches)
         ipc.install(patches)
+        replaced |= dlpack.install(patches)
+        profiler.install(patches)
+        custom_operators.install(patches)
+        compiler.install(patches)
         refused.refuse_classes(patches)
         patches.rebind(replaced)
+        self._imports = AfterImport(
+            {
+                "torch._inductor.compile_fx": lambda module: compiler.change_compile_fx(module, patches),
+                "torch._dynamo.backends.cudagraphs": lambda module: compiler.change_cudagraphs(module, patches),
+                "triton.runtime.jit": lambda module: triton.change_jit(module, patches),
+            }
+        )
+        self._imports.install()
 
     def remove(self) -> None:
         """Restores every name. A second call does nothing."""
+        if self._imports is not None:
+            self._imports.remove()
         self._patches.undo()
         torch.cuda._check_bf16_tensor_supported.cache_clear()
 

@@ -5,6 +5,7 @@ torch's own ask for the dispatch key of a CUDA kernel, and refuse to work at all
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -30,6 +31,11 @@ class TensorType(type):
 
     def __call__(cls, *args: Any, device: Any = "cuda") -> torch.Tensor:
         """Sizes, a sequence of values, a tensor, or nothing, as torch's legacy constructor takes them."""
+        _warn_once(
+            "The torch.cuda.*DtypeTensor constructors are no longer recommended. It's best to use methods such as "
+            "torch.tensor(data, dtype=*, device='cuda') to create tensors."
+        )
+        device = "cuda" if device is None else device
         if torch.device(device).type != "cuda":
             raise RuntimeError(f"legacy constructor expects device type: cuda but device type: {device} was passed")
         if len(args) == 1 and isinstance(args[0], torch.Tensor):
@@ -37,6 +43,16 @@ class TensorType(type):
         if len(args) == 1 and not isinstance(args[0], (int, torch.Size)):
             return torch.tensor(args[0], dtype=cls.dtype, device=device)
         return torch.empty(*(args or (0,)), dtype=cls.dtype, device=device)
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(message: str) -> None:
+    """As TORCH_WARN_ONCE does."""
+    if message not in _warned or torch.is_warn_always_enabled():
+        _warned.add(message)
+        warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def install(patches: Patches) -> dict[int, Any]:

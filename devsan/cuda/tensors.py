@@ -10,10 +10,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from devsan.cuda.patches import Patches
 
 _BASE = torch._C.TensorBase
+_KEY = torch._C.DispatchKey.PrivateUse1
 
 
 def install(patches: Patches) -> None:
@@ -33,6 +35,9 @@ def _new_tensor(
 ) -> Tensor:
     if not _is_on_gpu(self):
         return _BASE.new_tensor(self, data, dtype=dtype, device=device, requires_grad=requires_grad, **options)
+    if has_torch_function_unary(self):
+        options |= {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+        return handle_torch_function(Tensor.new_tensor, (self,), self, data, **options)
     return torch.tensor(
         data,
         dtype=self.dtype if dtype is None else dtype,
@@ -45,7 +50,11 @@ def _new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Sizes, values, a tensor or a storage, as the legacy constructor takes them."""
     if not _is_on_gpu(self):
         return _BASE.new(self, *args, **kwargs)
+    if has_torch_function_unary(self):
+        return handle_torch_function(Tensor.new, (self,), self, *args, **kwargs)
     device = kwargs.get("device") or self.device
+    if self.layout == torch.sparse_coo and len(args) > 1:  # indices, values, size: torch.optim.SparseAdam
+        return torch.sparse_coo_tensor(*args, dtype=self.dtype, device=device)
     if not args or isinstance(args[0], (int, torch.Size)):
         return torch.empty(*(args or (0,)), dtype=self.dtype, device=device)
     if isinstance(args[0], Tensor):
@@ -56,4 +65,12 @@ def _new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def _is_on_gpu(tensor: Tensor) -> bool:
-    return type(tensor) in (Tensor, torch.nn.Parameter) and tensor.is_cuda
+    if not tensor.is_cuda:
+        return False
+    # Wrappers of other tensors (FakeTensor) have CUDA's key, and torch makes tensors like them by itself.
+    return type(tensor) in (Tensor, torch.nn.Parameter) or torch._C._dispatch_keys(tensor).has(_KEY)
+
+
+# What a mode or a subclass is told that is being called.
+_new.__name__, _new.__qualname__ = "new", "TensorBase.new"
+_new_tensor.__name__, _new_tensor.__qualname__ = "new_tensor", "TensorBase.new_tensor"

@@ -2,14 +2,18 @@
 
 The way of a report: an exception's chain and torch's sentence (``chain``, ``sentences``), the frames of the traceback
 (``frames``) and the operands in them (``expressions``, ``tracking``, ``binding``), what is to be said (``facts``, made
-by ``build``), how it looks (``plain``). Nothing of the program runs for it: see NOTE [Nothing runs] in ``values``.
+by ``build``; what the diagnosis adds, by ``cause``), how it looks (``plain``, ``cause_lines``). Nothing of the program
+runs for it: see NOTE [Nothing runs] in ``values``.
 """
 
 from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from devsan.probe.chain import Failure
 
 
 def on_exception(
@@ -33,18 +37,24 @@ def on_exception(
     if out is None:  # a program without a console
         return False
     try:
-        from devsan.report.chain import failure_of
+        from devsan.probe.chain import failure_of
 
         failure = failure_of(exc, tb)
         if failure is None:
             return False
-        from devsan.report.build import build
-        from devsan.report.plain import write
-
-        write(build(failure), out)
+        report_to(out, failure)
         return True
     except Exception as own:
         return _own_failure(own, out)
+
+
+def report_to(stream: TextIO, failure: Failure) -> None:
+    """Prints the report on ``failure``."""
+    from devsan.report.build import build
+    from devsan.report.cause import with_cause
+    from devsan.report.plain import write
+
+    write(with_cause(build(failure), failure), stream)
 
 
 def _own_failure(own: Exception, out: TextIO) -> bool:

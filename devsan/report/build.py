@@ -6,19 +6,19 @@ import ast
 import os
 from collections.abc import Sequence
 
-from devsan.report.chain import Failure
-from devsan.report.expressions import Expression
+from devsan.probe.chain import Failure
+from devsan.probe.expressions import Expression
+from devsan.probe.frames import Frame, Whose, frames_of
+from devsan.probe.modules import qualified_name
+from devsan.probe.operands import operands_in, operands_of_refusal, worth_showing
+from devsan.probe.sentences import Sentence
+from devsan.probe.subjects import Subject, device_count, generator_in, ordinal_in
+from devsan.probe.tensors import plain_attributes
+from devsan.probe.tracking import Tracked, site_of
+from devsan.probe.wordings import Kind
 from devsan.report.facts import Label, Operand, Report, Site
-from devsan.report.frames import Frame, Whose, frames_of
-from devsan.report.modules import qualified_name
-from devsan.report.operands import operands_in, operands_of_refusal, worth_showing
-from devsan.report.sentences import Sentence
 from devsan.report.source import label_at, shown_path, site_at, site_in_text
-from devsan.report.subjects import Subject, device_count, generator_in, ordinal_in
-from devsan.report.tensors import plain_attributes
 from devsan.report.titles import title_of
-from devsan.report.tracking import Tracked, site_of
-from devsan.report.wordings import Kind
 
 _WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.META, Kind.MODULE})
 _CALLED = "called from here"

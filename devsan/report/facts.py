@@ -4,34 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True)
-class Placement:
-    """Where a tensor is and what it is made of; dtype and shape are None when only the device can be told.
-
-    Attributes:
-        device: "cuda:1", or "cuda" when the index is not known.
-        dtype: torch's name without "torch.": "float32".
-        shape: the sizes.
-    """
-
-    device: str
-    dtype: str | None = None
-    shape: tuple[int, ...] | None = None
-
-    def __str__(self) -> str:
-        return f"{self.device}  {self.kind}" if self.dtype else self.device
-
-    @property
-    def kind(self) -> str:
-        """dtype and shape in one word: "float32[30,256]"."""
-        if self.dtype is None:
-            return ""
-        return self.dtype + ("" if self.shape is None else f"[{','.join(map(str, self.shape))}]")
-
-    def is_on(self, device: str) -> bool:
-        """Returns whether this is ``device``, where "cuda" stands for any of them."""
-        return self.device == device or self.device.startswith(device + ":") or device.startswith(self.device + ":")
+from devsan.probe.placement import Placement
 
 
 @dataclass(frozen=True)
@@ -84,6 +57,67 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Placed:
+    """Who put an operand where it is.
+
+    Attributes:
+        name: of the operand, as the report calls it.
+        placement: where it is.
+        owner: "this program", "accelerate: AlignDevicesHook"; "" when not known.
+        site: the line that did it; None when not known. Its lines hold the source.
+        setting: what told the owner to do so: `device_map["lm_head"] = 3`.
+        odd: as in Operand.
+        known_as: as in Operand.
+        followed: the tensor that brought a computed result to its device, when it has a name.
+    """
+
+    name: str
+    placement: Placement
+    owner: str = ""
+    site: Site | None = None
+    setting: str = ""
+    odd: bool = False
+    known_as: str | None = None
+    followed: str = ""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of source: the text of the lines from ``line`` on, before and after."""
+
+    file: str
+    line: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What to change, in one sentence, how sure that is ("likely"), and the change itself where it is mechanical."""
+
+    text: str
+    confidence: str
+    edit: Edit | None = None
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What the diagnosis adds to a report.
+
+    Attributes:
+        code: "DV104"; "DV000" when the evidence does not decide.
+        placed: the operands of which is known who placed them, the one to change first.
+        repair: the best one; None without.
+        candidates: codes with their names, only where it is undecided.
+    """
+
+    code: str
+    placed: tuple[Placed, ...] = ()
+    repair: Repair | None = None
+    candidates: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Report:
     """One failure.
 
@@ -94,6 +128,7 @@ class Report:
         operands: the operands that the labels do not already tell everything about.
         notes: further lines, each a fact.
         rank: of this process, when there are several.
+        cause: what the diagnosis says; None where there is none.
     """
 
     title: str
@@ -102,3 +137,4 @@ class Report:
     operands: tuple[Operand, ...] = ()
     notes: tuple[str, ...] = ()
     rank: str | None = None
+    cause: Cause | None = None

@@ -17,17 +17,15 @@ are counted as a terminal shows them: a Chinese character takes two.
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Iterator
 from typing import TextIO
 
+from devsan.report.cause_lines import cause_lines
 from devsan.report.facts import Label, Operand, Report, Site
+from devsan.report.text import TAB, WIDTH, Line, display_width, padded
 
-Line = list[tuple[str, str]]
-
-_STYLES = {"error": "bold red", "odd": "bold red", "other": "bold blue", "frame": "bold blue", "title": "bold", "": ""}
-_TAB = 4
-_WIDTH = 80
+_STYLES = {"error": "bold red", "odd": "bold red", "other": "bold blue", "frame": "bold blue", "title": "bold",
+           "removed": "red", "added": "green", "help": "bold cyan", "": ""}  # fmt: skip
 
 
 def write(report: Report, stream: TextIO) -> None:
@@ -57,7 +55,8 @@ def lines_of(report: Report) -> Iterator[Line]:
     """Yields the lines of ``report``."""
     numbers = [number for site in report.sites for number in (site.line, *site.lines)]
     gutter = max((len(str(number)) for number in numbers), default=1) + 1
-    yield [("error", "error"), (f": {report.title}", "title")]
+    code = f"[{report.cause.code}]" if report.cause is not None else ""
+    yield [(f"error{code}", "error"), (f": {report.title}", "title")]
     for place, site in enumerate(report.sites):
         yield from _site_lines(site, gutter, report.rank if place == 0 else None)
     indent = " " * (gutter + 1)
@@ -67,17 +66,8 @@ def lines_of(report: Report) -> Iterator[Line]:
     if report.operands:
         yield []
         yield from _operand_lines(report.operands)
-
-
-def display_width(text: str) -> int:
-    """Returns the columns that ``text`` takes on a terminal."""
-    width = 0
-    for character in text:
-        if character == "\t":
-            width += _TAB
-        elif unicodedata.combining(character) == 0 and unicodedata.category(character) not in ("Cf", "Mn", "Me"):
-            width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-    return width
+    if report.cause is not None:
+        yield from cause_lines(report.cause, report.sites)
 
 
 def _site_lines(site: Site, gutter: int, rank: str | None) -> Iterator[Line]:
@@ -87,7 +77,7 @@ def _site_lines(site: Site, gutter: int, rank: str | None) -> Iterator[Line]:
     right = ""
     if rank is not None:
         text = f"rank {rank}"
-        right = " " * max(2, _WIDTH - display_width(head + place) - len(text)) + text
+        right = " " * max(2, WIDTH - display_width(head + place) - len(text)) + text
     yield [(head, "frame"), (place, ""), (right, "frame")]
     bar = " " * (gutter + 1) + "|"
     if site.lines:
@@ -97,7 +87,7 @@ def _site_lines(site: Site, gutter: int, rank: str | None) -> Iterator[Line]:
         if before is not None and number != before + 1:
             yield [(" " * (gutter - 1) + "...", "frame")]
         before = number
-        yield [(f"{number:>{gutter}} | ", "frame"), (text.replace("\t", " " * _TAB), "")]
+        yield [(f"{number:>{gutter}} | ", "frame"), (text.replace("\t", " " * TAB), "")]
         labels = [label for label in site.labels if label.line == number]
         for line in _label_lines(text, labels):
             yield [(f"{bar} ", "frame"), *line]
@@ -155,12 +145,8 @@ def _operand_lines(operands: tuple[Operand, ...]) -> Iterator[Line]:
     for operand, name, kind in zip(operands, names, kinds, strict=True):
         device = f"on {operand.placement.device}" if operand.placement is not None else "device not known"
         called = f"  is {operand.known_as}" if operand.known_as not in (None, name) else ""
-        text = f"  {_padded(name, names)}  {_padded(kind, kinds)}  {device}{called}"
+        text = f"  {padded(name, names)}  {padded(kind, kinds)}  {device}{called}"
         yield [(text, "odd" if operand.odd else "other")]
-
-
-def _padded(text: str, column: list[str]) -> str:
-    return text + " " * (max(map(display_width, column)) - display_width(text))
 
 
 def _write_coloured(lines: list[Line], stream: TextIO) -> bool:

@@ -8,8 +8,8 @@ import os
 import re
 from collections.abc import Iterable
 
+from devsan.probe.frames import Frame, Whose, whose
 from devsan.report.facts import Label, Site
-from devsan.report.frames import Frame, Whose, whose
 
 _TALLEST = 8  # lines of a call that are shown whole
 _ENTRY = re.compile(r'^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d+), in .+$', re.MULTILINE)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from devsan.report.frames import Frame
-from devsan.report.sentences import Sentence
-from devsan.report.wordings import Kind
+from devsan.probe.frames import Frame
+from devsan.probe.sentences import Sentence
+from devsan.probe.wordings import Kind
 
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",

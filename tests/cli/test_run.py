@@ -102,10 +102,13 @@ def test_sentences(front, words, sentence):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "expected a command (run, profiles), got nothing; did you mean devsan --help?"),
-        (["rn"], "expected a command (run, profiles), got 'rn'; did you mean devsan run?"),
-        (["train.py"], "expected a command (run, profiles), got 'train.py'; did you mean devsan run train.py?"),
-        (["--vers"], "expected a command (run, profiles), got '--vers'; did you mean devsan --version?"),
+        ([], "expected a command (run, explain, profiles), got nothing; did you mean devsan --help?"),
+        (["rn"], "expected a command (run, explain, profiles), got 'rn'; did you mean devsan run?"),
+        (
+            ["train.py"],
+            "expected a command (run, explain, profiles), got 'train.py'; did you mean devsan run train.py?",
+        ),
+        (["--vers"], "expected a command (run, explain, profiles), got '--vers'; did you mean devsan --version?"),
         (
             ["profiles", "a100"],
             "expected a GPU profile (devsan profiles lists them), got 'a100'; did you mean a100-80g?",

@@ -51,7 +51,7 @@ def test_a_lawful_sample_passes(tmp_path: Path) -> None:
         ("core/diagnose/a.cpp", "# include <torch/types.h>", "expected diagnose to know nothing of torch"),
         ("core/emulate/a.cpp", '#include "guard/verdict.h"', "expected emulate to include model, memory, record"),
         ("core/guard/a.cpp", '#include "emulate/kernel.h"', "expected guard to include model, memory, record"),
-        ("core/record/a.cpp", '#include "intercept/door.h"', "expected record to include model, memory, got"),
+        ("core/record/a.cpp", '#include "intercept/door.h"', "expected record to include model, got"),
         ("core/guard/a.cpp", "#include <torch/library.h>", "expected only intercept to register with torch"),
         ("core/emulate/a.cpp", '#include "kernel.h"', 'expected "folder/file" for a file of ours'),
         ("core/utils/a.h", "#pragma once", "expected a folder of core/ to be one of model"),

@@ -180,3 +180,11 @@ def test_grad_scaler_and_autocast() -> None:
     scaler.step(optimizer)
     scaler.update()
     assert scaler.get_scale() == 32768.0
+
+
+def test_scatter_names_what_it_cannot_do() -> None:
+    tensor = torch.rand(4, 4, device="cuda:0")
+    with pytest.raises(RuntimeError, match="Expected at least one device to scatter to"):
+        comm.scatter(tensor, [])
+    with pytest.raises(RuntimeError, match="Total size for output tensors along scatter dim 0 does not match"):
+        comm.scatter(tensor, out=[torch.empty(1, 4, device="cuda:1")], dim=-2)

@@ -85,3 +85,18 @@ def test_an_event_without_time_does_not_measure() -> None:
     end.record()
     with pytest.raises(ValueError, match="enable_timing=True"):
         start.elapsed_time(end)
+
+
+def test_an_event_has_a_device_once_it_is_recorded() -> None:
+    event = torch.cuda.Event()
+    assert event.device is None
+    event.record(torch.cuda.Stream(device="cuda:1"))
+    assert event.device == torch.device("cuda:1")
+
+
+def test_no_time_passes_between_events_of_two_devices() -> None:
+    first, second = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    first.record(torch.cuda.Stream(device="cuda:0"))
+    second.record(torch.cuda.Stream(device="cuda:1"))
+    with pytest.raises(RuntimeError, match="invalid resource handle"):
+        first.elapsed_time(second)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import re
 import sys
@@ -85,6 +86,7 @@ def run(report_on: Callable[[BaseException], str]) -> Run:
     """Runs programs/NAME.py, which must fail, and returns the report."""
 
     def run_program(name: str) -> str:
+        gc.collect()  # a cause is looked for among the models that are alive: another program's is none of this one's
         file = PROGRAMS / f"{name}.py"
         code = compile(file.read_text(encoding="utf-8"), str(file), "exec")
         try:

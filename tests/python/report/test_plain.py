@@ -6,8 +6,10 @@ import io
 
 import pytest
 
-from devsan.report.facts import Label, Operand, Placement, Report, Site
-from devsan.report.plain import display_width, lines_of, wants_colour, write
+from devsan.probe.placement import Placement
+from devsan.report.facts import Label, Operand, Report, Site
+from devsan.report.plain import lines_of, wants_colour, write
+from devsan.report.text import display_width
 
 
 class Terminal(io.StringIO):

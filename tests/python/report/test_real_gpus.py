@@ -20,9 +20,14 @@ EXPECTED = {
     "method_call": ["error: operands of state.moments[0].add_ are on cuda:0 and cuda:1"],
     "module_weight": ["self.up.weight  cuda:2  float32[8,4]", "is model.layers.1.up.weight"],
     "several_lines": ["cuda:2  (mat2)"],
-    "subscript_store": ["error: operands of an index expression are on cuda:1 and cuda:2", "cuda:2  bool[2,4]"],
+    "subscript_store": ["error: operands of an index expression are on cuda:1 and cuda:2", "cuda:2  float32[2,4]"],
     "temporaries": ["cuda:1  (mat1)"],
 }
+
+
+def without_code(report: str) -> str:
+    """The report as if no cause had been found: here torch's sentence and the names count."""
+    return re.sub(r"^error\[DV\d{3}\]", "error", report, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
@@ -30,7 +35,7 @@ def test_report(name: str, gpus: None, run: Callable[[str], str], monkeypatch: p
     from devsan import _core
 
     monkeypatch.setattr(_core, "last_refusal", lambda: None)
-    report = run(name)
+    report = without_code(run(name))
     for expected in EXPECTED[name]:
         assert expected in report
 
@@ -54,6 +59,6 @@ def test_the_wording_before_torch_2_9(
     try:
         refuse(torch.ones(3, 4, device="cuda:1"), torch.ones(4, 5))
     except RuntimeError as error:
-        report = report_on(error)
+        report = without_code(report_on(error))
     assert "error: operands of aten::addmm are on cuda:1 and cpu" in report
     assert re.search(r"cpu  float32\[4,5\]  \(mat2\)", report)

@@ -45,6 +45,19 @@ TEST(Verdict, TheRuleIsWhoLooksAtTheDevices) {
   EXPECT_EQ(verdict_of("library::operator").rule, Rule::kUnknown);
 }
 
+TEST(Verdict, OtherLayoutsHaveWrappersOfTheirOwn) {
+  EXPECT_STREQ(verdict_of("aten::mm", Layout::kSparse).method, "wrapper_SparseCUDA__mm");
+  EXPECT_STREQ(verdict_of("aten::mm", Layout::kSparseCompressed).method, "wrapper_SparseCsrCUDA__mm");
+  EXPECT_EQ(verdict_of("aten::mm", Layout::kSparse).rule, Rule::kGenerated);
+}
+
+TEST(Verdict, OneCpuScalarNeedsNoLookInABinaryOperator) {
+  EXPECT_EQ(verdict_of("aten::add.Tensor").host_scalars, 1);
+  EXPECT_EQ(verdict_of("aten::sin.out").host_scalars, 0);
+  EXPECT_EQ(verdict_of("aten::addcdiv").host_scalars, 0);
+  EXPECT_EQ(verdict_of("aten::masked_fill_.Scalar").host_scalars, 0);  // its kernel has a check of its own
+}
+
 TEST(Verdict, ACallIsSuspectWhenItsTensorsAreApart) {
   const Verdict iterated = verdict_of("aten::add.Tensor");
   EXPECT_FALSE(is_suspect(iterated, /*mixed=*/false, /*host_scalars=*/1));
@@ -72,6 +85,23 @@ TEST(Verdict, OneCpuScalarMayJoinAndNotTwo) {
             "Trying to pass too many CPU scalars to non-CPU kernel!");
 }
 
+TEST(Verdict, TorchsMetaFunctionsSpeakFirst) {
+  // Sizes come before devices, and an output on another device before TensorIterator.
+  EXPECT_EQ(refusal_of("aten::add", "Tensor", {on_meta({2}), on_cpu({3}), 1}),
+            "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0");
+  EXPECT_EQ(refusal_of("aten::cumsum", "out", {on_meta({2}), 0, torch::jit::IValue(), on_cpu({2})}),
+            "Expected out tensor to have device meta, but got cpu instead");
+  EXPECT_EQ(refusal_of("aten::addcdiv", "", {on_meta({2}), on_cpu({}), on_meta({2}), 1}),
+            "Expected all tensors to be on the same device, but found at least two devices, meta and cpu!");
+}
+
+TEST(Verdict, KeywordArgumentsAreNotInTheGeneratedCheck) {
+  EXPECT_EQ(refusal_of("aten::searchsorted", "Tensor",
+                       {on_meta({2}), on_meta({1}), false, false, torch::jit::IValue(), on_cpu({2}).to(at::kLong)}),
+            "torch.searchsorted(): sorter and boundary tensors should have same device type, but got sorter tensor "
+            "device type cpu and input value tensor device type meta");
+}
+
 TEST(Verdict, ACopyMayJoinDevices) { EXPECT_EQ(refusal_of("aten::fill_", "Tensor", {on_meta({2}), on_cpu({})}), ""); }
 
 TEST(Verdict, ARefusalKeepsTheFacts) {
@@ -85,6 +115,7 @@ TEST(Verdict, ARefusalKeepsTheFacts) {
   EXPECT_EQ(refusal.operands[1].device, "cpu");
   EXPECT_EQ(refusal.operands[1].dtype, "Float");
   EXPECT_EQ(refusal.operands[1].shape, (std::vector<std::int64_t>{3}));
+  EXPECT_EQ(refusal.operands[1].storage, reinterpret_cast<std::uintptr_t>(list[1].storage().unsafeGetStorageImpl()));
   EXPECT_EQ(last_refusal_of_process().op, "aten::cat");
 }
 

@@ -1,0 +1,163 @@
+#include "diagnose/diagnose.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "diagnose/causes.h"
+#include "diagnose/codes.h"
+#include "diagnose/identity.h"
+
+namespace devsan::diagnose {
+
+using model::Confidence;
+using model::Finding;
+
+namespace {
+
+constexpr std::array<Cause, 19> kCauses = {
+    single_device_assumption,
+    fresh_tensor,
+    host_boundary,
+    reduction_boundary,
+    map_gap,
+    kv_cache,
+    split_block,
+    unregistered_state,
+    sidecar_state,
+    optimizer_state,
+    random_and_default_device,
+    meta_tensor,
+    stale_device_cache,
+    offload_engine,
+    current_device,
+    moved_after_dispatch,
+    data_parallel_on_placed_model,
+    refused_owners,
+    silent_transfer,
+};
+
+/// Not even a candidate below this.
+constexpr int kWorthNaming = 20;
+
+Confidence confidence_of(int score) {
+  return score >= kConclusive ? Confidence::kCertain : score >= kEnough ? Confidence::kLikely : Confidence::kPossible;
+}
+
+Finding finding_of(const Scene& scene, Hypothesis hypothesis) {
+  Finding finding;
+  const Code* code = find_code(hypothesis.code);
+  finding.code = hypothesis.code;
+  finding.name = code->name;
+  finding.bare_move = code->bare_move;
+  finding.cause = cause_id(scene, hypothesis);
+  finding.title = std::move(hypothesis.title);
+  finding.severity = hypothesis.severity;
+  finding.confidence = confidence_of(hypothesis.score);
+  finding.operands = std::move(hypothesis.operands);
+  finding.evidence = std::move(hypothesis.evidence);
+  finding.repairs = std::move(hypothesis.repairs);
+  std::stable_sort(finding.repairs.begin(), finding.repairs.end(),
+                   [](const auto& one, const auto& other) { return one.kind < other.kind; });
+  return finding;
+}
+
+Finding undecided(const Scene& scene, const std::vector<Hypothesis>& fits) {
+  Finding finding;
+  finding.code = kUndecided;
+  finding.name = "undecided";
+  finding.confidence = Confidence::kPossible;
+  finding.title = "what was seen does not decide on one cause";
+  for (std::size_t index = 0; index < scene.operands().size(); ++index) finding.operands.push_back(index);
+  for (const Hypothesis& fit : fits) {
+    finding.candidates.emplace_back(fit.code);
+    for (const std::string& sentence : fit.evidence)
+      finding.evidence.push_back(std::string(fit.code) + ": " + sentence);
+    if (!fit.repairs.empty()) {
+      finding.repairs.push_back(fit.repairs.front());
+      finding.repairs.back().confidence = Confidence::kPossible;
+    }
+  }
+  return finding;
+}
+
+/// What the devices alone leave possible, where nothing else is known.
+std::vector<std::string> possible_codes(const Scene& scene) {
+  if (scene.has_meta()) return {"DV112", "DV114"};
+  if (scene.across_gpus()) {
+    return scene.is_hooked() || scene.model_spans_gpus() ? std::vector<std::string>{"DV101", "DV107", "DV201", "DV105"}
+                                                         : std::vector<std::string>{"DV101", "DV102", "DV115"};
+  }
+  return {"DV103", "DV102", "DV108"};
+}
+
+}  // namespace
+
+std::span<const Cause> causes() { return kCauses; }
+
+std::vector<Finding> diagnose(const model::Facts& facts) {
+  const Scene scene(facts);
+  std::vector<Hypothesis> fits;
+  std::vector<Hypothesis> beside;
+  for (const Cause cause : causes()) {
+    if (auto hypothesis = cause(scene)) {
+      if (hypothesis->independent) {
+        beside.push_back(std::move(*hypothesis));
+      } else if (hypothesis->score >= kWorthNaming) {
+        fits.push_back(std::move(*hypothesis));
+      }
+    }
+  }
+  std::stable_sort(fits.begin(), fits.end(),
+                   [](const auto& one, const auto& other) { return one.score > other.score; });
+  // Only what comes close to the best is a candidate.
+  const auto close = [&](const Hypothesis& fit) { return fit.score > fits.front().score - kMargin; };
+  const std::size_t rivals = static_cast<std::size_t>(std::count_if(fits.begin(), fits.end(), close));
+
+  std::vector<Finding> findings;
+  const model::Failure& failure = facts.failure;
+  if (!fits.empty() && fits.front().score >= kEnough && rivals == 1) {
+    findings.push_back(finding_of(scene, std::move(fits.front())));
+  } else if (failure.kind != model::SentenceKind::kMemory && !failure.sentence.empty()) {
+    if (!fits.empty() && fits.front().score >= kEnough)
+      fits.erase(fits.begin() + static_cast<long>(rivals), fits.end());
+    findings.push_back(undecided(scene, fits));
+    if (fits.empty() && scene.is_mismatch()) findings.back().candidates = possible_codes(scene);
+  }
+  for (Hypothesis& other : beside) findings.push_back(finding_of(scene, std::move(other)));
+  for (Finding& finding : findings) {
+    finding.id = failure_id(scene, finding.code);
+    if (finding.cause.empty()) finding.cause = finding.id;
+    if (const model::Frame* site = failure.site(); site != nullptr) {
+      finding.sites.push_back({*site, failure.op, failure.sentence, 1});
+    }
+  }
+  return findings;
+}
+
+std::vector<Finding> merge(std::vector<Finding> findings) {
+  std::vector<Finding> merged;
+  for (Finding& finding : findings) {
+    const auto same = std::find_if(merged.begin(), merged.end(), [&](const Finding& other) {
+      return other.code == finding.code && other.cause == finding.cause;
+    });
+    if (same == merged.end()) {
+      merged.push_back(std::move(finding));
+      continue;
+    }
+    for (model::Site& site : finding.sites) {
+      const auto known = std::find_if(same->sites.begin(), same->sites.end(), [&](const model::Site& other) {
+        return other.frame.file == site.frame.file && other.frame.span == site.frame.span && other.op == site.op;
+      });
+      if (known == same->sites.end()) {
+        same->sites.push_back(std::move(site));
+      } else {
+        known->count += site.count;
+      }
+    }
+    same->confidence = std::max(same->confidence, finding.confidence);
+  }
+  return merged;
+}
+
+}  // namespace devsan::diagnose

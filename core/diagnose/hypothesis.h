@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/event.h"
+#include "model/finding.h"
+
+namespace devsan::diagnose {
+
+// NOTE [Weighing the evidence]
+// Each cause looks at the facts alone and says what it saw and how much that weighs. What is seen adds to the score,
+// what contradicts takes away. Scores are comparable between causes: 50 is enough to name a cause when nothing else
+// comes within 10 of it; 85 and more means that the facts leave little else. What decides between two causes that share
+// signs (a loss is also a place where one device value is used) weighs more than the signs they share.
+
+inline constexpr int kEnough = 50;
+inline constexpr int kMargin = 10;
+inline constexpr int kConclusive = 85;
+
+/// One cause's view of the facts.
+struct Hypothesis {
+  explicit Hypothesis(std::string_view its_code) : code(its_code) {}
+
+  std::string_view code;
+  int score = 0;
+  std::string title;
+  std::vector<std::size_t> operands;  ///< the one to change first
+  std::vector<std::string> evidence;
+  std::vector<model::Repair> repairs;
+  const model::Event* origin = nullptr;  ///< the placement to change; null where it is none
+  model::Severity severity = model::Severity::kError;
+  bool independent = false;  ///< true whatever the cause of the failure is: reported beside it
+
+  /// Adds what was seen.
+  void saw(int weight, std::string sentence) {
+    score += weight;
+    evidence.push_back(std::move(sentence));
+  }
+
+  void propose(model::Repair repair) { repairs.push_back(std::move(repair)); }
+  void propose(model::RepairKind kind, std::string text, model::Confidence confidence = model::Confidence::kLikely,
+               std::optional<model::Edit> edit = std::nullopt) {
+    repairs.push_back({kind, std::move(text), std::move(edit), confidence});
+  }
+};
+
+}  // namespace devsan::diagnose

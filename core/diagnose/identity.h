@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "diagnose/hypothesis.h"
+#include "diagnose/scene.h"
+
+namespace devsan::diagnose {
+
+/// Of the failing operation: op, operand roles, owners, frame. The same in every run of the same source, whatever the
+/// line numbers and folders are. 12 hexadecimal digits.
+std::string failure_id(const Scene& scene, std::string_view code);
+
+/// Of the placement that is to be changed: the same for every site that it breaks.
+std::string cause_id(const Scene& scene, const Hypothesis& hypothesis);
+
+}  // namespace devsan::diagnose

@@ -1,0 +1,80 @@
+#include "diagnose/causes.h"
+#include "diagnose/signs.h"
+
+#include <algorithm>
+
+namespace devsan::diagnose {
+
+using model::Event;
+using model::Module;
+using model::Operand;
+using model::RepairKind;
+
+namespace {
+
+/// The first move of the model, or a part, by someone else than who dispatched it, after that; null where there is none.
+const Event* second_owner(const Scene& scene) {
+  const Event* dispatch = nullptr;
+  for (const Event& event : scene.model()->placements) {
+    if (event.owner.is(model::owners::kAccelerate) || event.owner.is(model::owners::kTransformers)) {
+      if (dispatch == nullptr) dispatch = &event;
+    } else if (dispatch != nullptr || scene.is_hooked()) {
+      return &event;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// A map's hooks say where each module computes. Someone moved the weights without telling the hooks.
+std::optional<Hypothesis> moved_after_dispatch(const Scene& scene) {
+  if (scene.model() == nullptr || !scene.is_mismatch()) return std::nullopt;
+  Hypothesis found("DV201");
+  const Module* module = disagreeing_hook(scene);
+  const Event* move = second_owner(scene);
+  if (module == nullptr && (move == nullptr || !scene.across_gpus())) return std::nullopt;
+  std::string first = "the hooks";
+  if (module != nullptr) {
+    const model::Hook& hook = module->hooks.front();
+    const auto tensor = std::find_if(module->tensors.begin(), module->tensors.end(), [&](const auto& each) {
+      return each.device.is_accelerator() && each.device != hook.execution_device;
+    });
+    found.saw(70, "The hook of " + module->path + " brings its inputs to " + hook.execution_device.str() + ", its " +
+                      tensor->name + " is on " + tensor->device.str() + ".");
+    first = text_of(hook.owner);
+    const bool about_it = std::any_of(scene.operands().begin(), scene.operands().end(), [&](const Operand& operand) {
+      return model::is_under(scene.path_of(operand), module->path) && !scene.path_of(operand).empty();
+    });
+    if (about_it) found.saw(25, "The failing operation uses this module's own tensor.");
+  }
+  if (move != nullptr) {
+    found.origin = move;
+    found.saw(module != nullptr ? 15 : 50, text_of(move->owner) + " moved " +
+                                               (move->subject.empty() ? "the model" : move->subject) + " to " +
+                                               move->device.str() + at_text(*move) + ", after it had been dispatched.");
+  }
+  if (scene.process().world_size > 1 && scene.model()->device_map.size() > 1) {
+    found.saw(15, "There are " + std::to_string(scene.process().world_size) +
+                      " ranks, each with one GPU, and the map spreads the model over several.");
+    found.propose(
+        RepairKind::kConfiguration,
+        "one owner for the ranks: no device_map, or device_map={\"\": local_rank}; sharding by map needs one process");
+  }
+  for (const Operand& operand : scene.operands()) found.operands.push_back(scene.index_of(operand));
+  found.title = "the weights and the hooks of " + (module == nullptr ? std::string("the model") : module->path) +
+                " disagree: two owners, " + first + (move == nullptr ? "" : " and " + text_of(move->owner));
+  if (move != nullptr && move->owner.is(model::owners::kProgram)) {
+    found.propose(RepairKind::kConfiguration, "leave out the move of the dispatched model" + at_text(*move));
+  }
+  if (scene.process().world_size > 1 || scene.is_wrapped_by("lightning")) {
+    found.propose(RepairKind::kConfiguration,
+                  "load the model on its rank's GPU: device_map={\"\": int(os.environ[\"LOCAL_RANK\"])}");
+  }
+  found.propose(
+      RepairKind::kMap,
+      "or take the hooks off before another owner places it: accelerate.hooks.remove_hook_from_submodules(model)");
+  return found;
+}
+
+}  // namespace devsan::diagnose

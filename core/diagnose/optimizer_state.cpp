@@ -1,0 +1,75 @@
+#include "diagnose/causes.h"
+#include "diagnose/signs.h"
+
+#include <algorithm>
+
+namespace devsan::diagnose {
+
+using model::Operand;
+using model::OperandKind;
+using model::Optimizer;
+using model::RepairKind;
+
+namespace {
+
+/// The last move of the model after which the optimizer's state is behind; null where there was none.
+const model::Event* later_move(const Scene& scene, const Optimizer& optimizer) {
+  if (scene.model() == nullptr || optimizer.built.sequence == 0) return nullptr;
+  for (const model::Event& event : scene.model()->placements) {
+    if (event.sequence > optimizer.built.sequence) return &event;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// The state was built or loaded while the parameter was elsewhere.
+std::optional<Hypothesis> optimizer_state(const Scene& scene) {
+  if (!scene.is_mismatch()) return std::nullopt;
+  const auto& operands = scene.operands();
+  const auto kept = std::find_if(operands.begin(), operands.end(),
+                                 [](const Operand& operand) { return operand.kind == OperandKind::kOptimizerState; });
+  const auto& all = scene.facts().optimizers;
+  const auto apart = std::find_if(all.begin(), all.end(), [](const Optimizer& each) { return !each.states.empty(); });
+  const bool stepping = scene.failure().phase == model::Phase::kOptimizer;
+  if (kept == operands.end() && (apart == all.end() || !stepping)) return std::nullopt;
+
+  Hypothesis found("DV110");
+  if (kept != operands.end()) {
+    found.operands = {scene.index_of(*kept)};
+    if (const Operand* partner = scene.partner_of(*kept)) found.operands.push_back(scene.index_of(*partner));
+    found.origin = placement_of(kept->trail);
+    found.saw(70, quoted(kept->best_name()) + " is state that is kept for a parameter.");
+    found.title = scene.text_of(*kept) + " is kept for a parameter that is elsewhere";
+  }
+  if (apart != all.end()) {
+    const model::OptimizerState& state = apart->states.front();
+    found.saw(kept == operands.end() ? 70 : 15, apart->type + " keeps " + quoted(state.key) + " of " +
+                                                    quoted(state.parameter) + " on " + state.device.str() +
+                                                    ", the parameter is on " + state.parameter_device.str() + ".");
+    if (found.title.empty())
+      found.title =
+          apart->type + " keeps state on " + state.device.str() + " for a parameter on " + state.parameter_device.str();
+  }
+  if (stepping) found.saw(15, "It fails while the optimizer steps.");
+  for (const Optimizer& optimizer : all) {
+    if (const model::Event* move = later_move(scene, optimizer)) {
+      found.saw(15, optimizer.type + " was built" + at_text(optimizer.built) + ", before the model was moved" +
+                        at_text(*move) + ".");
+      if (found.origin == nullptr) found.origin = &optimizer.built;
+    }
+    if (optimizer.loaded.sequence > 0) {
+      found.saw(10, "Its state was loaded" + at_text(optimizer.loaded) + ".");
+      if (found.origin == nullptr) found.origin = &optimizer.loaded;
+    }
+  }
+  if (scene.on_stack("deepspeed") || scene.setting("offload_optimizer") != nullptr) found.score -= 40;
+  found.propose(RepairKind::kCreationSite,
+                "move the model, then build the optimizer or the average, then load its state");
+  found.propose(RepairKind::kUseSite,
+                "bring the state to its parameter once, after loading: in load_state_dict, also inside helper objects",
+                model::Confidence::kPossible);
+  return found;
+}
+
+}  // namespace devsan::diagnose

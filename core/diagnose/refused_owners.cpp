@@ -1,0 +1,41 @@
+#include "diagnose/causes.h"
+#include "diagnose/signs.h"
+
+namespace devsan::diagnose {
+
+using model::RepairKind;
+
+// A library saw the second owner coming and refused in its own words. What is wrong is the configuration.
+std::optional<Hypothesis> refused_owners(const Scene& scene) {
+  Hypothesis found("DV203");
+  if (scene.sentence_has("in any distributed mode")) {
+    found.saw(95,
+              "accelerate refuses to prepare a model that a map has spread over several GPUs for several processes.");
+    found.title = "the ranks and the device map both want to place the model";
+  } else if (scene.sentence_has("not compatible with passing a `device_map`") ||
+             scene.sentence_has("not compatible with passing a device_map")) {
+    found.saw(95, "Under ZeRO-3 DeepSpeed places every parameter; transformers refuses a map beside it.");
+    found.title = "DeepSpeed ZeRO-3 and the device map both want to place the model";
+  } else if (scene.sentence_has("DistributedDataParallel device_ids and output_device arguments only work with")) {
+    found.saw(95, "DDP refuses device_ids for a module whose parameters are on several devices.");
+    found.title = "DDP and whoever spread the module both want to place it";
+  } else if (scene.sentence_has("You can't move a model that has some modules offloaded")) {
+    found.saw(95, "accelerate refuses to move a model whose modules it keeps on the host or on disk.");
+    found.title = "a dispatched model with offloaded modules is moved";
+  } else {
+    return std::nullopt;
+  }
+  const model::Model* model = scene.model();
+  if (model != nullptr && model->device_map.size() > 1) {
+    found.saw(3, "The map has " + std::to_string(model->device_map.size()) + " entries" +
+                     (model->device_map_text.empty() ? "." : ": " + model->device_map_text + "."));
+  }
+  if (scene.process().world_size > 1)
+    found.saw(2, "There are " + std::to_string(scene.process().world_size) + " ranks.");
+  found.propose(RepairKind::kConfiguration, "for data parallelism: no device_map, one GPU a rank");
+  found.propose(RepairKind::kConfiguration, "for a quantised model in each rank: device_map={\"\": local_rank}");
+  found.propose(RepairKind::kConfiguration, "for sharding by map: one process (python train.py, not torchrun)");
+  return found;
+}
+
+}  // namespace devsan::diagnose

@@ -1,0 +1,88 @@
+#include "diagnose/causes.h"
+#include "diagnose/edits.h"
+#include "diagnose/signs.h"
+#include "diagnose/source_text.h"
+
+namespace devsan::diagnose {
+
+using model::Confidence;
+using model::DeviceSource;
+using model::Event;
+using model::Operand;
+using model::RepairKind;
+
+namespace {
+
+/// How much it weighs that the device of `placed` was said in this way: one value that stands for "the device".
+int weight_of(const Event& placed) {
+  const bool own = placed.owner.is(model::owners::kProgram) || !placed.owner.is_known();
+  switch (source_of(placed)) {
+    case DeviceSource::kScalar:
+      return 50;
+    case DeviceSource::kLiteral:
+    case DeviceSource::kCurrent:
+      return own ? 30 : 10;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+// A value such as hparams.device, model.device or "cuda:0" is used for everything, and the model is on several GPUs:
+// whatever meets a part of the model on another one fails. The other side was put there by a map.
+std::optional<Hypothesis> single_device_assumption(const Scene& scene) {
+  if (!scene.across_gpus()) return std::nullopt;
+  const Operand* culprit = nullptr;
+  int best = 0;
+  for (const Operand& operand : scene.operands()) {
+    const Event* placed = placement_of(operand.trail);
+    if (placed == nullptr || !operand.device.is_accelerator() || scene.is_placed_by_map(operand)) continue;
+    if (const int weight = weight_of(*placed); weight > best) {
+      best = weight;
+      culprit = &operand;
+    }
+  }
+  const Operand* partner = culprit == nullptr ? nullptr : scene.partner_of(*culprit);
+  if (partner == nullptr) return std::nullopt;
+  const Event& placed = *placement_of(culprit->trail);
+
+  Hypothesis found("DV101");
+  found.origin = &placed;
+  found.operands = {scene.index_of(*culprit), scene.index_of(*partner)};
+  const std::string text = device_text_of(placed);
+  found.saw(best, quoted(culprit->best_name()) + " was put on " + placed.device.str() + " by one device value" +
+                      (text.empty() ? "" : ", " + quoted(text)) + at_text(placed) + ".");
+  if (scene.model_spans_gpus()) found.saw(25, "The model spans several GPUs, so no single value is its device.");
+  const Event* other = placement_of(partner->trail);
+  if (scene.is_placed_by_map(*partner)) {
+    found.saw(20, quoted(partner->best_name()) + " is on " + partner->device.str() + " because of a map" +
+                      (other != nullptr ? ": " + text_of(other->owner) + "." : "."));
+  } else if (other != nullptr && source_of(*other) != source_of(placed)) {
+    found.saw(10, scene.text_of(*partner) + " was placed by other means.");
+  }
+  if (is_loss_boundary(scene)) found.score -= 45;
+  for (const Operand& operand : scene.operands()) {
+    if (is_generation_state(operand)) found.score -= 30;
+  }
+  found.title = quoted(culprit->best_name()) + " follows one device value to " + culprit->device.str() + ", " +
+                quoted(partner->best_name()) + " is on " + partner->device.str() + " with its part of the model";
+
+  if (culprit->kind == model::OperandKind::kInput && scene.model_spans_gpus()) {
+    found.propose(RepairKind::kConfiguration, "send inputs to the device of the module that reads them first (" +
+                                                  partner->device.str() + "), not to one device value");
+  }
+  if (scene.model_spans_gpus()) {
+    const auto path = std::string(model::parent_of(scene.path_of(*partner)));
+    found.propose(RepairKind::kMap,
+                  "or let the map put " + (path.empty() ? "the modules that meet here" : path) + " on " +
+                      culprit->device.str() + " as well",
+                  Confidence::kPossible);
+  }
+  if (placed.kind == model::EventKind::kMade) found.propose(create_with(scene, *culprit, placed, *partner));
+  found.propose(move_at_use(scene, smaller_of(*culprit, *partner),
+                            culprit == &smaller_of(*culprit, *partner) ? *partner : *culprit));
+  return found;
+}
+
+}  // namespace devsan::diagnose

@@ -1,0 +1,56 @@
+#include "diagnose/causes.h"
+#include "diagnose/signs.h"
+
+namespace devsan::diagnose {
+
+using model::Event;
+using model::Operand;
+using model::OperandKind;
+using model::RepairKind;
+
+// A module holds it, but has not registered it: Module.to and the copies of DataParallel pass it by.
+std::optional<Hypothesis> unregistered_state(const Scene& scene) {
+  if (!scene.is_mismatch()) return std::nullopt;
+  std::optional<Hypothesis> best;
+  for (const Operand& operand : scene.operands()) {
+    const bool attribute = operand.kind == OperandKind::kAttribute && !operand.holder.empty();
+    const bool global = operand.kind == OperandKind::kGlobal;
+    if (!attribute && !global && operand.registered) continue;
+    const Operand* partner = scene.partner_of(operand);
+    if (partner == nullptr) continue;
+    const Event* placed = placement_of(operand.trail);
+    Hypothesis found("DV108");
+    found.origin = placed;
+    found.operands = {scene.index_of(operand), scene.index_of(*partner)};
+    const std::string holder = operand.holder.empty() ? "its module" : operand.holder;
+    if (!operand.registered) {
+      found.saw(75, quoted(operand.best_name()) + " belongs to a module that the model does not register: " + holder +
+                        " keeps it in a list, a dict or an object.");
+      found.propose(RepairKind::kCreationSite, "keep the modules in nn.ModuleList or nn.ModuleDict");
+    } else if (attribute) {
+      found.saw(65, quoted(operand.best_name()) + " is a plain attribute of " + holder +
+                        ", not a parameter or buffer, so it does not move with the model.");
+      found.propose(RepairKind::kCreationSite,
+                    "register it where it is created: self.register_buffer(\"...\", ..., persistent=False)");
+    } else {
+      found.saw(45, quoted(operand.best_name()) + " is a global of its file or class, which no model moves.");
+      found.propose(RepairKind::kCreationSite, "make it a buffer of the module that uses it");
+    }
+    if (placed != nullptr && (Scene::at_construction(*placed) || Scene::at_module_level(*placed))) {
+      found.saw(20, "It is where it was when it was constructed" + at_text(*placed) + ".");
+    } else if (placed != nullptr && operand.registered && (attribute || global)) {
+      found.score -= 45;  // remembered by a call: a cache; or made by this one
+    }
+    if (scene.is_wrapped_by("torch.nn.DataParallel")) {
+      found.saw(5, "DataParallel's replicas share the one of the first GPU.");
+    }
+    if (is_sidecar(operand) || is_generation_state(operand)) found.score -= 50;
+    if (follows_default_device(scene, operand)) found.score -= 30;
+    found.title = quoted(operand.best_name()) + " is not registered and stayed " + place_text(operand.device) + ", " +
+                  quoted(partner->best_name()) + " is on " + partner->device.str();
+    if (!best || found.score > best->score) best = std::move(found);
+  }
+  return best;
+}
+
+}  // namespace devsan::diagnose

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace devsan::emulate {
+
+/// What scaled_dot_product_attention was called with.
+struct AttentionCall {
+  at::Tensor query;
+  at::Tensor key;
+  at::Tensor value;
+  std::optional<at::Tensor> mask;
+  double dropout = 0.0;
+  bool is_causal = false;
+  bool enable_gqa = false;
+};
+
+// Whether a fused kernel of CUDA's takes the call on the current GPU: the filters of
+// aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, many of them torch's own functions.
+// `explain` warns of the first that fails, in torch's words.
+
+bool can_use_flash_attention(const AttentionCall& call, bool explain);
+bool can_use_efficient_attention(const AttentionCall& call, bool explain);
+bool can_use_cudnn_attention(const AttentionCall& call, bool explain);
+
+/// Raises as CUDA does where the backends that the program allows (torch.nn.attention.sdpa_kernel) leave no kernel.
+/// Costs nothing while the math backend is allowed, which takes everything.
+void require_attention_kernel(const AttentionCall& call);
+
+}  // namespace devsan::emulate

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include "emulate/host_tensors.h"
+#include "guard/verdict.h"
+
+namespace devsan::intercept {
+
+/// An operator's check of devices, made ready once, so that a call looks nothing up.
+class DeviceCheck {
+ public:
+  /// @param kernel the key of the host's kernel that carries the operator out: that of its layout
+  explicit DeviceCheck(const c10::OperatorHandle& op, c10::DispatchKey kernel = c10::DispatchKey::CPU)
+      : op_(op), name_(c10::toString(op.operator_name())), verdict_(guard::verdict_of(name_, layout_of(kernel))) {}
+  // The verdict names the operator by `name_`.
+  DeviceCheck(const DeviceCheck&) = delete;
+  DeviceCheck& operator=(const DeviceCheck&) = delete;
+
+  /// Has a call judged where that is needed: raises torch's own sentence where CUDA would refuse it.
+  /// @param placement where the call's tensors are
+  /// @param boxed gives the call's arguments as a stack; called only when they are to be judged
+  template <typename Boxed>
+  void operator()(const emulate::Placement& placement, const Boxed& boxed) const {
+    if (C10_UNLIKELY(guard::is_suspect(verdict_, placement.mixed, placement.host_scalars))) {
+      guard::judge(verdict_, op_.schema(), boxed());
+    }
+  }
+
+ private:
+  static guard::Layout layout_of(c10::DispatchKey kernel) {
+    switch (kernel) {
+      case c10::DispatchKey::SparseCPU:
+        return guard::Layout::kSparse;
+      case c10::DispatchKey::SparseCsrCPU:
+        return guard::Layout::kSparseCompressed;
+      case c10::DispatchKey::NestedTensorCPU:
+        return guard::Layout::kNested;
+      default:
+        return guard::Layout::kStrided;
+    }
+  }
+
+  c10::OperatorHandle op_;
+  std::string name_;
+  guard::Verdict verdict_;
+};
+
+}  // namespace devsan::intercept

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+
+#include <torch/library.h>
+
+namespace devsan::intercept {
+
+// What reaches the dispatcher past aten's own kernels: memory and libraries that are not torch's.
+
+/// Whether this torch was built with CUDA, whose kernels then stand on the CUDA key.
+bool has_cuda_kernels();
+
+/// Takes tensors on the CUDA key, which torch makes over memory that it does not own (from_blob, DLPack,
+/// __cuda_array_interface__), for emulated ones at their first operator. Only in a torch without CUDA's kernels.
+std::unique_ptr<torch::Library> take_over_foreign_memory();
+
+/// torch.distributed's operators (c10d) on emulated tensors: carried out in host memory, by the backend that the process
+/// group has for the CPU.
+void register_collectives();
+
+}  // namespace devsan::intercept

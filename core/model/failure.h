@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/frame.h"
+#include "model/operand.h"
+
+namespace devsan::model {
+
+/// What the sentence is about. The same list, in the same order, as `Kind` in devsan/report/wordings.py.
+enum class SentenceKind {
+  kNone,  ///< nothing failed
+  kMixed,
+  kIndex,
+  kGradient,
+  kModule,
+  kNumpy,
+  kGenerator,
+  kOrdinal,
+  kMemory,
+  kMeta,
+  kPointer,
+  kGroup,
+  kLoad,
+  kPlacement,
+};
+
+/// What the program was doing.
+enum class Phase { kNone, kLoad, kData, kForward, kLoss, kBackward, kOptimizer, kGenerate };
+
+/// The operation that was refused.
+struct Failure {
+  std::string op;        ///< "aten::addmm"; "" when nobody says
+  std::string sentence;  ///< torch's or the library's own words, one line
+  SentenceKind kind = SentenceKind::kNone;
+  std::map<std::string, std::string> figures;  ///< what the sentence tells besides: "rank", "gpu", "count", ...
+  std::vector<Operand> operands;  ///< in the order of the source; those that take part in the mismatch, or all
+  std::vector<Frame> frames;      ///< innermost first
+  Phase phase = Phase::kNone;
+  int step = -1;  ///< as Event::step
+
+  /// The innermost frame of the program, or of a library that is neither torch nor accelerate's wrapper; null without.
+  const Frame* site() const;
+};
+
+}  // namespace devsan::model

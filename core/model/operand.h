@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/device.h"
+#include "model/event.h"
+#include "model/frame.h"
+
+namespace devsan::model {
+
+/// What a tensor is in the program.
+enum class OperandKind {
+  kUnknown,
+  kParameter,       ///< registered in a module
+  kBuffer,          ///< registered in a module
+  kAttribute,       ///< held by a module (or an object in one), but not registered: attribute, list, dict, closure
+  kLocal,           ///< a variable of a function
+  kTemporary,       ///< the value of an expression; no name holds it
+  kInput,           ///< came with the batch or as an argument of the model: input_ids, labels, num_items_in_batch
+  kOptimizerState,  ///< a value in optimizer.state, or in an average of the weights (EMA)
+  kCache,           ///< generation state: keys, values, recurrent state
+  kGlobal,          ///< of a module of Python or of a class, not of an instance
+  kGenerator,       ///< a torch.Generator, not a tensor
+  kNumber,          ///< a Python number
+};
+
+/// One operand of the failing operation.
+struct Operand {
+  std::string role;      ///< as torch's schema names it: "mat2", "tensors[1]", "self"
+  std::string name;      ///< as the source writes it: "self.norm.weight"; "" when no source names it
+  std::string known_as;  ///< its path in the model: "model.layers.17.mlp.down_proj.weight"; "" outside of one
+  OperandKind kind = OperandKind::kUnknown;
+  Device device;
+  std::string dtype;                               ///< without "torch.": "float32"; "" when not known
+  std::optional<std::vector<std::int64_t>> shape;  ///< none: not known
+  std::uint64_t bytes = 0;
+  bool odd = false;           ///< torch names it, or the rules single it out, as the one in the wrong place
+  Span span;                  ///< where the failing frame writes it
+  Trail trail;                ///< how it came to be where it is
+  std::vector<Event> copies;  ///< copies of it on other devices that were made since: `y = x.to(d)`, `x.to(d)`
+  std::string holder;         ///< path of the module that holds it, registered or not: "model.layers.17.attn"
+  std::string beside;         ///< what it stands beside: path of the base weight of an adapter or a quantisation state
+  Device beside_device;       ///< where that is
+  bool registered = true;     ///< a parameter or buffer of a module that the model does not register (in a list): false
+  bool requires_grad = false;
+  bool is_leaf = true;
+
+  bool is_scalar() const { return shape && shape->empty(); }
+  /// The best name there is: the source's, or the model's, or the schema's.
+  const std::string& best_name() const { return !name.empty() ? name : !known_as.empty() ? known_as : role; }
+};
+
+}  // namespace devsan::model

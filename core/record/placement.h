@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+
+#include "record/stack_depot.h"
+
+namespace devsan::record {
+
+// NOTE [Placements, not events]
+// What put a tensor where it is, is a place in the program, and a program has few of them, however many tensors it
+// makes. So a placement is kept once, by what it was, where from and by which stack, and tensors carry its number:
+// there is nothing to count, to free or to run out of, and the last placement of a living tensor is always known. How
+// often it happened, and how many bytes, is added up beside it.
+
+/// Stands for a placement; 0 for one that is not known.
+using PlacementId = std::uint32_t;
+inline constexpr PlacementId kUnknownPlacement = 0;
+
+/// Stands for an operator's name; 0 for none. See OperatorNames.
+using OperatorId = std::uint32_t;
+inline constexpr OperatorId kNoOperator = 0;
+
+enum class PlacementKind : std::uint8_t {
+  kMade,   ///< made there: a factory, an allocation
+  kMoved,  ///< copied there from another device
+};
+
+inline constexpr std::int8_t kHost = -1;
+
+/// Why a tensor is where it is.
+struct Placement {
+  PlacementKind kind = PlacementKind::kMade;
+  std::int8_t device = kHost;  ///< the GPU's index, or kHost
+  std::int8_t from = kHost;    ///< of a move: where it was before
+  OperatorId op = kNoOperator;
+  StackId stack = kNoStack;
+  PlacementId source = kUnknownPlacement;  ///< of a move: the placement of what was copied
+
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
+/// What a tensor's memory says about itself: where it was placed, and what computed it there.
+struct Origin {
+  PlacementId placement = kUnknownPlacement;  ///< its own, or that of the operand whose device it took
+  OperatorId computed_by = kNoOperator;       ///< none for a tensor that was placed itself
+};
+
+}  // namespace devsan::record

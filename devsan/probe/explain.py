@@ -1,0 +1,210 @@
+"""From a failure to its facts and, by the core's diagnosis, to findings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from devsan.probe import models, placed, settings, surroundings
+from devsan.probe.chain import Failure
+from devsan.probe.frames import Frame, Whose, frames_of
+from devsan.probe.operand_facts import Operands
+from devsan.probe.operands import operands_in, operands_of_refusal
+from devsan.probe.placement import Placement
+from devsan.probe.places import clean, place_at, place_of, without_machinery
+from devsan.probe.registry import Registry
+from devsan.probe.subjects import device_count, generator_in, ordinal_in
+from devsan.probe.tensors import is_module, plain_attributes
+from devsan.probe.tracking import Tracked, present_at, site_of
+from devsan.probe.trails import Trails
+from devsan.probe.wordings import Kind
+
+_WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.META})
+_PRESENT = frozenset({Kind.POINTER, Kind.GROUP})
+
+_found: list[Any] = []  # of this process
+
+
+@dataclass
+class Explanation:
+    """What is known of a failure.
+
+    Attributes:
+        facts: ``devsan._core.Facts``.
+        findings: ``devsan._core.Finding``, the cause first.
+        frames: of the traceback, outermost first.
+        place: number of the frame to show; -1 without frames.
+    """
+
+    facts: Any
+    findings: list[Any]
+    frames: list[Frame] = field(default_factory=list)
+    place: int = -1
+
+
+def core_here() -> Any | None:
+    """Returns ``devsan._core`` if it is there for the torch that is loaded; None otherwise. Does not import torch."""
+    loaded = sys.modules.get("devsan._core")
+    torch = sys.modules.get("torch")
+    if loaded is not None or torch is None:
+        return loaded
+    from devsan.emulation import load_core
+
+    try:
+        return load_core(torch)
+    except Exception:  # none was built for this torch; the failure itself must still be told
+        return None
+
+
+def explain(failure: Failure) -> Explanation | None:
+    """Returns facts and findings of ``failure``; None where DevSan's core is not there for this torch.
+
+    Reads frames, modules and records; runs nothing of the program.
+    """
+    core = core_here()
+    if core is None:
+        return None
+    with plain_attributes():
+        explanation = collect(core, failure)
+    explanation.findings = list(core.diagnose(explanation.facts))
+    _found.extend(explanation.findings)
+    return explanation
+
+
+def findings_so_far() -> list[Any]:
+    """Returns the findings of this process, all sites of one cause as one."""
+    core = core_here() if _found else None
+    return list(core.merge_findings(_found)) if core is not None else []
+
+
+def collect(core: Any, failure: Failure) -> Explanation:
+    """Returns the facts of ``failure``, without findings."""
+    frames = frames_of_failure(failure)
+    place = site_of(frames) if frames else -1
+    sentence = failure.sentence
+    op = str(failure.refusal.op) if failure.refusal is not None else sentence.op or ""
+    phase = surroundings.phase_of(core, frames, op, sentence.kind)
+    stepping = phase == core.Phase.OPTIMIZER
+    trees = models.models_in(frames, search=stepping or sentence.kind in (Kind.MODULE, Kind.GRADIENT))
+    registry = Registry(trees)
+    optimizers = surroundings.optimizers_in(frames, search=stepping)
+    trees = registry.trees
+    known = [models.facts_of(core, tree) for tree in trees]
+    trails = Trails(core)
+    for tree, model in zip(trees, known, strict=True):
+        placed.complete(core, trails, tree, model)
+    described = Operands(core, trails, registry, known, optimizers, frames, place)
+    operands = described.describe(tracked_operands(failure, frames, place, registry))
+    if sentence.kind is Kind.GENERATOR:
+        for operand in operands:
+            if operand.odd:
+                operand.kind = core.OperandKind.GENERATOR
+    places = _places(core, frames, registry)
+    main = _main_model(registry, frames, described.main)
+    ordered = known[main : main + 1] + known[:main] + known[main + 1 :]
+    facts = core.Facts(
+        failure=core.Failure(
+            op=op, sentence=clean(sentence.text), kind=getattr(core.SentenceKind, sentence.kind.name),
+            figures={key: str(value) for key, value in sentence.figures.items()}, operands=operands, frames=places,
+            phase=phase,
+        ),
+        models=ordered,
+        optimizers=[surroundings.optimizer(core, each, registry) for each in optimizers],
+        settings=settings.settings_in(core, frames),
+        process=surroundings.process(core, frames),
+    )  # fmt: skip
+    return Explanation(facts, [], frames, place)
+
+
+def frames_of_failure(failure: Failure) -> list[Frame]:
+    """The frames of the refusal; with the callers of a wrapper in front where the refusal was caught and wrapped."""
+    inner, outer = frames_of(failure.trace), frames_of(failure.outer)
+    if inner and any(frame.whose is Whose.PROGRAM for frame in inner):
+        return inner
+    for place, frame in enumerate(outer):
+        if inner and frame.code is inner[0].code:
+            return outer[:place] + inner
+    return inner or outer
+
+
+def tracked_operands(failure: Failure, frames: Sequence[Frame], place: int, registry: Registry) -> list[Tracked]:
+    """Returns what the refusal is about: operands, or a generator, an ordinal, a parameter in the wrong place."""
+    sentence = failure.sentence
+    if not frames:
+        return operands_of_refusal(failure)
+    frame = frames[place]
+    if sentence.kind in _WITH_OPERANDS:
+        return operands_in(failure, frames, place)
+    if sentence.kind in _PRESENT:
+        return [_at(tracked, place, expression) for tracked, expression in _present(frame)]
+    if sentence.kind is Kind.GENERATOR:
+        subjects = generator_in(frame, sentence.devices[-1], sentence.devices[0])
+        return [
+            Tracked(None, Placement(subject.device.split("  ")[0]), number, subject.odd, at={place: subject.expression})
+            for number, subject in enumerate(subjects)
+        ]
+    if sentence.kind is Kind.ORDINAL:
+        subject = ordinal_in(frame, device_count())
+        found = [Tracked(None, Placement(subject.device), odd=True)] if subject is not None else []
+        for tracked in found:
+            tracked.at[place] = subject.expression  # type: ignore[union-attr]
+        return found
+    if sentence.kind is Kind.MODULE and len(sentence.devices) == 2:
+        return _parameter_on(sentence.devices[1], registry)
+    if sentence.kind is Kind.GRADIENT and len(sentence.devices) == 2:
+        return [
+            Tracked("tensor", Placement(sentence.devices[0]), 0),
+            Tracked("gradient", Placement(sentence.devices[1]), 1, odd=True),
+        ]
+    return []
+
+
+def _present(frame: Frame) -> list[tuple[Tracked, Any]]:
+    from devsan.probe.expressions import operands_at
+
+    expressions = [each for each in operands_at(frame) if each.placement(frame) is not None]
+    return list(zip(present_at(frame), expressions, strict=False))
+
+
+def _at(tracked: Tracked, place: int, expression: Any) -> Tracked:
+    tracked.at[place] = expression
+    return tracked
+
+
+def _parameter_on(device: str, registry: Registry) -> list[Tracked]:
+    for tree in registry.trees:
+        for _, name, tensor, _ in tree.tensors():
+            if str(tensor.device) == device:
+                return [Tracked(name, Placement(device), odd=True, value=tensor)]
+    return []
+
+
+def _places(core: Any, frames: Sequence[Frame], registry: Registry) -> list[Any]:
+    """The failing stack as the core's Frames, innermost first, with the callers of whoever caught the exception."""
+    places = [place_of(core, frame, _module_path(frame, registry)) for frame in reversed(frames)]
+    caller: FrameType | None = frames[0].caller if frames else None
+    while caller is not None:
+        places.append(place_at(core, caller.f_code, caller.f_lasti))
+        caller = caller.f_back
+    return without_machinery(places)
+
+
+def _module_path(frame: Frame, registry: Registry) -> str:
+    names = frame.code.co_varnames[: frame.code.co_argcount]
+    first = frame.scope.locals.get(names[0]) if names and names[0] in ("self", "module") else None
+    found = registry.path_of(first) if is_module(first) else None
+    return found[1] if found is not None else ""
+
+
+def _main_model(registry: Registry, frames: Sequence[Frame], of_operands: int) -> int:
+    """The model whose forward failed; else the one that an operand belongs to."""
+    for frame in frames:
+        names = frame.code.co_varnames[:1]
+        first = frame.scope.locals.get(names[0]) if names else None
+        found = registry.path_of(first) if is_module(first) else None
+        if found is not None:
+            return found[0]
+    return of_operands

@@ -1,0 +1,94 @@
+"""The operands of the failing operation, followed from torch's innermost frame out to the source that a user knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from devsan.probe.binding import parameter_of, step_out
+from devsan.probe.expressions import Expression, operands_at
+from devsan.probe.frames import Frame, Whose
+from devsan.probe.matching import match
+from devsan.probe.placement import Placement
+from devsan.probe.tensors import is_tensor, placement_of
+from devsan.probe.values import MISSING
+
+
+@dataclass(eq=False)
+class Tracked:
+    """One operand on its way outwards.
+
+    Attributes:
+        role: what torch calls it.
+        placement: where it is.
+        place: its position among the operator's arguments.
+        odd: whether torch names it as the one in the wrong place.
+        value: the tensor, when a variable holds it.
+        at: its expression in each frame that it could be followed to, by the frame's position.
+        parameter: its name as a parameter of the outermost of torch's functions.
+    """
+
+    role: str | None
+    placement: Placement | None
+    place: int = 0
+    odd: bool = False
+    value: object = MISSING
+    at: dict[int, Expression] = field(default_factory=dict)
+    parameter: str | None = None
+
+    def see(self, expression: Expression, place: int, frame: Frame) -> None:
+        """Notes that the operand is ``expression`` in ``frame``, the traceback's frame number ``place``."""
+        self.at[place] = expression
+        value = expression.value(frame)
+        if is_tensor(value) and self.value is MISSING:
+            self.value = value
+            self.placement = placement_of(value) or self.placement  # its own shape, before torch flattened it
+
+    def placement_at(self, place: int, frame: Frame) -> Placement | None:
+        """Returns where it is and its shape as ``frame`` sees it."""
+        value = self.at[place].value(frame)
+        return placement_of(value) if is_tensor(value) else self.placement
+
+
+def site_of(frames: Sequence[Frame]) -> int:
+    """Returns the position of the frame to show: the innermost that is neither torch's nor a mere wrapper."""
+    outside = [place for place, frame in enumerate(frames) if frame.whose is not Whose.HIDDEN]
+    for place in reversed(outside):  # `forwards` parses the file, so only as far as needed
+        if not frames[place].forwards:
+            return place
+    return outside[-1] if outside else len(frames) - 1
+
+
+def follow(operands: list[Tracked], frames: Sequence[Frame], outermost: int) -> None:
+    """Finds each operand in the frames from the innermost out to number ``outermost``."""
+    for place in reversed(range(outermost, len(frames))):
+        frame = frames[place]
+        if place + 1 < len(frames):
+            callee = frames[place + 1]
+            for operand in operands:
+                inner = operand.at.get(place + 1)
+                if inner is None:
+                    continue
+                if callee.whose is Whose.HIDDEN and not callee.forwards:
+                    operand.parameter = parameter_of(inner, callee) or operand.parameter
+                found = step_out(inner, callee, frame)
+                if found is not None:
+                    operand.see(found, place, frame)
+        lost = [operand for operand in operands if place not in operand.at]
+        if lost:
+            taken = [operand.at[place] for operand in operands if place in operand.at]
+            free = [found for found in operands_at(frame) if all(found != other for other in taken)]
+            seen_before = any(operand.at for operand in operands)
+            for operand, found in match(lost, free, frame, strict=seen_before):
+                operand.see(found, place, frame)
+
+
+def present_at(frame: Frame) -> list[Tracked]:
+    """Returns the tensors that the failing expression of ``frame`` works on, when nothing else knows the operands."""
+    found = []
+    for place, expression in enumerate(operands_at(frame)):
+        placement = expression.placement(frame)
+        if placement is not None:
+            role = expression.role if isinstance(expression.role, str) else None
+            found.append(Tracked(role, placement, place))
+    return found

@@ -1,0 +1,150 @@
+"""The wordings in which torch and the libraries around it refuse a device: a table.
+
+Old ones stay: what is met is the torch that is installed, and on real GPUs as well.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+
+class Kind(Enum):
+    """What a sentence is about; the value is what the title of its report calls it."""
+
+    MIXED = "operands"
+    INDEX = "an index"
+    GRADIENT = "a gradient"
+    MODULE = "a module"
+    NUMPY = "a conversion to NumPy"
+    GENERATOR = "a random generator"
+    ORDINAL = "a device that is not there"
+    MEMORY = "device memory"
+    META = "a tensor without data"
+    POINTER = "a pointer given to Triton"
+    GROUP = "a process group"
+    LOAD = "a checkpoint"
+    PLACEMENT = "a device map"
+
+
+_DEVICE = r"[a-z][a-z_0-9]*(?::\d+)?"
+
+# Groups: odd and common are devices, argument and op as in Sentence; any other name is a figure. The first that fits.
+WORDINGS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern.replace("DEVICE", _DEVICE)))
+    for kind, pattern in (
+        # c10/core/impl/DeviceGuardImplInterface and the check that torchgen writes, from torch 2.9 on
+        (
+            Kind.MIXED,
+            r"Expected all tensors to be on the same device, but got (?P<argument>\w+) is on (?P<odd>DEVICE), "
+            r"different from other tensors on (?P<common>DEVICE)(?: \(when checking argument in method (?P<op>\w+)\))?",
+        ),
+        # the same before 2.9; TensorIterator's to this day, which names no argument
+        (
+            Kind.MIXED,
+            r"Expected all tensors to be on the same device, but found at least two devices, (?P<common>DEVICE) and "
+            r"(?P<odd>DEVICE)!(?: \(when checking argument for argument (?P<argument>\w+) in method (?P<op>\w+)\))?",
+        ),
+        (
+            Kind.MIXED,
+            r"expected self and mask to be on the same device, but got (?P<argument>mask) on (?P<odd>DEVICE) and self "
+            r"on (?P<common>DEVICE)",
+        ),
+        (
+            Kind.INDEX,
+            r"indices should be either on (?:cpu|CPU) or on the same device as the indexed tensor "
+            r"\((?P<common>DEVICE)\)",
+        ),
+        (
+            Kind.MIXED,
+            r"(?P<first>Input type) \((?P<first_type>[\w.]+)\) and (?P<second>weight|bias) type "
+            r"\((?P<second_type>[\w.]+)\) should be the same",
+        ),
+        # torch 1.x
+        (
+            Kind.MIXED,
+            r"Expected object of (?:device type|backend) (?P<common>\w+) but got (?:device type|backend) (?P<odd>\w+) "
+            r"for (?:sequence element \d+ in sequence )?argument #\d+ '(?P<argument>\w+)'"
+            r"(?: in call to (?P<call>\w+))?",
+        ),
+        (Kind.MIXED, r"All input tensors must be on the same device\. Received (?P<common>DEVICE) and (?P<odd>DEVICE)"),
+        (Kind.MIXED, r"arguments are located on different GPUs"),
+        (Kind.MIXED, r"all tensors must be on devices\[0\](?:: (?P<common>\d+))?"),
+        (Kind.MIXED, r"Expected tensor for argument #\d+ '(?P<argument>\w+)' to have the same device as tensor .*"),
+        # torch.compile and FakeTensorMode
+        (
+            Kind.MIXED,
+            r"Unhandled FakeTensor Device Propagation for (?P<op>[\w.:]+), found two different devices "
+            r"(?P<common>DEVICE), (?P<odd>DEVICE)",
+        ),
+        (
+            Kind.GRADIENT,
+            r"Function (?P<function>\w+) returned an invalid gradient at index (?P<index>\d+) - expected device "
+            r"(?P<common>DEVICE) but got (?P<odd>DEVICE)",
+        ),
+        (
+            Kind.GRADIENT,
+            r"attempting to assign a gradient (?:located on device with index|with device type) '(?P<odd>[\w:]+)' to a "
+            r"tensor (?:located on device with index|with device type) '(?P<common>[\w:]+)'.*",
+        ),
+        (
+            Kind.MODULE,
+            r"module must have its parameters and buffers on device (?P<common>DEVICE) \(device_ids\[0\]\) but found "
+            r"one of them on device: (?P<odd>DEVICE)",
+        ),
+        (Kind.NUMPY, r"can't convert (?P<odd>DEVICE) device type tensor to numpy\..*"),
+        (Kind.GENERATOR, r"Expected an? '(?P<common>\w+)' device type for generator but found '(?P<odd>\w+)'"),
+        (Kind.GENERATOR, r"Cannot generate a (?P<common>\w+) tensor from a generator of type (?P<odd>\w+)\.?"),
+        (Kind.ORDINAL, r"CUDA error: invalid device ordinal"),
+        (Kind.ORDINAL, r"Invalid device (?:id|argument \d+)(?::.*)?$"),
+        (
+            Kind.MEMORY,
+            r"CUDA out of memory\. Tried to allocate (?P<requested>[\d.]+ \w+)\. GPU (?P<gpu>\d+) has a total capacity "
+            r"of (?P<total>[\d.]+ \w+) of which (?P<free>[\d.]+ \w+) is free\..*",
+        ),
+        (
+            Kind.MEMORY,
+            r"CUDA out of memory\. Tried to allocate (?P<requested>[\d.]+ \w+) \(GPU (?P<gpu>\d+); "
+            r"(?P<total>[\d.]+ \w+) total capacity;(?:.*?; )?(?P<free>[\d.]+ \w+) free.*",
+        ),
+        (Kind.MEMORY, r"CUDA (?:error: )?out of memory.*"),
+        (Kind.META, r"Cannot copy out of meta tensor; no data!.*"),
+        (Kind.MIXED, r"Tensor on device (?P<odd>DEVICE) is not on the expected device (?P<common>DEVICE)!"),
+        (Kind.POINTER, r"Pointer argument \(at (?P<index>\d+)\) cannot be accessed from Triton \(cpu tensor\?\).*"),
+        (
+            Kind.GROUP,
+            r"Duplicate GPU detected ?: rank (?P<first>\d+) and rank (?P<second>\d+) both on CUDA device (?P<bus>\w+)",
+        ),
+        (Kind.GROUP, r"Tensors must be CUDA and dense"),
+        (Kind.GROUP, r"No backend type associated with device type (?P<odd>\w+)"),
+        (
+            Kind.LOAD,
+            r"Attempting to deserialize object on CUDA device (?P<gpu>\d+) but torch\.cuda\.device_count\(\) is "
+            r"(?P<count>\d+).*",
+        ),
+        (
+            Kind.MIXED,
+            r"Calculated loss must be on the original device: (?P<common>DEVICE) but device in use is "
+            r"(?P<odd>DEVICE)",
+        ),
+        (
+            Kind.PLACEMENT,
+            r"You can't train a model that has been loaded with `?device_map='auto'`? in any distributed "
+            r"mode.*",
+        ),
+        (Kind.PLACEMENT, r"The device_map provided does not give any device for the following parameters: .*"),
+        (Kind.PLACEMENT, r".*\bis not compatible with passing a `?device_map`?.*"),
+        (
+            Kind.PLACEMENT,
+            r"DistributedDataParallel device_ids and output_device arguments only work with .*",
+        ),
+        (Kind.PLACEMENT, r"You can't move a model that has some modules offloaded to cpu or disk.*"),
+        # the kernels' own checks, which all say it a little differently: grid_sampler, index_copy_, dot, stft, ...
+        (
+            Kind.MIXED,
+            r"(?i:to be [oi]n|must (?:all )?be on|should be (?:placed )?on|need to be on|have) (?i:the )?"
+            r"same device\b.*",
+        ),
+        (Kind.MIXED, r"Found two parameters on different devices.*"),
+    )
+)

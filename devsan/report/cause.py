@@ -1,0 +1,133 @@
+"""What the diagnosis adds to a report: the code, who placed the operands, the best repair, or the candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from devsan.probe.chain import Failure
+from devsan.probe.explain import Explanation, core_here, explain
+from devsan.probe.placement import Placement
+from devsan.report.deadline import Late, within
+from devsan.report.edits import can_run
+from devsan.report.facts import Cause, Edit, Operand, Placed, Repair, Report, Site
+from devsan.report.source import shown_path
+
+UNDECIDED = "DV000"
+
+_SECONDS = 2.0
+_MOST = 4  # operands whose placement is told
+
+
+def with_cause(report: Report, failure: Failure) -> Report:
+    """Returns ``report`` with what the diagnosis knows; ``report`` itself where it knows nothing, fails or is late."""
+    if failure.trace is None and failure.refusal is None:  # a sentence alone has no cause
+        return report
+    try:
+        explanation = within(_SECONDS, lambda: explain(failure))
+        return report if explanation is None else _explained(report, explanation)
+    except (Exception, Late):  # the report must not be lost for the sake of its cause
+        return report
+
+
+def _explained(report: Report, explanation: Explanation) -> Report:
+    if not explanation.findings:
+        return report
+    finding = explanation.findings[0]
+    code = str(finding.code)
+    candidates = [str(each) for each in finding.candidates] if code == UNDECIDED else []
+    if code == UNDECIDED and not candidates:
+        return report
+    facts = explanation.facts
+    operands = [facts.failure.operands[number] for number in finding.operands]
+    rows = list(report.operands)
+    placed = tuple(_placed(operand, rows, facts.models) for operand in _told(operands))
+    core: Any = core_here()
+    names = {str(each.code): str(each.name) for each in core.codes()}
+    named = tuple((each, names.get(each, "")) for each in candidates)
+    cause = Cause(code, placed, _best_repair(core, finding), named)
+    return replace(report, operands=tuple(rows), cause=cause)
+
+
+def _told(operands: Sequence[Any]) -> list[Any]:
+    """The operands of which is known who placed them; of those that one line placed on one device the first."""
+    found: dict[object, Any] = {}
+    for operand in operands:
+        event = operand.placement
+        if event is not None and operand.best_name:
+            site = event.site
+            place = (site.file, site.span.line, site.span.column) if site is not None else None
+            found.setdefault((str(operand.device), str(event.owner.name), place), operand)
+    return list(found.values())[:_MOST]
+
+
+def _placed(operand: Any, rows: list[Operand], models: Sequence[Any]) -> Placed:
+    """Returns what is told of ``operand``; the row that the report has for it anyway is taken out of ``rows``."""
+    event = operand.placement
+    shape = tuple(operand.shape) if operand.shape is not None else None
+    placement = Placement(str(operand.device), operand.dtype or None, shape)
+    name, known_as = str(operand.best_name), None
+    for row in rows:
+        if row.name is not None and _is_same(row.name, operand):
+            name, known_as = row.name, row.known_as
+            rows.remove(row)
+            break
+    newest = operand.trail[0]
+    followed = str(newest.followed) if newest.sequence != event.sequence or newest.op != event.op else ""
+    return Placed(
+        name, placement, _owner(operand, event), _site(_frame_of(event, models)), str(event.owner.setting),
+        bool(operand.odd), known_as, followed if followed != name else "",
+    )  # fmt: skip
+
+
+def _owner(operand: Any, event: Any) -> str:
+    owner = event.owner
+    if owner.name in ("", "program"):
+        return "this program" if owner.name else ""
+    if not owner.mechanism or owner.mechanism == owner.name:
+        return str(owner.name)
+    of = f" of {operand.holder}" if owner.mechanism.endswith("Hook") and operand.holder else ""
+    return f"{owner.name}: {owner.mechanism}{of}"
+
+
+def _is_same(name: str, operand: Any) -> bool:
+    path = str(operand.known_as)
+    return name in (operand.name, operand.role, path) or (path != "" and name.endswith(f".{path}"))
+
+
+def _frame_of(event: Any, models: Sequence[Any]) -> Any:
+    """The user's line: the one that installed the owner, or that placed; the library's own where no other is known.
+
+    A library that loads weights in threads of its own has no line of the user in its stack; the model's has it.
+    """
+    site, owner = event.site, event.owner
+    if owner.where.file or (site is not None and not site.package):
+        return owner.where if owner.where.file else site
+    for model in models:
+        for placement in model.placements:
+            other = placement.owner
+            if other.where.file and (other.name, other.mechanism) == (owner.name, owner.mechanism):
+                return other.where
+    return site
+
+
+def _site(frame: Any) -> Site | None:
+    if frame is None or not frame.file:
+        return None
+    line = int(frame.span.line)
+    source = " ".join(str(frame.source).split())
+    return Site(shown_path(str(frame.file)), line, int(frame.span.column) or None, {line: source} if source else {})
+
+
+def _best_repair(core: Any, finding: Any) -> Repair | None:
+    """The surest repair; of those that are as sure the first, for they are ranked by where they are applied."""
+    if not finding.repairs:
+        return None
+    best = max(finding.repairs, key=lambda repair: int(repair.confidence))
+    edit, shown = best.edit, None
+    if edit is not None:
+        file, line, before, after = str(edit.file), int(edit.line), str(edit.before), str(edit.after)
+        if best.kind == core.RepairKind.USE_SITE or can_run(file, line, before, after):
+            shown = Edit(shown_path(file), line, before, after)
+    return Repair(str(best.text).removeprefix("or "), str(best.confidence.name).lower(), shown)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "codes").glob("DV???.md"))
+
+
+def test_lists_every_code_with_its_name(front) -> None:
+    done = front.devsan("explain")
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [page.stem for page in PAGES]
+    assert re.search(r"^DV101  single-device-assumption +Code owns one device value", done.stdout, re.MULTILINE)
+    assert done.stderr == ""
+
+
+def test_lists_in_chinese(front) -> None:
+    done = front.devsan("explain", "--lang", "zh")
+    assert done.returncode == 0, done.stderr
+    assert all(re.search("[一-鿿]", line) for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("word", ["DV101", "dv101", "single-device-assumption"])
+def test_prints_the_page_as_it_is_when_piped(front, word: str) -> None:
+    done = front.devsan("explain", word)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (ROOT / "codes/DV101.md").read_text(encoding="utf-8")
+
+
+def test_prints_the_chinese_page(front) -> None:
+    done = front.devsan("explain", "DV101", "--lang", "zh")
+    assert done.stdout == (ROOT / "codes/DV101.zh.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["DV110O"], "did you mean DV110?"),
+        (["split-blok"], "did you mean split-block?"),
+        (["zzz"], "expected a code that `devsan explain` lists, got 'zzz'"),
+        (["DV101", "--lang", "zn"], "expected a language (en, zh), got 'zn'; did you mean"),
+    ],
+)
+def test_names_the_nearest_spelling(front, words: list[str], sentence: str) -> None:
+    done = front.devsan("explain", *words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_renders_on_a_terminal(front) -> None:
+    pty = pytest.importorskip("pty", reason="a terminal needs pty, which this system lacks")
+    reader, writer = pty.openpty()
+    environment = {**front.environment, "TERM": "xterm-256color", "COLUMNS": "80"}
+    environment.pop("NO_COLOR", None)
+    shown = b""
+    with subprocess.Popen(
+        [sys.executable, "-m", "devsan", "explain", "DV108"],
+        cwd=front.folder,
+        env=environment,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+    ) as process:
+        os.close(writer)
+        while True:
+            try:
+                piece = os.read(reader, 65536)
+            except OSError:  # the other side of a terminal is closed
+                break
+            if not piece:
+                break
+            shown += piece
+    os.close(reader)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode("utf-8"))
+    assert process.returncode == 0
+    assert "```" not in text and "register_buffer" in text
+    assert "\x1b[" in shown.decode("utf-8")
+    assert max(map(len, text.splitlines())) <= 80

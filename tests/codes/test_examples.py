@@ -1,0 +1,87 @@
+"""Each page's example stops with the sentence that the page shows and yields its code; repaired it runs."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGES = Path(__file__).parents[2] / "codes"
+SILENT = {"DV601"}  # nothing fails: copies arrive damaged, which emulated links do not do
+CODES = sorted(page.stem for page in PAGES.glob("DV???.md"))
+
+
+def sections(code: str) -> dict[str, str]:
+    text = (PAGES / f"{code}.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", text, re.S | re.M))
+
+
+def programs(section: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", section, re.S)
+
+
+def run(text: str, file: Path, gpus: int) -> Any:
+    """Returns the Explanation of how the program fails, None if it does not."""
+    pytest.importorskip("accelerate")
+    import torch
+
+    import devsan
+    from devsan.probe.chain import failure_of
+    from devsan.probe.explain import explain
+
+    file.write_text(text, encoding="utf-8")
+    with devsan.emulate(gpus=gpus):
+        try:
+            exec(compile(text, str(file), "exec"), {"__name__": "__main__", "__file__": str(file)})
+        except Exception as error:
+            failure = failure_of(error, error.__traceback__)
+            assert failure is not None, f"expected a refusal of a device, got {type(error).__name__}: {error}"
+            return explain(failure)
+        finally:
+            torch.set_default_device(None)
+    return None
+
+
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert "DEVSAN_OPTIONS" not in os.environ
+
+
+@pytest.mark.parametrize("code", [code for code in CODES if code not in SILENT])
+def test_the_example_yields_its_code(code: str, tmp_path: Path) -> None:
+    section = sections(code)["Example"]
+    gpus = re.search(r"devsan run --gpus (\d+)", section)
+    assert gpus is not None, f"expected how many GPUs the example of {code} needs"
+    [program] = programs(section)
+    explanation = run(program, tmp_path / "example.py", int(gpus[1]))
+    assert explanation is not None, f"expected the example of {code} to fail"
+    finding = explanation.findings[0]
+    assert finding.code == code, f"{finding.title}: {list(finding.evidence)} {list(finding.candidates)}"
+    shown = re.search(r"```text\n(.*?)```", section, re.S)
+    if shown is not None:
+        said = " ".join(explanation.facts.failure.sentence.split())
+        assert " ".join(shown[1].split()) in said
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_repaired_it_runs(code: str, tmp_path: Path) -> None:
+    parts = sections(code)
+    gpus = re.search(r"devsan run --gpus (\d+)", parts["Example"])
+    assert gpus is not None
+    for program in programs(parts["How to repair it"]):
+        explanation = run(program, tmp_path / "repaired.py", int(gpus[1]))
+        assert explanation is None, explanation and explanation.facts.failure.sentence
+
+
+def test_every_code_of_the_core_has_a_page() -> None:
+    import torch  # noqa: F401  # the core is linked against it
+
+    from devsan import _core
+
+    assert [code.code for code in _core.codes()] == CODES

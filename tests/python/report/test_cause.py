@@ -1,0 +1,104 @@
+"""What the diagnosis adds to a report, and that the report is today's where it adds nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devsan.probe.placement import Placement
+from devsan.report.deadline import Late, within
+from devsan.report.edits import can_run
+from devsan.report.facts import Cause, Edit, Placed, Repair, Report, Site
+from devsan.report.plain import lines_of
+
+Run = Callable[[str], str]
+
+
+def below(cause: Cause, *sites: Site) -> list[str]:
+    lines = ["".join(piece for piece, _ in line).rstrip() for line in lines_of(Report("t", "s", sites, cause=cause))]
+    return lines[lines.index(next(line for line in lines if line.endswith("= torch: s"))) + 1 :]
+
+
+def fail(failure: object) -> None:
+    raise ValueError("no")
+
+
+def spin(failure: object) -> None:
+    while True:
+        time.monotonic_ns()
+        (lambda: None)()
+
+
+def test_no_diagnosis_no_difference(gpus: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run("loss")
+    monkeypatch.setattr("devsan.report.cause.explain", lambda failure: None)
+    plain = run("loss")
+    assert told.startswith("\nerror[DV104]: ")
+    assert told.replace("error[DV104]", "error", 1).startswith(plain)
+    monkeypatch.setattr("devsan.report.cause.explain", fail)
+    assert run("loss") == plain
+
+
+def test_a_diagnosis_that_takes_too_long_is_left_out(gpus: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("devsan.report.cause.explain", spin)
+    start = time.monotonic()
+    assert run("loss").startswith("\nerror: ")
+    assert time.monotonic() - start < 10
+
+
+def test_time_is_up() -> None:
+    with pytest.raises(Late):
+        within(0.01, lambda: spin(None))
+    assert within(10, lambda: 3) == 3
+
+
+def test_a_candidate_each_where_it_is_undecided() -> None:
+    lines = below(Cause("DV000", candidates=(("DV101", "single"), ("DV102", "fresh"))))
+    assert lines == [
+        "",
+        "undecided: candidates DV101 (single), DV102 (fresh)",
+        "more: devsan explain DV101, devsan explain DV102",
+    ]
+
+
+def test_long_lines_are_broken_at_column_80() -> None:
+    source = "x = torch.zeros(" + ", ".join(["hidden_size"] * 8) + ")"
+    setting = 'device_map["model.layers.17.post_attention_layernorm"] = 1'
+    placed = Placed("x", Placement("cuda:1", "float32", (8,)), "accelerate: AlignDevicesHook of model.layers.17",
+                    Site("train.py", 7, 5, {7: source}), setting)  # fmt: skip
+    repair = Repair("create it " + "where the others are " * 6, "likely")
+    lines = below(Cause("DV101", (placed,), repair))
+    assert max(map(len, lines)) <= 80
+    assert "".join(source.split()) in "".join("".join(lines).split())
+    assert f"       -> {setting}" in lines
+
+
+def test_a_change_of_another_file_says_which() -> None:
+    edit = Edit("other.py", 3, "a = f(\n    1,\n)", "a = f(\n    2,\n)")
+    lines = below(Cause("DV102", (), Repair("r", "certain", edit)), Site("train.py", 9))
+    assert lines[1:-1] == ["help: r (certain)", "   --> other.py:3", "    4 -     1,", "    4 +     2,"]
+    assert "   --> other.py:3" not in below(Cause("DV102", (), Repair("r", "certain", edit)), Site("other.py", 9))
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "runs"),
+    [
+        (3, "x", True),  # an argument
+        (3, "later", False),
+        (6, "later", True),
+        (3, "table", True),  # of the module: bound when f is called
+        (8, "late", False),
+        (8, "nobody", False),
+    ],
+)
+def test_only_a_change_that_can_run_is_shown(line: int, name: str, runs: bool, tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(
+        "table = 0\ndef f(x):\n    y = zeros(3)\n    for later in x:\n        y += later\n    z = zeros(3)\n\n"
+        "w = zeros(3)\nlate = 1\n",
+        encoding="utf-8",
+    )
+    assert can_run(str(file), line, "zeros(3)", f"zeros(3, device={name}.device)") is runs

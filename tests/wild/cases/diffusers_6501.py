@@ -1,0 +1,7 @@
+# expect: DV111 | gpus: 1 | operands: generator | owner: program
+"""A generator of the GPU fills a tensor of the host."""
+
+import torch
+
+generator = torch.Generator(device="cuda")
+torch.randn(3, generator=generator)

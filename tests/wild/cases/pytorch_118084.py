@@ -1,0 +1,7 @@
+# expect: DV111 | gpus: 1 | operands: generator | owner: -
+"""A generator of the host is given to a sampler of the GPU."""
+
+import torch
+
+generator = torch.Generator().manual_seed(0)
+torch.randn(3, device="cuda", generator=generator)
