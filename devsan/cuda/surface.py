@@ -92,6 +92,8 @@ class Surface:
     def _reset_state(self) -> None:
         for name in _STATE:
             self._patches.remember(torch.cuda, name)
+        # DataParallel's streams for copies: a list as long as the machine that it was made on had GPUs.
+        self._patches.set(torch.nn.parallel._functions, "_streams", None)
         torch.cuda._initialized = False
         torch.cuda._cached_device_count = None
         torch.cuda._queued_calls = list(torch.cuda._queued_calls)

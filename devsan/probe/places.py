@@ -40,9 +40,14 @@ def package_of(file: str) -> str:
     return PYTHON if standard and file.startswith(standard + os.sep) else ""
 
 
-@functools.lru_cache(maxsize=4096)
 def place_at(core: Any, code: CodeType, offset: int) -> Any:
     """Returns the core's Frame of the instruction at ``offset`` (bytes) of ``code``. Treat it as constant."""
+    return _place_at(core, code.co_filename, code, offset)
+
+
+# Code of the same text in two files is equal to Python: the file is a key of its own.
+@functools.lru_cache(maxsize=4096)
+def _place_at(core: Any, _file: str, code: CodeType, offset: int) -> Any:
     first = last = start = end = None
     if hasattr(code, "co_positions"):
         first, last, start, end = next(islice(code.co_positions(), max(offset, 0) // 2, None), (None,) * 4)

@@ -175,3 +175,16 @@ def test_dynamo_compiles_streams(run: Run) -> None:
         print(program(torch.ones(2, device="cuda:0")))
     """)
     assert result.stdout.strip() == "tensor([2., 2.], device='cuda:0')"
+
+
+def test_data_parallel_works_on_a_larger_machine_after_a_smaller_one(run: Run) -> None:
+    run(
+        """
+        import devsan, torch
+
+        for gpus in (2, 4):
+            with devsan.emulate(gpus=gpus):
+                model = torch.nn.DataParallel(torch.nn.Linear(3, 2).cuda())
+                assert model(torch.ones(8, 3)).shape == (8, 2)
+        """
+    )

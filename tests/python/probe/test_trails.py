@@ -50,6 +50,19 @@ def test_what_is_computed_follows_its_operand() -> None:
     assert [kind for kind, _, _ in found] == ["COMPUTED", "MADE"]
 
 
+def test_the_same_code_in_two_files_is_two_places() -> None:
+    from devsan import _core
+    from devsan.probe.trails import Trails
+
+    sites = []
+    for name in ("first.py", "second.py"):
+        names: dict[str, torch.Tensor] = {}
+        exec(compile('import torch\nmade = torch.zeros(3, device="cuda:1")\n', name, "exec"), names)
+        [event] = Trails(_core).of(names["made"])
+        sites.append(event.stack[0].file)
+    assert sites == ["first.py", "second.py"]
+
+
 def test_where_prints_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert devsan.where(torch.zeros(2, device="cuda:1")) is None
     out, err = capsys.readouterr()
