@@ -187,17 +187,17 @@ def _update(change: Any) -> None:
 
 def _look_back(record: Record, error: BaseException | None) -> None:
     if record.document["facts"] is None:
-        record.document["facts"] = _facts(error, None)
+        record.document["facts"] = _facts(error)
     record.tell_versions()
 
 
-def _facts(error: BaseException | None, explanation: Explanation | None) -> dict[str, Any]:
+def _facts(error: BaseException | None) -> dict[str, Any]:
     from devsan.job.record import is_request_to_end
     from devsan.probe import ranks
 
     if error is not None and is_request_to_end(error):
         return ranks.collect(ended="terminated")
-    return ranks.collect(error, explanation)
+    return ranks.collect(error)
 
 
 def _ask_the_launcher(error: BaseException) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from devsan.probe.frames import Frame
-from devsan.probe.parsing import parse
+from devsan.probe.sources import tree_at
 
 _ASKED = re.compile(r"([^\W\d]\w*)(?:\.\w+|\[[^\]]*\])*\.device\b")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -28,9 +27,8 @@ def can_run(file: str, line: int, before: str, after: str) -> bool:
     asked = {match[1] for match in _ASKED.finditer(after) if match[0] not in before}
     if not asked:
         return True
-    try:
-        tree = parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError):
+    tree = tree_at(file)
+    if tree is None:
         return False
     scopes = [tree, *_around(tree, line)]
     return all(_is_bound(scopes, name, line) for name in asked)

@@ -17,17 +17,15 @@ from typing import Any
 Plain = dict[str, Any]
 
 
-def collect(error: BaseException | None = None, explanation: Any = None, ended: str = "") -> Plain:
+def collect(error: BaseException | None = None, ended: str = "") -> Plain:
     """Returns the facts of this process as a rank of a job: JSON, without values of tensors. Never raises.
 
     Takes milliseconds, and longer only where the heap has millions of objects.
 
     Args:
         error: what ended the program; None at its end.
-        explanation: the diagnosis of ``error``; not needed, what it knows is read again.
         ended: "terminated" where a launcher's signal ends the process now; "running" while it goes on.
     """
-    del explanation
     facts: Plain = {"version": 1, "pid": os.getpid(), "host": socket.gethostname()}
     for name, part in (
         ("process", _process), ("end", lambda: _end(error, ended)), ("memory", _memory), ("models", _models),

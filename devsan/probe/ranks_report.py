@@ -6,9 +6,10 @@ import linecache
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from devsan.report.cause import repair_of as shown_repair
 from devsan.report.codec import to_plain
 from devsan.report.document import frame_of, repair_of, site_of
-from devsan.report.facts import Cause, Edit, Repair, Report, Site
+from devsan.report.facts import Cause, Report, Site
 from devsan.report.source import shown_path, whole_path
 
 Plain = dict[str, Any]
@@ -40,7 +41,7 @@ def finding_of(core: Any, found: Any, own: Mapping[int, Sequence[Mapping[str, An
         told["report"] = _with_ranks(dict(told.get("report") or {}), more, evidence)
         if surer and told["report"].get("cause"):
             best, others = told["report"]["cause"]["repair"], told["report"]["cause"]["others"]
-            sure = [to_plain(_repair(each)) for each in finding.repairs if str(each.confidence.name) == "CERTAIN"]
+            sure = [to_plain(shown_repair(each)) for each in finding.repairs if str(each.confidence.name) == "CERTAIN"]
             told["report"]["cause"] |= {"repair": sure[0], "others": [*sure[1:], *([best] if best else []), *others]}
         more["of"] = {"rank": int(found.of_rank), "finding": int(found.of_finding)}
         return {**told, **more}
@@ -72,7 +73,7 @@ def _shown(found: Any, own: Mapping[int, Sequence[Mapping[str, Any]]], report: R
 
 
 def _report(core: Any, finding: Any, more: Plain) -> Report:
-    repairs = [_repair(each) for each in finding.repairs]
+    repairs = [shown_repair(each) for each in finding.repairs]
     cause = Cause(
         str(finding.code), repair=repairs[0] if repairs else None, bare_move=str(finding.bare_move),
         evidence=tuple(str(each) for each in finding.evidence), others=tuple(repairs[1:]),
@@ -108,14 +109,6 @@ def _site(frame: Any) -> Site | None:
     return Site(
         shown_path(file), line, int(frame.span.column) or None, {line: text} if text else {}, path=whole_path(file)
     )
-
-
-def _repair(repair: Any) -> Repair:
-    edit, shown = repair.edit, None
-    if edit is not None:
-        shown = Edit(shown_path(str(edit.file)), int(edit.line), str(edit.before), str(edit.after))
-    text = str(repair.text).removeprefix("or ")
-    return Repair(text, str(repair.confidence.name).lower(), shown, str(repair.kind.name).lower())
 
 
 def _word(value: Any) -> str:

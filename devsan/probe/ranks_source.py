@@ -8,15 +8,14 @@ import os
 import sys
 from typing import Any
 
-from devsan.probe.parsing import parse
+from devsan.probe.sources import tree_at
 
-_LONGEST = 20_000  # lines of a file that is read
 _WORDS = ("rank", "is_main_process", "is_master", "process_index")
 
 
 def rank_condition(file: str, line: int) -> str:
     """Returns the test under which ``line`` stands where it is about ranks: "rank == 0"; "" without one."""
-    tree = _parsed(file)
+    tree = tree_at(file)
     found = ""
     for node in ast.walk(tree) if tree is not None else ():
         if not isinstance(node, (ast.If, ast.While)):
@@ -35,7 +34,7 @@ def group_made() -> dict[str, Any] | None:
     Its column is 0 where an edit in front of it could not run: without ``os`` and ``torch`` imported.
     """
     file = getattr(sys.modules.get("__main__"), "__file__", None)
-    tree = _parsed(os.path.abspath(file)) if isinstance(file, str) else None
+    tree = tree_at(os.path.abspath(file)) if isinstance(file, str) else None
     if tree is None or file is None:
         return None
     names = {
@@ -59,13 +58,3 @@ def group_made() -> dict[str, Any] | None:
 
 def _name(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-
-
-def _parsed(file: str) -> ast.AST | None:
-    lines = linecache.getlines(file)
-    if not lines or len(lines) > _LONGEST:
-        return None
-    try:
-        return parse("".join(lines))
-    except (SyntaxError, ValueError):
-        return None

@@ -135,13 +135,14 @@ def _repairs(finding: Any) -> tuple[Repair | None, tuple[Repair, ...]]:
     ranked = sorted(finding.repairs, key=lambda repair: -int(repair.confidence))
     found: dict[str, Repair] = {}
     for repair in ranked:
-        read = _repair(repair)
+        read = repair_of(repair)
         found.setdefault(read.text, read)
     best, *others = found.values() or [None]
     return best, tuple(each for each in others if each is not None)
 
 
-def _repair(repair: Any) -> Repair:
+def repair_of(repair: Any) -> Repair:
+    """Returns the core's Repair as a report shows it."""
     edit, shown = repair.edit, None
     if edit is not None:
         shown = Edit(shown_path(str(edit.file)), int(edit.line), str(edit.before), str(edit.after))
