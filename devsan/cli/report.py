@@ -8,6 +8,7 @@ from typing import Any
 
 from devsan.cli.command import Action, Parser
 from devsan.errors import DevsanError, UsageError, nearest
+from devsan.options import LANGUAGES
 
 Runs = Sequence[Mapping[str, Any]]
 
@@ -24,11 +25,13 @@ class ReportCommand:
 
     def prepare(self, words: Sequence[str]) -> Action:
         """Reads the words and the run files."""
-        parser = Parser(self, usage="devsan report [--format FORMAT] [-o FILE] run.dvs [run2.dvs ...]")
+        parser = Parser(self, usage="devsan report [--format FORMAT] [--lang LANG] [-o FILE] run.dvs [run2.dvs ...]")
         parser.add_argument("files", metavar="run.dvs", nargs="+", help="what devsan run -o wrote")
         parser.add_argument("--format", metavar="FORMAT", default="terminal",
                             help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]} (default: terminal)")  # fmt: skip
         parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
+        parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default="",
+                            help="of terminal: en or zh (default: DEVSAN_LANG, or the locale's); html has both")  # fmt: skip
         options = parser.parse_args(list(words))
         if options.format not in FORMATS:
             near = nearest(options.format, FORMATS)
@@ -38,15 +41,15 @@ class ReportCommand:
 
         runs = sorted((read_run(file) for file in options.files), key=lambda run: int(run["process"]["rank"]))
         if options.output is None:
-            return lambda: _show(runs, options.format)
-        return lambda: _save(runs, options.format, options.output)
+            return lambda: _show(runs, options.format, options.lang)
+        return lambda: _save(runs, options.format, options.lang, options.output)
 
 
-def _show(runs: Runs, how: str) -> int:
+def _show(runs: Runs, how: str, language: str) -> int:
     if how == "terminal":
         from devsan.report.run_text import write
 
-        write(runs, sys.stdout)
+        write(runs, sys.stdout, language)
         return 0
     text = _render(how)(runs)
     encoding = sys.stdout.encoding or "utf-8"
@@ -55,7 +58,7 @@ def _show(runs: Runs, how: str) -> int:
     return 0
 
 
-def _save(runs: Runs, how: str, path: str) -> int:
+def _save(runs: Runs, how: str, language: str, path: str) -> int:
     from devsan.errors import tell
 
     try:
@@ -63,7 +66,7 @@ def _save(runs: Runs, how: str, path: str) -> int:
             if how == "terminal":
                 from devsan.report.run_text import write
 
-                write(runs, file)
+                write(runs, file, language)
             else:
                 file.write(_render(how)(runs))
     except OSError as error:

@@ -109,9 +109,9 @@ def language_named(name: str) -> Language:
     return Language(phrases, {english: said for group in groups.values() for english, said in group.items()})
 
 
-def language_for(stream: TextIO) -> Language:
-    """Returns the language in which to write to ``stream``: the chosen one, if the stream has its characters."""
-    language = chosen()
+def language_for(stream: TextIO, name: str = "") -> Language:
+    """Returns the language in which to write to ``stream``: ``name`` or the chosen one, if it has the characters."""
+    language = name or chosen()
     if language != "en":
         encoding = (getattr(stream, "encoding", None) or "utf-8").lower()
         if not encoding.startswith(("utf", "gb")):

@@ -34,11 +34,17 @@ _NARROWEST, _WIDEST = 60, 100
 _UNBROKEN = 120  # a file or a CI log does not break lines: source is cut later there
 
 
-def write(report: Report, stream: TextIO) -> None:
-    """Writes ``report`` to ``stream`` with an empty line before it, in colour where that is wanted."""
+def write(report: Report, stream: TextIO, language: Language | None = None) -> None:
+    """Writes ``report`` to ``stream`` with an empty line before it, in colour where that is wanted.
+
+    Args:
+        report: what to say.
+        stream: where to write.
+        language: in which to say it; by default the one that was chosen, if the stream has its characters.
+    """
     columns = _columns(stream)
     width = WIDTH if columns is None else min(max(columns, _NARROWEST), _WIDEST)
-    write_lines(list(lines_of(report, language_for(stream), width, columns or _UNBROKEN)), stream)
+    write_lines(list(lines_of(report, language or language_for(stream), width, columns or _UNBROKEN)), stream)
 
 
 def write_lines(lines: list[Line], stream: TextIO) -> None:

@@ -18,6 +18,7 @@ from devsan.report import plain
 from devsan.report.codec import from_plain
 from devsan.report.facts import Label, Report, Site
 from devsan.report.in_words import heading
+from devsan.report.language import Language, language_for
 from devsan.report.page import amounts
 from devsan.report.plain import write_lines
 from devsan.report.text import Line, padded
@@ -25,12 +26,13 @@ from devsan.report.text import Line, padded
 Plain = Mapping[str, Any]
 
 
-def write(runs: Sequence[Plain], stream: TextIO) -> None:
-    """Writes ``runs`` to ``stream``, in colour where that is wanted."""
+def write(runs: Sequence[Plain], stream: TextIO, language: str = "") -> None:
+    """Writes ``runs`` to ``stream``, in colour where that is wanted; in ``language``, by default the chosen one."""
+    say = language_for(stream, language)
     for run in runs:
         for finding in run["findings"]:
-            _write_finding(finding, stream)
-        write_lines(list(_summary(run)), stream)
+            _write_finding(finding, stream, say)
+        write_lines(list(_summary(run, say)), stream)
 
 
 def report_of(finding: Plain) -> Report | None:
@@ -53,58 +55,64 @@ def _site(site: Plain) -> Site:
     return Site(site["file"], site["line"], site["column"], lines, labels, site["note"], site["path"])
 
 
-def _write_finding(finding: Plain, stream: TextIO) -> None:
+def _write_finding(finding: Plain, stream: TextIO, say: Language) -> None:
     report = report_of(finding)
     if report is not None:
-        plain.write(report, stream)
+        plain.write(report, stream, say)
     else:
-        write_lines(list(_short(finding)), stream)
-    others = list(_elsewhere(finding))
+        write_lines(list(_short(finding, say)), stream)
+    others = list(_elsewhere(finding, say))
     if others:
         write_lines(others, stream)
 
 
-def _short(finding: Plain) -> Iterator[Line]:
+def _short(finding: Plain, say: Language) -> Iterator[Line]:
     """What was noticed beside a cause, or has no report that this version can read."""
-    yield [(f"{finding['severity']}[{heading(finding)}]", "error"), (f": {finding['title']}", "title")]
+    head = f"{say(finding['severity'])}[{heading(finding)}]"
+    yield [(head, "error"), (f": {say.text(finding['title'])}", "title")]
     for site in finding["sites"][:1]:
         yield [("   --> ", "frame"), (f"{site['file']}:{site['line']}", "")]
 
 
-def _elsewhere(finding: Plain) -> Iterator[Line]:
+def _elsewhere(finding: Plain, say: Language) -> Iterator[Line]:
     if finding["count"] > 1:
-        yield [("again: ", "help"), (f"{finding['count']} times at this place", "")]
+        yield [(say("again: "), "help"), (say("{count} times at this place", count=str(finding["count"])), "")]
     for other in finding["also_at"]:
         frame = other["frame"]
         op = f"  {other['op']}" if other["op"] else ""
-        times = f", {other['count']} times" if other["count"] > 1 else ""
-        yield [("also: ", "help"), (f"{frame['file']}:{frame['line']}{op}{times}", "")]
+        times = say(", {count} times", count=str(other["count"])) if other["count"] > 1 else ""
+        yield [(say("also: "), "help"), (f"{frame['file']}:{frame['line']}{op}{times}", "")]
 
 
-def _summary(run: Plain) -> Iterator[Line]:
-    yield [(_outcome(run), "title")]
-    rows = [*_memory(run), *_moved(run)]
+def _summary(run: Plain, say: Language) -> Iterator[Line]:
+    yield [(_outcome(run, say), "title")]
+    rows = [*_memory(run, say), *_moved(run, say)]
     if rows:
         yield []
+    heads = [say("memory"), say("moved"), f"{say('note')}:"]
     for head, text in rows:
-        yield [(f"  {head:<6}  ", "frame"), (text, "")]
+        yield [(f"  {padded(head, heads)}  ", "frame"), (text, "")]
     for note in run["notes"]:
-        yield [("  note:   ", "frame"), (note, "")]
+        yield [(f"  {padded(heads[-1], heads)}  ", "frame"), (say.text(note), "")]
 
 
-def _outcome(run: Plain) -> str:
+def _outcome(run: Plain, say: Language) -> str:
     process, end = run["process"], run["end"]
-    rank = f"rank {process['rank']} of {process['world_size']}: " if process["world_size"] > 1 else ""
+    rank = ""
+    if process["world_size"] > 1:
+        rank = say("rank {rank} of {count}: ", rank=str(process["rank"]), count=str(process["world_size"]))
     count = len(run["gpus"])
-    gpus = "1 GPU" if count == 1 else f"{count or 'no'} GPUs"
+    gpus = say("1 GPU") if count == 1 else say("{count} GPUs", count=str(count)) if count else say("no GPUs")
+    start = rank + say("{program} on {gpus}: ", program=program_of(process["command"]), gpus=gpus)
     if end is None:
         times = [each["until"] for each in run["transfers"]] + [each["time"] for each in run["memory"]["samples"]]
-        last = f", last seen after {_seconds(max(times))}" if times else ""
-        return f"{rank}{program_of(process['command'])} on {gpus}: no end recorded (killed, or still running){last}"
-    error = end["exception"]
-    how = error["type"] if error is not None else "finished"
-    code = f", exit code {end['exit_code']}" if end["exit_code"] else ""
-    return f"{rank}{program_of(process['command'])} on {gpus}: {how} after {_seconds(end['time'])}{code}"
+        last = say(", last seen after {time}", time=_seconds(max(times))) if times else ""
+        return start + say("no end recorded (killed, or still running)") + last
+    error, time = end["exception"], _seconds(end["time"])
+    code = say(", exit code {code}", code=str(end["exit_code"])) if end["exit_code"] else ""
+    if error is None:
+        return start + say("finished after {time}", time=time) + code
+    return start + say("{error} after {time}", error=error["type"], time=time) + code
 
 
 def program_of(command: Sequence[str]) -> str:
@@ -123,14 +131,17 @@ def program_of(command: Sequence[str]) -> str:
     return " ".join(words)
 
 
-def _memory(run: Plain) -> Iterator[tuple[str, str]]:
+def _memory(run: Plain, say: Language) -> Iterator[tuple[str, str]]:
     rows = [device for device in run["memory"]["devices"] if device["peak_reserved"]]
     for number, each in enumerate(rows):
-        text = f"{each['device']}  peak {_amount(each['peak_allocated'])} ({_amount(each['peak_reserved'])} reserved)"
-        yield "memory" if number == 0 else "", f"{text} of {_amount(each['budget'])}"
+        text = say(
+            "peak {used} ({reserved} reserved) of {budget}", used=_amount(each["peak_allocated"]),
+            reserved=_amount(each["peak_reserved"]), budget=_amount(each["budget"]),
+        )  # fmt: skip
+        yield say("memory") if number == 0 else "", f"{each['device']}  {text}"
 
 
-def _moved(run: Plain) -> Iterator[tuple[str, str]]:
+def _moved(run: Plain, say: Language) -> Iterator[tuple[str, str]]:
     ways: dict[tuple[str, str], list[Plain]] = {}
     for place in run["places"]:
         ways.setdefault((place["from"], place["to"]), []).append(place)
@@ -140,13 +151,14 @@ def _moved(run: Plain) -> Iterator[tuple[str, str]]:
         times = sum(place["times"] for place in places)
         most = max(places, key=lambda place: place["bytes"])
         site = most["event"]["site"]
-        at = f"most at {site['file']}:{site['line']}" if site is not None else ""
-        rows.append((f"{source} -> {target}", _amount(size), "once" if times == 1 else f"{times} times", at))
+        at = say("most at {place}", place=f"{site['file']}:{site['line']}") if site is not None else ""
+        often = say("once") if times == 1 else say("{count} times", count=str(times))
+        rows.append((f"{source} -> {target}", _amount(size), often, at))
     columns = [list(column) for column in zip(*rows, strict=True)]
     for number, (way, size, times, at) in enumerate(rows):
         width = max(map(len, columns[1]))
         text = f"{padded(way, columns[0])}  {size:>{width}}  {padded(times, columns[2])}  {at}".rstrip()
-        yield "moved" if number == 0 else "", text
+        yield say("moved") if number == 0 else "", text
 
 
 def _amount(size: float) -> str:

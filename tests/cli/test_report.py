@@ -33,6 +33,14 @@ def test_a_run_without_findings(front):
     )
 
 
+def test_the_summary_in_chinese(front):
+    front.write("run.dvs", lines(HEAD, MEMORY, END))
+    said = front.devsan("report", "--lang", "zh", "run.dvs").stdout
+    assert "2 s 后正常结束\n\n  显存   cuda:0  峰值 600 B" in said
+    assert front.devsan("report", "run.dvs", DEVSAN_LANG="zh").stdout == said
+    assert "finished after 2 s" in front.devsan("report", "--lang", "en", "run.dvs", DEVSAN_LANG="zh").stdout
+
+
 def test_a_killed_run_says_so(front):
     front.write("run.dvs", lines(HEAD, MEMORY) + '{"record": "tran')
     done = front.devsan("report", "run.dvs")
@@ -76,6 +84,7 @@ def test_no_colour_through_a_pipe_and_colour_when_forced(front):
         (["text.txt"], "expected a run file, got 'text.txt', which is none"),
         (["later.dvs"], "expected a run file of version 1, got 'later.dvs' of version 2"),
         (["."], "expected a run file, got '.': Is a directory"),
+        (["run.dvs", "--lang", "fr"], "invalid choice: 'fr'"),
         ([], "the following arguments are required"),
         (["-o", "none/x", "run.dvs"], "expected a file that can be written, got 'none/x': No such file or directory"),
     ],
