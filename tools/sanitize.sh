@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 folder=build/sanitize
 cmake -S . -B $folder -G Ninja -DPython_EXECUTABLE="$(command -v python)" \
-  -DDEVSAN_TESTS=ON -DDEVSAN_SANITIZE=address,undefined > /dev/null
+  -DDEVSAN_TESTS=ON -DDEVSAN_UNITY=OFF -DDEVSAN_SANITIZE=address,undefined > /dev/null
 say "building the core and its tests under ASan and UBSan in $folder"
 cmake --build $folder --target all unit_tests -- --quiet
 

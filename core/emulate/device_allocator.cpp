@@ -7,9 +7,9 @@ namespace devsan::emulate {
 namespace {
 
 // SetAllocator keeps the allocator of the highest priority; torch's own are registered at 0.
-constexpr std::uint8_t kPriority = 100;
+constexpr std::uint8_t kDevicePriority = 100;
 
-c10::Allocator* g_torch_allocator = nullptr;
+c10::Allocator* g_torch_device_allocator = nullptr;
 
 c10::CachingAllocator::Stat as_torch(const memory::Stat& ours) {
   return {ours.current, ours.peak, ours.allocated, ours.freed};
@@ -78,11 +78,11 @@ std::pair<size_t, size_t> DeviceAllocator::getMemoryInfo(c10::DeviceIndex index)
 }
 
 void DeviceAllocator::install() {
-  g_torch_allocator = c10::GetAllocator(c10::DeviceType::CUDA);
-  c10::SetAllocator(c10::DeviceType::CUDA, this, kPriority);
+  g_torch_device_allocator = c10::GetAllocator(c10::DeviceType::CUDA);
+  c10::SetAllocator(c10::DeviceType::CUDA, this, kDevicePriority);
 }
 
-void DeviceAllocator::remove() { c10::SetAllocator(c10::DeviceType::CUDA, g_torch_allocator, kPriority); }
+void DeviceAllocator::remove() { c10::SetAllocator(c10::DeviceType::CUDA, g_torch_device_allocator, kDevicePriority); }
 
 DeviceAllocator& device_allocator() {
   static auto* allocator = new DeviceAllocator();  // leaked: storages name it until the process ends

@@ -6,15 +6,14 @@
 
 #include "emulate/attention.h"
 #include "emulate/attention_parts.h"
+#include "emulate/given.h"
 
 namespace devsan::emulate {
 namespace {
 
-constexpr std::int64_t kAlignment = 32;  // kernel_forward.h, kAlignLSE
+constexpr std::int64_t kLogSumAlignment = 32;  // kernel_forward.h, kAlignLSE
 
-bool is_given(const std::optional<at::Tensor>& tensor) { return tensor.has_value() && tensor->defined(); }
-
-void check(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+void check_efficient(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
   // DISPATCH_TYPES of aten/src/ATen/native/transformers/cuda/mem_eff_attention/gemm_kernel_utils.h
   const at::ScalarType type = query.scalar_type();
   TORCH_CHECK(type == at::kFloat || type == at::kHalf || type == at::kBFloat16,
@@ -54,7 +53,7 @@ DropoutSeed seed_of(const at::Tensor& seed, const at::Tensor& offset) {
 
 /// The kernel's logsumexp begins each row of queries at a multiple of its alignment.
 at::Tensor aligned(const at::Tensor& logsumexp, std::int64_t queries) {
-  const std::int64_t padded = (queries + kAlignment - 1) / kAlignment * kAlignment;
+  const std::int64_t padded = (queries + kLogSumAlignment - 1) / kLogSumAlignment * kLogSumAlignment;
   return at::constant_pad_nd(logsumexp, {0, padded - logsumexp.size(2)}, std::numeric_limits<double>::infinity());
 }
 
@@ -81,7 +80,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::Sym
     std::optional<c10::SymInt> max_q, std::optional<c10::SymInt> max_k, double dropout, std::int64_t mask_type,
     bool wants_logsumexp, std::optional<double> scale, const std::optional<at::Tensor>& used_k,
     std::optional<std::int64_t> window) {
-  check(query, key, value);
+  check_efficient(query, key, value);
   refuse_window(window);
   TORCH_CHECK(is_given(starts_q) == is_given(starts_k));
   Attention attention = attention_of(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), bias,

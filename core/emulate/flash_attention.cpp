@@ -5,11 +5,12 @@
 #include "emulate/attention.h"
 #include "emulate/attention_parts.h"
 #include "emulate/device.h"
+#include "emulate/given.h"
 
 namespace devsan::emulate {
 namespace {
 
-void check(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+void check_flash(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
   TORCH_CHECK(device(query.device().index()).spec.major >= 8, "FlashAttention only supports Ampere GPUs or newer.");
   TORCH_CHECK(query.scalar_type() == at::kHalf || query.scalar_type() == at::kBFloat16,
               "FlashAttention only support fp16 and bf16 data type");
@@ -28,8 +29,6 @@ void refuse(bool asked, const char* what) {
   TORCH_CHECK_NOT_IMPLEMENTED(!asked, "devsan: expected a call of aten::_flash_attention_forward without ", what,
                               ", got one with it, which an emulated GPU does not have; see docs/limits.md");
 }
-
-bool is_given(const std::optional<at::Tensor>& tensor) { return tensor.has_value() && tensor->defined(); }
 
 /// The place of the dropout mask, as CUDA hands it from the forward to the backward.
 at::Tensor to_rng_state(DropoutSeed seed, c10::Device device) {
@@ -81,7 +80,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> flash_att
     const std::optional<at::Tensor>& alibi_slopes) {
   TORCH_CHECK(is_given(starts_q) == is_given(starts_k),
               "cumulative_sequence_length_q and cumulative_sequence_length_k must be both set or both not set");
-  check(query, key, value);
+  check_flash(query, key, value);
   refuse(return_debug_mask && dropout > 0, "a debug mask");
   TORCH_CHECK(!return_debug_mask, "return_softmax is only supported when p_dropout > 0.0");
   refuse(is_given(alibi_slopes), "ALiBi slopes");

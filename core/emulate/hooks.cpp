@@ -68,7 +68,7 @@ static_assert(sizeof(Hooks) == sizeof(at::CUDAHooksInterface), "Hooks must add n
 void* g_torch_table = nullptr;
 
 // setHostAllocator keeps the allocator of the highest priority; torch's own is registered at 0.
-constexpr std::uint8_t kPriority = 100;
+constexpr std::uint8_t kPinnedPriority = 100;
 at::HostAllocator* g_torch_host_allocator = nullptr;
 
 void** table_of_torch_hooks() {
@@ -86,7 +86,7 @@ void** table_of_torch_hooks() {
 void install_hooks() {
   if (g_torch_table != nullptr) return;
   g_torch_host_allocator = at::getHostAllocator(at::kCUDA);
-  at::setHostAllocator(at::kCUDA, &pinned_allocator(), kPriority);
+  at::setHostAllocator(at::kCUDA, &pinned_allocator(), kPinnedPriority);
   static const Hooks hooks;
   void* ours = nullptr;
   std::memcpy(&ours, static_cast<const void*>(&hooks), sizeof(ours));
@@ -97,7 +97,7 @@ void install_hooks() {
 
 void remove_hooks() {
   if (g_torch_table == nullptr) return;
-  at::setHostAllocator(at::kCUDA, g_torch_host_allocator, kPriority);
+  at::setHostAllocator(at::kCUDA, g_torch_host_allocator, kPinnedPriority);
   *table_of_torch_hooks() = g_torch_table;
   g_torch_table = nullptr;
 }

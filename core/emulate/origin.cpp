@@ -8,7 +8,6 @@
 namespace devsan::emulate {
 namespace {
 
-using record::Placement;
 using record::PlacementKind;
 using record::Recorder;
 using record::Timeline;
@@ -36,7 +35,7 @@ void look_at_memory(std::int8_t index) {
 /// so this is not its placement.
 void note_refilled(record::OperatorId op, const at::Tensor& target, const at::Tensor& source) {
   if (!Timeline::instance().is_on() || target.device() == source.device() || has_origin()) return;
-  Placement placement{PlacementKind::kMoved, index_of(target), index_of(source), op};
+  record::Placement placement{PlacementKind::kMoved, index_of(target), index_of(source), op};
   placement.source = origin_of(source).placement;
   Recorder::instance().note(placement, source.nbytes());
 }
@@ -49,7 +48,7 @@ record::Origin note_made(record::OperatorId op, c10::DeviceIndex index) {
 }
 
 record::Origin note_moved_to_host(record::OperatorId op, const at::Tensor& source) {
-  Placement placement{PlacementKind::kMoved, record::kHost, index_of(source), op};
+  record::Placement placement{PlacementKind::kMoved, record::kHost, index_of(source), op};
   placement.source = origin_of(source).placement;
   look_at_memory(placement.from);
   return {Recorder::instance().note(placement, source.nbytes()), record::kNoOperator};

@@ -3,12 +3,11 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include "emulate/given.h"
 #include "emulate/two_of_four.h"
 
 namespace devsan::emulate {
 namespace {
-
-bool is_given(const std::optional<at::Tensor>& tensor) { return tensor.has_value() && tensor->defined(); }
 
 /// CUTLASS's matrix as a dense one on the device of its values.
 at::Tensor dense_of(const at::Tensor& values, const at::Tensor& codes) {

@@ -11,9 +11,9 @@ namespace devsan::emulate {
 namespace {
 
 /// Pointers to protected members, named through a derived class as the language allows.
-struct Members : c10::TensorImpl {
-  static constexpr c10::DispatchKeySet c10::TensorImpl::*keys_member() { return &Members::key_set_; }
-  static constexpr std::optional<c10::Device> c10::TensorImpl::*device_member() { return &Members::device_opt_; }
+struct SparseMembers : c10::TensorImpl {
+  static constexpr c10::DispatchKeySet c10::TensorImpl::*keys_member() { return &SparseMembers::key_set_; }
+  static constexpr std::optional<c10::Device> c10::TensorImpl::*device_member() { return &SparseMembers::device_opt_; }
 };
 
 bool is_compressed(at::Layout layout) {
@@ -44,8 +44,8 @@ at::Tensor make_like(const at::Tensor& like, c10::Device device) {
       at::detail::make_tensor<at::SparseTensorImpl>(c10::DispatchKeySet(c10::DispatchKey::SparseCPU), like.dtype());
   if (!device.is_cpu()) {
     c10::TensorImpl* impl = made.unsafeGetTensorImpl();
-    impl->*Members::keys_member() = virtual_keys(impl->key_set());
-    impl->*Members::device_member() = device;
+    impl->*SparseMembers::keys_member() = virtual_keys(impl->key_set());
+    impl->*SparseMembers::device_member() = device;
   }
   return made;
 }

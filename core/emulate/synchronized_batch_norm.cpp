@@ -4,6 +4,8 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include "emulate/given.h"
+
 namespace devsan::emulate {
 namespace {
 
@@ -25,8 +27,6 @@ at::Tensor per_channel(const at::Tensor& values, const at::Tensor& like, at::Sca
 at::Tensor centered(const at::Tensor& input, const at::Tensor& mean, at::ScalarType type) {
   return input.to(type) - per_channel(mean, input, type);
 }
-
-bool is_given(const std::optional<at::Tensor>& tensor) { return tensor.has_value() && tensor->defined(); }
 
 void follow(const at::Tensor& running, const at::Tensor& value, double momentum) {
   running.mul_(1 - momentum).add_(value.to(running.scalar_type()), momentum);

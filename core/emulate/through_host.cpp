@@ -17,7 +17,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 /// A tensor of its own over the memory of `tensor`, without its history.
-at::Tensor detached(const at::Tensor& tensor) {
+at::Tensor detached_from_graph(const at::Tensor& tensor) {
   return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
 }
 
@@ -52,7 +52,7 @@ struct ToHost : torch::autograd::Function<ToHost> {
 at::Tensor moved(const at::Tensor& host, c10::Device device) {
   const DeviceScope scope(device.index());
   const bool is_charged = host.has_storage() && block_of(host.storage().data_ptr()) != nullptr;
-  return adopt(is_charged ? detached(host) : host.clone(), device);
+  return adopt(is_charged ? detached_from_graph(host) : host.clone(), device);
 }
 
 at::Tensor ToDevice::forward(AutogradContext* /*context*/, const at::Tensor& host, c10::Device device) {

@@ -19,7 +19,7 @@ void call_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   kernel.callBoxed(op, c10::DispatchKeySet(c10::DispatchKey::Meta), stack);
 }
 
-struct Row {
+struct MetaRow {
   std::string_view op;
   void (*call)(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 };
@@ -27,8 +27,8 @@ struct Row {
 // The operator, the function's type in parentheses, and its name; sorted by operator.
 #define DEVSAN_UNPACK(...) __VA_ARGS__
 #define DEVSAN_META(op, returned, name, arguments) \
-  Row{op, &call_boxed<DEVSAN_UNPACK returned arguments, &at::meta::name>},
-constexpr Row kFunctions[] = {
+  MetaRow{op, &call_boxed<DEVSAN_UNPACK returned arguments, &at::meta::name>},
+constexpr MetaRow kFunctions[] = {
 #include "guard/meta_functions.inc"
 };
 #undef DEVSAN_META
@@ -39,7 +39,7 @@ constexpr Row kFunctions[] = {
 bool ask_meta_function(std::string_view op, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments) {
   const auto* end = std::end(kFunctions);
   const auto* found = std::lower_bound(std::begin(kFunctions), end, op,
-                                       [](const Row& row, std::string_view key) { return row.op < key; });
+                                       [](const MetaRow& row, std::string_view key) { return row.op < key; });
   if (found == end || found->op != op) return false;
   const auto handle =
       c10::Dispatcher::singleton().findSchemaOrThrow(schema.name().c_str(), schema.overload_name().c_str());

@@ -8,7 +8,7 @@
 namespace devsan::guard {
 namespace {
 
-std::mutex g_mutex;
+std::mutex g_mixes_mutex;
 std::vector<MetaMix> g_mixes;
 std::atomic<SiteSource> g_site_source{nullptr};
 
@@ -17,7 +17,7 @@ std::atomic<SiteSource> g_site_source{nullptr};
 void note_meta_mix(std::string_view op, std::string_view operand) {
   const SiteSource source = g_site_source;
   std::string site = source == nullptr ? std::string() : source();  // may wait for Python's lock, so before ours
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::lock_guard<std::mutex> lock(g_mixes_mutex);
   const auto found = std::find_if(g_mixes.begin(), g_mixes.end(), [&](const MetaMix& mix) {
     return mix.op == op && mix.operand == operand && mix.site == site;
   });
@@ -34,12 +34,12 @@ void note_meta_mix(std::string_view op, std::string_view operand) {
 }
 
 std::vector<MetaMix> meta_mixes() {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::lock_guard<std::mutex> lock(g_mixes_mutex);
   return g_mixes;
 }
 
 void forget_meta_mixes() {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const std::lock_guard<std::mutex> lock(g_mixes_mutex);
   g_mixes.clear();
 }
 

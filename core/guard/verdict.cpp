@@ -30,12 +30,12 @@ constexpr Verdict kNestedTable[] = {
 #include "guard/verdict_table_nestedtensorcuda.inc"
 };
 
-struct Table {
+struct VerdictTable {
   const Verdict* begin;
   const Verdict* end;
 };
 
-Table table_of(Layout layout) {
+VerdictTable table_of(Layout layout) {
   switch (layout) {
     case Layout::kSparse:
       return {std::begin(kSparseTable), std::end(kSparseTable)};
@@ -103,7 +103,7 @@ void remember(const Verdict& verdict, const Operands& operands, std::string mess
 }  // namespace
 
 Verdict verdict_of(std::string_view name, Layout layout) {
-  const Table table = table_of(layout);
+  const VerdictTable table = table_of(layout);
   const auto* found = std::lower_bound(table.begin, table.end, name,
                                        [](const Verdict& row, std::string_view key) { return row.op < key; });
   Verdict verdict = found == table.end || found->op != name ? Verdict{name, Rule::kUnknown, ""} : *found;

@@ -43,7 +43,8 @@ inline std::unique_ptr<torch::Library> library_for(const char* space, c10::Dispa
 
 /// Registers a boxed kernel object of its own for the operator.
 template <typename Kernel, typename... Arguments>
-void put(torch::Library& library, const c10::OperatorHandle& op, const std::string& name, Arguments... arguments) {
+void put_kernel(torch::Library& library, const c10::OperatorHandle& op, const std::string& name,
+                Arguments... arguments) {
   library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(op, arguments...)));
 }
 

@@ -42,7 +42,7 @@ void register_layout(torch::Library& library, c10::DispatchKey host) {
     } else if (host == c10::DispatchKey::QuantizedCPU && !is_quantized_on_cuda(name)) {
       library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunction<&refuse_quantized>());
     } else {
-      put<OperatorKernel>(library, op, name, host);
+      put_kernel<OperatorKernel>(library, op, name, host);
     }
   });
 }

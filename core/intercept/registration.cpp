@@ -35,14 +35,14 @@ void put_operator(Library& library, const c10::OperatorHandle& op, const std::st
     return;
   }
   if (const guard::Nondeterminism* alert = guard::nondeterminism_of(name)) {
-    put<AlertingKernel>(library, op, name, *alert);
+    put_kernel<AlertingKernel>(library, op, name, *alert);
     return;
   }
   const bool typed = !op.schema().is_varret() && with_common_signature(op.schema(), [&](auto* signature) {
     using Kernel = TypedKernel<std::remove_pointer_t<decltype(signature)>>;
     library.impl(name.c_str(), Kernel::function(op));
   });
-  if (!typed) put<OperatorKernel>(library, op, name);
+  if (!typed) put_kernel<OperatorKernel>(library, op, name);
 }
 
 std::vector<std::unique_ptr<Library>> g_factories;
@@ -60,9 +60,9 @@ void register_factories_on(c10::DispatchKey key, c10::DispatchKey host) {
     const bool written = key == c10::DispatchKey::CUDA && is_made_by_hand(name);
     if (!op.hasKernelForDispatchKey(host) || !takes_device(op.schema()) || written) return;
     if (!takes_tensor(op.schema())) {
-      put<FactoryKernel>(*library, op, name, host);
+      put_kernel<FactoryKernel>(*library, op, name, host);
     } else if (host == c10::DispatchKey::QuantizedCPU) {
-      put<OperatorKernel>(*library, op, name, host);  // a tensor on a GPU that is quantized as a CPU tensor is
+      put_kernel<OperatorKernel>(*library, op, name, host);  // a tensor on a GPU that is quantized as a CPU tensor is
     }
   });
   register_layout_on_factories(*library, host);
@@ -98,15 +98,15 @@ void register_operators() {
     const bool written = op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);  // see hand_written.h
     if (runs && takes_tensor(op.schema()) && !written) put_operator(library, op, name);
     if (goes_through_host(name)) {
-      put<CompositeKernel>(library, op, name);
-      put<CompositeKernel>(autograd, op, name);
+      put_kernel<CompositeKernel>(library, op, name);
+      put_kernel<CompositeKernel>(autograd, op, name);
     } else if (guard::verdict_of(name).rule == guard::Rule::kGenerated && !runs &&
                op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
-      put<CheckedCompositeKernel>(library, op, name);
-      put<CheckedCompositeKernel>(autograd, op, name);
+      put_kernel<CheckedCompositeKernel>(library, op, name);
+      put_kernel<CheckedCompositeKernel>(autograd, op, name);
     } else if (!runs && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) &&
                (guard::verdict_of(name).rule == guard::Rule::kGenerated || guard::has_kernel_check(name))) {
-      put<CheckedCompositeKernel>(library, op, name);
+      put_kernel<CheckedCompositeKernel>(library, op, name);
     }
   });
   for (const LayoutKeys& keys : kLayouts) register_layout(*library_for("aten", keys.emulated).release(), keys.host);

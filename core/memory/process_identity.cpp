@@ -14,14 +14,14 @@
 namespace devsan::memory {
 namespace {
 
-struct Stat {
+struct StatLine {
   char state = 0;
   std::uint32_t start = 0;
 };
 
 /// The state and the start of a process: fields 3 and 22 of its stat, proc_pid_stat(5). Fields are counted from the last
 /// parenthesis on, for the name between them is the program's own. nullopt when there is no such file.
-std::optional<Stat> read_stat(std::uint32_t process_id) noexcept {
+std::optional<StatLine> read_stat(std::uint32_t process_id) noexcept {
   std::array<char, 32> path{};
   std::snprintf(path.data(), path.size(), "/proc/%u/stat", process_id);
   const int file = ::open(path.data(), O_RDONLY | O_CLOEXEC);
@@ -36,7 +36,7 @@ std::optional<Stat> read_stat(std::uint32_t process_id) noexcept {
   if (place == std::string_view::npos || place + 2 >= text.size()) {
     return std::nullopt;
   }
-  Stat found{.state = text[place + 2]};
+  StatLine found{.state = text[place + 2]};
   constexpr int kSpacesBeforeStart = 20;
   for (int space = 0; space < kSpacesBeforeStart && place != std::string_view::npos; ++space) {
     place = text.find(' ', place + 1);
@@ -54,13 +54,13 @@ std::optional<Stat> read_stat(std::uint32_t process_id) noexcept {
 
 ProcessIdentity own_identity() noexcept {
   const auto process_id = static_cast<std::uint32_t>(::getpid());
-  const std::optional<Stat> stat = read_stat(process_id);
+  const std::optional<StatLine> stat = read_stat(process_id);
   return (std::uint64_t{process_id} << 32) | (stat ? stat->start : 0U);
 }
 
 bool is_alive(ProcessIdentity identity) noexcept {
   const std::uint32_t process_id = process_id_of(identity);
-  const std::optional<Stat> stat = read_stat(process_id);
+  const std::optional<StatLine> stat = read_stat(process_id);
   if (!stat) {  // gone, or a system without /proc
     return ::kill(static_cast<pid_t>(process_id), 0) == 0 || errno != ESRCH;
   }
