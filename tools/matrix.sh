@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds DevSan against each supported torch, runs a selection of the tests, and writes docs/reference/matrix.md.
+# Builds DevSan against each supported torch, runs a selection of the tests, and renews its rows of docs/reference/matrix.md.
 #   tools/matrix.sh [version]...     a version with "+cpu" is torch's CPU build, one without is the registry's default
 # DEVSAN_MATRIX_DIR  where environments and builds go (build/matrix); a CUDA build of torch takes several GB
 # DEVSAN_VENVS       a folder with environments to use as they are, named after the versions
 # DEVSAN_MATRIX_TESTS  what pytest runs (tests/python tests/cli)
+# CMAKE_BUILD_PARALLEL_LEVEL  how many compilers at once; each takes up to 1.2 GB
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,11 +12,12 @@ versions=("$@")
 [ $# -gt 0 ] || versions=(2.11.0 2.12.1 2.13.0 2.13.0+cpu 2.14.1 2.15.0)
 : "${DEVSAN_MATRIX_DIR:=build/matrix}"
 read -r -a tests <<< "${DEVSAN_MATRIX_TESTS:-tests/python tests/cli}"
+page=docs/reference/matrix.md
 mkdir -p "$DEVSAN_MATRIX_DIR"
 
 say() { echo "devsan: $*" >&2; }
 
-# Prints one row of the table.
+# Prints one row of the table: torch, build, Python, tests, result.
 row() { printf '| %s | %s | %s | %s | %s |\n' "$@"; }
 
 # check <version>: prepares, builds and tests; leaves its row in <version>.row
@@ -30,24 +32,23 @@ check() {
 
   say "torch $version: preparing $VENV"
   if ! TORCH_SPEC=$spec tools/setup.sh test > "$log" 2>&1; then
-    row "$version" "-" "not installed" "-" "-" > "$row_file"
+    row "${version%+cpu}" "-" "-" "-" "not installed" > "$row_file"
     return
   fi
   local build python
   build=$("$VENV/bin/python" -c 'import torch; print("CUDA " + torch.version.cuda if torch.version.cuda else "CPU")' 2>> "$log")
   python=$("$VENV/bin/python" -c 'import platform; print(platform.python_version())')
   say "torch $version: building"
-  local started=$SECONDS
   if ! tools/build.sh >> "$log" 2>&1; then
-    row "$version" "$build" "$python" "failed" "-" > "$row_file"
+    row "${version%+cpu}" "$build" "$python" "-" "not built" > "$row_file"
     return
   fi
-  local seconds=$((SECONDS - started))
   say "torch $version: testing"
-  "$VENV/bin/python" -m pytest -n 2 "${tests[@]}" >> "$log" 2>&1 < /dev/null
+  # One thread an operator: the workers, and the ranks that tests launch, share the processors. Launchers are found by name.
+  OMP_NUM_THREADS=1 PATH="$VENV/bin:$PATH" "$VENV/bin/python" -m pytest -n 2 "${tests[@]}" >> "$log" 2>&1 < /dev/null
   local summary
-  summary=$(grep -E '^(=+ )?.*[0-9]+ (passed|failed|error)' "$log" | tail -n 1 | sed -e 's/^=* *//' -e 's/ in [0-9.]*s.*//')
-  row "$version" "$build" "$python" "${seconds} s" "${summary:-no summary, see the log}" > "$row_file"
+  summary=$(grep -E '^(=+ )?.*[0-9]+ (passed|failed|error)' "$log" | tail -n 1 | sed -e 's/^=* *//' -e 's/ in [0-9.]*s.*//' -e 's/, [0-9]* warnings\?//')
+  row "${version%+cpu}" "$build" "$python" "${tests[*]}" "${summary:-no summary, see the log}" > "$row_file"
 }
 
 for version in "${versions[@]}"; do
@@ -55,19 +56,17 @@ for version in "${versions[@]}"; do
   cat "$DEVSAN_MATRIX_DIR/$version.row"
 done
 
-mkdir -p docs/reference
+# The page keeps its text, and the rows of the builds that were not checked now.
 {
-  echo "# Versions of torch"
-  echo
-  echo "One source, built against each torch on a machine without a GPU. Written by \`make matrix\`."
-  echo
-  row torch build Python compiled "tests (${tests[*]})"
-  row --- --- --- --- ---
-  for version in "${versions[@]}"; do
-    cat "$DEVSAN_MATRIX_DIR/$version.row"
-  done
-} > docs/reference/matrix.md
-say "wrote docs/reference/matrix.md; the logs are in $DEVSAN_MATRIX_DIR"
+  sed '/^| ---/q' "$page"
+  {
+    for version in "${versions[@]}"; do cat "$DEVSAN_MATRIX_DIR/$version.row"; done
+    grep -E '^\| [0-9]' "$page"
+  } | awk -F '|' '!seen[$2 $3]++' | sort --version-sort
+  sed '1,/^| ---/d' "$page" | grep -vE '^\| [0-9]'
+} > "$DEVSAN_MATRIX_DIR/matrix.md"
+cp "$DEVSAN_MATRIX_DIR/matrix.md" "$page"
+say "renewed $page; the logs are in $DEVSAN_MATRIX_DIR"
 # A version that could not be built, or with a test that failed, fails the whole.
 for version in "${versions[@]}"; do
   grep -q ' passed' "$DEVSAN_MATRIX_DIR/$version.row" && ! grep -qE 'failed|error' "$DEVSAN_MATRIX_DIR/$version.row" || exit 1

@@ -3,9 +3,11 @@
 #include <array>
 
 #include <ATen/Context.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/transformers/attention.h>
 
 #include "emulate/attention_filters.h"
+#include "emulate/device.h"
 
 namespace devsan::emulate {
 namespace {
@@ -85,10 +87,23 @@ void require_attention_kernel(const AttentionCall& call) {
 
 namespace {
 
+using Choose = std::int64_t(const at::Tensor&, const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
+                            double, bool, std::optional<double>, bool);
+
+/// CUDA's own choice, of a build that has it: it asks the driver about the GPU.
+const c10::TypedOperatorHandle<Choose>& choice_of_torch() {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::_fused_sdp_choice", "").typed<Choose>();
+  return op;
+}
+
 // In the order of the default priorities (aten/src/ATen/Context.h); the numbers are SDPBackend's.
 std::int64_t choose_from_shapes(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                 const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
-                                std::optional<double> /*scale*/, bool enable_gqa) {
+                                std::optional<double> scale, bool enable_gqa) {
+  if (device_count() == 0 && choice_of_torch().hasKernelForDispatchKey(c10::DispatchKey::CUDA)) {
+    return choice_of_torch().redispatch(c10::DispatchKeySet(c10::DispatchKey::CUDA), query, key, value, mask, dropout,
+                                        is_causal, scale, enable_gqa);
+  }
   const AttentionCall call{query, key, value, mask, dropout, is_causal, enable_gqa};
   require_attention_kernel(call);
   if (can_use_flash_attention(call, false)) return 1;

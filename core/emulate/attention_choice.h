@@ -28,7 +28,8 @@ bool can_use_cudnn_attention(const AttentionCall& call, bool explain);
 void require_attention_kernel(const AttentionCall& call);
 
 /// Lets torch ask for that choice where it works with shapes alone: for a DTensor's or a traced tensor's attention it
-/// looks for CUDA's function, which a build without CUDA lacks. Not for a build with CUDA, which has its own.
+/// looks for CUDA's function. A build without CUDA lacks it; in one with CUDA it asks the driver, and has its place back
+/// while no GPU is emulated.
 void register_attention_choice();
 
 }  // namespace devsan::emulate

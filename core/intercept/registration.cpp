@@ -113,7 +113,7 @@ void register_operators() {
   others.fallback(CppFunction::makeFromBoxedFunction<&call_any_operator>());
   register_collectives();
   emulate::register_reducer_timer();
-  if (!has_cuda_kernels()) emulate::register_attention_choice();
+  emulate::register_attention_choice();
 }
 
 void register_factories() {

@@ -27,6 +27,7 @@ from devsan.cuda import (
     streams,
     tensor_types,
     tensors,
+    torchscript,
     triton,
 )
 from devsan.cuda.devices import Devices
@@ -49,6 +50,7 @@ class Surface:
     def __init__(self) -> None:
         self._patches = Patches()
         self._imports: AfterImport | None = None
+        self._fused_on_gpus: bool | None = None
 
     def install(self, machine: Sequence[DeviceSpec]) -> None:
         """Makes ``torch.cuda`` show ``machine``, as far as ``CUDA_VISIBLE_DEVICES`` lets it."""
@@ -74,6 +76,7 @@ class Surface:
         profiler.install(patches)
         custom_operators.install(patches)
         compiler.install(patches)
+        self._fused_on_gpus = torchscript.fuse_on_gpus(False)
         refused.refuse_classes(patches)
         patches.rebind(replaced)
         self._imports = AfterImport(
@@ -91,6 +94,9 @@ class Surface:
         if self._imports is not None:
             self._imports.remove()
         self._patches.undo()
+        if self._fused_on_gpus is not None:
+            torchscript.fuse_on_gpus(self._fused_on_gpus)
+            self._fused_on_gpus = None
         torch.cuda._check_bf16_tensor_supported.cache_clear()
 
     def _reset_state(self) -> None:

@@ -85,6 +85,18 @@ def test_several_devices_in_a_graph(same: Same, backend: str) -> None:
     same(results[3], torch.ones(2), "cuda:0")
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_attention(backend: str, dtype: torch.dtype) -> None:
+    """Its kernel is chosen for tensors without memory; in a build with CUDA torch's own choice would ask a driver."""
+    given = [torch.randn(1, 2, 16, 8).to(GPU, dtype).requires_grad_() for _ in range(3)]
+    compiled = torch.compile(F.scaled_dot_product_attention, backend=backend, fullgraph=True)
+    result = compiled(*given, is_causal=True)
+    assert torch.equal(result, F.scaled_dot_product_attention(*given, is_causal=True))
+    result.sum().backward()
+    assert all(part.grad is not None and part.grad.device == torch.device(GPU) for part in given)
+
+
 def test_mixed_devices_are_refused() -> None:
     function = torch.compile(lambda a, b: a + b, backend="aot_eager")
     with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
