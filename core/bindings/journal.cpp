@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -6,6 +7,7 @@
 #include <torch/csrc/utils/pythoncapi_compat.h>
 
 #include "bindings/bindings.h"
+#include "bindings/python_ending.h"
 #include "collectives/journal.h"
 #include "collectives/python.h"
 
@@ -16,14 +18,6 @@ using collectives::CallSite;
 using collectives::CallState;
 
 namespace {
-
-bool is_python_ending() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing() != 0;
-#else
-  return _Py_IsFinalizing() != 0;
-#endif
-}
 
 /// "/.../site-packages/torch/": files below it are not the program's.
 std::string& torch_folder() {
@@ -46,6 +40,9 @@ void put(collectives::Text<N>& text, PyObject* value, bool keep_end) {
   text[view.size()] = '\0';
 }
 
+/// Files whose functions stand between torch's and whoever calls: decorators and contexts.
+constexpr std::array<std::string_view, 3> kBetween = {"/typing_extensions.py", "/contextlib.py", "/functools.py"};
+
 bool is_of_torch(const PyCodeObject* code) {
   Py_ssize_t length = 0;
   const char* file = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
@@ -53,7 +50,9 @@ bool is_of_torch(const PyCodeObject* code) {
     PyErr_Clear();
     return false;
   }
-  return std::string_view(file, static_cast<std::size_t>(length)).starts_with(torch_folder());
+  const std::string_view path(file, static_cast<std::size_t>(length));
+  return path.starts_with(torch_folder()) ||
+         std::any_of(kBetween.begin(), kBetween.end(), [&](std::string_view name) { return path.ends_with(name); });
 }
 
 /// The innermost frame of `thread` that is the program's; false where there is none.

@@ -8,6 +8,7 @@
 #include <torch/csrc/utils/pythoncapi_compat.h>
 
 #include "bindings/bindings.h"
+#include "bindings/python_ending.h"
 #include "emulate/device.h"
 #include "emulate/origin.h"
 #include "record/recorder.h"
@@ -24,14 +25,6 @@ namespace {
 
 // The innermost frames say who placed a tensor; a program nested deeper loses its outermost ones.
 constexpr std::size_t kMaxDepth = 128;
-
-bool is_python_ending() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing() != 0;
-#else
-  return _Py_IsFinalizing() != 0;
-#endif
-}
 
 void keep(const void* code) { Py_INCREF(static_cast<PyObject*>(const_cast<void*>(code))); }
 

@@ -7,9 +7,8 @@
 #include "collectives/python.h"
 
 namespace devsan::collectives {
-namespace {
 
-/// Python's names of the types, made once: a call is not to allocate.
+// Made once: a call is not to allocate.
 std::string_view name_of(at::ScalarType type) {
   static const auto names = [] {
     std::array<std::string, static_cast<std::size_t>(at::ScalarType::NumOptions)> all;
@@ -25,7 +24,11 @@ std::string_view name_of(at::ScalarType type) {
   return names[static_cast<std::size_t>(type)];
 }
 
-}  // namespace
+CallSite call_site() {
+  CallSite site;
+  if (python().locate != nullptr) python().locate(site);
+  return site;
+}
 
 Call without_python(Call call) {
   for (auto* tensors : {&call.inputs, &call.outputs}) {
@@ -37,7 +40,8 @@ Call without_python(Call call) {
   return call;
 }
 
-Noted::Noted(const Call& call, const Group& group, std::uint32_t group_number) : journal_(Journal::of_process()) {
+Noted::Noted(const Call& call, const CallSite& site, const Group& group, std::uint32_t group_number)
+    : journal_(Journal::of_process()) {
   if (journal_ == nullptr) return;
   CallNote note;
   note.name = call.name;
@@ -52,7 +56,7 @@ Noted::Noted(const Call& call, const Group& group, std::uint32_t group_number) :
     note.bytes = call.elements_in * static_cast<std::int64_t>(tensor->element_size());
     note.device = tensor->device().index();
   }
-  if (python().locate != nullptr) python().locate(note.site);
+  note.site = site;
   token_ = journal_->begin(note);
 }
 

@@ -23,6 +23,7 @@ struct Call {
   std::vector<at::Tensor> outputs;  ///< what `result()` and the future give
   int peer = -1;                    ///< rank in the group: the root, or the other side
   std::uint64_t sequence = 0;
+  std::uint64_t number = 0;  ///< of the last that gloo was given for it: see Agreement
 
   const at::Tensor* first() const {
     return !inputs.empty() ? &inputs.front() : !outputs.empty() ? &outputs.front() : nullptr;
@@ -34,14 +35,20 @@ struct Call {
 // would take Python's lock, which ends the thread, and with it the process. A work holds tensors of its own over the same
 // storages, which have none.
 
+/// Python's name of a type: "float32".
+std::string_view name_of(at::ScalarType type);
+
 /// The call with such tensors in place of the program's.
 Call without_python(Call call);
+
+/// Where the program is that calls now; nothing without Python.
+CallSite call_site();
 
 /// One call in the journal of the process, if there is one. Ended as a failure when nobody ended it otherwise.
 class Noted {
  public:
   Noted() = default;
-  Noted(const Call& call, const Group& group, std::uint32_t group_number);
+  Noted(const Call& call, const CallSite& site, const Group& group, std::uint32_t group_number);
   void waiting(bool waits) noexcept;
   void end(std::string_view error) noexcept;
 

@@ -44,6 +44,23 @@ std::int64_t expect_on_one_device(const std::vector<at::Tensor>& tensors) {
   return numel;
 }
 
+const std::vector<at::Tensor>& expect_list(const char* function, const char* what,
+                                           const std::vector<std::vector<at::Tensor>>& lists, int ranks) {
+  TORCH_CHECK_WITH(ValueError, lists.size() == 1, "ProcessGroupNCCL::", function, ": requires a single-element ", what,
+                   " list containing a list with ", ranks, " tensors.");
+  const std::vector<at::Tensor>& list = lists.front();
+  const std::string capital = what[0] == 'o' ? "Output" : "Input";
+  TORCH_CHECK_WITH(ValueError, list.size() == static_cast<std::size_t>(ranks), "ProcessGroupNCCL::", function,
+                   ": Incorrect ", what, " list size ", list.size(), ". ", capital, " list size should be ", ranks,
+                   ", same as size of the process group.");
+  expect_on_one_device(list);
+  return list;
+}
+
+void expect_root(std::int64_t root, int ranks) {
+  TORCH_CHECK_WITH(ValueError, root >= 0 && root < ranks, "Invalid root rank: ", root);
+}
+
 void expect_type(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
     case at::kChar:

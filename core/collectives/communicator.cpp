@@ -1,15 +1,23 @@
 #include "collectives/communicator.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <sstream>
+#include <thread>
 
 #include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "collectives/failures.h"
+#include "collectives/let_go.h"
 
 namespace devsan::collectives {
 namespace {
+
+/// gloo with nothing under way is let go of in a moment, and a process that was killed is gone.
+constexpr std::chrono::milliseconds kMoment{1000};
+constexpr std::chrono::milliseconds kPoll{10};
 
 std::string key_of(int rank) { return "rank" + std::to_string(rank); }
 
@@ -19,29 +27,46 @@ Communicator::Communicator(Group group, c10::intrusive_ptr<c10d::Store> store, c
                            MakeGloo make_gloo)
     : group_(std::move(group)),
       store_(c10::make_intrusive<c10d::PrefixStore>("devsan/" + key + "/", std::move(store))),
-      make_gloo_(std::move(make_gloo)) {}
+      make_gloo_(std::move(make_gloo)),
+      process_(getpid()) {}
 
 Communicator::~Communicator() {
-  // gloo's destructor waits for its threads, and those for ranks that may never come. A program that has failed ends.
   eager_sends_.finish(EagerSends::kLastMoments);
-  if (!is_idle() || eager_sends_.has_any()) gloo_.release();
+  // What is under way may wait for ranks that never come. A program that has failed ends.
+  const bool is_quiet = is_idle() && !eager_sends_.has_any();
+  let_go(take_gloo(), process_, is_quiet ? kMoment : std::chrono::milliseconds(0));
 }
 
-c10d::Backend& Communicator::connect(c10::Device device, std::chrono::milliseconds timeout) {
-  if (C10_UNLIKELY(is_aborted())) refuse();
-  if (C10_LIKELY(is_connected())) return *gloo_;
+GlooPtr Communicator::take_gloo() {
   const std::scoped_lock lock(mutex_);
-  if (!is_connected()) {
-    meet(device, timeout);
-    gloo_ = make_gloo_(store_, group_.rank, group_.size, timeout);
-    gloo_ready_.store(true, std::memory_order_release);
-  }
-  return *gloo_;
+  return std::move(gloo_);
 }
 
-/// The ranks tell each other through the store who they are.
+GlooPtr Communicator::connect(c10::Device device, std::chrono::milliseconds timeout) {
+  if (C10_UNLIKELY(!is_connected() && !is_aborted())) {
+    const std::scoped_lock connecting(connecting_);
+    if (!is_connected()) {
+      meet(device, timeout);
+      GlooPtr gloo = make_gloo_(store_, group_.rank, group_.size, timeout);
+      const std::scoped_lock lock(mutex_);
+      gloo_ = std::move(gloo);
+      gloo_ready_.store(true, std::memory_order_release);
+    }
+  }
+  const std::scoped_lock lock(mutex_);
+  if (C10_UNLIKELY(is_aborted())) refuse();
+  return gloo_;
+}
+
+/// The ranks tell each other through the store who they are, and the first one where their board is.
 void Communicator::meet(c10::Device device, std::chrono::milliseconds timeout) {
-  store_->set(key_of(group_.rank), to_text(own_identity(device)));
+  Identity own = own_identity(device);
+  std::unique_ptr<Board> board = group_.rank == 0 && group_.size > 1 ? Board::make(group_.size) : nullptr;
+  if (board != nullptr) {
+    own.board = board->place().descriptor;
+    own.board_key = board->place().key;
+  }
+  store_->set(key_of(group_.rank), to_text(own));
   std::vector<std::string> keys;
   for (int rank = 0; rank < group_.size; ++rank) keys.push_back(key_of(rank));
   try {
@@ -52,6 +77,9 @@ void Communicator::meet(c10::Device device, std::chrono::milliseconds timeout) {
     C10_THROW_ERROR(DistBackendError, store_error(group_, *store_, keys, error.what()));
   }
   expect_free(device);
+  const Identity& first = ranks_.front();
+  if (board == nullptr) board = Board::open({first.process, first.board, first.board_key}, group_.size);
+  agreement_ = std::make_unique<Agreement>(group_, std::move(board));
 }
 
 /// initTransportsRank of NCCL's src/init.cc.
@@ -67,10 +95,51 @@ void Communicator::expect_free(c10::Device device) const {
   }
 }
 
-std::exception_ptr Communicator::explain(const std::exception_ptr& error) const {
+std::vector<c10::intrusive_ptr<c10d::Work>> Communicator::launch(c10d::Backend& gloo, Call& call, const CallSite& site,
+                                                                 c10::ArrayRef<Parcel> parcels) {
+  const bool fits = agreement_->proposes(call, site, parcels);
+  call.number = agreement_->proposed();
+  if (!fits) std::rethrow_exception(refusal(call.number));
+  std::vector<c10::intrusive_ptr<c10d::Work>> works;
+  works.reserve(parcels.size());
+  try {
+    for (const Parcel& parcel : parcels) works.push_back(parcel.launch(gloo, call.timeout));
+  } catch (...) {
+    agreement_->take_back(parcels.size() - works.size());
+    throw;
+  }
+  return works;
+}
+
+void Communicator::expect_message(bool sends, int peer, std::int64_t bytes) {
+  if (!agreement_->proposes_message(sends, peer, bytes)) std::rethrow_exception(refusal(agreement_->proposed()));
+}
+
+std::exception_ptr Communicator::refusal(std::uint64_t number) {
+  if (!is_connected() || !agreement_->is_refused(number)) return nullptr;
+  const std::string reason = agreement_->refusal();
+  abort(reason);
+  // The other ranks' gloo notices that this one is gone, and their works end.
+  let_go(take_gloo(), process_, std::chrono::milliseconds(0));
+  return std::make_exception_ptr(c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
+                                                       log_prefix(group_) + aborted(group_, reason)));
+}
+
+std::vector<int> Communicator::ended_ranks() const {
   std::vector<int> gone;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     if (rank != group_.rank && has_ended(ranks_[static_cast<std::size_t>(rank)])) gone.push_back(rank);
+  }
+  return gone;
+}
+
+std::exception_ptr Communicator::explain(const std::exception_ptr& error) const {
+  // The kernel closes the connections of a process that was killed a moment before it counts as ended.
+  const auto end = std::chrono::steady_clock::now() + kMoment;
+  std::vector<int> gone = ended_ranks();
+  while (gone.empty() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kPoll);
+    gone = ended_ranks();
   }
   return remote_error(group_, ranks_, gone, error);
 }
@@ -78,6 +147,7 @@ std::exception_ptr Communicator::explain(const std::exception_ptr& error) const 
 void Communicator::refuse() const { C10_THROW_ERROR(DistBackendError, aborted(group_, abort_reason_)); }
 
 void Communicator::abort(const std::string& reason) {
+  const std::scoped_lock lock(mutex_);
   if (is_aborted()) return;
   abort_reason_ = reason;
   aborted_.store(true, std::memory_order_release);

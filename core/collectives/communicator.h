@@ -4,19 +4,24 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "collectives/agreement.h"
 #include "collectives/eager_sends.h"
 #include "collectives/group.h"
 #include "collectives/identity.h"
 
 namespace devsan::collectives {
 
+using GlooPtr = c10::intrusive_ptr<c10d::Backend>;
+
 /// Makes the gloo backend of a group whose ranks meet in `store`. Called without Python's lock; connects to all ranks.
-using MakeGloo = std::function<c10::intrusive_ptr<c10d::Backend>(const c10::intrusive_ptr<c10d::Store>& store, int rank,
-                                                                 int size, std::chrono::milliseconds timeout)>;
+using MakeGloo = std::function<GlooPtr(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                                       std::chrono::milliseconds timeout)>;
 
 /// The ranks of one group, connected: what an ncclComm_t is. Made at the group's first collective, as NCCL does.
 class Communicator {
@@ -27,18 +32,28 @@ class Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  /// Connects to the other ranks, which have to come too. Later calls look at a flag.
+  /// Connects to the other ranks, which have to come too. Later calls find them connected.
   /// Raises DistBackendError: a rank does not come within `timeout`, or two ranks have the same GPU (ncclInvalidUsage).
-  c10d::Backend& connect(c10::Device device, std::chrono::milliseconds timeout);
+  GlooPtr connect(c10::Device device, std::chrono::milliseconds timeout);
   bool is_connected() const noexcept { return gloo_ready_.load(std::memory_order_acquire); }
 
   /// Raises DistBackendError (ncclInvalidUsage) when another rank of this communicator has the GPU.
   void expect_free(c10::Device device) const;
 
+  /// Gives a collective to gloo. Only once connected, and one call at a time.
+  /// Raises DistBackendError: another rank makes another call at this place, or one of another size.
+  std::vector<c10::intrusive_ptr<c10d::Work>> launch(c10d::Backend& gloo, Call& call, const CallSite& site,
+                                                     c10::ArrayRef<Parcel> parcels);
+  /// A message of so many bytes is about to be given to gloo. Raises as `launch`.
+  void expect_message(bool sends, int peer, std::int64_t bytes);
+
   const Group& group() const { return group_; }
 
   /// What an error of gloo means, in NCCL's words, with the ranks that are known to be gone.
   std::exception_ptr explain(const std::exception_ptr& error) const;
+
+  /// An error where ranks differ in a call up to `number` (see Agreement), or null. This communicator ends with it.
+  std::exception_ptr refusal(std::uint64_t number);
 
   void work_begun() noexcept { under_way_.fetch_add(1, std::memory_order_relaxed); }
   void work_ended() noexcept { under_way_.fetch_sub(1, std::memory_order_relaxed); }
@@ -54,17 +69,22 @@ class Communicator {
 
  private:
   void meet(c10::Device device, std::chrono::milliseconds timeout);
+  GlooPtr take_gloo();
+  std::vector<int> ended_ranks() const;
 
   const Group group_;
   c10::intrusive_ptr<c10d::Store> store_;
   MakeGloo make_gloo_;
-  std::mutex mutex_;
-  c10::intrusive_ptr<c10d::Backend> gloo_;
+  const int process_;
+  std::mutex connecting_;
+  std::mutex mutex_;  // of the next two
+  GlooPtr gloo_;
+  std::string abort_reason_;
+  std::unique_ptr<Agreement> agreement_;  // with the ranks, before gloo_ready_
   std::atomic<bool> gloo_ready_{false};
   std::atomic<bool> aborted_{false};
   std::atomic<int> under_way_{0};
   std::vector<Identity> ranks_;
-  std::string abort_reason_;
   EagerSends eager_sends_;
 };
 

@@ -12,7 +12,9 @@ struct Identity {
   std::string machine;      ///< the same for processes of one machine
   std::int64_t bus_id = 0;  ///< of its GPU: domain, bus and device of PCI
   std::int64_t process = 0;
-  int ordinal = 0;  ///< of its GPU in the process
+  int ordinal = 0;              ///< of its GPU in the process
+  int board = -1;               ///< descriptor of the communicator's board in the process, where it has made it
+  std::uint64_t board_key = 0;  ///< that stands on it
 };
 
 /// Of this process, with its GPU `device`.

@@ -23,7 +23,7 @@ std::int64_t now() noexcept {
 }
 
 template <std::size_t N>
-void put(Text<N>& text, std::string_view value) noexcept {
+void put_text(Text<N>& text, std::string_view value) noexcept {
   const std::size_t length = std::min(value.size(), N - 1);
   std::memcpy(text.data(), value.data(), length);
   text[length] = '\0';
@@ -32,7 +32,7 @@ void put(Text<N>& text, std::string_view value) noexcept {
 /// Of a path its end tells more than its beginning.
 template <std::size_t N>
 void put_end(Text<N>& text, std::string_view value) noexcept {
-  put(text, value.size() < N ? value : value.substr(value.size() - (N - 1)));
+  put_text(text, value.size() < N ? value : value.substr(value.size() - (N - 1)));
 }
 
 int number_in(const char* variable, int otherwise) {
@@ -112,8 +112,8 @@ std::uint32_t Journal::add_group(const Group& added) {
   const std::uint32_t index = header().groups.fetch_add(1, std::memory_order_acq_rel);
   if (index >= kGroups) return kGroups;
   JournalGroup& place = group(index);
-  put(place.name, added.name);
-  put(place.description, added.description);
+  put_text(place.name, added.name);
+  put_text(place.description, added.description);
   place.rank = added.rank;
   place.size = added.size;
   place.ranks_known =
@@ -153,8 +153,8 @@ CallToken Journal::begin(const CallNote& note) noexcept {
     place.dims = static_cast<std::uint32_t>(std::min(note.dims, kMaxDims));
     std::copy_n(note.shape, place.dims, place.shape.begin());
     place.line = note.site.line;
-    put(place.name, note.name);
-    put(place.dtype, note.dtype);
+    put_text(place.name, note.name);
+    put_text(place.dtype, note.dtype);
     place.function = note.site.function;
     place.file = note.site.file;
     place.error[0] = '\0';
@@ -183,7 +183,7 @@ void Journal::end(CallToken token, std::string_view error) noexcept {
   if (place.number == token.number && place.state == CallState::kRunning) {
     place.finished = now();
     place.state = error.empty() ? CallState::kDone : CallState::kFailed;
-    put(place.error, error);
+    put_text(place.error, error);
   }
   give_back(place, version);
 }

@@ -15,7 +15,7 @@ const T& part(const std::vector<char>& bytes, std::size_t at) {
 }
 
 template <std::size_t N>
-std::string text(const Text<N>& value) {
+std::string read_text(const Text<N>& value) {
   return {value.data(), strnlen(value.data(), N)};
 }
 
@@ -23,8 +23,8 @@ double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanosecond
 
 RecordedGroup group_from(const JournalGroup& group) {
   RecordedGroup recorded;
-  recorded.name = text(group.name);
-  recorded.description = text(group.description);
+  recorded.name = read_text(group.name);
+  recorded.description = read_text(group.description);
   recorded.rank = group.rank;
   recorded.size = group.size;
   const auto known = std::min<std::size_t>(group.ranks_known, kMaxRanks);
@@ -37,8 +37,8 @@ RecordedCall call_from(const JournalSlot& slot, const std::vector<RecordedGroup>
   call.number = slot.number;
   call.sequence = slot.sequence;
   if (slot.group < groups.size()) call.group = groups[slot.group].name;
-  call.name = text(slot.name);
-  call.dtype = text(slot.dtype);
+  call.name = read_text(slot.name);
+  call.dtype = read_text(slot.dtype);
   const auto dims = std::min<std::size_t>(slot.dims, kMaxDims);
   call.shape.assign(slot.shape.begin(), slot.shape.begin() + static_cast<std::ptrdiff_t>(dims));
   call.elements = slot.elements;
@@ -49,10 +49,10 @@ RecordedCall call_from(const JournalSlot& slot, const std::vector<RecordedGroup>
   call.finished = seconds(slot.finished);
   call.state = slot.state;
   call.waited = slot.waited != 0;
-  call.file = text(slot.file);
-  call.function = text(slot.function);
+  call.file = read_text(slot.file);
+  call.function = read_text(slot.function);
   call.line = slot.line;
-  call.error = text(slot.error);
+  call.error = read_text(slot.error);
   return call;
 }
 

@@ -2,17 +2,14 @@
 
 #include <deque>
 #include <functional>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
-#include "collectives/communicator.h"
+#include "collectives/communicators.h"
 #include "collectives/options.h"
-#include "collectives/reduction.h"
 #include "collectives/work.h"
 
 namespace devsan::collectives {
@@ -101,16 +98,12 @@ class NcclBackend final : public c10d::Backend {
                                           const c10::intrusive_ptr<Options>& options) override;
 
  private:
-  using Carriers = std::vector<c10::intrusive_ptr<c10d::Work>>;
-
-  /// Starts one collective: connects, lets `launch` call gloo, and returns the work that follows it.
-  c10::intrusive_ptr<c10d::Work> start(Call call, const std::function<Carriers(c10d::Backend&)>& launch,
-                                       std::function<void()> after = nullptr,
+  /// Starts one collective: connects, gives gloo what carries it out, and returns the work that follows that.
+  c10::intrusive_ptr<c10d::Work> start(Call call, c10::ArrayRef<Parcel> parcels, std::function<void()> after = nullptr,
                                        std::optional<at::Device> on = std::nullopt);
-  Noted note(const Call& call);
+  Noted note(const Call& call, const CallSite& site);
   std::shared_ptr<Communicator> communicator_on(c10::Device device);
   std::shared_ptr<Communicator> communicator_with(int peer, c10::Device device);
-  std::shared_ptr<Communicator> make_communicator(const std::string& name, Group group, const std::string& key);
   c10::intrusive_ptr<c10d::Work> point_to_self(Call call);
   c10::intrusive_ptr<c10d::Work> point(c10d::OpType op, std::vector<at::Tensor>& tensors, int peer);
   std::chrono::milliseconds timeout_of(std::chrono::milliseconds asked) const;
@@ -119,20 +112,13 @@ class NcclBackend final : public c10d::Backend {
   std::vector<c10::intrusive_ptr<NcclWork>> writing(const std::vector<at::Tensor>& tensors) const;
   at::Device guess_device() const;
   void refresh_group();
-  void abort_all(const std::string& reason);
   void expect_bound(c10::Device device) const;
   c10::intrusive_ptr<c10d::Work> remember(c10::intrusive_ptr<c10d::Work> work);
 
-  c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<NcclOptions> options_;
-  MakeGloo make_gloo_;
   Group group_;
-  std::mutex calls_mutex_;    // one call after the other: a backward pass calls from its own thread
-  mutable std::mutex mutex_;  // of the communicators
-  std::map<std::string, std::shared_ptr<Communicator>> communicators_;
-  std::shared_ptr<Communicator> latest_communicator_;
-  std::optional<at::Device> latest_device_;
-  std::uint64_t communicators_made_ = 0;
+  std::mutex calls_mutex_;  // one call after the other: a backward pass calls from its own thread
+  Communicators communicators_;
   std::uint64_t sequence_ = 0;
   std::uint64_t point_sequence_ = 0;
   std::uint64_t splits_ = 0;
@@ -142,7 +128,6 @@ class NcclBackend final : public c10d::Backend {
   std::vector<c10::intrusive_ptr<c10d::Work>> coalesced_;
   std::deque<at::Tensor> sent_to_self_;
   std::deque<at::Tensor> wanted_from_self_;
-  std::optional<std::string> abort_reason_;
 };
 
 }  // namespace devsan::collectives

@@ -38,11 +38,19 @@ at::Tensor movable(const at::Tensor& tensor) {
   return host.is_contiguous() ? host : flat(host);
 }
 
-std::vector<at::Tensor> movable(const std::vector<at::Tensor>& tensors) {
+at::Tensor row(const at::Tensor& tensor) { return flat(movable(tensor)); }
+
+std::vector<at::Tensor> rows(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> hosts;
   hosts.reserve(tensors.size());
-  for (const at::Tensor& tensor : tensors) hosts.push_back(movable(tensor));
+  for (const at::Tensor& tensor : tensors) hosts.push_back(row(tensor));
   return hosts;
+}
+
+std::int64_t count(const std::vector<at::Tensor>& tensors) {
+  std::int64_t numel = 0;
+  for (const at::Tensor& tensor : tensors) numel += tensor.numel();
+  return numel;
 }
 
 std::int64_t units(const at::Tensor& tensor) {

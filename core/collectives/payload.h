@@ -13,10 +13,16 @@ namespace devsan::collectives {
 /// The elements of `tensor`, dense in memory, as gloo can move them: a type that gloo does not know (float8, and what is
 /// narrower or wider than it has) goes as bytes.
 at::Tensor movable(const at::Tensor& tensor);
-std::vector<at::Tensor> movable(const std::vector<at::Tensor>& tensors);
 
 /// The elements of `tensor` as one row, in the order of memory. Shares memory.
 at::Tensor flat(const at::Tensor& host);
+
+/// Both at once: a row of elements that gloo can move.
+at::Tensor row(const at::Tensor& tensor);
+std::vector<at::Tensor> rows(const std::vector<at::Tensor>& tensors);
+
+/// The elements of all together.
+std::int64_t count(const std::vector<at::Tensor>& tensors);
 
 /// How many elements of a movable tensor stand for one of `tensor`: more than 1 where they go as bytes.
 std::int64_t units(const at::Tensor& tensor);

@@ -4,7 +4,7 @@
 #include "collectives/checks.h"
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
-#include "emulate/tensor.h"
+#include "collectives/point_work.h"
 
 namespace devsan::collectives {
 
@@ -33,20 +33,21 @@ WorkPtr NcclBackend::point(c10d::OpType op, std::vector<at::Tensor>& tensors, in
   Call call{op, sends ? "send" : "recv", tensor.numel(), tensor.numel(), options_->timeout, {}, tensors, peer};
   call.sequence = ++point_sequence_;
   if (peer == rank_) return point_to_self(std::move(call));
-  Noted noted = note(call);
+  Noted noted = note(call, call_site());
   std::shared_ptr<Communicator> communicator;
   WorkPtr carrier;
   try {
     communicator = communicator_with(peer, tensor.device());
-    c10d::Backend& gloo = communicator->connect(tensor.device(), options_->timeout);
+    const GlooPtr gloo = communicator->connect(tensor.device(), options_->timeout);
     const int other = communicator->group().size == size_ ? peer : 1 - communicator->group().rank;
+    communicator->expect_message(sends, other, static_cast<std::int64_t>(tensor.nbytes()));
     std::vector<at::Tensor> hosts = {flat(movable(tensor.is_complex() ? at::view_as_real(tensor) : tensor))};
     if (sends && static_cast<std::int64_t>(tensor.nbytes()) <= kSmallMessage && writing(tensors).empty()) {
       hosts.front() = hosts.front().clone();
-      communicator->eager_sends().add(gloo.send(hosts, other, kTag), call.timeout);
+      communicator->eager_sends().add(gloo->send(hosts, other, kTag), call.timeout);
       carrier = c10::make_intrusive<DoneWork>(op);
     } else {
-      carrier = sends ? gloo.send(hosts, other, kTag) : gloo.recv(hosts, other, kTag);
+      carrier = sends ? gloo->send(hosts, other, kTag) : gloo->recv(hosts, other, kTag);
     }
   } catch (const std::exception& error) {
     noted.end(error.what());

@@ -2,8 +2,10 @@
 #include <ATen/Functions.h>
 
 #include "collectives/checks.h"
+#include "collectives/joined_work.h"
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
+#include "collectives/reduction.h"
 #include "emulate/device.h"
 #include "emulate/tensor.h"
 
@@ -37,10 +39,6 @@ Reduced in_place(const ReduceOp& op, const at::Tensor& tensor, int ranks) {
   return reduced;
 }
 
-void expect_ranks(int size, int root) {
-  TORCH_CHECK_WITH(ValueError, root >= 0 && root < size, "Invalid root rank: ", root);
-}
-
 }  // namespace
 
 WorkPtr NcclBackend::allreduce(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& options) {
@@ -61,16 +59,8 @@ WorkPtr NcclBackend::allreduce(std::vector<at::Tensor>& tensors, const c10d::All
   const Reduced reduced = in_place(options.reduceOp, tensor, size_);
   std::function<void()> after;
   if (reduced.has_after()) after = [reduced] { reduced.finish(); };
-  return start(
-      {OpType::ALLREDUCE, "all_reduce", tensor.numel(), tensor.numel(), options.timeout, {}, tensors},
-      [&](c10d::Backend& gloo) -> Carriers {
-        c10d::AllreduceOptions given;
-        given.reduceOp = reduced.reduction.op;
-        given.timeout = timeout_of(options.timeout);
-        std::vector<at::Tensor> hosts = {reduced.given};
-        return {gloo.allreduce(hosts, given)};
-      },
-      std::move(after));
+  return start({OpType::ALLREDUCE, "all_reduce", tensor.numel(), tensor.numel(), options.timeout, {}, tensors},
+               all_reduce(reduced.given, reduced.reduction.op), std::move(after));
 }
 
 WorkPtr NcclBackend::allreduce_sparse(std::vector<at::Tensor>& /*tensors*/, const c10d::AllreduceOptions& /*options*/) {
@@ -85,23 +75,14 @@ WorkPtr NcclBackend::allreduce_coalesced(std::vector<at::Tensor>& tensors,
   const at::AutoDispatchBelowADInplaceOrView below;
   wait_for_earlier(tensors);
   std::vector<Reduced> all;
-  for (const at::Tensor& tensor : tensors) all.push_back(in_place(options.reduceOp, tensor, size_));
-  return start(
-      {OpType::COALESCED, "all_reduce_coalesced", numel, numel, options.timeout, {}, tensors},
-      [&](c10d::Backend& gloo) {
-        Carriers carriers;
-        for (const Reduced& each : all) {
-          c10d::AllreduceOptions given;
-          given.reduceOp = each.reduction.op;
-          given.timeout = timeout_of(options.timeout);
-          std::vector<at::Tensor> hosts = {each.given};
-          carriers.push_back(gloo.allreduce(hosts, given));
-        }
-        return carriers;
-      },
-      [all] {
-        for (const Reduced& each : all) each.finish();
-      });
+  std::vector<Parcel> parcels;
+  for (const at::Tensor& tensor : tensors) {
+    all.push_back(in_place(options.reduceOp, tensor, size_));
+    parcels.push_back(all_reduce(all.back().given, all.back().reduction.op));
+  }
+  return start({OpType::COALESCED, "all_reduce_coalesced", numel, numel, options.timeout, {}, tensors}, parcels, [all] {
+    for (const Reduced& each : all) each.finish();
+  });
 }
 
 WorkPtr NcclBackend::reduce(std::vector<at::Tensor>& tensors, const c10d::ReduceOptions& options) {
@@ -112,7 +93,7 @@ WorkPtr NcclBackend::reduce(std::vector<at::Tensor>& tensors, const c10d::Reduce
   }
   expect_tensor(tensor);
   expect_type(tensor);
-  expect_ranks(size_, static_cast<int>(options.rootRank));
+  expect_root(options.rootRank, size_);
   const at::AutoDispatchBelowADInplaceOrView below;
   // gloo leaves partial sums in the tensors of the other ranks; NCCL leaves those alone.
   wait_for_earlier(tensors);
@@ -122,24 +103,15 @@ WorkPtr NcclBackend::reduce(std::vector<at::Tensor>& tensors, const c10d::Reduce
   reduced.given = copied ? reduced.reduction.before(reduced.result) : reduced.result;
   std::function<void()> after;
   if (is_root && reduced.has_after()) after = [reduced] { reduced.finish(); };
-  return start(
-      {OpType::REDUCE,
-       "reduce",
-       tensor.numel(),
-       tensor.numel(),
-       options.timeout,
-       {},
-       tensors,
-       static_cast<int>(options.rootRank)},
-      [&](c10d::Backend& gloo) -> Carriers {
-        c10d::ReduceOptions given;
-        given.reduceOp = reduced.reduction.op;
-        given.rootRank = options.rootRank;
-        given.timeout = timeout_of(options.timeout);
-        std::vector<at::Tensor> hosts = {reduced.given};
-        return {gloo.reduce(hosts, given)};
-      },
-      std::move(after));
+  return start({OpType::REDUCE,
+                "reduce",
+                tensor.numel(),
+                tensor.numel(),
+                options.timeout,
+                {},
+                tensors,
+                static_cast<int>(options.rootRank)},
+               collectives::reduce(reduced.given, reduced.reduction.op, options.rootRank), std::move(after));
 }
 
 WorkPtr NcclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
@@ -161,22 +133,14 @@ WorkPtr NcclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
   const at::Tensor result = flat(computable(output));
   const std::int64_t chunk = result.numel();
   const at::Tensor mine = given.narrow(0, rank_ * chunk, chunk);
-  return start(
-      {OpType::_REDUCE_SCATTER_BASE,
-       "reduce_scatter_tensor",
-       input.numel(),
-       output.numel(),
-       options.timeout,
-       {input},
-       {output}},
-      [&](c10d::Backend& gloo) -> Carriers {
-        c10d::AllreduceOptions all;
-        all.reduceOp = reduction.op;
-        all.timeout = timeout_of(options.timeout);
-        std::vector<at::Tensor> hosts = {given};
-        return {gloo.allreduce(hosts, all)};
-      },
-      [reduction, mine, result] { reduction.after(mine, result); });
+  return start({OpType::_REDUCE_SCATTER_BASE,
+                "reduce_scatter_tensor",
+                input.numel(),
+                output.numel(),
+                options.timeout,
+                {input},
+                {output}},
+               all_reduce(given, reduction.op), [reduction, mine, result] { reduction.after(mine, result); });
 }
 
 WorkPtr NcclBackend::reduce_scatter_tensor_coalesced(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
@@ -217,14 +181,7 @@ WorkPtr NcclBackend::reduce_scatter(std::vector<at::Tensor>& outputs, std::vecto
   const at::Tensor mine = given.narrow(0, offset, result.numel());
   return start(
       {OpType::REDUCE_SCATTER, "reduce_scatter", numel, output.numel(), options.timeout, inputs.front(), {output}},
-      [&](c10d::Backend& gloo) -> Carriers {
-        c10d::AllreduceOptions all;
-        all.reduceOp = reduction.op;
-        all.timeout = timeout_of(options.timeout);
-        std::vector<at::Tensor> hosts = {given};
-        return {gloo.allreduce(hosts, all)};
-      },
-      [reduction, mine, result] { reduction.after(mine, result); });
+      all_reduce(given, reduction.op), [reduction, mine, result] { reduction.after(mine, result); });
 }
 
 WorkPtr NcclBackend::barrier(const c10d::BarrierOptions& options) {
@@ -235,16 +192,8 @@ WorkPtr NcclBackend::barrier(const c10d::BarrierOptions& options) {
   } else if (options.device.has_value() && options.device->is_cuda()) {
     device = emulate::resolve(*options.device);
   }
-  const at::Tensor one = at::zeros({1}, at::kFloat);
-  return start(
-      {OpType::ALLREDUCE, "barrier", 1, 1, options.timeout, {}, {}},
-      [&](c10d::Backend& gloo) -> Carriers {
-        c10d::AllreduceOptions given;
-        given.timeout = timeout_of(options.timeout);
-        std::vector<at::Tensor> hosts = {one};
-        return {gloo.allreduce(hosts, given)};
-      },
-      nullptr, device);
+  return start({OpType::ALLREDUCE, "barrier", 1, 1, options.timeout, {}, {}},
+               all_reduce(at::zeros({1}, at::kFloat), ReduceOp(ReduceOp::SUM)), nullptr, device);
 }
 
 }  // namespace devsan::collectives

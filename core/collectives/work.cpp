@@ -1,8 +1,11 @@
 #include "collectives/work.h"
 
+#include <thread>
+
 #include <c10/util/Exception.h>
 
 #include "collectives/failures.h"
+#include "collectives/let_go.h"
 #include "collectives/python.h"
 
 namespace devsan::collectives {
@@ -11,15 +14,15 @@ namespace {
 /// gloo notices that time is up by itself; a wait ends this much later in any case.
 constexpr std::chrono::milliseconds kGrace{5000};
 /// A wait looks this often whether another thread has aborted the communicator.
-constexpr std::chrono::milliseconds kLook{500};
+constexpr std::chrono::milliseconds kWake{500};
 
-std::chrono::milliseconds since(NcclWork::Clock::time_point start) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(NcclWork::Clock::now() - start);
+std::chrono::milliseconds since(GroupWork::Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(GroupWork::Clock::now() - start);
 }
 
 }  // namespace
 
-NcclWork::NcclWork(std::shared_ptr<Communicator> communicator, Call call, Noted noted)
+GroupWork::GroupWork(std::shared_ptr<Communicator> communicator, Call call, Noted noted)
     : Work(communicator->group().rank, call.op),
       communicator_(std::move(communicator)),
       call_(without_python(std::move(call))),
@@ -29,18 +32,60 @@ NcclWork::NcclWork(std::shared_ptr<Communicator> communicator, Call call, Noted 
   communicator_->work_begun();
 }
 
-void NcclWork::follow(std::vector<c10::intrusive_ptr<c10d::Work>> carriers, std::function<void()> after) {
-  carriers_ = std::move(carriers);
+void GroupWork::release_resources() {
+  call_.inputs.clear();
+  call_.outputs.clear();
+  future_.reset();
+  communicator_.reset();
+}
+
+bool GroupWork::isSuccess() const {
+  const std::scoped_lock lock(mutex_);
+  return completed_ && !exception_;
+}
+
+std::exception_ptr GroupWork::translated(const std::exception_ptr& error) const {
+  if (const std::exception_ptr refusal = communicator_->refusal(kAnyCall)) return refusal;
+  return is_timeout(message_of(error)) ? timeout_error() : communicator_->explain(error);
+}
+
+void GroupWork::conclude(const std::exception_ptr& error) {
+  ended_ = Clock::now();
+  communicator_->work_ended();
+  noted_.end(error ? message_of(error) : std::string());
+  if (error) {
+    future_->setError(error);
+  } else {
+    future_->markCompleted(c10::IValue(call_.outputs));
+  }
+  finish(error);
+}
+
+std::exception_ptr GroupWork::timeout_error() const {
+  const std::string text = c10::str(log_prefix(communicator_->group()),
+                                    "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=", call_.sequence,
+                                    ", OpType=", c10d::opTypeToString(call_.op), ", NumelIn=", call_.elements_in,
+                                    ", NumelOut=", call_.elements_out, ", Timeout(ms)=", call_.timeout.count(),
+                                    ") ran for ", since(started_).count(), " milliseconds before timing out.");
+  return std::make_exception_ptr(
+      c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, text));
+}
+
+void NcclWork::follow(const std::vector<c10::intrusive_ptr<c10d::Work>>& carriers, std::function<void()> after) {
   after_ = std::move(after);
-  if (carriers_.empty()) return complete(nullptr);
-  left_.store(carriers_.size(), std::memory_order_relaxed);
-  for (const auto& carrier : carriers_) {
+  if (carriers.empty()) return complete(nullptr);
+  left_.store(carriers.size(), std::memory_order_relaxed);
+  const std::thread::id caller = std::this_thread::get_id();
+  for (const auto& carrier : carriers) {
     const auto self = c10::intrusive_ptr<NcclWork>::unsafe_reclaim_from_nonowning(this);
-    carrier->getFuture()->addCallback([self](c10::ivalue::Future& done) { self->carrier_done(done.exception_ptr()); });
+    carrier->getFuture()->addCallback([self, caller](c10::ivalue::Future& done) {
+      if (std::this_thread::get_id() != caller) mark_thread_of_gloo();
+      self->carrier_done(done.exception_ptr());
+    });
   }
 }
 
-void NcclWork::carrier_done(std::exception_ptr error) {
+void NcclWork::carrier_done(const std::exception_ptr& error) {
   if (error) {
     const std::scoped_lock lock(first_error_mutex_);
     if (!first_error_) first_error_ = error;
@@ -57,31 +102,17 @@ void NcclWork::complete(std::exception_ptr error) {
       error = std::current_exception();
     }
   } else if (error) {
-    error = is_timeout(message_of(error)) ? timeout_error(communicator_->group(), call_, started_)
-                                          : communicator_->explain(error);
+    error = translated(error);
   }
   if (ended_once_.exchange(true)) return;
-  ended_ = Clock::now();
-  communicator_->work_ended();
   after_ = nullptr;
   call_.inputs.clear();
-  noted_.end(error ? message_of(error) : std::string());
-  if (error) {
-    future_->setError(error);
-  } else {
-    future_->markCompleted(c10::IValue(call_.outputs));
-  }
-  finish(error);
+  conclude(error);
 }
 
 bool NcclWork::isCompleted() {
   const std::scoped_lock lock(mutex_);
   return completed_;
-}
-
-bool NcclWork::isSuccess() const {
-  const std::scoped_lock lock(mutex_);
-  return completed_ && !exception_;
 }
 
 bool NcclWork::wait(std::chrono::milliseconds timeout) {
@@ -91,13 +122,16 @@ bool NcclWork::wait(std::chrono::milliseconds timeout) {
     const auto end = start + (timeout == kNoTimeout ? call_.timeout + kGrace : timeout);
     noted_.waiting(true);
     bool in_time = true;
-    while (in_time && !completed_ && !communicator_->is_aborted()) {
-      cv_.wait_until(lock, std::min(end, Clock::now() + kLook), [this] { return completed_; });
+    std::exception_ptr refusal;
+    while (in_time && !completed_ && !refusal && !communicator_->is_aborted()) {
+      cv_.wait_until(lock, std::min(end, Clock::now() + kWake), [this] { return completed_; });
       in_time = Clock::now() < end;
+      refusal = completed_ ? nullptr : communicator_->refusal(call_.number);
     }
     noted_.waiting(false);
+    if (!completed_ && refusal) std::rethrow_exception(refusal);
     if (!completed_ && communicator_->is_aborted()) communicator_->refuse();
-    if (!completed_) std::rethrow_exception(timeout_error(communicator_->group(), call_, started_));
+    if (!completed_) std::rethrow_exception(timeout_error());
   }
   if (exception_) std::rethrow_exception(exception_);
   return true;
@@ -134,15 +168,6 @@ void wait_for_python(c10d::Work& work) {
       // The future has it.
     }
   });
-}
-
-std::exception_ptr timeout_error(const Group& group, const Call& call, NcclWork::Clock::time_point started) {
-  const std::string text = c10::str(
-      log_prefix(group), "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=", call.sequence,
-      ", OpType=", c10d::opTypeToString(call.op), ", NumelIn=", call.elements_in, ", NumelOut=", call.elements_out,
-      ", Timeout(ms)=", call.timeout.count(), ") ran for ", since(started).count(), " milliseconds before timing out.");
-  return std::make_exception_ptr(
-      c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, text));
 }
 
 }  // namespace devsan::collectives

@@ -15,34 +15,31 @@
 
 namespace devsan::collectives {
 
-/// One collective under way. gloo carries it out in its own thread; that thread finishes this, and then the emulated
-/// tensors are handed out.
-class NcclWork final : public c10d::Work {
+/// One call of a group under way: what collectives and messages have in common.
+class GroupWork : public c10d::Work {
  public:
   using Clock = std::chrono::steady_clock;
 
-  NcclWork(std::shared_ptr<Communicator> communicator, Call call, Noted noted);
-
-  /// Follows the work of gloo that carries this out. `after` runs in gloo's thread once all of it has succeeded.
-  void follow(std::vector<c10::intrusive_ptr<c10d::Work>> carriers, std::function<void()> after);
-
-  bool isCompleted() override;
   bool isSuccess() const override;
-  bool wait(std::chrono::milliseconds timeout) override;
   void synchronize() override { wait(kNoTimeout); }
   void blockCurrentStream() override { synchronize(); }
-  void abort() override;
   std::vector<at::Tensor> result() override { return call_.outputs; }
-  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
-  c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override;
   std::uint64_t getSequencenumber() const override { return call_.sequence; }
-  float getDuration() const override;
 
   const Call& call() const { return call_; }
 
- private:
-  void carrier_done(std::exception_ptr error);
-  void complete(std::exception_ptr error);
+  /// What is only known weakly any more (NcclBackend keeps such a list) holds no tensors, and no communicator.
+  void release_resources() override;
+
+ protected:
+  GroupWork(std::shared_ptr<Communicator> communicator, Call call, Noted noted);
+  /// What an error of gloo's means for this call.
+  std::exception_ptr translated(const std::exception_ptr& error) const;
+  /// Ends the work: in the journal, in its future, for who waits.
+  /// @param error null for a success
+  void conclude(const std::exception_ptr& error);
+  /// "[...] Watchdog caught collective operation timeout: ...", as checkTimeout of ProcessGroupNCCL::WorkNCCL.
+  std::exception_ptr timeout_error() const;
 
   std::shared_ptr<Communicator> communicator_;
   Call call_;
@@ -50,41 +47,34 @@ class NcclWork final : public c10d::Work {
   Clock::time_point started_;
   Clock::time_point ended_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
-  std::vector<c10::intrusive_ptr<c10d::Work>> carriers_;
+};
+
+/// One collective. gloo carries it out in its own thread; that thread finishes this, and then the emulated tensors are
+/// handed out.
+class NcclWork final : public GroupWork {
+ public:
+  NcclWork(std::shared_ptr<Communicator> communicator, Call call, Noted noted)
+      : GroupWork(std::move(communicator), std::move(call), noted) {}
+
+  /// Follows the work of gloo that carries this out. `after` runs in gloo's thread once all of it has succeeded.
+  void follow(const std::vector<c10::intrusive_ptr<c10d::Work>>& carriers, std::function<void()> after);
+
+  bool isCompleted() override;
+  bool wait(std::chrono::milliseconds timeout) override;
+  void abort() override;
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+  c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override;
+  float getDuration() const override;
+
+ private:
+  void carrier_done(const std::exception_ptr& error);
+  void complete(std::exception_ptr error);
+
   std::function<void()> after_;
   std::atomic<std::size_t> left_{0};
   std::atomic<bool> ended_once_{false};
   std::exception_ptr first_error_;
   std::mutex first_error_mutex_;
-};
-
-/// A send or a receive. gloo has no thread for these: somebody has to wait for them. `wait()` does; who asks for the
-/// future, or whether it is completed, has a thread of this work's own do it.
-class PointWork final : public c10d::Work {
- public:
-  PointWork(std::shared_ptr<Communicator> communicator, Call call, Noted noted, c10::intrusive_ptr<c10d::Work> carrier);
-
-  bool isCompleted() override;
-  bool isSuccess() const override;
-  bool wait(std::chrono::milliseconds timeout) override;
-  void synchronize() override { wait(kNoTimeout); }
-  void blockCurrentStream() override { synchronize(); }
-  std::vector<at::Tensor> result() override { return call_.outputs; }
-  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
-  std::uint64_t getSequencenumber() const override { return call_.sequence; }
-  int sourceRank() const override { return carrier_->sourceRank(); }
-
- private:
-  void have_waited_for();
-  void carry_out(std::chrono::milliseconds timeout);
-
-  std::shared_ptr<Communicator> communicator_;
-  Call call_;
-  Noted noted_;
-  NcclWork::Clock::time_point started_;
-  c10::intrusive_ptr<c10d::Work> carrier_;
-  c10::intrusive_ptr<c10::ivalue::Future> future_;
-  bool somebody_waits_ = false;  // guarded by mutex_
 };
 
 // NOTE [Futures are complete]
@@ -96,11 +86,5 @@ class PointWork final : public c10d::Work {
 
 /// Waits for `work` where the caller is Python: see NOTE [Futures are complete]. An error stays in the future.
 void wait_for_python(c10d::Work& work);
-
-/// Several works as one: what a coalesced group of calls gives.
-c10::intrusive_ptr<c10d::Work> join(std::vector<c10::intrusive_ptr<c10d::Work>> works);
-
-/// "[...] Watchdog caught collective operation timeout: ...", as checkTimeout of ProcessGroupNCCL::WorkNCCL.
-std::exception_ptr timeout_error(const Group& group, const Call& call, NcclWork::Clock::time_point started);
 
 }  // namespace devsan::collectives

@@ -5,7 +5,6 @@ In a build of torch with CUDA these are torch's ProcessGroupNCCL and its like; t
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from datetime import timedelta
 from types import FunctionType
@@ -93,6 +92,4 @@ def make_gloo(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
     options._devices = [ProcessGroupGloo.create_default_device()]
     options._threads = 1  # in order, as on a stream
     gloo = ProcessGroupGloo(store, rank, size, options)
-    # For good: the last work of a group is let go of by gloo's own thread, and its destructor joins that thread.
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(gloo))
     return gloo

@@ -26,7 +26,7 @@ def fail(start_ranks: Start) -> Callable[..., Ends]:
         processes = start_ranks([sys.executable, str(JOB), way], ranks, **variables)
         ends = []
         for process in processes:
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=120)
             ends.append((process.returncode, out, err))
         return ends
 

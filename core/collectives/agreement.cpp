@@ -1,0 +1,171 @@
+#include "collectives/agreement.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include <c10/util/StringUtil.h>
+
+namespace devsan::collectives {
+namespace {
+
+/// A rank that finds a difference gives the others so much time to come, so that the sentence has the sizes of all.
+constexpr std::chrono::milliseconds kOthersCome{1000};
+constexpr std::chrono::milliseconds kLookAgain{10};
+
+template <std::size_t N>
+std::string text_in(const Text<N>& value) {
+  return {value.data(), strnlen(value.data(), N)};
+}
+
+template <std::size_t N>
+void fill(Text<N>& text, std::string_view value) {
+  value = value.substr(0, N - 1);
+  std::copy(value.begin(), value.end(), text.begin());
+  text[value.size()] = '\0';
+}
+
+BoardCall entry_of(const Call& call, const CallSite& site, const Parcel& parcel, std::uint64_t number) {
+  BoardCall entry;
+  entry.number = number;
+  entry.sequence = call.sequence;
+  entry.bytes = parcel.bytes;
+  entry.elements = call.elements_in;
+  entry.route = static_cast<std::uint32_t>(parcel.route);
+  entry.root = parcel.root;
+  entry.type = static_cast<std::int32_t>(parcel.type);
+  entry.line = site.line;
+  fill(entry.name, call.name);
+  if (const at::Tensor* tensor = call.first()) fill(entry.dtype, name_of(tensor->scalar_type()));
+  entry.file = site.file;
+  return entry;
+}
+
+std::string list_of(const std::vector<std::int64_t>& numbers) {
+  std::string all;
+  for (const std::int64_t number : numbers) all += c10::str(all.empty() ? "" : ", ", number);
+  return "[" + all + "]";
+}
+
+}  // namespace
+
+Agreement::Agreement(const Group& group, std::unique_ptr<Board> board)
+    : group_(group),
+      board_(std::move(board)),
+      sent_(static_cast<std::size_t>(group.size)),
+      received_(static_cast<std::size_t>(group.size)) {}
+
+bool Agreement::proposes(const Call& call, const CallSite& site, c10::ArrayRef<Parcel> parcels) {
+  if (board_ == nullptr) return true;
+  const std::uint64_t first = proposed_ + 1;
+  std::vector<BoardCall> entries;
+  entries.reserve(parcels.size());
+  for (const Parcel& parcel : parcels) {
+    entries.push_back(entry_of(call, site, parcel, ++proposed_));
+    if (!parcel.given.empty()) board_->write_shares(group_.rank, proposed_, parcel.given, parcel.wanted);
+  }
+  for (const BoardCall& entry : entries) board_->write(group_.rank, entry);
+  if (is_refused(proposed_)) return false;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    for (int rank = 0; rank < group_.size; ++rank) {
+      if (rank == group_.rank || fits(rank, entries[i], parcels[i])) continue;
+      board_->refuse(first + i);
+      wait_for_others(first + i);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Agreement::fits(int rank, const BoardCall& own, const Parcel& parcel) const {
+  if (board_->differs(rank, own)) return false;
+  if (parcel.given.empty()) return true;
+  const auto share = board_->read_share(rank, own.number, group_.rank);
+  const auto place = static_cast<std::size_t>(rank);
+  return !share.has_value() || (share->first == parcel.wanted[place] && share->second == parcel.given[place]);
+}
+
+void Agreement::take_back(std::size_t count) {
+  for (; count > 0; --count, --proposed_) {
+    if (board_ != nullptr) board_->erase(group_.rank, proposed_);
+  }
+}
+
+bool Agreement::proposes_message(bool sends, int peer, std::int64_t bytes) {
+  if (board_ == nullptr) return true;
+  std::uint64_t& number = (sends ? sent_ : received_)[static_cast<std::size_t>(peer)];
+  const BoardMessage message{sends ? group_.rank : peer, sends ? peer : group_.rank, ++number};
+  board_->write_message(message, sends, bytes);
+  const auto other = board_->read_message(message, !sends);
+  if (!other.has_value() || *other == bytes) return true;
+  board_->refuse(message);
+  return false;
+}
+
+bool Agreement::is_refused(std::uint64_t number) const noexcept {
+  if (board_ == nullptr) return false;
+  const std::uint64_t refused = board_->refused_call();
+  return (refused != 0 && refused <= number) || board_->refused_message().has_value();
+}
+
+void Agreement::wait_for_others(std::uint64_t number) const {
+  const auto end = std::chrono::steady_clock::now() + kOthersCome;
+  for (int rank = 0; rank < group_.size; ++rank) {
+    while (!board_->read(rank, number).has_value() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(kLookAgain);
+    }
+  }
+}
+
+std::string Agreement::refusal() const {
+  if (board_ == nullptr) return "";
+  if (const std::uint64_t number = board_->refused_call(); number != 0) return refusal_of_call(number);
+  if (const auto message = board_->refused_message(); message.has_value()) return refusal_of(*message);
+  return "";
+}
+
+std::string Agreement::refusal_of_call(std::uint64_t number) const {
+  std::string lines;
+  std::uint64_t sequence = 0;
+  for (int rank = 0; rank < group_.size; ++rank) {
+    const auto call = board_->read(rank, number);
+    if (call.has_value()) sequence = call->sequence;
+    lines += "\n  " + line_of(rank, call);
+  }
+  return c10::str("Expected the same call in all ranks, got at number ", sequence, " of the group:", lines);
+}
+
+std::string Agreement::line_of(int rank, const std::optional<BoardCall>& call) const {
+  const std::string who = c10::str("rank ", group_.global_rank(rank), ": ");
+  if (!call.has_value()) return who + "has not come to it";
+  std::string line = c10::str(who, text_in(call->name));
+  if (call->root >= 0) line += c10::str(" with root ", group_.global_rank(call->root));
+  if (call->dtype[0] != '\0') line += c10::str(" of ", call->elements, " elements of ", text_in(call->dtype));
+  if (static_cast<Route>(call->route) == Route::kAllToAll) {
+    std::vector<std::int64_t> given;
+    std::vector<std::int64_t> wanted;
+    for (int other = 0; other < group_.size; ++other) {
+      const auto share = board_->read_share(rank, call->number, other);
+      if (!share.has_value()) break;
+      given.push_back(share->first);
+      wanted.push_back(share->second);
+    }
+    line += c10::str(", gives ", list_of(given), " bytes to the ranks and expects ", list_of(wanted), " from them");
+  } else {
+    line += c10::str(" (", call->bytes, " bytes)");
+  }
+  if (call->file[0] != '\0') line += c10::str(", at ", text_in(call->file), ":", call->line);
+  return line;
+}
+
+std::string Agreement::refusal_of(const BoardMessage& message) const {
+  const std::int64_t sent = board_->read_message(message, true).value_or(0);
+  const std::int64_t wanted = board_->read_message(message, false).value_or(0);
+  const int from = group_.global_rank(message.from);
+  const int to = group_.global_rank(message.to);
+  return c10::str("Expected one size on both sides, got at message ", message.number, " from rank ", from, " to rank ",
+                  to, ":\n  rank ", from, ": send of ", sent, " bytes\n  rank ", to, ": recv of ", wanted, " bytes");
+}
+
+}  // namespace devsan::collectives

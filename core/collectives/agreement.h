@@ -1,0 +1,58 @@
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <c10/util/ArrayRef.h>
+
+#include "collectives/board.h"
+#include "collectives/call.h"
+#include "collectives/group.h"
+#include "collectives/parcel.h"
+
+namespace devsan::collectives {
+
+/// For `is_refused`: whatever call it is.
+inline constexpr std::uint64_t kAnyCall = std::numeric_limits<std::uint64_t>::max();
+
+/// Keeps ranks whose calls do not fit together from meeting in gloo: see NOTE [The board of a communicator].
+/// Calls come one at a time; `refusal` may be asked for meanwhile by other threads.
+class Agreement {
+ public:
+  /// @param board null where this rank does not see one: nothing is compared then
+  Agreement(const Group& group, std::unique_ptr<Board> board);
+
+  /// Tells the others what is about to be given to gloo. Returns false where another rank has told something else for
+  /// the same call, or did so before: then gloo must not get it, and `refusal` says why.
+  bool proposes(const Call& call, const CallSite& site, c10::ArrayRef<Parcel> parcels);
+  /// gloo refused the last `count` of them; the next ones take their numbers.
+  void take_back(std::size_t count);
+  /// The same for a message to `peer` (a rank of this communicator), or from it.
+  bool proposes_message(bool sends, int peer, std::int64_t bytes);
+
+  /// How many were proposed: the number of the last.
+  std::uint64_t proposed() const { return proposed_; }
+
+  /// Whether ranks differ in a call up to `number`, or in a message.
+  bool is_refused(std::uint64_t number) const noexcept;
+  /// What they differ in, a line for each rank; empty where nothing is known.
+  std::string refusal() const;
+
+ private:
+  bool fits(int rank, const BoardCall& own, const Parcel& parcel) const;
+  void wait_for_others(std::uint64_t number) const;
+  std::string refusal_of_call(std::uint64_t number) const;
+  std::string refusal_of(const BoardMessage& message) const;
+  std::string line_of(int rank, const std::optional<BoardCall>& call) const;
+
+  const Group& group_;
+  std::unique_ptr<Board> board_;
+  std::uint64_t proposed_ = 0;
+  std::vector<std::uint64_t> sent_;
+  std::vector<std::uint64_t> received_;
+};
+
+}  // namespace devsan::collectives

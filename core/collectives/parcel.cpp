@@ -1,0 +1,161 @@
+#include "collectives/parcel.h"
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+namespace devsan::collectives {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::int64_t bytes_in(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor.nbytes()); }
+
+/// What each rank has of a row, in bytes.
+std::vector<std::int64_t> shares_of(const at::Tensor& row, const std::vector<std::int64_t>& sizes, int ranks) {
+  const auto width = static_cast<std::int64_t>(row.element_size());
+  if (sizes.empty()) return std::vector<std::int64_t>(static_cast<std::size_t>(ranks), row.numel() / ranks * width);
+  std::vector<std::int64_t> bytes = sizes;
+  for (std::int64_t& each : bytes) each *= width;
+  return bytes;
+}
+
+}  // namespace
+
+Parcel all_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op) {
+  return {Route::kAllReduce,
+          bytes_in(tensor),
+          -1,
+          tensor.scalar_type(),
+          {},
+          {},
+          [tensor, op](c10d::Backend& gloo, milliseconds timeout) {
+            c10d::AllreduceOptions options;
+            options.reduceOp = op;
+            options.timeout = timeout;
+            std::vector<at::Tensor> tensors = {tensor};
+            return gloo.allreduce(tensors, options);
+          }};
+}
+
+Parcel reduce(const at::Tensor& tensor, const c10d::ReduceOp& op, std::int64_t root) {
+  return {Route::kReduce,
+          bytes_in(tensor),
+          static_cast<int>(root),
+          tensor.scalar_type(),
+          {},
+          {},
+          [tensor, op, root](c10d::Backend& gloo, milliseconds timeout) {
+            c10d::ReduceOptions options;
+            options.reduceOp = op;
+            options.rootRank = root;
+            options.timeout = timeout;
+            std::vector<at::Tensor> tensors = {tensor};
+            return gloo.reduce(tensors, options);
+          }};
+}
+
+Parcel broadcast(const at::Tensor& tensor, std::int64_t root) {
+  return {Route::kBroadcast,
+          bytes_in(tensor),
+          static_cast<int>(root),
+          at::ScalarType::Undefined,
+          {},
+          {},
+          [tensor, root](c10d::Backend& gloo, milliseconds timeout) {
+            c10d::BroadcastOptions options;
+            options.rootRank = root;
+            options.timeout = timeout;
+            std::vector<at::Tensor> tensors = {tensor};
+            return gloo.broadcast(tensors, options);
+          }};
+}
+
+Parcel all_gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input) {
+  return {Route::kAllGather,
+          bytes_in(input),
+          -1,
+          at::ScalarType::Undefined,
+          {},
+          {},
+          [outputs, input](c10d::Backend& gloo, milliseconds timeout) {
+            c10d::AllgatherOptions options;
+            options.timeout = timeout;
+            std::vector<std::vector<at::Tensor>> lists = {outputs};
+            std::vector<at::Tensor> inputs = {input};
+            return gloo.allgather(lists, inputs, options);
+          }};
+}
+
+Parcel all_gather(const at::Tensor& output, const at::Tensor& input) {
+  return {Route::kAllGather,
+          bytes_in(input),
+          -1,
+          at::ScalarType::Undefined,
+          {},
+          {},
+          [output, input](c10d::Backend& gloo, milliseconds timeout) {
+            c10d::AllgatherOptions options;
+            options.timeout = timeout;
+            at::Tensor out = output;
+            at::Tensor in = input;
+            return gloo._allgather_base(out, in, options);
+          }};
+}
+
+Parcel gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input, std::int64_t root) {
+  return {Route::kGather,
+          bytes_in(input),
+          static_cast<int>(root),
+          at::ScalarType::Undefined,
+          {},
+          {},
+          [outputs, input, root](c10d::Backend& gloo, milliseconds timeout) {
+            c10d::GatherOptions options;
+            options.rootRank = root;
+            options.timeout = timeout;
+            std::vector<std::vector<at::Tensor>> lists;
+            if (!outputs.empty()) lists.push_back(outputs);
+            std::vector<at::Tensor> inputs = {input};
+            return gloo.gather(lists, inputs, options);
+          }};
+}
+
+Parcel scatter(const at::Tensor& output, const std::vector<at::Tensor>& inputs, std::int64_t root) {
+  return {Route::kScatter,
+          bytes_in(output),
+          static_cast<int>(root),
+          at::ScalarType::Undefined,
+          {},
+          {},
+          [output, inputs, root](c10d::Backend& gloo, milliseconds timeout) {
+            c10d::ScatterOptions options;
+            options.rootRank = root;
+            options.timeout = timeout;
+            std::vector<std::vector<at::Tensor>> lists;
+            if (!inputs.empty()) lists.push_back(inputs);
+            std::vector<at::Tensor> outputs = {output};
+            return gloo.scatter(outputs, lists, options);
+          }};
+}
+
+Parcel all_to_all(const at::Tensor& output, const at::Tensor& input, std::vector<std::int64_t> output_sizes,
+                  std::vector<std::int64_t> input_sizes, int ranks) {
+  std::vector<std::int64_t> given = shares_of(input, input_sizes, ranks);
+  std::vector<std::int64_t> wanted = shares_of(output, output_sizes, ranks);
+  return {Route::kAllToAll,
+          0,
+          -1,
+          at::ScalarType::Undefined,
+          std::move(given),
+          std::move(wanted),
+          [output, input, output_sizes, input_sizes](c10d::Backend& gloo, milliseconds timeout) {
+            c10d::AllToAllOptions options;
+            options.timeout = timeout;
+            at::Tensor out = output;
+            at::Tensor in = input;
+            std::vector<std::int64_t> out_sizes = output_sizes;
+            std::vector<std::int64_t> in_sizes = input_sizes;
+            return gloo.alltoall_base(out, in, out_sizes, in_sizes, options);
+          }};
+}
+
+}  // namespace devsan::collectives
