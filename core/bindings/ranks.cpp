@@ -55,6 +55,7 @@ void bind_ranks(py::module_& module) {
       .def_readwrite("since", &Collective::since)
       .def_readwrite("finished", &Collective::finished)
       .def_readwrite("where", &Collective::where)
+      .def_readwrite("through", &Collective::through)
       .def_readwrite("condition", &Collective::condition);
   bind_record<OwnFinding>(module, "OwnFinding")
       .def_readwrite("code", &OwnFinding::code)

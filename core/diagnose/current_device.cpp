@@ -71,7 +71,8 @@ std::optional<Hypothesis> by_sentence(const Scene& scene) {
     case SentenceKind::kGroup:
       if (!scene.sentence_has("Duplicate GPU")) return std::nullopt;
       found.saw(90, "Two ranks use one GPU.");
-      if (!process.set_device_called) found.saw(5, "torch.cuda.set_device was not called in this process.");
+      if (!process.set_device_called && process.local_rank > 0)
+        found.saw(5, "torch.cuda.set_device was not called in this process.");
       found.title = "two ranks use the same GPU";
       propose_set_device(found);
       return found;

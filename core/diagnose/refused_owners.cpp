@@ -22,6 +22,17 @@ std::optional<Hypothesis> refused_owners(const Scene& scene) {
   } else if (scene.sentence_has("You can't move a model that has some modules offloaded")) {
     found.saw(95, "accelerate refuses to move a model whose modules it keeps on the host or on disk.");
     found.title = "a dispatched model with offloaded modules is moved";
+  } else if (scene.sentence_has("materialized on CPU when enabling CPU offloading")) {
+    // _validate_cpu_offload_params of torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py
+    found.saw(
+        95,
+        "FSDP keeps the parameters on the host (CPUOffloadPolicy) and brings each to the GPU for its use; they were "
+        "moved to the GPU besides, and it refuses.");
+    found.title = "FSDP's offload policy and a move of the model both want to place it";
+    found.propose(RepairKind::kUseSite, "leave out the move: .to(device), .cuda() or a loaded state that is on the GPU",
+                  model::Confidence::kCertain);
+    found.propose(RepairKind::kConfiguration, "or leave out CPUOffloadPolicy: the parameters stay on the GPU");
+    return found;
   } else if (scene.sentence_has("cannot be moved to a specific device")) {
     found.saw(95, "A pipeline was given a device for a model that a map has placed; transformers refuses to move it.");
     found.title = "the device map and the pipeline's device both want to place the model";

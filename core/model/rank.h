@@ -56,6 +56,7 @@ struct Collective {
   double since = 0;       ///< when it was entered, seconds of the wall clock; 0: not known
   bool finished = false;  ///< the rank has left it
   Frame where;            ///< the program's line
+  std::string through;    ///< where the library is that called, between the two: "accelerate/utils/operations.py:320"
   std::string condition;  ///< the test under which the line stands, where that is about ranks: "rank == 0"
 };
 

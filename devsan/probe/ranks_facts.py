@@ -8,8 +8,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from devsan.probe.places import package_of
 from devsan.probe.ranks_journal import with_what_the_stack_told
 from devsan.probe.ranks_stack import call_in_text, frame_in_text
+from devsan.report.source import shown_path
 
 _AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 _TERMINATED = 15
@@ -64,6 +66,8 @@ def rank_facts(core: Any, document: Mapping[str, Any], calls: Sequence[dict[str,
     told = with_what_the_stack_told(calls, facts.get("collectives") or call_in_text(stack))
     condition = str((facts.get("end") or {}).get("condition") or "")  # of a caller of the line that the journal has
     told = [call if call["finished"] or call["condition"] else call | {"condition": condition} for call in told]
+    at = (facts.get("end") or {}).get("where") or frame_in_text(stack)
+    told = [call if call["finished"] else call | _called_from(call["where"], at) for call in told]
     found = core.RankFacts(
         process=_process(core, document, process), host=str(facts.get("host") or ""),
         gpus=[str(each) for each in process.get("gpus") or ()], backend=str(process.get("backend") or ""),
@@ -78,6 +82,13 @@ def rank_facts(core: Any, document: Mapping[str, Any], calls: Sequence[dict[str,
     if stack and not found.where.file and (where := frame_in_text(stack)) is not None:
         found.where = _frame(core, where)
     return found
+
+
+def _called_from(where: Mapping[str, Any] | None, at: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The program's line of the call that the rank is in, and the library's line that it went through."""
+    if where is None or at is None or package_of(str(where["path"])) == "" or package_of(str(at["path"])) != "":
+        return {}
+    return {"where": at, "through": f"{shown_path(str(where['path']))}:{where['line']}"}
 
 
 def _process(core: Any, document: Mapping[str, Any], process: Mapping[str, Any]) -> Any:
@@ -161,6 +172,8 @@ def _collective(core: Any, call: Mapping[str, Any]) -> Any:
     )  # fmt: skip
     if call["where"]:
         found.where = _frame(core, call["where"])
+    if call.get("through"):
+        found.through = str(call["through"])
     return found
 
 

@@ -80,8 +80,9 @@ def _report(core: Any, finding: Any, more: Plain) -> Report:
     )  # fmt: skip
     sites = [site for each in finding.sites if (site := _site(each.frame)) is not None]
     return Report(
-        str(finding.title), "", tuple(sites), notes=tuple(more["victims"]), rank=more["ranks_text"], cause=cause
-    )
+        str(finding.title), "", tuple(sites), notes=tuple(more["victims"]), rank=more["ranks_text"], cause=cause,
+        severity=_word(finding.severity),
+    )  # fmt: skip
 
 
 def _with_ranks(report: Plain, more: Plain, evidence: Sequence[str]) -> Plain:

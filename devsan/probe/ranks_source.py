@@ -10,7 +10,7 @@ from typing import Any
 
 from devsan.probe.sources import tree_at
 
-_WORDS = ("rank", "is_main_process", "is_master", "process_index")
+_WORDS = ("rank", "is_main_process", "is_master", "process_index", "global_zero", "process_zero")
 
 
 def rank_condition(file: str, line: int) -> str:

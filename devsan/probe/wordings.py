@@ -192,6 +192,8 @@ WORDINGS: tuple[Wording, ...] = tuple(
             r"DistributedDataParallel device_ids and output_device arguments only work with .*",
         ),
         (Kind.PLACEMENT, r"You can't move a model that has some modules offloaded to cpu or disk.*"),
+        # torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py
+        (Kind.PLACEMENT, r"FSDP parameters should be materialized on CPU when enabling CPU offloading\..*"),
         # transformers/pipelines/base.py
         (
             Kind.PLACEMENT,

@@ -35,7 +35,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return text + "]";
 }
 
-std::string text_of(const RankTensor& tensor) {
+std::string tensor_text(const RankTensor& tensor) {
   return (tensor.is_buffer ? "buffer " : "parameter ") + quoted(tensor.name) + " " + tensor.dtype +
          shape_text(tensor.shape);
 }
@@ -61,12 +61,12 @@ First compare(const RankModel& usual, const RankModel& odd, const std::string& o
     if (left.name != right.name) {
       if (find(odd, left.name) == nullptr)
         return {Difference::kMissing,
-                "The model of " + other + " has no " + text_of(left) + ", which " + one + " has."};
+                "The model of " + other + " has no " + tensor_text(left) + ", which " + one + " has."};
       if (find(usual, right.name) == nullptr)
         return {Difference::kMissing,
-                "The model of " + other + " has " + text_of(right) + ", which " + one + " lacks."};
-      return {Difference::kOrder, "Number " + std::to_string(place) + " is " + text_of(left) + " in " + one + ", and " +
-                                      text_of(right) + " in " + other + ": the order differs."};
+                "The model of " + other + " has " + tensor_text(right) + ", which " + one + " lacks."};
+      return {Difference::kOrder, "Number " + std::to_string(place) + " is " + tensor_text(left) + " in " + one +
+                                      ", and " + tensor_text(right) + " in " + other + ": the order differs."};
     }
     if (left.shape != right.shape)
       return {Difference::kShape, quoted(left.name) + " is " + shape_text(left.shape) + " in " + one + ", and " +
@@ -85,8 +85,8 @@ First compare(const RankModel& usual, const RankModel& odd, const std::string& o
   const RankModel& longer = usual.tensors.size() > odd.tensors.size() ? usual : odd;
   if (longer.tensors.size() > both) {
     const RankTensor& extra = longer.tensors[both];
-    return {Difference::kMissing, "The model of " + other + (&longer == &odd ? " has " : " has no ") + text_of(extra) +
-                                      ", which " + one + (&longer == &odd ? " lacks." : " has.")};
+    return {Difference::kMissing, "The model of " + other + (&longer == &odd ? " has " : " has no ") +
+                                      tensor_text(extra) + ", which " + one + (&longer == &odd ? " lacks." : " has.")};
   }
   return {};
 }

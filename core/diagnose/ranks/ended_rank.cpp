@@ -41,8 +41,8 @@ std::string signal_text(int signal) {
 void tell_last_call(RankHypothesis& found, const RankFacts& rank) {
   if (rank.collectives.empty()) return;
   const Collective& last = rank.collectives.front();
-  found.saw(10, std::string(last.finished ? "Its last collective was " : "It was in ") + text_of(last) +
-                    at_text(last.where) + ".");
+  found.saw(
+      10, std::string(last.finished ? "Its last collective was " : "It was in ") + text_of(last) + at_text(last) + ".");
   if (last.where.is_known() && found.sites.empty()) found.sites.push_back(last.where);
 }
 
@@ -60,6 +60,11 @@ void tell_exception(RankHypothesis& found, const RankFacts& rank, const std::str
   found.saw(90, "No other rank failed before, and the exception is none of a collective" + at_text(rank.where) + ".");
   found.propose(RepairKind::kUseSite,
                 "mend this exception first" + at_text(rank.where) + ": what the other ranks say follows from it");
+  if (rank.error == "FileNotFoundError") {
+    found.propose(RepairKind::kUseSite,
+                  "if another rank writes that file, let all wait until it has: dist.barrier() behind the saving",
+                  model::Confidence::kPossible);
+  }
 }
 
 void tell_signal(RankHypothesis& found, const RankFacts& rank, const std::string& who) {

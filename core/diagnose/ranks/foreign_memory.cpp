@@ -26,34 +26,62 @@ bool is_mapped(const RankFacts& rank, const Device& device) {
 
 struct Case {
   std::vector<int> ranks;
-  std::vector<int> owners;  ///< the ranks whose GPU it is
+  std::vector<int> owners;           ///< the ranks whose GPUs they are
+  std::vector<std::string> devices;  ///< as the ranks call them
   const RankFacts* rank = nullptr;
   const RankMemory* memory = nullptr;
   std::uint64_t bytes = 0;
 };
+
+/// Adds what is not there yet, in order.
+template <typename Item>
+void add(std::vector<Item>& all, const std::vector<Item>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+}
+
+/// The ranks that failed by it: NCCL finds two ranks on one GPU, or the memory of a GPU does not suffice.
+void tell_failures(const Job& job, const Case& each, RankHypothesis& found) {
+  std::vector<int> near = each.owners;
+  add(near, each.ranks);
+  std::vector<int> refused;
+  for (const int number : near) {
+    const RankFacts& rank = *job.rank(number);
+    if (Job::is_refused_a_gpu(rank)) refused.push_back(number);
+    const bool owns = std::ranges::find(each.owners, number) != each.owners.end();
+    if (!owns || rank.error != "OutOfMemoryError") continue;
+    found.explains.push_back(number);
+    found.saw(20, "Rank " + std::to_string(number) + " ran out of memory on it.");
+  }
+  if (refused.empty()) return;
+  found.explains.insert(found.explains.end(), refused.begin(), refused.end());
+  found.saw(20, "NCCL refuses " + ranks_text(refused) + ": the tensors of a collective are on one GPU in two ranks.");
+}
 
 }  // namespace
 
 // A rank works on its own GPU and holds memory on another rank's: what was loaded or made before set_device, a checkpoint
 // that remembers its GPU, "cuda:0" in the source. One process cannot see that it is another's.
 std::vector<RankHypothesis> foreign_memory(const Job& job) {
-  std::map<std::tuple<std::string, std::string, int>, Case> cases;  // by GPU and place
+  std::map<std::tuple<std::string, std::string, int>, Case> cases;  // by place; by GPU where that is not known
   for (const RankFacts* rank : job.ranks()) {
     const Device home = Job::home(*rank);
     const Gpu own = Job::gpu(*rank, home);
     for (const RankMemory& memory : rank->memory) {
       const Gpu gpu = Job::gpu(*rank, memory.device);
       if (own.empty() || gpu.empty() || gpu == own || memory.peak == 0 || is_mapped(*rank, memory.device)) continue;
-      std::vector<int> owners = job.at_home_on(gpu);
+      const std::vector<int> owners = job.at_home_on(gpu);
       if (owners.empty()) continue;
       const model::Frame* site = memory.placed.empty() ? nullptr : memory.placed.front().written();
-      Case& found = cases[{gpu, site == nullptr ? "" : site->file, site == nullptr ? 0 : site->span.line}];
+      Case& found = site == nullptr ? cases[{gpu, "", 0}] : cases[{"", site->file, site->span.line}];
       if (found.rank == nullptr) {
         found.rank = rank;
         found.memory = &memory;
-        found.owners = std::move(owners);
       }
-      found.ranks.push_back(rank->process.rank);
+      add(found.ranks, {rank->process.rank});
+      add(found.owners, owners);
+      add(found.devices, {memory.device.str()});
       found.bytes += memory.peak;
     }
   }
@@ -62,14 +90,21 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
     RankHypothesis found("DV302");
     found.ranks = each.ranks;
     const std::string who = ranks_text(each.ranks);
-    const std::string device = each.memory->device.str();
+    const bool several = each.devices.size() > 1;
+    std::string device;
+    for (const std::string& name : each.devices) device += (device.empty() ? "" : ", ") + name;
     found.saw(70, who +
                       (each.ranks.size() == 1 ? " works on " + Job::home(*each.rank).str() + " and took "
                                               : " work on GPUs of their own and took ") +
-                      bytes_text(each.bytes) + " on " + device + ", the GPU of " + ranks_text(each.owners) + ".");
+                      bytes_text(each.bytes) + " on " + device + (several ? ", the GPUs of " : ", the GPU of ") +
+                      ranks_text(each.owners) + ".");
+    tell_failures(job, each, found);
+    const bool received = !each.memory->placed.empty() && each.memory->placed.front().owner.is("torch.distributed");
     if (!each.memory->placed.empty()) {
       const model::Event& placed = each.memory->placed.front();
-      found.saw(10, "It was placed there by " + owner_text(placed.owner) + diagnose::at_text(placed) + ".");
+      found.saw(10, received ? "It was received by " + placed.owner.mechanism + diagnose::at_text(placed) +
+                                   ", on the GPU that its sender had it on."
+                             : "It was placed there by " + owner_text(placed.owner) + diagnose::at_text(placed) + ".");
       if (const model::Frame* site = placed.written(); site != nullptr) {
         found.sites.push_back(*site);
         found.about = site->source;
@@ -78,15 +113,15 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
     }
     // What names its device, or the file it came from, does not ask which is current.
     const bool named = !each.memory->placed.empty() && source_of(each.memory->placed.front()) != DeviceSource::kCurrent;
-    if (!named || !each.rank->process.set_device_called) propose_set_device(found, *each.rank);
-    for (const int number : each.owners) {
-      if (job.rank(number)->error != "OutOfMemoryError") continue;
-      found.explains.push_back(number);
-      found.saw(20, "Rank " + std::to_string(number) + " ran out of memory on it.");
-    }
-    found.title = who + (each.ranks.size() == 1 ? " holds" : " hold") + " memory on the GPU of " +
-                  ranks_text(each.owners) + ", " + device;
-    found.as = {"DV115", "DV201"};
+    const bool was_set = each.rank->process.set_device_called;
+    if (!received && (!named || !was_set)) propose_set_device(found, *each.rank);
+    found.title = who + (each.ranks.size() == 1 ? " holds" : " hold") + " memory on the " + (several ? "GPUs" : "GPU") +
+                  " of " + ranks_text(each.owners) + ", " + device;
+    found.as = {"DV201"};
+    // NCCL's refusal is the ranks', whatever each of them says of it.
+    const bool refused =
+        std::ranges::any_of(job.ranks(), [](const auto* rank) { return Job::is_refused_a_gpu(*rank); });
+    if (!refused) found.as.push_back("DV115");
     found.severity = found.explains.empty() ? model::Severity::kWarning : model::Severity::kError;
     if (found.about.empty()) found.about = device;
     all.push_back(std::move(found));

@@ -155,6 +155,14 @@ bool Job::failed(const RankFacts& rank) {
          rank.end == RankEnd::kKilled;
 }
 
+bool Job::is_refused_a_gpu(const RankFacts& rank) {
+  constexpr const char* kTwoRanks = "Duplicate GPU";  // initTransportsRank of NCCL's src/init.cc
+  return rank.sentence.find(kTwoRanks) != std::string::npos ||
+         std::ranges::any_of(rank.findings, [](const model::OwnFinding& finding) {
+           return finding.sentence.find(kTwoRanks) != std::string::npos;
+         });
+}
+
 bool Job::any_failed() const {
   return std::ranges::any_of(ranks_, [](const RankFacts* each) {
     return failed(*each) || is_victim(*each) || (each->end != RankEnd::kRunning && waiting(*each) != nullptr);
@@ -172,7 +180,7 @@ std::vector<std::string> Job::victims_of(const std::vector<int>& culprits) const
     const Collective* call = waiting(*each);
     std::string what;
     if (call != nullptr) {
-      what = "in " + text_of(*call) + at_text(call->where);
+      what = "in " + text_of(*call) + at_text(*call);
     } else if (is_victim(*each)) {
       what = each->end == RankEnd::kTerminated ? "ended" : "failed" + at_text(each->where);
     } else {

@@ -44,6 +44,8 @@ class Job {
   static bool is_victim(const model::RankFacts& rank);
   /// Whether it ended by a fault of its own: an exception, an exit code, a signal.
   static bool failed(const model::RankFacts& rank);
+  /// Whether NCCL refused it because another rank of the communicator has the same GPU.
+  static bool is_refused_a_gpu(const model::RankFacts& rank);
   /// Whether any rank failed, or waits for one that will not come.
   bool any_failed() const;
   /// One sentence for each group of ranks that wait because of `culprits` (none: because of anybody).

@@ -72,8 +72,12 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
   if (sides.size() < 2) return {};
   std::vector<const Side*> order;
   for (const auto& [key, side] : sides) order.push_back(&side);
-  // The one with most ranks first; of two equals that of the lowest rank.
+  // The one with most ranks first; of two equals the one whose call is not under a test about ranks, then that of the
+  // lowest rank.
   std::ranges::stable_sort(order, [](const Side* one, const Side* other) {
+    if (one->ranks.size() == other->ranks.size() && one->call->condition.empty() != other->call->condition.empty()) {
+      return one->call->condition.empty();
+    }
     if (one->ranks.size() != other->ranks.size()) return one->ranks.size() > other->ranks.size();
     return one->ranks.front() < other->ranks.front();
   });
@@ -90,7 +94,7 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
   const std::string number = sequence > 0 ? ", number " + std::to_string(sequence) + " of its group" : "";
   for (const Side* side : order) {
     found.saw(side == &usual ? 60 : 30, ranks_text(side->ranks) + (side->ranks.size() == 1 ? " is in " : " are in ") +
-                                            text_of(*side->call) + at_text(side->call->where) + number +
+                                            text_of(*side->call) + at_text(*side->call) + number +
                                             job.waited_text(*job.rank(side->ranks.front())) + ".");
     if (!side->call->condition.empty()) {
       found.saw(10, "That call stands under `" + side->call->condition + "`, which is not true in every rank.");
@@ -103,11 +107,24 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
   }
   switch (what) {
     case Odd::kCall:
+      if (usual.call->group != odd.call->group) {
+        found.title = ranks_text(usual.ranks) + (usual.ranks.size() == 1 ? " waits" : " wait") + " in group " +
+                      usual.call->group + ", and " + ranks_text(odd.ranks) + " in group " + odd.call->group +
+                      ": each for the other";
+        found.propose(RepairKind::kCreationSite, "use the groups in the same order in every rank: " + usual.call->name +
+                                                     at_text(*usual.call) + ", meets " + odd.call->name +
+                                                     at_text(*odd.call));
+        break;
+      }
+      if (!odd.call->condition.empty()) {
+        found.propose(RepairKind::kCreationSite,
+                      "call " + odd.call->name + " in every rank: take it out of the branch" + at_text(*odd.call));
+      }
       found.title = ranks_text(usual.ranks) + (usual.ranks.size() == 1 ? " calls " : " call ") + usual.call->name +
                     " where " + ranks_text(odd.ranks) + (odd.ranks.size() == 1 ? " calls " : " call ") + odd.call->name;
       found.propose(RepairKind::kCreationSite,
-                    "let every rank make the same calls in the same order: " + usual.call->name +
-                        at_text(usual.call->where) + ", meets " + odd.call->name + at_text(odd.call->where));
+                    "let every rank make the same calls in the same order: " + usual.call->name + at_text(*usual.call) +
+                        ", meets " + odd.call->name + at_text(*odd.call));
       break;
     case Odd::kDtype:
       found.title = usual.call->name + " meets tensors of " + usual.call->dtype + " and " + odd.call->dtype;

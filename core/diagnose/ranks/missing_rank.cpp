@@ -62,12 +62,16 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
     if (takes_part(*call, number)) present.push_back(number);
   }
   const std::string who = ranks_text(found.ranks);
-  found.saw(55, ranks_text(present) + (present.size() == 1 ? " is in " : " are in ") + text_of(*call) +
-                    at_text(call->where) + ", and " + who + (found.ranks.size() == 1 ? " has" : " have") +
-                    " not come to it.");
+  found.saw(55, ranks_text(present) + (present.size() == 1 ? " is in " : " are in ") + text_of(*call) + at_text(*call) +
+                    ", and " + who + (found.ranks.size() == 1 ? " has" : " have") + " not come to it.");
   if (!finished.empty()) {
+    const Collective* last = last_in(*job.rank(finished.front()), call->group);
+    const bool counted = finished.size() == 1 && last != nullptr && last->sequence > 0 && call->sequence > 0;
     found.saw(35, ranks_text(finished) +
-                      (finished.size() == 1 ? " has finished its program." : " have finished their programs."));
+                      (finished.size() == 1 ? " has finished its program" : " have finished their programs") +
+                      (counted ? " after number " + std::to_string(last->sequence) + " of the group's collectives" +
+                                     at_text(*last) + "; that one is number " + std::to_string(call->sequence) + "."
+                               : "."));
   }
   for (const int number : elsewhere) {
     const RankFacts& rank = *job.rank(number);
@@ -75,26 +79,30 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
       found.saw(20, "Rank " + std::to_string(number) + " was elsewhere" + at_text(rank.where) + ".");
     }
   }
-  for (const int number : found.ranks) {
+  for (const int number : elsewhere) {
     const Collective* last = last_in(*job.rank(number), call->group);
     if (last == nullptr || last->sequence == 0) continue;
     found.saw(10, "Its last collective was number " + std::to_string(last->sequence) + ", " + text_of(*last) +
-                      at_text(last->where) + "; that one is number " + std::to_string(call->sequence) + ".");
+                      at_text(*last) + "; that one is number " + std::to_string(call->sequence) + ".");
     break;
   }
   if (!call->condition.empty()) {
     found.saw(25, "The call stands under `" + call->condition + "`, which is not true in every rank.");
     found.propose(RepairKind::kCreationSite,
-                  "call " + call->name + " in every rank: take it out of the branch" + at_text(call->where));
+                  "call " + call->name + " in every rank: take it out of the branch" + at_text(*call));
   }
   if (!finished.empty()) {
     found.propose(RepairKind::kConfiguration,
                   "give every rank the same number of steps: DistributedSampler or DataLoader with drop_last=True");
     found.propose(RepairKind::kUseSite, "or let DDP wait for uneven inputs: with Join([model]): around the loop");
+    found.propose(
+        RepairKind::kUseSite,
+        "where a rank stops or skips a step by what it alone sees (early stopping, a loss that is not finite), "
+        "let all ranks decide together: all_reduce or broadcast the decision, then act on it");
   }
   if (found.repairs.empty()) {
     found.propose(RepairKind::kCreationSite,
-                  "let every rank reach " + call->name + at_text(call->where) +
+                  "let every rank reach " + call->name + at_text(*call) +
                       ", or none: a branch or a loop that differs between ranks goes round it");
   }
   found.title = who + (found.ranks.size() == 1 ? " has" : " have") + " not come to " + call->name + ", in which " +

@@ -31,6 +31,11 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
   const std::string source = site == nullptr ? "" : site->source;
   const auto edit_to = [&](std::string after) { return Edit{site->file, site->span.line, source, std::move(after)}; };
   const auto load = source.find("torch.load(");
+  if (placed.owner.is("torch.distributed")) {  // an object's tensors come back on the GPU that they were sent from
+    found.propose(RepairKind::kUseSite,
+                  "send tensors of the host (x.cpu()), and move what was received to this rank's GPU");
+    return;
+  }
   if (placed.kind == model::EventKind::kLoaded || load != std::string::npos) {
     std::optional<Edit> edit;
     const auto end = source.rfind(')');
@@ -59,18 +64,27 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
     const std::string own = current ? "\"cuda\"" : "f\"cuda:{os.environ['LOCAL_RANK']}\"";
     for (const std::string_view call : {".cuda(", ".to(", "device="}) {
       const std::string said = std::string(call) + text;
-      const auto at = text.empty() ? std::string::npos : source.find(said);
-      if (at == std::string::npos || at + said.size() >= source.size() ||
-          source.find(said, at + 1) != std::string::npos)
-        continue;
-      if (const char next = source[at + said.size()]; next != ')' && next != ',') continue;
-      std::string after = source;
-      after.replace(at + call.size(), text.size(), call == ".cuda(" && current ? "" : own);
-      edit = edit_to(std::move(after));
+      std::string after;
+      std::size_t done = 0;
+      bool whole = !text.empty();  // a part of a longer argument is not to be replaced
+      for (auto at = source.find(said); whole && at != std::string::npos; at = source.find(said, done)) {
+        const std::size_t end = at + said.size();
+        whole = end < source.size() && (source[end] == ')' || source[end] == ',');
+        after += source.substr(done, at + call.size() - done) + (call == ".cuda(" && current ? "" : own);
+        done = end;
+      }
+      if (!whole || done == 0) continue;
+      edit = edit_to(after + source.substr(done));
       break;
     }
     found.propose(RepairKind::kCreationSite, "say this rank's GPU instead of " + text + diagnose::at_text(placed),
                   Confidence::kLikely, std::move(edit));
+    return;
+  }
+  // A variable that several lines read: it is wrong where it is given its value.
+  if (const std::string text = device_text_of(placed); source_of(placed) == DeviceSource::kScalar && !text.empty()) {
+    found.propose(RepairKind::kCreationSite, "let `" + text + "` name this rank's GPU where it is given its value: " +
+                                                 "torch.device(\"cuda\", local_rank)");
   }
 }
 

@@ -12,15 +12,6 @@ using model::SentenceKind;
 
 namespace {
 
-constexpr const char* kTwoRanks = "Duplicate GPU";
-
-bool is_refused(const RankFacts& rank) {
-  return rank.sentence.find(kTwoRanks) != std::string::npos ||
-         std::ranges::any_of(rank.findings, [](const model::OwnFinding& finding) {
-           return finding.sentence.find(kTwoRanks) != std::string::npos;
-         });
-}
-
 bool ran_out_of_memory(const RankFacts& rank) {
   return rank.error == "OutOfMemoryError" || std::ranges::any_of(rank.findings, [](const model::OwnFinding& finding) {
            return finding.kind == SentenceKind::kMemory;
@@ -97,11 +88,11 @@ std::vector<RankHypothesis> shared_gpu(const Job& job) {
     const std::string device = Job::home(*rank).str();
     const bool nccl = job.uses_nccl();
     for (const RankFacts* each : ranks) {
-      if (is_refused(*each) || ran_out_of_memory(*each)) found.explains.push_back(each->process.rank);
+      if (Job::is_refused_a_gpu(*each) || ran_out_of_memory(*each)) found.explains.push_back(each->process.rank);
     }
     // One GPU for all, without NCCL, is how one tries a program out.
     if (found.explains.empty() && !nccl && job.gpus_beside(*rank) < 2) continue;
-    const bool refused = std::ranges::any_of(ranks, [](const RankFacts* each) { return is_refused(*each); });
+    const bool refused = std::ranges::any_of(ranks, [](const RankFacts* each) { return Job::is_refused_a_gpu(*each); });
     const std::string who = ranks_text(found.ranks);
     found.saw(60, "The model or most of the memory of " + who + " is on one GPU (" + device + " in rank " +
                       std::to_string(rank->process.rank) + ").");

@@ -72,4 +72,9 @@ std::string at_text(const model::Frame& frame) {
   return place.empty() ? "" : ", at " + place;
 }
 
+std::string at_text(const Collective& call) {
+  const std::string place = at_text(call.where);
+  return place.empty() || call.through.empty() ? place : place + " (" + call.through + ")";
+}
+
 }  // namespace devsan::diagnose::ranks

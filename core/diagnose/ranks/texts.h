@@ -22,5 +22,7 @@ std::string owner_text(const model::Owner& owner);
 
 /// ", at train.py:12" or nothing.
 std::string at_text(const model::Frame& frame);
+/// ", at train.py:3", and in brackets which library the program was in.
+std::string at_text(const model::Collective& call);
 
 }  // namespace devsan::diagnose::ranks

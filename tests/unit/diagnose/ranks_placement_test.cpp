@@ -155,6 +155,59 @@ TEST(ForeignMemory, WhatARankCouldNotDecideFailsByIt) {
   EXPECT_EQ(first.finding.repairs.front().edit->after, "weights = torch.ones(10).cuda()");
 }
 
+TEST(ForeignMemory, NcclRefusesTheOwnerAsWell) {
+  JobCase job(2);
+  lives_on(job[1], "cuda:1");
+  JobCase::holds(job[1], "cuda:0", 512,
+                 {made("cuda:0", {own("train.py", 26, "init", "self.buffer = torch.empty(4, device=\"cuda:0\")")})});
+  for (int number = 0; number < 2; ++number) {
+    job.finds(number, "DV115", number == 0 ? "send" : "recv", SentenceKind::kGroup,
+              "Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 7000");
+  }
+  const auto first = expect_first(job, "DV302", {1});
+  EXPECT_EQ(job.found().size(), 1u) << text_of(job.found());
+  EXPECT_EQ(first.finding.severity, model::Severity::kError);
+  expect_evidence(first.finding, "NCCL refuses ranks 0 and 1");
+  expect_repair(first.finding, RepairKind::kCreationSite, "instead of \"cuda:0\"");
+}
+
+TEST(ForeignMemory, ObjectsThatCameFromEverybody) {
+  JobCase job(3);
+  for (int number = 0; number < 3; ++number) {
+    for (int other = 0; other < 3; ++other) {
+      if (other == number) continue;
+      const Device gpu("cuda:" + std::to_string(other));
+      JobCase::holds(job[number], gpu, 512,
+                     {event(EventKind::kLoaded, gpu, "torch.distributed",
+                            {own("train.py", 8, "main", "dist.all_gather_object(results, mine)")})});
+    }
+  }
+  const auto first = expect_first(job, "DV302", {0, 1, 2});
+  EXPECT_EQ(job.found().size(), 1u) << text_of(job.found());
+  expect_evidence(first.finding, "took 3 KiB on cuda:0, cuda:1, cuda:2, the GPUs of ranks 0-2");
+  ASSERT_EQ(first.finding.repairs.size(), 1u);
+  expect_repair(first.finding, RepairKind::kUseSite, "x.cpu()");
+}
+
+TEST(ForeignMemory, TheSameDeviceTwiceInALine) {
+  JobCase job(2);
+  Event placed = moved("cuda:0", {own("train.py", 21, "collate", "return x.to(\"cuda:0\"), y.to(\"cuda:0\")")});
+  placed.device_text = "\"cuda:0\"";
+  JobCase::holds(job[1], "cuda:0", 512, {placed});
+  const auto first = expect_first(job, "DV302", {1});
+  ASSERT_TRUE(first.finding.repairs.front().edit.has_value());
+  EXPECT_EQ(first.finding.repairs.front().edit->after, "return x.to(\"cuda\"), y.to(\"cuda\")");
+}
+
+TEST(ForeignMemory, AVariableIsWrongWhereItGotItsValue) {
+  JobCase job(2);
+  Event placed = moved("cuda:0", {own("train.py", 36, "epoch", "labels = labels.to(device)")});
+  placed.device_text = "device";
+  JobCase::holds(job[1], "cuda:0", 512, {placed});
+  const auto first = expect_first(job, "DV302", {1});
+  expect_repair(first.finding, RepairKind::kCreationSite, "let `device` name this rank's GPU");
+}
+
 TEST(ForeignMemory, OfARankThatCouldTellNothing) {
   JobCase job(2);
   job[0].memory.clear();

@@ -121,6 +121,17 @@ TEST(MismatchedCollectives, OtherCalls) {
   EXPECT_EQ(first.finding.sites.front().frame.span.line, 15);  // the odd one first
 }
 
+TEST(MismatchedCollectives, WhoIsUnderATestOfTheRankIsTheOddOne) {
+  JobCase job(2);
+  Collective& alone = job.waits(0, "barrier", 20);
+  alone.condition = "trainer.is_global_zero";
+  alone.through = "lightning/fabric/distributed.py:213";
+  job.waits(1, "broadcast", 30);
+  const auto first = expect_first(job, "DV305", {0});
+  expect_evidence(first.finding, "at train.py:20 (lightning/fabric/distributed.py:213)");
+  expect_repair(first.finding, RepairKind::kCreationSite, "call barrier in every rank: take it out of the branch");
+}
+
 TEST(MismatchedCollectives, SizesAndTypes) {
   JobCase sizes(2);
   sizes.waits(0, "all_gather", 12);
@@ -150,7 +161,10 @@ TEST(MismatchedCollectives, GroupsInAnotherOrder) {
   JobCase job(2);
   job.waits(0, "all_reduce", 12).group = "tp";
   job.waits(1, "all_reduce", 13).group = "dp";
-  expect_evidence(expect_first(job, "DV305", {1}).finding, "each waits for the other");
+  const auto first = expect_first(job, "DV305", {1});
+  expect_evidence(first.finding, "each waits for the other");
+  EXPECT_EQ(first.finding.title, "rank 0 waits in group tp, and rank 1 in group dp: each for the other");
+  expect_repair(first.finding, RepairKind::kCreationSite, "use the groups in the same order");
 }
 
 TEST(MismatchedCollectives, UnevenAllToAllIsAllowed) {
