@@ -3,6 +3,7 @@
 One run then shows all that is wrong, where a GPU would show the first: like AddressSanitizer's halt_on_error=0. What a
 call that CUDA refuses computes is told by NOTE [Going on after a mismatch] in core/intercept/alignment.h. A cause is
 reported in full where it shows first; its further places follow in a line each, and all of them once more at the end.
+A rank of a job leaves all that in its document: the job's owner makes one list of it (devsan/job/places.py).
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class _Place:
 
 _places: dict[tuple[CodeType, int, str], _Place | None] = {}  # None: refused for something else than devices
 _causes: dict[str, str] = {}  # code and name, by the cause's id, in the order in which they showed
+_before: list[dict[str, Any]] = []  # a rank's places of emulations that have ended
 _silent = False  # report=off
 
 
@@ -76,6 +78,8 @@ def _on_mismatch(sentence: str) -> None:
     _places[key] = None
     try:
         _places[key] = _reported(sentence, frame)
+        if _speaks_through_its_job():
+            _leave_places()  # a rank that is killed has no end
     except Exception as own:
         tell(f"a mismatch could not be explained: {type(own).__name__}: {' '.join(str(own).split())}")
 
@@ -109,7 +113,8 @@ def _reported(sentence: str, frame: FrameType) -> _Place | None:
         if earlier is not None:
             cause = earlier.cause
         if cause in _causes:
-            _tell(f"{where}: {report.title}: {_reason(cause, earlier)}")
+            if not _speaks_through_its_job():
+                _tell(f"{where}: {report.title}: {_reason(cause, earlier)}")
         else:
             _causes[cause] = f"{finding.code} {finding.name}" if finding is not None else ""
             _print(report, explanation)
@@ -160,20 +165,38 @@ def _tell(sentence: str) -> None:
         tell(sentence)
 
 
+def _speaks_through_its_job() -> bool:
+    from devsan.job import member
+
+    return member.is_silent()
+
+
+def _found() -> list[dict[str, Any]]:
+    """The places so far, as a rank's document has them."""
+    return [
+        {"where": place.where, "title": place.title, "cause": place.cause, "name": _causes[place.cause],
+         "times": place.times}
+        for place in _places.values()
+        if place is not None
+    ]  # fmt: skip
+
+
+def _leave_places() -> None:
+    from devsan.job import member
+
+    member.leave_places([*_before, *_found()])
+
+
 def _at_the_end() -> None:
     """Tells all places, by cause; then forgets them."""
-    found = [place for place in _places.values() if place is not None]
-    if found:
-        causes = "1 cause" if len(_causes) == 1 else f"{len(_causes)} causes"
-        places = "1 place" if len(found) == 1 else f"{len(found)} places"
-        lines = [f"the program went on after mismatches at {places} of {causes} (policy=warn); a GPU ends at the first"]
-        for cause, name in _causes.items():
-            lines.append(f"  {name or cause}")
-            of_cause = [place for place in found if place.cause == cause]
-            width = max(len(place.where) for place in of_cause)
-            for place in of_cause:
-                times = "" if place.times == 1 else f", {place.times} times"
-                lines.append(f"    {place.where.ljust(width)}  {place.title}{times}")
-        _tell("\n".join(lines))
+    found = _found()
+    if found and _speaks_through_its_job():
+        _leave_places()
+        _before.extend(found)
+    elif found:
+        from devsan.job.places import Place, text_of
+
+        _tell(text_of([Place(each["where"], each["title"], each["cause"], each["name"], {0: each["times"]})
+                       for each in found]))  # fmt: skip
     _places.clear()
     _causes.clear()

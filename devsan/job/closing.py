@@ -59,7 +59,7 @@ def forget_documents(path: str) -> None:
 
 
 def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out: TextIO) -> bool:
-    from devsan.job import findings, text
+    from devsan.job import findings, places, text
 
     fates = outcome.fates_of(documents)
     for document, fate in zip(documents, fates, strict=True):
@@ -72,6 +72,7 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
     if not any(fate.is_consequence or fate.how in ("killed", "vanished") for fate in fates):
         found = [finding for finding in found if finding["code"] != _ENDED_RANK]  # their tracebacks tell as much
     said = text.write(documents, found, fates, out)
+    said = places.tell_places(documents) or said
     if how == "github" and found:
         from devsan.report.github import command
 

@@ -84,6 +84,7 @@ def begin_rank() -> None:
         from devsan.job.record import Record
 
         _record = Record(_folder, numbers)
+        _note_run_file(_record)
         _record.write()
         mark(numbers.rank)
         termination.write_stack_to(os.path.join(_folder, f"{os.getpid()}.stack"))
@@ -141,6 +142,12 @@ def add(report: Report, explanation: Explanation | None) -> None:
     _update(put)
 
 
+def leave_places(places: list[dict[str, Any]]) -> None:
+    """Puts the places at which this rank went on after mismatches (policy=warn) into its document, in place of those
+    that it had."""
+    _update(lambda record: record.document.update(places=places))
+
+
 def patience(otherwise: float) -> float:
     """Returns how many seconds a diagnosis may take: more where a rank makes it that speaks through its job."""
     return PATIENCE if _explaining else otherwise
@@ -180,9 +187,16 @@ def _update(change: Any) -> None:
         if numbers is not None:
             record.number(numbers)
         change(record)
+        _note_run_file(record)
         record.write()
     except Exception as error:
         tell(f"this rank is missing from the job's report: {type(error).__name__}: {error}")
+
+
+def _note_run_file(record: Record) -> None:
+    """At every occasion: a rank that is killed has none at its end."""
+    recording = sys.modules.get("devsan.report.recording")
+    record.document["run_file"] = recording.last_path() if recording is not None else ""
 
 
 def _look_back(record: Record, error: BaseException | None) -> None:
@@ -256,8 +270,6 @@ def _end_rank() -> None:
         asked = record.document["stack"] and record.document["facts"] is not None
         failed = record.document["failure"] is not None
         record.end("exception" if failed else "terminated" if asked else "finished")
-        recording = sys.modules.get("devsan.report.recording")
-        record.document["run_file"] = recording.last_path() if recording is not None else ""
         _look_back(record, None)
 
     _update(end)

@@ -41,7 +41,7 @@ class Record:
                    "started": folder.started(pid), "start": time.time(), "host": platform.node()}  # fmt: skip
         self.document: dict[str, Any] = {
             "format": FORMAT, "version": VERSION, "process": process, "gpus": [], "facts": None, "findings": [],
-            "failure": None, "end": None, "stack": [], "run_file": "",
+            "places": [], "failure": None, "end": None, "stack": [], "run_file": "",
         }  # fmt: skip
         self.number(numbers)
 

@@ -33,7 +33,8 @@ _ENDS = {
     "running": "still running",
     "finished": "finished",
 }  # how a rank ended, in the order in which the lines come
-_IN_SOURCE = re.compile(r"^\[\S+:\d+\] ")  # where in its own source gloo or NCCL says it
+# Where in its own source gloo says it; the group that NCCL's watchdog names, and its C++ class.
+_IN_SOURCE = re.compile(r"^\[\S+:\d+\] |^\[(?:PG ID|Rank)[^\]]*\] |: WorkNCCL\(.*$|(?<=ncclRemoteError): .*$")
 
 
 def write(documents: Sequence[Document], findings: Sequence[Finding], fates: Sequence[Fate], stream: TextIO) -> bool:
@@ -49,7 +50,7 @@ def write(documents: Sequence[Document], findings: Sequence[Finding], fates: Seq
     for finding in findings:
         _write_finding({"count": 1, **finding}, stream)
     if is_worth_telling(fates):
-        plain.write_lines(list(lines_of(documents, fates, say)), stream)
+        plain.write_lines(list(lines_of(documents, findings, fates, say)), stream)
         return True
     return bool(findings)
 
@@ -63,11 +64,14 @@ def is_worth_telling(fates: Sequence[Fate]) -> bool:
     return first.how not in ("failed", "exited") or any(fate.how == "starved" for fate in fates)
 
 
-def lines_of(documents: Sequence[Document], fates: Sequence[Fate], say: Language) -> Iterator[Line]:
+def lines_of(
+    documents: Sequence[Document], findings: Sequence[Finding], fates: Sequence[Fate], say: Language
+) -> Iterator[Line]:
     """Yields the lines about how the ranks ended, the first cause first."""
     first = first_of(fates)
     start = first.time if first is not None else None
     found = {int(document["process"]["rank"]) for document in documents if document["findings"]}
+    found |= {rank for finding in findings if finding["code"] == "DV306" for rank in finding["ranks"]}
     groups: dict[tuple[object, ...], list[Fate]] = {}
     for fate in sorted(fates, key=lambda fate: (fate is not first, _order(fate), fate.time or 0.0, fate.rank)):
         code = fate.code if fate.how == "exited" else None

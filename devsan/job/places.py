@@ -1,0 +1,88 @@
+"""The places at which ranks went on after mismatches (``policy=warn``), as one list for the job.
+
+devsan: the program went on after mismatches at 2 places of 1 cause (policy=warn); a GPU ends at the first
+  DV102 fresh-tensor
+    train.py:6:13  operands of aten::add are on cuda:1 and cuda:0, 3 times in ranks 0-3
+    train.py:9:9   operands of aten::mm are on cuda:1 and cuda:0 in rank 2
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from devsan.errors import tell
+
+_GPU = re.compile(r"\bcuda:\d+")
+
+
+@dataclass
+class Place:
+    """A place where a program went on.
+
+    Attributes:
+        where: "train.py:6:13".
+        title: "operands of aten::add are on cuda:1 and cuda:0".
+        cause: what tells its cause from others.
+        name: of the cause, "DV102 fresh-tensor"; "" where none is known.
+        times: how often, by rank; a process that is no rank counts as one.
+    """
+
+    where: str
+    title: str
+    cause: str
+    name: str
+    times: dict[int, int] = field(default_factory=dict)
+
+
+def tell_places(documents: Sequence[Mapping[str, Any]]) -> bool:
+    """Tells where the ranks went on. Returns whether one did.
+
+    Args:
+        documents: of the ranks, each with its field "places".
+    """
+    found = joined(documents)
+    if found:
+        tell(text_of(found, with_ranks=len(documents) > 1))
+    return bool(found)
+
+
+def joined(documents: Sequence[Mapping[str, Any]]) -> list[Place]:
+    """Returns the places of all ranks, each once: the same line, cause and operation, on whichever GPUs."""
+    found: dict[object, Place] = {}
+    for document in documents:
+        rank = int(document["process"]["rank"])
+        for plain in document.get("places") or ():
+            key = (plain["where"], _GPU.sub("cuda", plain["cause"]), _GPU.sub("cuda", plain["title"]))
+            place = found.setdefault(key, Place(plain["where"], plain["title"], key[1], plain["name"]))
+            place.times[rank] = place.times.get(rank, 0) + int(plain["times"])
+    return list(found.values())
+
+
+def text_of(places: Sequence[Place], with_ranks: bool = False) -> str:
+    """Returns the list, by cause, in the order in which they showed."""
+    by_cause: dict[str, list[Place]] = {}
+    for place in places:
+        by_cause.setdefault(place.cause, []).append(place)
+    counted = f"{_counted(len(places), 'place')} of {_counted(len(by_cause), 'cause')}"
+    lines = [f"the program went on after mismatches at {counted} (policy=warn); a GPU ends at the first"]
+    for cause, alike in by_cause.items():
+        lines.append(f"  {alike[0].name or cause}")
+        width = max(len(place.where) for place in alike)
+        for place in alike:
+            lines.append(f"    {place.where.ljust(width)}  {place.title}{_often(place, with_ranks)}")
+    return "\n".join(lines)
+
+
+def _often(place: Place, with_ranks: bool) -> str:
+    from devsan.job.findings import ranks_text
+
+    least, most = min(place.times.values()), max(place.times.values())
+    times = "" if most == 1 else f", {most} times" if least == most else f", {least} to {most} times"
+    return f"{times} in {ranks_text(sorted(place.times))}" if with_ranks else times
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,58 @@
+"""``--policy warn`` in a job: one list of the places at which its ranks went on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from devsan.job.places import joined, text_of
+
+PROGRAM = """\
+import os, torch
+rank = int(os.environ["RANK"])
+weight = torch.ones(4, device=f"cuda:{rank}")
+for step in range(3):
+    late = torch.zeros(4)
+    weight = weight + late
+if rank == 1:
+    weight.mul_(torch.ones(4))
+print("done", weight.device)
+"""
+
+
+def test_a_job_has_one_list(job):
+    job.write("train.py", PROGRAM)
+    done = job.devsan("run", "--gpus", "3", "--policy", "warn", "--",
+                      "torchrun", "--standalone", "--nproc-per-node", "3", "train.py")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == ["cuda:0", "cuda:1", "cuda:2", "done", "done", "done"]
+    assert done.stderr.count("the program went on after mismatches") == 1, done.stderr
+    assert done.stderr.endswith(
+        "devsan: the program went on after mismatches at 2 places of 1 cause (policy=warn); a GPU ends at the first\n"
+        "  DV102 fresh-tensor\n"
+        "    train.py:6:14  operands of aten::add are on cuda:0 and cpu, 3 times in ranks 0-2\n"
+        "    train.py:8:5   operands of aten::mul_ are on cuda:1 and cpu in rank 1\n"
+    ), done.stderr
+    assert done.stderr.count("warning[") == 1
+    assert job.left() == ([], [])
+
+
+def document(rank: int, *places: tuple[str, str, int]) -> dict[str, Any]:
+    found = [{"where": where, "title": title, "cause": "DV102 fresh", "name": "DV102 fresh-tensor", "times": times}
+             for where, title, times in places]  # fmt: skip
+    return {"process": {"rank": rank}, "places": found}
+
+
+def test_the_same_line_on_other_gpus_is_one_place():
+    title = "operands of aten::add are on cuda:{} and cpu"
+    documents = [document(0, ("a.py:1:1", title.format(0), 3)), document(1, ("a.py:1:1", title.format(1), 3))]
+    [place] = joined(documents)
+    assert (place.title, place.times) == (title.format(0), {0: 3, 1: 3})
+    documents[1]["places"][0]["times"] = 7
+    assert text_of(joined(documents), with_ranks=True).splitlines()[1:] == [
+        "  DV102 fresh-tensor",
+        "    a.py:1:1  operands of aten::add are on cuda:0 and cpu, 3 to 7 times in ranks 0 and 1",
+    ]
+
+
+def test_ranks_without_any_have_no_list():
+    assert joined([document(0), {"process": {"rank": 1}}]) == []
