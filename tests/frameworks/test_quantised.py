@@ -19,8 +19,8 @@ EIGHT, FOUR = "bitsandbytes_cases:eight_bits", "bitsandbytes_cases:four_bits"
 
 @pytest.mark.frameworks
 def test_adapters_over_quantised_weights(equal: Callable[..., None]) -> None:
-    # bitsandbytes takes other ways on a GPU than on the CPU: its products are rounded elsewhere.
-    equal([EIGHT, FOUR], {EIGHT: 1e-6, FOUR: 1e-4}, gpus=2)
+    # The update of bitsandbytes' AdamW has a kernel of its own on the CPU, which rounds elsewhere.
+    equal([FOUR, EIGHT], {EIGHT: 1e-6}, gpus=2)
 
 
 def refused(layer: torch.nn.Module, x: torch.Tensor) -> str:

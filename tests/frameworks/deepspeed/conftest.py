@@ -49,7 +49,7 @@ Launch = Callable[..., Ended]
 def launch(tmp_path: Path) -> Launch:
     """Returns a function that runs a command to its end, within so many seconds."""
 
-    def run(*words: str, limit: int = 200) -> Ended:
+    def run(*words: str, limit: int = 400) -> Ended:
         own = ("DEVSAN_OPTIONS", "DEVSAN_JOB", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT")
         environment = {name: value for name, value in os.environ.items() if name not in own}
         environment |= {"OMP_NUM_THREADS": "1", "DEVSAN_LANG": "en", "COLUMNS": "120"}

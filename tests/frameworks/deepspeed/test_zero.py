@@ -6,8 +6,10 @@ the exception: on the CPU torch's AdamW stands for it, since DeepSpeed would com
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +38,8 @@ def test_the_rest_of_the_stages(equal: Equal) -> None:
 @pytest.mark.frameworks
 def test_cpu_adam_compiled_by_deepspeed(equal: Equal, launch: Callable[..., object]) -> None:
     """Compiles for two minutes of a core, once (see `toolchain`): too dear for every `make test`."""
+    for lock in Path(os.environ["TORCH_EXTENSIONS_DIR"]).glob("*/lock"):
+        lock.unlink()  # of a run that was killed while it compiled: torch waits for such a file for ever
     compile_it = "from deepspeed.ops.op_builder.cpu import CPUAdamBuilder; CPUAdamBuilder().load(); print('loaded')"
     ended = launch(sys.executable, "-c", compile_it, limit=900)
     assert "loaded" in ended.out, ended.err

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
+import bitsandbytes  # noqa: F401  its operators
 import torch
 from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
 from rank import Rank, Record
@@ -44,14 +47,31 @@ def in_trainer(rank: Rank, **bits: Any) -> Record:
     return {**trained(trainer, rank), "weights": trainable(model)}
 
 
+@contextlib.contextmanager
+def portable_scales(rank: Rank) -> Iterator[None]:
+    """On the CPU, quantises scales as on emulated GPUs: by bitsandbytes' portable kernel.
+
+    Its kernel for the CPU, in C++, takes the other one of the two nearest codes for one value in 700.
+    """
+    if rank.on_gpu:
+        yield
+        return
+    operator = torch.ops.bitsandbytes.quantize_blockwise.default
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse1)  # for which it has none: the portable one
+    with torch.library._scoped_library("bitsandbytes", "IMPL") as library:
+        library.impl("quantize_blockwise", lambda *given: operator.redispatch(keys, *given), "CPU", allow_override=True)
+        yield
+
+
 def four_bits(rank: Rank) -> Record:
     """nf4 with its scales quantised as well, in the Trainer."""
     bits = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True, "bnb_4bit_compute_dtype": torch.float32}
-    return in_trainer(rank, load_in_4bit=True, **bits)
+    with portable_scales(rank):
+        return in_trainer(rank, load_in_4bit=True, **bits)
 
 
 def eight_bits(rank: Rank) -> Record:
-    """Over DDP, with an optimizer whose state has 8 bits."""
+    """Over DDP, with an optimizer whose state has 8 bits. After four_bits, whose process group it uses."""
     from bitsandbytes.optim import AdamW8bit
 
     model = quantised(rank, load_in_8bit=True)

@@ -204,7 +204,12 @@ def native_mixed_precision(rank: Rank) -> Record:
 
     if rank.on_gpu:
         precision = _MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.float32, buffer_dtype=torch.float32)
-        return trained(rank, wrapped(rank, mixed_precision=precision))
+        model = wrapped(rank, mixed_precision=precision)
+        # Not a step: what torch reduces first are not the gradients (see reducer_alone.py).
+        [(points, labels)] = rank.batches(1)
+        torch.nn.functional.cross_entropy(model(points), labels).backward()
+        model.zero_grad()
+        return trained(rank, model)
     model, losses = network(), []
     optimizer = optimizer_of(model)
     for points, labels in rank.batches():

@@ -84,7 +84,8 @@ def main():
         print("map", sorted({int(device) for device in model.hf_device_map.values()}))
     engine = DeepSpeed(model) if words.engine == "deepspeed" else Engine(model)
     batch = {"input_ids": tokens.to(LOCAL_RANK), "labels": tokens.to(LOCAL_RANK)}
-    print("rank", LOCAL_RANK, "losses", [round(engine.step(batch), 4) for _ in range(2)])
+    losses = [round(engine.step(batch), 4) for _ in range(2)]
+    print(f"rank {LOCAL_RANK} losses {losses}\n", end="", flush=True)
     dist.destroy_process_group()
 
 
