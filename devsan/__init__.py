@@ -6,13 +6,14 @@ every program where DevSan is installed (see devsan/autoload.py), hence no ``typ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from devsan import doctor as doctor
     from devsan.afterwards import explain, install, uninstall
     from devsan.checks import DeviceMismatch, check, check_tensors_device, expect, findings, where
     from devsan.emulating import emulate
 
     __version__: str
 
-__all__ = ["DeviceMismatch", "__version__", "check", "check_tensors_device", "emulate", "expect", "explain",
+__all__ = ["DeviceMismatch", "__version__", "check", "check_tensors_device", "doctor", "emulate", "expect", "explain",
            "findings", "install", "uninstall", "where"]  # fmt: skip
 _AFTERWARDS = ("explain", "install", "uninstall")
 
@@ -26,6 +27,8 @@ def __getattr__(name: str) -> object:
         return version("devsan")
     from importlib import import_module
 
+    if name == "doctor":
+        return import_module("devsan.doctor")  # a package that is called: NOTE [A module that is called]
     home = "emulating" if name == "emulate" else "afterwards" if name in _AFTERWARDS else "checks"
     return getattr(import_module(f"devsan.{home}"), name)
 

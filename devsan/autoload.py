@@ -19,6 +19,7 @@ def load() -> None:
         from devsan.options import read_variable
 
         if session.current() is not None:
+            session.watch()
             return  # devsan run is starting it: this is its import of torch
         options = read_variable(text)
         member.join(options)

@@ -7,6 +7,7 @@ torch calls ``devsan.autoload.load`` at the end of its import, and that finds ``
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from devsan.errors import DevsanError, StartError, one_line
@@ -57,10 +58,23 @@ def begin(options: Options) -> None:
             raise
         raise StartError(one_line(error)) from error
     _emulation = emulation
+    watch()
     if options.output:
         from devsan.report import recording
 
         recording.begin(options.output, devices)
+
+
+def watch() -> None:
+    """Has the first step of each optimizer judged (devsan/doctor/live/watch.py), once torch is there and a session is.
+
+    What torch has not got yet is done when it calls ``devsan.autoload.load``.
+    """
+    if _options is None or "torch.optim" not in sys.modules:
+        return
+    from devsan.doctor.live import watch as first_steps
+
+    first_steps.begin()
 
 
 def end() -> None:
@@ -69,6 +83,8 @@ def end() -> None:
     if _options is None or _is_starting():
         return
     emulation, _emulation = _emulation, None
+    if (first_steps := sys.modules.get("devsan.doctor.live.watch")) is not None:
+        first_steps.end()
     if _options.output:
         from devsan.report import recording
 

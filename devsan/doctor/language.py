@@ -10,7 +10,8 @@ from typing import TextIO
 from devsan.report.language import Language, chosen
 
 _HERE = Path(__file__).parent
-_CATALOGUES = (_HERE.parent / "report" / "chinese.json", _HERE / "chinese.json", _HERE / "source" / "chinese.json")
+_CATALOGUES = (_HERE.parent / "report" / "chinese.json", _HERE / "chinese.json", _HERE / "source" / "chinese.json",
+               _HERE / "live" / "chinese.json")  # fmt: skip
 
 
 @cache

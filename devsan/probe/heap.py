@@ -14,12 +14,17 @@ def living_modules(most: int = 64) -> list[Any]:
     base = getattr(sys.modules.get("torch.nn"), "Module", None)
     if not isinstance(base, type):
         return []
+    found = living(base)
+    inside = {id(child) for each in found for child in dict_in(each, "_modules").values()}
+    return [each for each in found if id(each) not in inside][:most]
+
+
+def living(base: type) -> list[Any]:
+    """Returns all living objects of ``base`` and its subclasses."""
     kinds: set[type] = {base}
     waiting: list[type] = [base]
     while waiting:
         children: list[type] = type.__subclasses__(waiting.pop())
         waiting.extend(child for child in children if child not in kinds)
         kinds.update(children)
-    found = [each for each in gc.get_objects() if type(each) in kinds]
-    inside = {id(child) for each in found for child in dict_in(each, "_modules").values()}
-    return [each for each in found if id(each) not in inside][:most]
+    return [each for each in gc.get_objects() if type(each) in kinds]

@@ -76,6 +76,9 @@ def report_to(stream: TextIO, failure: Failure, how: str = "terminal") -> None:
     report, explanation = explained(build(failure), failure)
     if how != "off":
         write(report, stream)
+        from devsan.doctor.live.beside import write_beside
+
+        write_beside(explanation, stream)
     if how == "github":
         from devsan.report import github
 

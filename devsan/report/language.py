@@ -25,6 +25,7 @@ VARIABLE = "DEVSAN_LANG"
 _TOUCHING = re.compile(r"""[\u4e00-\u9fff][\w`"'*(\[]|[\w`"'*)\]][\u4e00-\u9fff]""", re.ASCII)
 _AT = ", at {place}"
 _CATALOGUE = Path(__file__).with_name("chinese.json")
+_LIVE = Path(__file__).parents[1] / "doctor" / "live" / "chinese.json"
 _SLOT = re.compile(r"\{(\w+)\}")
 
 
@@ -96,7 +97,7 @@ def _pattern(template: str) -> re.Pattern[str]:
             text += f"(?P={part})"
         else:
             seen.add(part)
-            text += f"(?P<{part}>(?:, at \\S+?)?)" if part in ("at", "to") else f"(?P<{part}>.+?)"
+            text += f"(?P<{part}>(?:, at \\S+?(?: \\(\\S+?\\))?)?)" if part in ("at", "to") else f"(?P<{part}>.+?)"
     return re.compile(text)
 
 
@@ -106,6 +107,12 @@ def language_named(name: str) -> Language:
         return Language()
     groups: dict[str, dict[str, str]] = json.loads(_CATALOGUE.read_text(encoding="utf-8"))
     phrases = groups.pop("phrases")
+    # Findings about living models are told as reports where ranks and run files have them.
+    groups |= {
+        f"live {name}": group
+        for name, group in json.loads(_LIVE.read_text(encoding="utf-8")).items()
+        if name in ("titles", "evidence", "repairs")
+    }
     return Language(phrases, {english: said for group in groups.values() for english, said in group.items()})
 
 

@@ -212,7 +212,7 @@ def test_a_driver_that_is_slow_does_not_hold_a_launch_up(doctor):
     [
         (["ds_config.txt"], "expected JSON, YAML, a Python file or a folder, got 'ds_config.txt'"),
         (["ds_config.json", "--"], "expected a launch command after --, got nothing"),
-        (["--fix", "ds_config.json"], "expected Python files or folders to repair, got none"),
+        (["--fix"], "expected files or folders to repair, got none"),
         (["--lang", "fr"], "invalid choice"),
         (["--json", "--sarif"], "not allowed with argument"),
     ],
@@ -262,7 +262,8 @@ def test_a_script_that_cannot_be_read_is_told_and_hides_nothing(doctor):
 
 def test_the_guide_shows_what_is_printed(front):
     guide = (ROOT / "docs/guide/doctor.md").read_text(encoding="utf-8")
-    [shown] = re.findall(r"^```text\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
+    texts = re.findall(r"^```text\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
+    [shown] = [text for text in texts if "[DV413]" in text]
     front.write("ds_config.json", json.dumps({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4,
                                               "gradient_accumulation_steps": 8}, indent=2))  # fmt: skip
     front.environment["PYTHONPATH"] = str(ROOT)

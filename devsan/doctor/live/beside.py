@@ -1,0 +1,64 @@
+"""Beside the report on a failure: what else is wrong with the models that its frames lead to.
+
+The report tells what one operation met. Its models may have more than that fault, and some faults show themselves only
+in the words of a library: a weight whose scales stayed behind is a tensor that bitsandbytes made, to the operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from devsan.doctor.findings import Finding
+from devsan.doctor.live.judgement import judge
+from devsan.doctor.live.lines import Lines
+from devsan.doctor.live.rules import RULES
+from devsan.doctor.live.subject import subject_with
+from devsan.probe.deadline import Late, within
+
+if TYPE_CHECKING:
+    from devsan.probe.explain import Explanation
+
+_SECONDS = 1.0
+_MOST = 3
+
+
+def findings_beside(explanation: Explanation) -> list[Finding]:
+    """Returns what is certainly wrong with the models in the frames of a failure, but for what the report told."""
+    return within(_SECONDS, lambda: _found(explanation))
+
+
+def write_beside(explanation: Explanation | None, stream: TextIO) -> None:
+    """Prints the same on ``stream``. Whatever goes wrong here must not cost the report that was printed."""
+    if explanation is None or not explanation.frames:
+        return
+    try:
+        found = findings_beside(explanation)
+    except (Exception, Late):
+        return
+    if found:
+        write(found, stream)
+
+
+def write(found: Sequence[Finding], stream: TextIO) -> None:
+    """Prints findings as ``devsan doctor`` does, each after an empty line."""
+    from devsan.doctor.language import speaks_on
+    from devsan.doctor.text import lines_of
+    from devsan.report.plain import write_lines
+
+    say = speaks_on(stream, None)
+    for finding in found[:_MOST]:
+        write_lines(list(lines_of(finding, say)), stream)
+
+
+def _found(explanation: Explanation) -> list[Finding]:
+    from devsan.probe.models import models_in
+    from devsan.probe.optimizers import optimizers_in
+    from devsan.probe.tensors import plain_attributes
+
+    told = {str(finding.code) for finding in explanation.findings[:1]}
+    with plain_attributes():
+        frames = explanation.frames
+        subject = subject_with(models_in(frames, search=False), optimizers_in(frames, search=False), Lines(frames))
+        found = judge(subject, RULES, lambda rule, error: None)
+    return [each for each in found if each.confidence == "certain" and each.code not in told]

@@ -1,0 +1,129 @@
+"""What ``devsan.doctor(...)`` returns: findings, and who places the models."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from devsan.doctor.findings import Finding, Place
+
+if TYPE_CHECKING:
+    from devsan.doctor.live.subject import Model, Subject
+    from devsan.report.language import Language
+    from devsan.report.text import Line
+
+_MOST = 8  # devices that are named
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Somebody who hung hooks onto a model, or wrapped it.
+
+    Attributes:
+        model: the class of the model.
+        name: "accelerate", "deepspeed", "DDP", "FSDP", "this program", ...
+        mechanism: the class of the hooks, or the function; "" for a wrapper.
+        modules: how many modules have them.
+        devices: to which they bring inputs.
+        place: the line that installed them; None where it is not known.
+    """
+
+    model: str
+    name: str
+    mechanism: str = ""
+    modules: int = 0
+    devices: tuple[str, ...] = ()
+    place: Place | None = None
+
+
+class Diagnosis(list[Finding]):
+    """Findings, the worst first. As a text it is what ``devsan doctor`` would print.
+
+    Attributes:
+        owners: who places the models.
+    """
+
+    def __init__(self, findings: Iterable[Finding] = (), owners: Sequence[Owner] = ()) -> None:
+        super().__init__(findings)
+        self.owners = tuple(owners)
+
+    def __str__(self) -> str:
+        from devsan.report.language import chosen
+
+        return self.text(chosen())
+
+    def _repr_pretty_(self, printer: object, cycle: bool) -> None:
+        """IPython shows this at the end of a cell."""
+        printer.text(str(self))  # type: ignore[attr-defined]
+
+    def text(self, language: str = "en") -> str:
+        """Returns all of it as it is printed.
+
+        Args:
+            language: "en" or "zh".
+        """
+        from devsan.doctor.language import speaks
+        from devsan.doctor.text import lines_of, summary
+
+        say = speaks(language)
+        lines: list[Line] = [line for owner in self.owners for line in _owner_lines(owner, say)]
+        lines += [[]] if self.owners else []
+        for finding in self:
+            if finding.place is not None:
+                linecache.checkcache(finding.place.file)  # named from where the program is now
+            lines += [*lines_of(finding, say), []]
+        lines.append([(f"devsan.doctor: {summary(self, say)}", "title")])
+        return "\n".join("".join(piece for piece, _ in line).rstrip() for line in lines)
+
+
+def _owner_lines(owner: Owner, say: Language) -> Iterable[Line]:
+    by = f"{owner.name}: {owner.mechanism}" if owner.mechanism else owner.name
+    said = say("{model} is placed by {by}", model=owner.model, by=say.text(by))
+    if owner.modules:
+        count = "1 module" if owner.modules == 1 else f"{owner.modules} modules"
+        said = say("{model}: {by} on {count}", model=owner.model, by=say.text(by), count=say.text(count))
+    if owner.devices:
+        said += say(", for {devices}", devices=", ".join(owner.devices))
+    yield [(said, "")]
+    if owner.place is not None:
+        yield [("   --> ", "frame"), (str(owner.place), "")]
+
+
+def placing_of(subject: Subject) -> list[Owner]:
+    """Returns who hung hooks onto the models of ``subject``, and who wrapped them."""
+    found = []
+    for model in subject.models:
+        kind = model.name
+        for wrapper in model.tree.wrappers:
+            found.append(Owner(kind, wrapper, place=subject.lines.named(*_BUILDERS.get(wrapper, (wrapper,)))))
+        found.extend(_hooked(kind, model, subject))
+    return found
+
+
+_BUILDERS = {
+    "DDP": ("DistributedDataParallel", "DDP", "prepare"),
+    "torch.nn.DataParallel": ("DataParallel",),
+    "FSDP": ("FullyShardedDataParallel", "FSDP", "fully_shard", "prepare"),
+    "deepspeed": ("initialize", "prepare"),
+    "lightning": ("setup", "Trainer"),
+    "torch.compile": ("compile",),
+}
+
+
+def _hooked(kind: str, model: Model, subject: Subject) -> Iterable[Owner]:
+    groups: dict[tuple[str, str, Place | None], list[tuple[str, str]]] = {}
+    for path, hooks in model.hooks.items():
+        for hook in hooks:
+            groups.setdefault((hook.owner, hook.type, hook.place), []).append((path, hook.device))
+    for (owner, mechanism, place), hooked in groups.items():
+        if owner in model.tree.wrappers and not mechanism:
+            continue  # said already
+        if place is None and owner in ("accelerate", "diffusers"):
+            tensors = [held.tensor for path, _ in hooked for held in model.of_module.get(path, ())]
+            place = subject.lines.dispatch(tensors[:64])
+        if place is None and owner == "FSDP":
+            place = subject.lines.named(*_BUILDERS["FSDP"])
+        devices = tuple(sorted({device for _, device in hooked if device}))[:_MOST]
+        yield Owner(kind, owner, mechanism, len({path for path, _ in hooked}), devices, place)

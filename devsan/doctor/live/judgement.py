@@ -1,0 +1,62 @@
+"""The rules, over living models: what ``devsan.doctor(model, optimizer)`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
+
+from devsan.doctor.findings import Finding
+from devsan.doctor.live.diagnosis import Diagnosis, placing_of
+from devsan.doctor.live.lines import Lines
+from devsan.doctor.live.rules import RULES, Rule
+from devsan.doctor.live.subject import Subject, subject_of
+from devsan.errors import tell
+
+Failed = Callable[[str, Exception], None]
+
+_ORDER = {"error": 0, "warning": 1, "note": 2}
+
+
+def doctor(*subjects: object, caller: FrameType) -> Diagnosis:
+    """Returns the diagnosis of ``subjects``; ``devsan.doctor`` says the rest.
+
+    Args:
+        *subjects: models, optimizers, and what holds them.
+        caller: the frame that asks: its variables and its file tell which line did what.
+    """
+    from devsan.probe.tensors import plain_attributes
+    from devsan.report.collection import Paused
+
+    with Paused(), plain_attributes():
+        subject = subject_of(subjects, Lines(caller=caller))
+        if not subject.trees and not subject.optimizers:
+            got = ", ".join(type(each).__name__ for each in subjects) or "nothing"
+            raise TypeError(f"expected models and optimizers to judge, got {got}")
+        found = judge(subject, RULES, _own_failure)
+        return Diagnosis(found, placing_of(subject))
+
+
+def judge(subject: Subject, rules: Sequence[Rule], on_failure: Failed) -> list[Finding]:
+    """Returns what ``rules`` find wrong with ``subject``, the worst first, each fault once.
+
+    Args:
+        subject: models, optimizers, lines.
+        rules: those to ask.
+        on_failure: told the rule and its error when a rule itself fails.
+    """
+    found: dict[tuple[object, ...], Finding] = {}
+    for rule in rules:
+        try:
+            for finding in _all_of(rule, subject):
+                found.setdefault((finding.code, finding.place, finding.title), finding)
+        except Exception as error:
+            on_failure(rule.__name__, error)
+    return sorted(found.values(), key=lambda finding: _ORDER[finding.severity])
+
+
+def _all_of(rule: Rule, subject: Subject) -> Iterable[Finding]:
+    return list(rule(subject))
+
+
+def _own_failure(rule: str, error: Exception) -> None:
+    tell(f"the doctor's own rule {rule} failed: {type(error).__name__}: {' '.join(str(error).split())}")

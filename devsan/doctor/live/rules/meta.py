@@ -1,0 +1,46 @@
+"""DV112: parameters and buffers that are left on the meta device, and that nobody will bring in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.doctor.findings import Finding
+from devsan.doctor.live.subject import Held, Model, Subject
+
+
+def judge_meta(subject: Subject) -> Iterator[Finding]:
+    """Yields what has no data and no owner who has it."""
+    for model in subject.models:
+        if model.sharded_by() == "deepspeed":
+            continue
+        left = [held for held in model.tensors if held.device == "meta" and not _is_brought_in(model, held)]
+        if left:
+            yield _finding(subject, model, left)
+
+
+def _is_brought_in(model: Model, held: Held) -> bool:
+    """Whether an offload keeps the data: the hook of the module, or one around it (accelerate, diffusers)."""
+    paths = (held.path, *model.above(held.path))
+    return any(hook.offloads for path in paths for hook in model.hooks.get(path, ()))
+
+
+def _finding(subject: Subject, model: Model, left: list[Held]) -> Finding:
+    place = subject.lines.named("init_empty_weights", "init_on_device") or subject.lines.meta_context()
+    names = ", ".join(f"`{held.full}`" for held in left[:3])
+    if len(left) == len(model.tensors):
+        return Finding(
+            "DV112", f"all {len(left)} tensors of {model.name} are on meta, without data", place,
+            ("The model was built without memory, and nobody has given it weights.",),
+            "load the weights: load_state_dict(..., assign=True), or load_checkpoint_and_dispatch",
+            severity="error", confidence="certain", subject=left[0].full,
+            others=("to_empty(device=...) before load_state_dict; alone it gives arbitrary numbers",),
+        )  # fmt: skip
+    buffers = all(held.is_buffer for held in left)
+    return Finding(
+        "DV112", f"{len(left)} of {len(model.tensors)} tensors are on meta, without data: {names}", place,
+        ("They are in no checkpoint that was loaded, and no offload keeps their data." if not buffers
+         else "They are buffers that no checkpoint holds: loading weights does not make them.",),
+        "compute them again after the weights were loaded" if buffers
+        else "find out which keys load_state_dict did not get (strict=True tells), and initialise those",
+        severity="error", confidence="certain", subject=left[0].full,
+    )  # fmt: skip

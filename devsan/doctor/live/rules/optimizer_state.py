@@ -1,0 +1,54 @@
+"""DV110: state of an optimizer is on another device than its parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from devsan.doctor.findings import Finding
+from devsan.doctor.live.subject import Subject, device_of, is_scalar_of_host
+from devsan.probe.keepers import parameters_of
+from devsan.probe.tensors import is_tensor
+from devsan.probe.values import dict_in, is_a
+
+if TYPE_CHECKING:
+    from devsan.doctor.findings import Place
+
+
+def judge_optimizer_state(subject: Subject) -> Iterator[Finding]:
+    """Yields optimizers whose step will meet their state on another device."""
+    names = {id(held.tensor): held.full for model in subject.models for held in model.tensors}
+    for optimizer in subject.optimizers:
+        if type(optimizer).__module__.startswith("deepspeed"):
+            continue  # its optimizers move state on purpose
+        found = list(_astray(optimizer))
+        if found:
+            parameter, key, value = found[0]
+            yield _finding(subject, optimizer, names.get(id(parameter), "a parameter"), key, parameter, value)
+
+
+def _astray(optimizer: Any) -> Iterator[tuple[Any, str, Any]]:
+    kept = dict_in(optimizer, "state")
+    for parameter in parameters_of(optimizer):
+        state: Any = dict.get(kept, parameter)
+        for key, value in list(dict.items(state)) if is_a(state, dict) else ():
+            if not is_tensor(value) or is_scalar_of_host(value):  # a step counter may stay on the host
+                continue
+            here, there = device_of(value), device_of(parameter)
+            if here and there and here != there and "meta" not in (here, there):
+                yield parameter, str(key), value
+
+
+def _finding(subject: Subject, optimizer: Any, name: str, key: str, parameter: Any, value: Any) -> Finding:
+    kind = type(optimizer).__name__
+    built: Place | None = subject.lines.built(optimizer)
+    loaded = subject.lines.state_loaded(optimizer)
+    here, there = device_of(value), device_of(parameter)
+    return Finding(
+        "DV110", f"`{key}` of {kind} for `{name}` is on {here}, the parameter on {there}", loaded or built,
+        ("The state was made, or loaded, when the parameter was elsewhere; moving a model does not move it.",),
+        "move the model first, then build the optimizer, then load its state",
+        severity="error", confidence="certain", sites=(built,) if loaded is not None and built is not None else (),
+        others=("load the state again after the move: optimizer.load_state_dict(optimizer.state_dict())",),
+        subject=name,
+    )  # fmt: skip

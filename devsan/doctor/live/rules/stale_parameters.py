@@ -1,0 +1,83 @@
+"""DV432: an optimizer steps tensors that are no parameters of the model any more, and the model's nobody steps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from devsan.doctor.findings import Finding
+from devsan.doctor.live.subject import Held, Model, Subject, device_of, is_flat
+from devsan.probe.keepers import parameters_of
+from devsan.probe.values import own_dict
+
+
+def judge_stale_parameters(subject: Subject) -> Iterator[Finding]:
+    """Yields optimizers none of whose parameters is one of the models', where they look like an earlier form of them.
+
+    Masters of another precision, DeepSpeed's partitions and losses with weights of their own are none.
+    """
+    known = {id(held.tensor) for model in subject.models for held in model.tensors}
+    stepped = {id(each) for optimizer in (*subject.optimizers, *subject.elsewhere)
+               for each in parameters_of(optimizer)}  # fmt: skip
+    for optimizer in subject.optimizers:
+        own = list(parameters_of(optimizer))
+        idle = all(each.grad is None for each in own)
+        if not own or any("ds_id" in own_dict(each) for each in own) or _is_deepspeed(optimizer):
+            continue
+        for model in subject.models:
+            trained = [held for held in model.tensors if not held.is_buffer and held.tensor.requires_grad]
+            if model.sharded_by() == "deepspeed" or not trained or any(id(each.tensor) in stepped for each in trained):
+                continue
+            # The earlier model may be alive: then only gradients say which of the two is trained.
+            if any(id(each) in known for each in own) and not (idle and trained[0].tensor.grad is not None):
+                continue
+            if _is_earlier_form(own, model, trained):
+                yield _finding(subject, optimizer, own, model, trained)
+                break
+
+
+def _is_deepspeed(optimizer: Any) -> bool:
+    return type(optimizer).__module__.startswith("deepspeed")
+
+
+def _is_earlier_form(own: list[Any], model: Model, trained: list[Held]) -> bool:
+    """Whether the optimizer's tensors were the model's: as many of the same shapes and types; or, where the model has
+    been sharded or adapted since, all of them."""
+    now = _shapes({id(held.tensor): held.tensor for held in model.tensors if not held.is_buffer}.values())
+    then = _shapes(own)
+    if then == _shapes({id(held.tensor): held.tensor for held in trained}.values()) or then == now:
+        return not _are_masters(own, trained)
+    return model.sharded_by() == "FSDP" and not then - now
+
+
+def _are_masters(own: list[Any], trained: list[Held]) -> bool:
+    """Whether gradients are waiting in the optimizer's tensors: somebody copies them there before each step."""
+    return any(each.grad is not None for each in own) and all(held.tensor.grad is None for held in trained)
+
+
+def _shapes(tensors: Any) -> Counter[tuple[Any, ...]]:
+    found: Counter[tuple[Any, ...]] = Counter()
+    for each in tensors:
+        # FullyShardedDataParallel joins several into one and notes their shapes (torch/distributed/fsdp/_flat_param.py)
+        joined = own_dict(each).get("_shapes") if is_flat(each) else None
+        found.update((tuple(shape), each.dtype) for shape in (joined or (each.shape,)))
+    return found
+
+
+def _finding(subject: Subject, optimizer: Any, own: list[Any], model: Model, trained: list[Held]) -> Finding:
+    kind, name = type(optimizer).__name__, model.name
+    built = subject.lines.built(optimizer)
+    where = sorted({device_of(each) for each in own} - {""})
+    sharded = model.sharded_by()
+    return Finding(
+        "DV432", f"{kind} steps none of the {len(trained)} parameters of {name} that are trained", built,
+        (f"Its {len(own)} tensors, on {', '.join(where)}, have the shapes of the model's, on {trained[0].device}, and "
+         "are others.",
+         f"{sharded} has replaced the parameters since it was built." if sharded
+         else "The model was made again, copied, or moved in a way that replaces parameters, since it was built."),
+        "build the optimizer after the model has its final form and place", severity="error",
+        confidence="certain" if all(each.grad is None for each in own) else "likely",
+        subject=trained[0].full,
+        others=("give it the new ones: optimizer.param_groups[0][\"params\"] = list(model.parameters())",),
+    )  # fmt: skip

@@ -1,0 +1,121 @@
+"""The first step of each optimizer, looked at: faults that stop nothing show there, and nowhere else.
+
+A fault that stops the program gets its report when it does. Two kinds never stop it: an optimizer whose tensors are not
+the model's, and tied weights that have become two. Before its first step all that can be known of them is there: model
+and optimizer have their final form, and the gradients say which parameters the loss has reached. One look costs as much
+as a report does; every later step costs a look into a dictionary.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from devsan.errors import tell
+
+_SECONDS = 1.0
+_MOST = 64  # models of the process that are looked at
+
+_handle: Any = None
+_is_compiling: Callable[[], bool] = bool
+_seen: dict[int, weakref.ref[Any]] = {}  # by their ids: a WeakSet is asked ten times slower
+_said: set[tuple[str, str]] = set()
+
+
+def begin() -> None:
+    """Has first steps looked at, if torch is loaded. A second call does nothing."""
+    global _handle, _is_compiling
+    optimizer: Any = sys.modules.get("torch.optim.optimizer")
+    register = getattr(optimizer, "register_optimizer_step_pre_hook", None)
+    if _handle is None and register is not None:
+        _is_compiling = sys.modules["torch"].compiler.is_compiling
+        _handle = register(_before_step)
+
+
+def end() -> None:
+    """Takes back what ``begin`` did."""
+    global _handle
+    if _handle is not None:
+        _handle.remove()
+        _handle = None
+
+
+def _before_step(optimizer: Any, arguments: Any, keywords: Any) -> None:
+    """Called by torch before each step of any optimizer. Whatever fails here changes nothing of the program."""
+    if _is_compiling() or id(optimizer) in _seen:  # asked first: what is compiled then has no trace of this
+        return
+    number = id(optimizer)
+    _seen[number] = weakref.ref(optimizer, lambda _: _seen.pop(number, None))
+    try:
+        _look(optimizer)
+    except Exception as error:
+        tell(f"an optimizer's first step could not be judged: {type(error).__name__}: {' '.join(str(error).split())}")
+
+
+def _look(optimizer: Any) -> None:
+    """All living models are looked at, by the garbage collector: what the program's frames hold is better not asked
+    (NOTE [Variables of running frames] in ``lines``). So only what gradients prove is said of models that ``optimizer``
+    does not step: an earlier experiment may have left some."""
+    from dataclasses import replace
+
+    from devsan import session
+
+    options = session.current()
+    if options is None or options.report == "off":
+        return
+    from devsan.doctor.live.judgement import judge
+    from devsan.doctor.live.lines import Lines
+    from devsan.doctor.live.rules.stale_parameters import judge_stale_parameters
+    from devsan.doctor.live.rules.tied import judge_tied
+    from devsan.doctor.live.subject import subject_of
+    from devsan.probe.deadline import Late, within
+    from devsan.probe.heap import living, living_modules
+    from devsan.probe.keepers import parameters_of
+    from devsan.probe.tensors import plain_attributes
+    from devsan.report.collection import Paused
+
+    def found() -> list[Any]:
+        everything = subject_of([optimizer, *living_modules(_MOST)], Lines(caller=sys._getframe(2)))
+        everything.elsewhere = living(sys.modules["torch.optim"].Optimizer)
+        own = {id(each) for each in parameters_of(optimizer)}
+        stepped = [each for each in everything.models if any(id(held.tensor) in own for held in each.tensors)]
+        told = judge(everything, (judge_stale_parameters,), lambda rule, error: None)
+        return told + judge(replace(everything, models=stepped), (judge_tied,), lambda rule, error: None)
+
+    try:
+        with Paused(), plain_attributes():
+            told = within(_SECONDS, found)
+    except Late:
+        return
+    fresh = [each for each in told if _is_new(each)]
+    if fresh:
+        _tell(fresh)
+
+
+def _tell(found: list[Any]) -> None:
+    """Of a rank the job reports; what is known of a run is in its file as well."""
+    from devsan.doctor.live.as_report import report_of
+    from devsan.doctor.live.beside import write
+    from devsan.job import member
+    from devsan.report import add_to_run_file
+
+    reports = [report_of(each) for each in found]
+    if member.is_silent():
+        for report in reports:
+            member.add(report, None)
+    elif sys.stderr is not None:
+        write(found, sys.stderr)
+    for report in reports:
+        add_to_run_file(report, None)
+
+
+def _is_new(finding: Any) -> bool:
+    """Whether it is sure, and was not said before: a program steps more than one optimizer."""
+    sure = finding.confidence == "certain" or (finding.code == "DV430" and finding.severity == "warning")
+    key = (finding.code, finding.title)
+    if not sure or key in _said:
+        return False
+    _said.add(key)
+    return True

@@ -1,0 +1,30 @@
+"""Each fault that can be in a living model is found in a set-up that worked, with its repair and its line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from live_faults import FAULTS
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_is_found_with_repair_and_line(name: str, judge: Callable[..., Any]) -> None:
+    fault = FAULTS[name]
+    for library in fault.needs:
+        pytest.importorskip(library, reason=f"the fault is one of {library}, which is not installed")
+    judged = judge(fault.text, fault.gpus)
+    assert judged.codes == [fault.code], judged.said
+    [finding] = judged.found
+    assert fault.title in finding.title
+    assert fault.repair in finding.repair
+    assert finding.evidence
+    assert (finding.place.line if finding.place else 0) == judged.here, judged.said
+    assert [site.line for site in finding.sites] == [judged.also] * bool(judged.also), judged.said
+
+
+def test_every_code_is_among_them() -> None:
+    assert {fault.code for fault in FAULTS.values()} == {
+        "DV105", "DV110", "DV112", "DV201", "DV202", "DV204", "DV430", "DV431", "DV432"
+    }  # fmt: skip

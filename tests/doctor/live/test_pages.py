@@ -1,0 +1,64 @@
+"""The pages of the codes that only living models give, and what the guide shows of `devsan.doctor`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import devsan
+from devsan.doctor.live.rules import CODES
+from devsan.pages import all_codes, read_page
+
+ROOT = Path(__file__).parents[3]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def test_each_code_has_a_page_with_its_name() -> None:
+    assert {code: read_page(code).name for code in CODES} == CODES
+
+
+def test_the_rules_give_codes_that_have_pages() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "devsan/doctor/live/rules").glob("*.py")]
+    given = set(re.findall(r'Finding\(\s*"(DV\d{3})"', "".join(texts)))
+    assert set(CODES) < given <= set(all_codes())
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_example_has_its_fault_and_the_repaired_form_has_none(code: str, judge: Callable[..., Any]) -> None:
+    text = read_page(code).text
+    example, repaired = blocks(text, "python")
+    for library in ("accelerate", "bitsandbytes"):
+        if f"import {library}" in text or f"from {library}" in text:
+            pytest.importorskip(library, reason=f"the example is about {library}, which is not installed")
+    gpus = re.search(r"`devsan run --gpus (\d)`", text)
+    assert gpus is not None
+    ask = '\nfound = devsan.doctor(net, globals().get("optimizer"))'
+    judged = judge(example + ask, int(gpus[1]))
+    assert judged.codes == [code], judged.said
+    [shown] = blocks(text, "text")
+    assert shown.strip() in judged.found[0].title
+    assert judge(repaired + ask, int(gpus[1])).found == []
+
+
+def test_the_guide_shows_what_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("accelerate", reason="the guide's program dispatches a model by accelerate")
+    guide = (ROOT / "docs/guide/doctor.md").read_text(encoding="utf-8")
+    section = guide.partition("## The living model")[2].partition("\n## ")[0]
+    [program], [command], [shown] = (blocks(section, language) for language in ("python", "console", "text"))
+    assert command == "$ devsan run --gpus 2 train.py\n"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DEVSAN_LANG", "en")
+    file = tmp_path / "train.py"
+    file.write_text(program, encoding="utf-8")
+    with devsan.emulate(gpus=2):
+        exec(compile(program, str(file), "exec"), {"__name__": "__main__", "__file__": str(file)})
+    assert capsys.readouterr().out == shown
