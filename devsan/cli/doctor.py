@@ -46,8 +46,8 @@ class DoctorCommand:
         how = parser.add_mutually_exclusive_group()
         how.add_argument("--json", action="store_true", help="everything as JSON")
         how.add_argument("--sarif", action="store_true", help="the findings as SARIF 2.1.0")
-        how.add_argument("--diff", action="store_true", help="mechanical repairs of Python source, as a diff")
-        parser.add_argument("--fix", action="store_true", help="write those repairs that are safe into the source")
+        how.add_argument("--diff", action="store_true", help="mechanical repairs, as a diff")
+        parser.add_argument("--fix", action="store_true", help="write those repairs that are safe into the files")
         parser.add_argument("--paste", action="store_true",
                             help="for an issue: paths, host, user and addresses are masked")  # fmt: skip
         parser.add_argument("--preflight", action="store_true",
@@ -61,8 +61,8 @@ class DoctorCommand:
         for file in options.files:
             if not Path(file).is_dir() and not file.lower().endswith(_KINDS):
                 raise UsageError("JSON, YAML, a Python file or a folder", repr(file))
-        if (options.diff or options.fix) and not any(_is_source(file) for file in options.files):
-            raise UsageError("Python files or folders to repair", "none")
+        if (options.diff or options.fix) and not options.files:
+            raise UsageError("files or folders to repair", "none")
         return lambda: _run(options, command)
 
 
@@ -89,9 +89,13 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
     launch = read_launch(command, os.environ, len(facts.visible) if facts.driver.state == "ok" else None)
     case = collect(facts, launch, options.files)
     outcome = _judged(case)
+    if options.diff or options.fix:
+        case, outcome = _configurations(options, case, outcome)
     code = _source(options, case.launch, outcome)
     if code is not None:
         return code
+    if options.diff:
+        return EXIT_FINDINGS if any(finding.severity != "note" for finding in outcome.findings) else 0
     outcome.findings = in_order(outcome.findings)
     _show(options, case, outcome)
     return EXIT_FINDINGS if any(finding.severity != "note" for finding in outcome.findings) else 0
@@ -107,6 +111,38 @@ def _judged(case: Any) -> _Outcome:
 
     outcome.findings += judge(case, failed)
     return outcome
+
+
+def _configurations(options: argparse.Namespace, case: Any, outcome: _Outcome) -> tuple[Any, _Outcome]:
+    """Shows or makes the repairs of configurations that were named; after a repair, what is left is found anew."""
+    from devsan.doctor.amending import amend
+    from devsan.doctor.case import collect
+
+    named = {os.path.realpath(file) for file in options.files}
+    made, notes = amend(case, outcome.findings, unsafe=options.diff)
+    written = False
+    for each in made:
+        if os.path.realpath(each.file) not in named:
+            notes.append(f"{each.file}: name it on the command line to have it repaired")
+        elif options.diff:
+            print(each.diff(), end="")
+        else:
+            try:
+                each.write()
+            except OSError as error:
+                notes.append(f"{each.file}: could not be repaired: {error.strerror or error}")
+                continue
+            written = True
+            tell(f"repaired {each.file}")
+    if written:
+        case = collect(case.facts, case.launch, options.files)
+        outcome = _judged(case)
+    if options.diff:
+        for note in notes:
+            tell(note)
+    else:
+        outcome.notes += notes
+    return case, outcome
 
 
 def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int | None:
@@ -127,7 +163,7 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
         print(source.diff(found), end="")
         for note in found.notes:
             tell(note)
-        return EXIT_FINDINGS if found.findings else 0
+        return EXIT_FINDINGS if found.findings or any(each.severity != "note" for each in outcome.findings) else 0
     if options.fix:
         for path in source.fix(found):
             tell(f"repaired {path}")

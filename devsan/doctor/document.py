@@ -36,6 +36,7 @@ class Document:
         quirks: what not every reader of such a file takes.
         error: why it could not be read.
         text: of the file.
+        yaml: it is read as YAML.
     """
 
     file: str
@@ -44,6 +45,7 @@ class Document:
     quirks: tuple[Quirk, ...] = ()
     error: Malformed | None = None
     text: str = ""
+    yaml: bool = False
 
     def at(self, path: str) -> Member | None:
         """Returns the member that a path with dots leads to, or None."""
@@ -81,14 +83,19 @@ def _read(file: str, as_yaml: bool) -> Document:
         return Document(file, "unknown", None, error=Malformed(place, "a file that can be read", str(error.strerror)))
     except Malformed as error:
         return Document(file, "unknown", None, error=error)
+    return parse_document(file, text, as_yaml)
+
+
+def parse_document(file: str, text: str, as_yaml: bool) -> Document:
+    """Returns what ``text`` says, as if it stood in ``file``; its kind is not known."""
     try:
         if as_yaml:
-            return Document(file, "unknown", read_yaml(text, file), text=text)
+            return Document(file, "unknown", read_yaml(text, file), text=text, yaml=True)
         root, quirks = scan_json(text, file)
         if root.kind != "object":
             raise Malformed(root.place, "an object, { ... }", root.written())
     except Malformed as error:
-        return Document(file, "unknown", None, error=error, text=text)
+        return Document(file, "unknown", None, error=error, text=text, yaml=as_yaml)
     return Document(file, "unknown", root, quirks, text=text)
 
 

@@ -35,6 +35,7 @@ class Call:
         arguments: its keywords with constant values.
         others: its keywords with other values.
         whole: every argument is known: no ``*args``, no ``**kwargs``.
+        first: its first positional argument, if that is a text.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Call:
     arguments: Mapping[str, Argument]
     others: frozenset[str]
     whole: bool
+    first: str = ""
 
     def says(self, name: str) -> bool:
         """Returns whether the keyword is given, whatever its value."""
@@ -121,7 +123,9 @@ def _call(node: ast.Call, file: str) -> Call:
     whole = not any(keyword.arg is None for keyword in node.keywords) and not any(
         isinstance(each, ast.Starred) for each in node.args
     )
-    return Call(_name(node.func), _place(node, file), arguments, frozenset(others), whole)
+    first = node.args[0] if node.args else None
+    said = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+    return Call(_name(node.func), _place(node, file), arguments, frozenset(others), whole, said)
 
 
 def _constant(node: ast.expr) -> tuple[bool, Any]:

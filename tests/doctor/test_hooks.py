@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,39 @@ def test_what_the_action_runs(tmp_path, inputs, words):
                           text=True, timeout=20)  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, words, "")
     assert not (tmp_path / "broken").exists()
+
+
+def test_the_guide_names_no_address_that_does_not_exist():
+    guide = (ROOT / "docs/guide/doctor.md").read_text(encoding="utf-8")
+    assert "<owner>" not in guide
+    taken, own = (yaml.safe_load(text)["repos"][0] for text in re.findall(r"^```yaml\n(repos:.*?)^```$", guide,
+                                                                          re.DOTALL | re.MULTILINE))  # fmt: skip
+    assert [hook["id"] for hook in taken["hooks"]] == [HOOK["id"]]
+    (hook,) = own["hooks"]
+    assert own["repo"] == "local"
+    assert hook == {name: HOOK[name] for name in hook}
+
+
+@pytest.mark.frameworks
+def test_pre_commit_runs_the_hook_of_a_clone(tmp_path, monkeypatch):
+    """As the guide says: ``pre-commit try-repo`` with a folder; git makes the clone, and nothing is fetched."""
+    pytest.importorskip("pre_commit", reason="pre-commit is not installed: it is what takes the hook")
+    if not (ROOT / ".git").exists():
+        pytest.skip("not in a clone of DevSan's repository: pre-commit takes hooks from git only")
+    folder = tmp_path / "user"
+    (folder / "bin").mkdir(parents=True)
+    tool = folder / "bin/devsan"
+    tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m devsan "$@"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PRE_COMMIT_HOME", str(tmp_path / "cache"))
+    pairs = ROOT / "tests/doctor/source/pairs"
+    for name in ("works", "fails"):
+        (folder / f"{name}.py").write_text((pairs / f"two_towers_{name}.py").read_text())
+    subprocess.run(["git", "init", "-q", str(folder)], check=True, timeout=30)
+    subprocess.run(["git", "add", "works.py", "fails.py"], cwd=folder, check=True, timeout=30)
+    for name, code in (("works", 0), ("fails", 1)):
+        words = [sys.executable, "-m", "pre_commit", "try-repo", str(ROOT), HOOK["id"], "--files", f"{name}.py"]
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert ("error[DV101]" in done.stdout) is bool(code)

@@ -268,6 +268,35 @@ def test_an_optimizer_of_the_script_under_offload(empty, changed: Changed):
     assert empty.findings() == []
 
 
+@pytest.mark.parametrize(
+    ("model", "found"), [("google/flan-t5-xl", True), ("t5-large", True), ("google/mt5-base", True),
+                         ("t5-small", False), ("google-t5/t5-small", False), ("gpt2", False)]
+)  # fmt: skip
+def test_half_precision_against_the_model(deepspeed, changed: Changed, model, found):
+    # transformers 4586, 9295, 23918
+    deepspeed.write("ds_config.json", changed({"fp16": {"enabled": True}, "bf16": ...}))
+    text = (deepspeed.folder / "train.py").read_text().replace('"gpt2"', f'"{model}"').replace("bf16=True", "fp16=True")
+    deepspeed.write("train.py", text)
+    if not found:
+        assert deepspeed.findings() == []
+        return
+    finding = only(deepspeed)
+    assert (finding.code, finding.repair) == ("DV414", "use bf16 on GPUs since Ampere, 32 bits on older ones")
+    assert finding.sites[0].line == 3
+
+
+def test_lightning_clips_by_norm_under_deepspeed(empty, changed: Changed):
+    # lightning/pytorch/strategies/deepspeed.py, DeepSpeedStrategy.setup
+    empty.launch = "python train.py"
+    empty.write("ds_config.json", {"zero_optimization": {"stage": 2}, "bf16": {"enabled": True}})
+    text = 'import lightning as L\nL.Trainer(strategy=s, gradient_clip_val=1.0, gradient_clip_algorithm="value")\n'
+    empty.write("train.py", text)
+    finding = only(empty)
+    assert (finding.code, finding.repair) == ("DV416", 'write gradient_clip_algorithm="norm"')
+    empty.write("train.py", text.replace('"value"', '"norm"'))
+    assert empty.findings() == []
+
+
 def test_auto_that_nobody_replaces(empty, changed: Changed):
     empty.launch = "deepspeed train.py"
     empty.write("ds_config.json", changed({"train_batch_size": "auto"}, PLAIN))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from devsan.doctor.amendments import removed, renamed, written
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
 from devsan.doctor.findings import Finding
@@ -63,6 +64,7 @@ def _keys(case: Case, document: Document) -> Iterator[Finding]:
             ("accelerate launch stops: the config file had unknown keys.",),
             f"move it into {section}" if moved else f"write {near}" if near else "remove it, or upgrade accelerate",
             severity="error", confidence="certain" if moved or near else "likely",
+            edits=() if moved or not near or near in document.root.members else renamed(document, member.place, near),
         )  # fmt: skip
 
 
@@ -84,6 +86,7 @@ def _kind(document: Document) -> Iterator[Finding]:
             f"distributed_type is {member.node.written()}, expected one of {', '.join(_TYPES[:3])}, DEEPSPEED, FSDP",
             member.node.place, ("accelerate launch stops when it reads the file.",), f"write {near.upper()}",
             severity="error", confidence="certain",
+            edits=written(document, member.node, near.upper(), safe=near[:2] == said[:2].lower()),
         )  # fmt: skip
     for kind, section in _SECTIONS.items():
         other = document.at(section)
@@ -122,6 +125,7 @@ def _numbers(document: Document) -> Iterator[Finding]:
             "DV420", f"gpu_ids names {len(listed)} GPUs, and num_processes is {many}", ids.node.place,
             ("Ranks beyond the GPUs fail: invalid device ordinal." if fewer else "The other GPUs stay idle.",),
             f"write num_processes: {len(listed)}", severity="error" if fewer else "warning", confidence="certain",
+            edits=written(document, count.node, len(listed)) if count is not None else (),
         )  # fmt: skip
     precision = document.at("mixed_precision")
     value = precision.node.value if precision is not None else None
@@ -130,7 +134,7 @@ def _numbers(document: Document) -> Iterator[Finding]:
         yield Finding(
             "DV420", f"mixed_precision is {precision.node.written()}, expected one of {', '.join(_PRECISIONS)}",
             precision.node.place, ("accelerate launch stops when it reads the file.",), f"write {near}",
-            severity="error", confidence="certain",
+            severity="error", confidence="certain", edits=written(document, precision.node, near),
         )  # fmt: skip
 
 
@@ -148,12 +152,14 @@ def _deepspeed(document: Document) -> Iterator[Finding]:
                 ("accelerate passes it over; DeepSpeed's own names belong into a file of DeepSpeed's.",),
                 f"write {near}" if near else "write a DeepSpeed file, and name it in deepspeed_config_file",
                 severity="warning", confidence="likely",
+                edits=renamed(document, member.place, near) if near and near not in section.node.members else (),
             )  # fmt: skip
         elif file is not None and name in _IGNORED_WITH_FILE:
             yield Finding(
                 "DV420", f"{name} stands beside deepspeed_config_file", member.place,
                 ("accelerate stops: these variables are ignored when a DeepSpeed file is given.",),
                 "remove it, and set it in the DeepSpeed file", severity="error", confidence="certain",
+                edits=removed(document, member, False),
                 sites=(file.node.place,),
             )  # fmt: skip
     if file is not None:
@@ -163,5 +169,6 @@ def _deepspeed(document: Document) -> Iterator[Finding]:
                 "DV420", "mixed_precision stands beside deepspeed_config_file", precision.place,
                 ("accelerate stops: these variables are ignored when a DeepSpeed file is given.",),
                 "remove it, and enable fp16 or bf16 in the DeepSpeed file", severity="error", confidence="likely",
+                edits=removed(document, precision, False),
                 sites=(file.node.place,),
             )  # fmt: skip

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from devsan.doctor.amendments import written
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, Place
+from devsan.doctor.findings import Edit, Finding, Place
 from devsan.doctor.settings import Setting, Settings
 
 _TRAIN, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
@@ -68,7 +69,9 @@ def _judged(
     if world and train % each == 0 and micro is not None and train // each != world:
         others.append(f"start {train // each} ranks")
     sites = tuple(setting.place for name, setting in given.items() if setting is not None and name != _TRAIN)
-    return _finding(title, given[_TRAIN], tuple(evidence), repair, tuple(others), sites)
+    own = given[_TRAIN]
+    edits = written(settings.document, own.node, right) if own is not None and repair == f"write {right}" else ()
+    return _finding(title, own, tuple(evidence), repair, tuple(others), sites, edits)
 
 
 def _missing(case: Case, settings: Settings) -> Finding | None:
@@ -89,10 +92,10 @@ def _missing(case: Case, settings: Settings) -> Finding | None:
 
 def _finding(
     title: str, setting: Setting | None, evidence: tuple[str, ...], repair: str,
-    others: tuple[str, ...] = (), sites: tuple[Place, ...] = (),
+    others: tuple[str, ...] = (), sites: tuple[Place, ...] = (), edits: tuple[Edit, ...] = (),
 ) -> Finding:  # fmt: skip
     return Finding(
         "DV413", title, setting.place if setting is not None else None,
         evidence or ("DeepSpeed stops when it reads the file.",), repair,
-        severity="error", confidence="certain", others=others, sites=sites,
+        severity="error", confidence="certain", others=others, sites=sites, edits=edits,
     )  # fmt: skip

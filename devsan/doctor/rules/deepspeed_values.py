@@ -8,8 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from devsan.doctor.amendments import removed, renamed, written
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding
+from devsan.doctor.document import Document
+from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.nodes import Member, Node
 from devsan.doctor.settings import Settings, real, truth, whole
 from devsan.errors import nearest
@@ -40,12 +42,14 @@ def judge_values(case: Case) -> Iterator[Finding]:
             continue
         known = schema()
         installed = case.facts.version("deepspeed")
-        yield from _removed(settings.document.root, known, installed)
-        yield from _top(settings.document.root, known, installed)
+        yield from _removed(settings.document, known, installed)
+        yield from _top(settings.document, known, installed)
         yield from _auto(settings, case.filled_by())
 
 
-def _removed(root: Node, known: dict[str, Any], installed: str) -> Iterator[Finding]:
+def _removed(document: Document, known: dict[str, Any], installed: str) -> Iterator[Finding]:
+    root = document.root
+    assert root is not None
     zero = root.members.get("zero_optimization")
     found = [(name, root.members[name]) for name in known["removed"] if name in root.members]
     if zero is not None:
@@ -58,10 +62,13 @@ def _removed(root: Node, known: dict[str, Any], installed: str) -> Iterator[Find
             (f"DeepSpeed {known['version']} refuses the whole file because of it.",), "remove it",
             severity="error" if refused else "note" if later else "warning",
             confidence="certain" if refused else "possible" if later else "likely",
+            edits=removed(document, member, refused),
         )  # fmt: skip
 
 
-def _top(root: Node, known: dict[str, Any], installed: str) -> Iterator[Finding]:
+def _top(document: Document, known: dict[str, Any], installed: str) -> Iterator[Finding]:
+    root = document.root
+    assert root is not None
     for name, member in root.members.items():
         if name in known["removed"]:
             continue
@@ -73,6 +80,7 @@ def _top(root: Node, known: dict[str, Any], installed: str) -> Iterator[Finding]
                     "DV410", f"{name} is not a setting of DeepSpeed", member.place,
                     ("DeepSpeed ignores keys at the top of the file that it does not know.",), f"write {near}",
                     severity="warning", confidence="likely",
+                    edits=() if near in root.members else renamed(document, member.place, near),
                 )  # fmt: skip
             continue
         if name == "zero_optimization" and isinstance(member.node.value, bool):
@@ -82,18 +90,19 @@ def _top(root: Node, known: dict[str, Any], installed: str) -> Iterator[Finding]
                 severity="warning", confidence="certain",
             )  # fmt: skip
             continue
-        yield from _value(name, member, taken, known, installed, strict=taken["type"] == "object")
+        yield from _value(document, name, member, taken, known, installed, strict=taken["type"] == "object")
 
 
 def _value(
-    path: str, member: Member, taken: dict[str, Any], known: dict[str, Any], installed: str, strict: bool = True
-) -> Iterator[Finding]:
+    document: Document, path: str, member: Member, taken: dict[str, Any], known: dict[str, Any], installed: str,
+    strict: bool = True,
+) -> Iterator[Finding]:  # fmt: skip
     node = member.node
     if node.value == "auto" and (strict or path in _NEEDED_AT_ONCE or path in ("gradient_clipping", "fp16", "bf16")):
         return
     if taken["type"] == "object":
         if node.kind == "object":
-            yield from _object(path, node, known["models"][taken["model"]], known, installed)
+            yield from _object(document, path, node, known["models"][taken["model"]], known, installed)
             return
         if node.value is None and node.kind == "scalar" and (taken.get("null") or path in ("bf16", "fp16")):
             return
@@ -101,7 +110,7 @@ def _value(
         return
     expected = _expected(node, taken)
     if expected:
-        yield _wrong(path, member, expected)
+        yield _wrong(path, member, expected, _as_number(document, node, taken))
 
 
 def _expected(node: Node, taken: dict[str, Any]) -> str:
@@ -132,7 +141,24 @@ def _within(number: float, bound: str, limit: float) -> bool:
     return {"gt": number > limit, "ge": number >= limit, "lt": number < limit, "le": number <= limit}[bound]
 
 
-def _object(path: str, node: Node, model: dict[str, Any], known: dict[str, Any], installed: str) -> Iterator[Finding]:
+def _as_number(document: Document, node: Node, taken: dict[str, Any]) -> tuple[Edit, ...]:
+    """A number in quotes, or one with an exponent, where a whole number stands for it."""
+    try:
+        number = float(str(node.value))
+    except ValueError:
+        return ()
+    if taken["type"] != "int" or not number.is_integer() or abs(number) > 1e15 or _expected_of(int(number), taken):
+        return ()
+    return written(document, node, int(number))
+
+
+def _expected_of(number: int, taken: dict[str, Any]) -> bool:
+    return not all(_within(number, bound, taken[bound]) for bound in _BOUNDS if bound in taken)
+
+
+def _object(
+    document: Document, path: str, node: Node, model: dict[str, Any], known: dict[str, Any], installed: str
+) -> Iterator[Finding]:  # fmt: skip
     fields = model["fields"]
     aliases = {taken["alias"]: name for name, taken in fields.items() if "alias" in taken}
     for name, member in node.members.items():
@@ -141,15 +167,21 @@ def _object(path: str, node: Node, model: dict[str, Any], known: dict[str, Any],
         taken = fields.get(aliases.get(name, name))
         if taken is None:
             if member.node.value != "auto" and not model["open"]:  # DeepSpeed drops every "auto" before it looks
-                yield _unknown(path, name, member, [*fields, *aliases], known, installed)
+                yield _unknown(document, path, name, member, [*fields, *aliases], known, installed, node)
             continue
-        yield from _value(f"{path}.{name}", member, taken, known, installed)
+        yield from _value(document, f"{path}.{name}", member, taken, known, installed)
         if "deprecated" in taken:
-            yield from _deprecated(path, name, node, taken["deprecated"])
+            yield from _deprecated(document, path, name, node, _documented(taken["deprecated"], fields))
+
+
+def _documented(new: str, fields: dict[str, Any]) -> str:
+    """The name by which DeepSpeed's documentation calls a field: its alias, where it has one."""
+    return str(fields.get(new, {}).get("alias", new))
 
 
 def _unknown(
-    path: str, name: str, member: Member, names: list[str], known: dict[str, Any], installed: str
+    document: Document, path: str, name: str, member: Member, names: list[str], known: dict[str, Any], installed: str,
+    around: Node,
 ) -> Finding:  # fmt: skip
     near = _near(name, names)
     moved = name in known["top"]
@@ -163,12 +195,14 @@ def _unknown(
     return Finding(
         "DV410", f"{name} is not a setting of {path}", member.place, tuple(evidence), repair,
         severity="error" if same or near else "warning", confidence="certain" if same else "likely",
+        edits=() if near in around.members else renamed(document, member.place, near) if near
+        else () if moved else removed(document, member, same),
     )  # fmt: skip
 
 
-def _deprecated(path: str, name: str, node: Node, new: str) -> Iterator[Finding]:
+def _deprecated(document: Document, path: str, name: str, node: Node, new: str) -> Iterator[Finding]:
     member = node.members[name]
-    both = bool(new) and " " not in new and (new in node.members or f"stage3_{new}" in node.members)
+    both = bool(new) and " " not in new and (new in node.members or new.removeprefix("stage3_") in node.members)
     if both:
         evidence = f"DeepSpeed refuses {name} beside {new}, which took its place."
     else:
@@ -177,7 +211,20 @@ def _deprecated(path: str, name: str, node: Node, new: str) -> Iterator[Finding]
         "DV410", f"{path}.{name} is deprecated", member.place, (evidence,),
         f"remove {name}" if both else f"write {new} instead" if new else "remove it",
         severity="error" if both else "note", confidence="certain",
+        edits=removed(document, member) if both else _in_new_words(document, name, member, new),
     )  # fmt: skip
+
+
+def _in_new_words(document: Document, name: str, member: Member, new: str) -> tuple[Edit, ...]:
+    """A key that has another name now; a switch that has become a section (runtime/zero/config.py)."""
+    if not new or " " in new:
+        return ()
+    if not name.startswith("cpu_offload"):
+        return renamed(document, member.place, new)
+    if truth(member.node.value) is not True:
+        return removed(document, member)
+    switch = written(document, member.node, {"device": "cpu"})
+    return (*renamed(document, member.place, new), *switch) if switch else ()
 
 
 def _auto(settings: Settings, filled_by: str) -> Iterator[Finding]:
@@ -193,11 +240,11 @@ def _auto(settings: Settings, filled_by: str) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _wrong(path: str, member: Member, expected: str) -> Finding:
+def _wrong(path: str, member: Member, expected: str, edits: tuple[Edit, ...] = ()) -> Finding:
     return Finding(
         "DV410", f"{path} is {member.node.written()}, expected {expected}", member.node.place,
         ("DeepSpeed refuses the value when it reads the file, or fails where it first counts with it.",),
-        f"write {expected}", severity="error", confidence="certain",
+        f"write {expected}", severity="error", confidence="certain", edits=edits,
     )  # fmt: skip
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from devsan.doctor.amendments import removed, renamed, written
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.nodes import Member, Node
 from devsan.doctor.settings import truth, whole
 from devsan.errors import nearest
@@ -41,8 +42,8 @@ def judge_fsdp(case: Case) -> Iterator[Finding]:
             continue
         given = {name.removeprefix("fsdp_"): member for name, member in section.members.items()}
         yield from _names(document, section)
-        yield from _values(given)
-        yield from _together(given)
+        yield from _values(document, given)
+        yield from _together(document, given)
         yield from _efficient_loading(given)
         yield from _wrapping(given)
         yield from _saving(given, case)
@@ -71,10 +72,12 @@ def _names(document: Document, section: Node) -> Iterator[Finding]:
             "DV419", f"{name} is not a setting of FSDP", member.place,
             ("It is ignored: accelerate and the Trainer read the names that they know.",),
             f"write {shown}" if shown else "remove it", severity="warning", confidence="likely",
+            edits=removed(document, member, False) if not shown
+            else () if shown in section.members else renamed(document, member.place, shown),
         )  # fmt: skip
 
 
-def _values(given: dict[str, Member]) -> Iterator[Finding]:
+def _values(document: Document, given: dict[str, Member]) -> Iterator[Finding]:
     for name, choices in _CHOICES.items():
         member = given.get(name)
         if member is None or member.node.value is None:
@@ -89,32 +92,55 @@ def _values(given: dict[str, Member]) -> Iterator[Finding]:
         yield Finding(
             "DV419", f"{name} is {member.node.written()}, expected one of {', '.join(choices)}", member.node.place,
             ("accelerate stops when it reads the file.",), f"write {near.upper()}" if near else f"write {choices[0]}",
-            severity="error", confidence="certain",
+            severity="error", confidence="certain", edits=written(document, member.node, near.upper()) if near else (),
         )  # fmt: skip
 
 
-def _together(given: dict[str, Member]) -> Iterator[Finding]:
+def _together(document: Document, given: dict[str, Member]) -> Iterator[Finding]:
     version = whole(given["version"].node.value) if "version" in given else None
     reshard = given.get("reshard_after_forward")
     if version == 2:
         if reshard is not None and truth(reshard.node.value) is None:
-            yield _refused("reshard_after_forward", reshard, "FSDP 2 takes true or false", "write true")
+            yield _refused(
+                "reshard_after_forward",
+                reshard,
+                "FSDP 2 takes true or false",
+                "write true",
+                written(document, reshard.node, True),
+            )
         prefetch = given.get("forward_prefetch")
         if prefetch is not None and truth(prefetch.node.value) is True:
-            yield _refused("forward_prefetch", prefetch, "FSDP 2 does not have it", "write false, or use version 1")
+            yield _refused(
+                "forward_prefetch",
+                prefetch,
+                "FSDP 2 does not have it",
+                "write false, or use version 1",
+                written(document, prefetch.node, False),
+            )
         local = given.get("state_dict_type")
         if local is not None and str(local.node.value).upper() == "LOCAL_STATE_DICT":
-            yield _refused("state_dict_type", local, "FSDP 2 does not have it", "write SHARDED_STATE_DICT")
+            yield _refused(
+                "state_dict_type",
+                local,
+                "FSDP 2 does not have it",
+                "write SHARDED_STATE_DICT",
+                written(document, local.node, "SHARDED_STATE_DICT"),
+            )
         for name in ("sharding_strategy", "sync_module_states", "use_orig_params", "backward_prefetch"):
             if name in given:
                 yield Finding(
                     "DV419", f"{name} is of FSDP 1, and version is 2", given[name].place,
                     ("It is ignored.",), "remove it" if name != "sharding_strategy" else "write reshard_after_forward",
                     severity="note", confidence="certain",
+                    edits=removed(document, given[name]) if name != "sharding_strategy" else (),
                 )  # fmt: skip
     elif version == 1 and reshard is not None and isinstance(reshard.node.value, bool):
         yield _refused(
-            "reshard_after_forward", reshard, "FSDP 1 takes the name of a sharding strategy", "write FULL_SHARD"
+            "reshard_after_forward",
+            reshard,
+            "FSDP 1 takes the name of a sharding strategy",
+            "write FULL_SHARD",
+            written(document, reshard.node, "FULL_SHARD" if reshard.node.value else "SHARD_GRAD_OP", False),
         )
     offload = given.get("activation_checkpointing_offload")
     if offload is not None and truth(offload.node.value) is True:
@@ -125,7 +151,7 @@ def _together(given: dict[str, Member]) -> Iterator[Finding]:
             )
 
 
-def _refused(name: str, member: Member, why: str, repair: str) -> Finding:
+def _refused(name: str, member: Member, why: str, repair: str, edits: tuple[Edit, ...] = ()) -> Finding:
     return Finding(
         "DV419", f"{name} is {member.node.written()}: {why}", member.node.place,
         ("accelerate stops when it reads the file.",), repair, severity="error", confidence="certain",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Edit, Finding
 
 _READERS = {"deepspeed": "DeepSpeed", "accelerate": "accelerate", "fsdp": "the Trainer", "unknown": "its reader"}
 
@@ -63,6 +63,8 @@ def _quirks(document: Document, filled_by: str) -> Iterator[Finding]:
         "write plain JSON: no comments, keys in double quotes, commas between the entries only",
         severity="error" if strict else "note", confidence="certain" if strict else "possible",
         sites=tuple(quirk.place for quirk in document.quirks[1:10]),
+        edits=tuple(Edit(quirk.place, ",", "") for quirk in document.quirks)
+        if all(quirk.what == "a comma after the last entry" for quirk in document.quirks) else (),
     )  # fmt: skip
 
 

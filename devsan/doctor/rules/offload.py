@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from devsan.doctor.amendments import written
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
 from devsan.doctor.settings import OFFLOADS, Setting, Settings, real
@@ -96,10 +97,12 @@ def _pinned(case: Case, settings: Settings) -> Iterator[Finding]:
                 "DV411", f"{which} pins memory of the host, of which WSL has little", setting.place,
                 ("CUDA on WSL can pin only a part of the host's memory; DeepSpeed pins all that it offloads.",),
                 "write false", severity="warning", confidence="possible",
+                edits=written(settings.document, setting.node, False, safe=False),
             )  # fmt: skip
         elif settings.flag(f"zero_optimization.{which}.pin_memory") is False:
             yield Finding(
                 "DV411", f"{which} does not pin what it keeps on the host", setting.place,
                 ("Copies from memory that is not pinned do not overlap with computing, and are slower.",),
                 "write true, unless memory of the host is short", severity="note", confidence="possible",
+                edits=written(settings.document, setting.node, True, safe=False),
             )  # fmt: skip

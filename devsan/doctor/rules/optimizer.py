@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from devsan.doctor.amendments import added, removed, written
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.nodes import Member
 from devsan.doctor.script import Script
 from devsan.doctor.settings import Setting, Settings, real
 from devsan.errors import nearest
@@ -70,7 +72,7 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Finding]:
             yield Finding(
                 "DV412", "Lamb needs dynamic loss scaling, and fp16.loss_scale is fixed", scale.place,
                 ("DeepSpeed stops: optimizer requires dynamic loss scaling.",), "write 0",
-                severity="error", confidence="certain",
+                severity="error", confidence="certain", edits=written(settings.document, scale.node, 0),
             )  # fmt: skip
 
 
@@ -81,7 +83,19 @@ def _clipping(settings: Settings) -> Iterator[Finding]:
             "DV412", "max_grad_norm is no parameter of the optimizer", setting.key,
             ("DeepSpeed stops: it clips by gradient_clipping at the top of the file.",),
             "remove it, and set gradient_clipping", severity="error", confidence="certain",
+            edits=_to_the_top(settings, setting),
         )  # fmt: skip
+
+
+def _to_the_top(settings: Settings, setting: Setting) -> tuple[Edit, ...]:
+    """The value goes to where DeepSpeed reads it."""
+    document = settings.document
+    away = removed(document, Member(setting.key, setting.node))
+    if settings.has("gradient_clipping") or not away or document.root is None:
+        return away
+    beside = next((each for each in document.root.members.values() if each.node.kind == "scalar"), None)
+    put = added(document, beside, "gradient_clipping", setting.value) if beside is not None else ()
+    return (*away, *put) if put and real(setting.value) is not None else ()
 
 
 def _by_script(settings: Settings, script: Script) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from devsan.doctor.case import Case
@@ -10,6 +11,8 @@ from devsan.doctor.driver import Gpu
 from devsan.doctor.findings import Finding, Place
 from devsan.doctor.settings import Setting, Settings
 
+# Of the T5 family; t5-small is the one that fp16 holds (transformers 9295).
+_T5 = re.compile(r"(flan-|m|um|by|long-)?t5-(?!small|v1_1-small)")
 BF16_FROM = 8.0  # compute capability: CUDA C++ Programming Guide; torch.cuda.is_bf16_supported without emulation
 FP16_FROM = 7.0  # deepspeed/accelerator/cuda_accelerator.py, is_fp16_supported; DS_ALLOW_DEPRECATED_FP16=1 allows 6.x
 
@@ -29,13 +32,33 @@ def judge_precision(case: Case) -> Iterator[Finding]:
             )  # fmt: skip
         for name, setting in on.items():
             yield from _hardware(case, name, setting.place)
+            if name == "fp16":
+                yield from _overflowing(case, setting.place)
         yield from _reduction(settings)
         yield from _masters(settings, on)
     for document in case.of_kind("accelerate"):
         member = document.at("mixed_precision")
         if member is not None and member.node.value in ("fp16", "bf16"):
             yield from _hardware(case, str(member.node.value), member.node.place)
+        if member is not None and member.node.value == "fp16":
+            yield from _overflowing(case, member.node.place)
         yield from _two_files(case, document)
+
+
+def _overflowing(case: Case, place: Place) -> Iterator[Finding]:
+    """The model that is loaded was trained in bf16, and its values do not fit fp16 (transformers 9295, 23918)."""
+    for script in case.scripts:
+        for call in script.named("from_pretrained"):
+            name = call.first.rpartition("/")[2].lower()
+            if not _T5.match(name):
+                continue
+            yield Finding(
+                "DV414", f"fp16 is enabled, and {call.first} was trained in bf16", place,
+                ("Its hidden states grow beyond 65504, the largest number of fp16: the loss becomes NaN.",),
+                "use bf16 on GPUs since Ampere, 32 bits on older ones", severity="warning", confidence="likely",
+                sites=(call.place,),
+            )  # fmt: skip
+            return
 
 
 def _hardware(case: Case, name: str, place: Place) -> Iterator[Finding]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from devsan.doctor.amendments import added, written
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, Place
-from devsan.doctor.settings import Settings
+from devsan.doctor.findings import Edit, Finding, Place
+from devsan.doctor.nodes import Member
+from devsan.doctor.settings import Setting, Settings
 
 _GATHER = "zero_optimization.stage3_gather_16bit_weights_on_model_save"
 
@@ -30,8 +32,16 @@ def judge_saving(case: Case) -> Iterator[Finding]:
             (f"{name} is {'not set' if setting is None else 'false'}: the saved model has no weights.",
              f"{who} saves DeepSpeed's shards instead, which zero_to_fp32.py joins."),
             f"set {name} to true", severity="warning", confidence="certain",
+            edits=_edits(settings, setting, name),
             others=("join the shards after the training: python zero_to_fp32.py . pytorch_model.bin",),
         )  # fmt: skip
+
+
+def _edits(settings: Settings, setting: Setting | None, name: str) -> tuple[Edit, ...]:
+    if setting is not None:
+        return written(settings.document, setting.node, True)
+    stage = settings.get("zero_optimization.stage")
+    return added(settings.document, Member(stage.key, stage.node), name, True) if stage is not None else ()
 
 
 def _stage_place(settings: Settings) -> Place | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from devsan.doctor.amendments import written
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
 from devsan.doctor.settings import Settings, whole
@@ -29,6 +30,7 @@ def judge_scheduler(case: Case) -> Iterator[Finding]:
                 "DV410", f"{kind.value} is not a scheduler that DeepSpeed knows", kind.place,
                 (f"It has {', '.join(_OWN)}, and takes those of torch.optim.lr_scheduler by their names.",),
                 f"write {near}", severity="error", confidence="likely",
+                edits=written(settings.document, kind.node, near),
             )  # fmt: skip
             continue
         yield from _steps(settings, kind.value)
@@ -42,6 +44,7 @@ def _steps(settings: Settings, kind: str) -> Iterator[Finding]:
             "DV410", f"warmup_num_steps is {warmup.node.written()}, expected a whole number above 0", warmup.place,
             ("DeepSpeed refuses it since 0.19.6; before, it took 2 instead without a word.",),
             "write 1 for no warm-up", severity="error", confidence="certain",
+            edits=written(settings.document, warmup.node, 1),
         )  # fmt: skip
     if kind in _FULL and total is None:
         place = settings.get("scheduler.type")

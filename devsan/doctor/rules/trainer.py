@@ -10,8 +10,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from devsan.doctor.amendments import removed, written
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding, Place
+from devsan.doctor.nodes import Member
 from devsan.doctor.script import Call
 from devsan.doctor.settings import Setting, Settings, real, truth, whole
 
@@ -49,7 +51,7 @@ def judge_trainer(case: Case) -> Iterator[Finding]:
                 continue
             value, shown, place = known
             if not _same(setting, value):
-                yield _differs(setting, shown, place, value)
+                yield _differs(settings, setting, shown, place, value)
         yield from _product(case, settings, call, words)
         yield from _lightning(case, settings)
 
@@ -81,12 +83,13 @@ def _same(setting: Setting, value: Any) -> bool:
     return left == right
 
 
-def _differs(setting: Setting, shown: str, place: Place | None, value: Any) -> Finding:
+def _differs(settings: Settings, setting: Setting, shown: str, place: Place | None, value: Any) -> Finding:
     return Finding(
         "DV416", f"{setting.name} is {setting.node.written()}, and the Trainer is given {shown}", setting.place,
         (_MISMATCH,),
         'write "auto": the Trainer then gives its own value', severity="error", confidence="certain",
         sites=(place,) if place is not None else (), others=(f"give the Trainer {setting.node.written()}",),
+        edits=written(settings.document, setting.node, "auto"),
     )  # fmt: skip
 
 
@@ -107,6 +110,7 @@ def _product(case: Case, settings: Settings, call: Call | None, words: dict[str,
         (_MISMATCH,),
         'write "auto"', severity="error", confidence="certain",
         sites=tuple(place for place in (batch[2], steps[2]) if place is not None), others=(f"write {right}",),
+        edits=written(settings.document, setting.node, "auto"),
     )  # fmt: skip
 
 
@@ -127,6 +131,14 @@ def _lightning(case: Case, settings: Settings) -> Iterator[Finding]:
                     ("Lightning stops: do not set gradient_accumulation_steps in the DeepSpeed config.",),
                     "remove it, and give Trainer(accumulate_grad_batches=...)", severity="error", confidence="certain",
                     sites=(own.place,) if own is not None else (),
+                    edits=removed(settings.document, Member(steps.key, steps.node)) if own is not None else (),
+                )  # fmt: skip
+            by_value = call.arguments.get("gradient_clip_algorithm")
+            if by_value is not None and by_value.value == "value":
+                yield Finding(
+                    "DV416", "gradients are to be clipped by value, and DeepSpeed clips them by norm", by_value.place,
+                    ("Lightning stops: DeepSpeed does not support clipping gradients by value.",),
+                    'write gradient_clip_algorithm="norm"', severity="error", confidence="certain",
                 )  # fmt: skip
             precision = call.arguments.get("precision")
             if precision is None:

@@ -6,10 +6,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from devsan.doctor.source import meeting
+from devsan.doctor.source.definitions import Partial
 from devsan.doctor.source.events import Operand
 from devsan.doctor.source.objects import element_of
 from devsan.doctor.source.scope import Scope
-from devsan.doctor.source.values import Sequence, Table, Value
+from devsan.doctor.source.values import Sequence, Table, Tensor, Value
 
 if TYPE_CHECKING:
     from devsan.doctor.source.interpreter import Interpreter
@@ -24,6 +25,7 @@ class Arguments:
         named: the keyword arguments.
         whole: nothing else is given (no ``*args`` or ``**kwargs`` of which the contents are not known).
         named_whole: nothing else is given by name.
+        fields: a batch of which the fields are given by name.
     """
 
     def __init__(self, run: Interpreter, node: ast.Call, scope: Scope) -> None:
@@ -34,6 +36,7 @@ class Arguments:
         self.named: dict[str, Value] = {}
         self.named_nodes: dict[str, ast.expr] = {}
         self.whole = self.named_whole = True
+        self.fields: Operand | None = None
         for each in node.args:
             if isinstance(each, ast.Starred):
                 value = run.value(each.value, scope)
@@ -59,6 +62,17 @@ class Arguments:
                 self.named_whole = self.named_whole and value.whole
             else:
                 self.whole = self.named_whole = False
+                if isinstance(value, Tensor) and value.how in ("loaded", "batch"):
+                    self.fields = Operand(value, keyword.value)
+
+    def after(self, partial: Partial) -> Arguments:
+        """Returns these arguments behind those that a partial function already has."""
+        self.values = [*partial.values, *self.values]
+        self.nodes = [*([self.node.func] * len(partial.values)), *self.nodes]
+        for name, value in partial.named:
+            self.named.setdefault(name, value)
+            self.named_nodes.setdefault(name, self.node.func)
+        return self
 
     def get(self, name: str, position: int | None = None) -> Value | None:
         """Returns an argument by its name or position; None where it is not given."""

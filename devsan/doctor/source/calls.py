@@ -6,22 +6,24 @@ import ast
 from typing import TYPE_CHECKING
 
 from devsan.doctor.source import (
+    arithmetic,
+    builtin_calls,
     classes,
     containers,
     environment,
     functions,
     library_calls,
     module_calls,
-    modules,
     tensor_calls,
     torch_calls,
 )
 from devsan.doctor.source.arguments import Arguments
-from devsan.doctor.source.definitions import ClassValue, Function, Member
+from devsan.doctor.source.definitions import ClassValue, Function, Member, Partial
 from devsan.doctor.source.events import Discarded, ToNumpy
 from devsan.doctor.source.objects import (
     Object,
     State,
+    copied,
     element_of,
 )
 from devsan.doctor.source.scope import Scope
@@ -29,11 +31,13 @@ from devsan.doctor.source.values import (
     NONE,
     UNKNOWN,
     Const,
+    Parameters,
     Ref,
     Sequence,
     Table,
     Tensor,
     Value,
+    is_known,
     join_all,
 )
 
@@ -41,14 +45,26 @@ if TYPE_CHECKING:
     from devsan.doctor.source.interpreter import Interpreter
 
 
+# Dictionaries of which the keys are attributes.
+_NAMESPACES = ("EasyDict", "AttrDict", "Munch", "DotMap", "Bunch", "ConfigDict", "create", "edict", "Config")
+
+
 def call(run: Interpreter, node: ast.Call, scope: Scope) -> Value:
     """Returns what a call gives."""
     if isinstance(node.func, ast.Name) and node.func.id == "super":
         return scope.read("self") if "self" in scope.names else UNKNOWN
     function = run.value(node.func, scope)
+    if isinstance(function, Partial):
+        given = Arguments(run, node, scope).after(function)
+        return invoke(run, function.function, given, scope)
     if isinstance(node.func, ast.Attribute) and classes.is_super(node.func.value):
         function = classes.of_super(run, node.func.attr, scope)
-    given = Arguments(run, node, scope)
+    return invoke(run, function, Arguments(run, node, scope), scope)
+
+
+def invoke(run: Interpreter, function: Value, given: Arguments, scope: Scope) -> Value:
+    """Returns what a call of ``function`` with ``given`` gives."""
+    node = given.node
     if isinstance(function, Ref):
         return _of_reference(run, function.name, given, scope)
     if isinstance(function, Function):
@@ -73,7 +89,7 @@ def _of_reference(run: Interpreter, name: str, given: Arguments, scope: Scope) -
                 environment.write(run, given.node, Const(key))
         return UNKNOWN
     if name.startswith("builtins."):
-        return _of_builtin(run, name.removeprefix("builtins."), given)
+        return builtin_calls.call(run, name.removeprefix("builtins."), given, scope)
     if name.startswith("numpy."):
         for operand in given.tensors():
             if operand.tensor.where.kind == "gpu" and not run.forgiving:
@@ -81,8 +97,19 @@ def _of_reference(run: Interpreter, name: str, given: Arguments, scope: Scope) -
         return UNKNOWN
     if name in ("argparse.Namespace", "types.SimpleNamespace"):
         return Object(State(name, attributes=dict(given.named)), run.regions)
+    if name == "argparse.ArgumentParser":
+        return Object(State(name), run.regions)
+    if name == "dataclasses.fields":
+        return classes.fields(given.values[0]) if given.values else UNKNOWN
     if name.startswith("copy."):
-        return given.values[0] if given.values and isinstance(given.values[0], Tensor) else UNKNOWN
+        first = given.values[0] if given.values else UNKNOWN
+        return copied(first) if isinstance(first, Tensor | Object | Sequence | Table) else UNKNOWN
+    if name == "functools.partial" and given.values:
+        return Partial(given.values[0], tuple(given.values[1:]), tuple(given.named.items()))
+    if name in ("itertools.chain", "itertools.chain.from_iterable") and given.values:
+        return Sequence(None, join_all([element_of(each) for each in given.values]))
+    if name.rpartition(".")[2] in _NAMESPACES:
+        return containers.namespace(name, given)
     if name == "torch.Tensor.to" or name.startswith("torch.Tensor."):
         return UNKNOWN
     if name.startswith(("torch.", "torch_", "torchvision.")):
@@ -92,31 +119,15 @@ def _of_reference(run: Interpreter, name: str, given: Arguments, scope: Scope) -
     return UNKNOWN if found is None else found
 
 
-def _of_builtin(run: Interpreter, name: str, given: Arguments) -> Value:
-    first = given.values[0] if given.values else UNKNOWN
-    if name in ("int", "float", "len", "round", "abs", "bool", "ord", "id", "hash"):
-        return first if name == "abs" and isinstance(first, Tensor) else Const(0.5)
-    if name in ("list", "tuple", "sorted", "reversed", "set", "iter"):
-        if not given.values:
-            return Sequence(())
-        return first if isinstance(first, Sequence) else Sequence(None, element_of(first))
-    if name == "next":
-        return modules.first_parameter(first) if given.values else UNKNOWN
-    if name == "sum" and given.values:
-        return element_of(first)
-    if name == "getattr" and len(given.values) > 1 and isinstance(given.values[1], Const):
-        return UNKNOWN
-    if name == "setattr" and isinstance(first, Object):
-        first.state.uncertain = True
-    if name == "dict":
-        return Table(tuple(given.named.items()), given.whole and not given.values)
-    return UNKNOWN
-
-
 def _of_member(run: Interpreter, function: Member, given: Arguments, scope: Scope) -> Value:
     holder, name = function.holder, function.name
     if isinstance(holder, Tensor):
         return tensor_calls.call(run, holder, name, given)
+    if isinstance(holder, Const) and isinstance(holder.value, str) and name == "format":
+        text = holder.value
+        for value in given.values:
+            text = text.replace("{}", arithmetic.slot(value), 1)
+        return arithmetic.read_text(text if "{" not in text else f"{text}\0", run.source.shown(given.node))
     if isinstance(holder, ClassValue):
         return library_calls.loaded(run, f"{holder.facts.name}.{name}", given) if name == "from_pretrained" else UNKNOWN
     if isinstance(holder, Object):
@@ -128,19 +139,42 @@ def _of_member(run: Interpreter, function: Member, given: Arguments, scope: Scop
         if name == "extend":
             value = element_of(value)
         if isinstance(target, ast.Attribute):
-            known = holder.items is not None and name == "append" and not run.regions
+            known = holder.items is not None and name == "append" and not run.regions and not run.uncounted
             items = (*holder.items, value) if known and holder.items is not None else None
             joined = value if holder.items == () else join_all([holder.any(), value])
             containers.change(run, target.value, Sequence(items, joined), scope)
         return NONE
+    if isinstance(holder, Parameters) and name in ("values", "items", "keys"):
+        return Sequence(None) if name == "keys" else Parameters(holder.model, name == "items")
     if isinstance(holder, Table):
-        if name in ("get", "pop") and given.values and isinstance(given.values[0], Const):
-            return holder.get(given.values[0].value)
-        if name in ("values", "items"):
-            values = [value for _, value in holder.items]
-            element = join_all(values) if holder.whole else UNKNOWN
-            return Sequence(None, element if name == "values" else Sequence((UNKNOWN, element)))
+        if name in ("get", "pop", "setdefault") and given.values:
+            return _looked_up(run, holder, name, given, scope)
+        if name == "update" and given.values and isinstance(given.values[0], Table):
+            target = given.node.func
+            if isinstance(target, ast.Attribute):
+                added = given.values[0]
+                merged = dict(holder.items) | dict(added.items)
+                whole = holder.whole and added.whole and not run.regions
+                containers.change(run, target.value, Table(tuple(merged.items()), whole, holder.rest), scope)
+            return NONE
+        if name in ("values", "items", "keys"):
+            return containers.view_of(holder, name)
     return tensor_calls.of_generator(run, holder, name) if holder is not UNKNOWN else UNKNOWN
+
+
+def _looked_up(run: Interpreter, holder: Table, name: str, given: Arguments, scope: Scope) -> Value:
+    """``table.get(key, default)`` and its like."""
+    key, default = given.values[0], given.values[1] if len(given.values) > 1 else NONE
+    target = given.node.func
+    found = holder.rest if holder.rest is not None and not is_known(key) else UNKNOWN
+    if isinstance(key, Const) and is_known(key):
+        there = any(each == key.value for each, _ in holder.items)
+        found = holder.get(key.value) if there else default if holder.whole else UNKNOWN
+    if name == "setdefault" and isinstance(target, ast.Attribute) and isinstance(key, Const) and is_known(key):
+        filled = dict(holder.items)
+        filled.setdefault(key.value, default)
+        containers.change(run, target.value, Table(tuple(filled.items()), holder.whole, holder.rest), scope)
+    return found
 
 
 def discard(run: Interpreter, node: ast.Call, value: Value, scope: Scope) -> None:

@@ -10,7 +10,7 @@ from devsan.doctor.source.definitions import ClassFacts, ClassValue, Function, M
 from devsan.doctor.source.objects import Object, State
 from devsan.doctor.source.places import HOST
 from devsan.doctor.source.scope import Scope
-from devsan.doctor.source.values import UNKNOWN, Ref, Value
+from devsan.doctor.source.values import UNKNOWN, Const, Ref, Sequence, Table, Value
 
 if TYPE_CHECKING:
     from devsan.doctor.source.arguments import Arguments
@@ -57,13 +57,50 @@ def instantiate(run: Interpreter, facts: ClassFacts, given: Arguments | None) ->
             run, Function(definition, around, made, owner), values, named, given.node if given is not None else None
         )
     elif not facts.foreign:
-        names = [each.target.id for each in facts.node.body
-                 if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]  # fmt: skip
-        made.state.attributes.update(dict(zip(names, values, strict=False)))
+        made.state.attributes.update(dict(zip(_fields(facts), values, strict=False)))
         made.state.attributes.update(named)
+        _fill(run, made, facts)
+        after = facts.method("__post_init__")
+        if after is not None:
+            around = after[0].scope.parent if isinstance(after[0].scope, Scope) else None
+            functions.follow(run, Function(after[1], around, made, after[0]), [], {}, None)
     elif facts.is_module:
         made.state.uncertain = True
     return made
+
+
+def fields(value: Value) -> Value:
+    """Returns what ``dataclasses.fields`` gives: of each its name."""
+    facts = value.facts if isinstance(value, ClassValue) else value.state.facts if isinstance(value, Object) else None
+    if facts is None:
+        return UNKNOWN
+    return Sequence(
+        tuple(Object(State("dataclasses.Field", attributes={"name": Const(name)})) for name in _fields(facts))
+    )
+
+
+def _fields(facts: ClassFacts) -> list[str]:
+    return [each.target.id for owner in (*reversed(facts.bases), facts) for each in owner.node.body
+            if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]  # fmt: skip
+
+
+def _fill(run: Interpreter, made: Object, facts: ClassFacts) -> None:
+    """Gives a dataclass what its fields have by themselves: each instance its own list."""
+    for owner in (facts, *facts.bases):
+        for each in owner.node.body:
+            if not isinstance(each, ast.AnnAssign) or not isinstance(each.target, ast.Name):
+                continue
+            if each.target.id in made.state.attributes or not isinstance(each.value, ast.Call):
+                continue
+            factory = next((keyword.value for keyword in each.value.keywords if keyword.arg == "default_factory"), None)
+            default = next((keyword.value for keyword in each.value.keywords if keyword.arg == "default"), None)
+            scope = owner.scope if isinstance(owner.scope, Scope) else Scope()
+            if isinstance(factory, ast.Lambda):
+                made.state.attributes[each.target.id] = run.value(factory.body, scope)
+            elif isinstance(factory, ast.Name):
+                made.state.attributes[each.target.id] = Sequence(()) if factory.id == "list" else Table(())
+            elif default is not None:
+                made.state.attributes[each.target.id] = run.value(default, scope)
 
 
 def is_super(node: ast.expr) -> bool:

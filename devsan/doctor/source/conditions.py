@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devsan.doctor.source.definitions import Function
+from devsan.doctor.source import arithmetic
+from devsan.doctor.source.definitions import ClassValue, Function
 from devsan.doctor.source.objects import Object
 from devsan.doctor.source.scope import Scope
-from devsan.doctor.source.values import NONE, Const, Device, Ref, Tensor
+from devsan.doctor.source.values import NONE, Device, Ref, Sequence, Table, Tensor, is_known
 
 if TYPE_CHECKING:
     from devsan.doctor.source.interpreter import Interpreter
 
 
+# Values that are certainly not None.
+_THERE = (Object, Function, ClassValue, Device, Sequence, Table)
 _RANKISH = ("rank", "world", "ddp", "distributed", "dist", "deepspeed", "zero3", "fsdp", "device_count", "n_gpu")
 
 
@@ -23,28 +26,30 @@ def truth(run: Interpreter, node: ast.expr, scope: Scope) -> bool | None:
         known = truth(run, node.operand, scope)
         return None if known is None else not known
     if isinstance(node, ast.BoolOp):
-        sides = [truth(run, each, scope) for each in node.values]
         decides = isinstance(node.op, ast.Or)
-        if decides in sides:
-            return decides
+        sides = []
+        for each in node.values:
+            sides.append(truth(run, each, scope))
+            if sides[-1] is decides:
+                return decides  # what stands behind is not asked
         return None if None in sides else not decides
-    value = run.value(node, scope)
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot):
         left, right = run.value(node.left, scope), run.value(node.comparators[0], scope)
-        if isinstance(node.ops[0], ast.Is | ast.IsNot) and right == NONE:
-            if (
-                left == NONE
-                or isinstance(left, Object | Function | Device)
-                or (isinstance(left, Tensor) and not left.optional)
-            ):
-                return (left == NONE) == isinstance(node.ops[0], ast.Is)
+        if right != NONE:
             return None
-        if left == Ref("builtins.__name__") and right == Const("__main__"):
-            return True
+        if (
+            left == NONE
+            or is_known(left)
+            or isinstance(left, _THERE)
+            or (isinstance(left, Tensor) and not left.optional)
+        ):
+            return (left == NONE) == isinstance(node.ops[0], ast.Is)
         return None
-    if isinstance(value, Const) and isinstance(value.value, bool | None):
-        return bool(value.value)
-    return None
+    value = run.value(node, scope)
+    named = isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and node.left.id == "__name__"
+    if named and scope.read("__name__") == Ref("builtins.__name__"):
+        return True
+    return arithmetic.truth(value)
 
 
 def compared_devices(test: ast.expr) -> list[ast.expr]:

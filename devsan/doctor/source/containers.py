@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devsan.doctor.source import environment, meeting, members
-from devsan.doctor.source.objects import Object, element_of
+from devsan.doctor.source import environment, meeting, members, memory, objects
+from devsan.doctor.source.objects import Object, State
 from devsan.doctor.source.scope import Scope
 from devsan.doctor.source.values import (
     UNKNOWN,
@@ -17,11 +17,13 @@ from devsan.doctor.source.values import (
     Table,
     Tensor,
     Value,
+    is_known,
     join_all,
     join_values,
 )
 
 if TYPE_CHECKING:
+    from devsan.doctor.source.arguments import Arguments
     from devsan.doctor.source.interpreter import Interpreter
 
 
@@ -32,7 +34,7 @@ def read_list(run: Interpreter, node: ast.List | ast.Tuple | ast.Set, scope: Sco
         if isinstance(each, ast.Starred):
             value = run.value(each.value, scope)
             if not isinstance(value, Sequence) or value.items is None:
-                return Sequence(None, join_all([*items, element_of(value)]))
+                return Sequence(None, join_all([*items, objects.element_of(value)]))
             items.extend(value.items)
         else:
             items.append(run.value(each, scope))
@@ -46,7 +48,7 @@ def read_dict(run: Interpreter, node: ast.Dict, scope: Scope) -> Value:
     for key, each in zip(node.keys, node.values, strict=True):
         value = run.value(each, scope)
         name = run.value(key, scope) if key is not None else None
-        if isinstance(name, Const):
+        if isinstance(name, Const) and is_known(name):
             items[name.value] = value
         elif key is None and isinstance(value, Table):
             items.update(value.items)
@@ -56,36 +58,55 @@ def read_dict(run: Interpreter, node: ast.Dict, scope: Scope) -> Value:
     return Table(tuple(items.items()), whole)
 
 
-def read_comprehension(run: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
-    """Returns what a comprehension gives: its body is followed once."""
-    inside = Scope(parent=scope)
-    for generator in node.generators:
-        run.assign(generator.target, iterate(run, generator.iter, inside), inside)
-        for test in generator.ifs:
-            run.value(test, inside)
-    return Sequence(None, run.value(node.elt, inside))
+def table_of(pairs: list[tuple[Value, Value]]) -> Table:
+    """Returns the dictionary of keys and values."""
+    items: dict[object, Value] = {}
+    rest: list[Value] = []
+    for key, value in pairs:
+        if isinstance(key, Const) and is_known(key):
+            items[key.value] = value
+        else:
+            rest.append(value)
+    return Table(tuple(items.items()), not rest, join_all(rest) if rest else None)
 
 
-def read_dict_comprehension(run: Interpreter, node: ast.DictComp, scope: Scope) -> Value:
-    """Follows a dictionary's comprehension once; nothing is known of its keys."""
-    inside = Scope(parent=scope)
-    for generator in node.generators:
-        run.assign(generator.target, iterate(run, generator.iter, inside), inside)
-    run.value(node.key, inside)
-    run.value(node.value, inside)
-    return UNKNOWN
+def view_of(holder: Table, name: str) -> Value:
+    """Returns the keys, values or items of a dictionary."""
+    if holder.whole and holder.items:
+        pairs = [(Const(key), value) for key, value in holder.items]
+        if name == "items":
+            return Sequence(tuple(Sequence(pair) for pair in pairs))
+        return Sequence(tuple(pair[name == "values"] for pair in pairs))
+    element = holder.any() if holder.rest is None else join_all([*(each for _, each in holder.items), holder.rest])
+    return Sequence(None, UNKNOWN if name == "keys" else element if name == "values" else Sequence((UNKNOWN, element)))
+
+
+def namespace(name: str, given: Arguments) -> Value:
+    """Returns a dictionary of which the keys are attributes as well."""
+    attributes = dict(given.named)
+    first = given.values[0] if given.values else None
+    if isinstance(first, Table):
+        for key, value in first.items:
+            attributes[str(key)] = namespace_of(name, value)
+    elif first is not None and not attributes:
+        return UNKNOWN
+    return Object(State(name, attributes=attributes))
+
+
+def namespace_of(name: str, value: Value) -> Value:
+    """Returns a dictionary inside of one whose keys are attributes."""
+    if not isinstance(value, Table):
+        return value
+    return Object(State(name, attributes={str(key): namespace_of(name, each) for key, each in value.items}))
 
 
 def iterate(run: Interpreter, node: ast.expr, scope: Scope) -> Value:
-    """Returns what one round of a loop over ``node`` is given."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        if node.func.id == "enumerate" and node.args:
-            return Sequence((UNKNOWN, iterate(run, node.args[0], scope)))
-        if node.func.id == "zip" and not any(isinstance(each, ast.Starred) for each in node.args):
-            return Sequence(tuple(iterate(run, each, scope) for each in node.args))
-        if node.func.id in ("reversed", "sorted", "list", "tuple", "tqdm") and node.args:
+    """Returns what a loop over ``node`` goes through: a value of which the rounds are the elements."""
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name in ("tqdm", "trange", "track") and node.args:
             return iterate(run, node.args[0], scope)
-    return element_of(run.value(node, scope))
+    return run.value(node, scope)
 
 
 def read_item(run: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
@@ -107,9 +128,14 @@ def read_item(run: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
         number = index.value if isinstance(index, Const) else None
         if holder.items is not None and isinstance(number, int) and -len(holder.items) <= number < len(holder.items):
             return holder.items[number]
-        return holder if isinstance(node.slice, ast.Slice) else holder.any()
+        return _sliced(run, holder, node.slice, scope) if isinstance(node.slice, ast.Slice) else holder.any()
     if isinstance(holder, Table):
-        return holder.get(index.value) if isinstance(index, Const) else UNKNOWN
+        if isinstance(index, Const) and any(name == index.value for name, _ in holder.items):
+            return holder.get(index.value)
+        values = [value for _, value in holder.items]
+        if holder.rest is not None:
+            return join_all([*values, holder.rest])
+        return join_all(values) if holder.whole and not is_known(index) else UNKNOWN
     if isinstance(holder, Object):
         return members.item(holder, index)
     return UNKNOWN
@@ -124,12 +150,37 @@ def store(run: Interpreter, target: ast.Subscript, value: Value, scope: Scope) -
     elif isinstance(holder, Tensor):
         meeting.index(run, target, holder, index)
     elif isinstance(holder, Table):
-        known = dict(holder.items)
-        if isinstance(index, Const):
+        known, rest, whole = dict(holder.items), holder.rest, holder.whole
+        value = memory.marked(run, target, value)
+        if isinstance(index, Const) and is_known(index):
             known[index.value] = value
-        change(run, target.value, Table(tuple(known.items()), holder.whole and isinstance(index, Const)), scope)
+        elif memory.names_a_device(run, target.slice, index):
+            whole = False
+        else:
+            rest, whole = value if rest is None else join_values(rest, value), False
+        change(run, target.value, Table(tuple(known.items()), whole, rest), scope)
+    elif isinstance(holder, Object):
+        _put(holder, index, value)
     elif isinstance(holder, Sequence):
+        number = index.value if isinstance(index, Const) else None
+        if holder.items is not None and type(number) is int and -len(holder.items) <= number < len(holder.items):
+            items = list(holder.items)
+            items[number] = value
+            change(run, target.value, Sequence(tuple(items)), scope)
+            return
         change(run, target.value, Sequence(None, join_values(holder.any(), value)), scope)
+
+
+def _put(holder: Object, index: Value, value: Value) -> None:
+    """``sequential[1] = module``."""
+    number = index.value if isinstance(index, Const) else None
+    children = holder.state.children
+    if type(number) is int and -len(children) <= number < len(children) and isinstance(value, Object):
+        children[number] = value
+    elif isinstance(number, str) and holder.state.type == "torch.nn.ModuleDict":
+        holder.state.attributes[number] = value
+    elif holder.state.is_module:
+        holder.state.uncertain = True
 
 
 def change(run: Interpreter, target: ast.expr, value: Value, scope: Scope) -> None:
@@ -138,6 +189,16 @@ def change(run: Interpreter, target: ast.expr, value: Value, scope: Scope) -> No
         scope.change(target.id, value)
     else:
         run.assign(target, value, scope)
+
+
+def _sliced(run: Interpreter, holder: Sequence, node: ast.Slice, scope: Scope) -> Value:
+    bounds = [None if each is None else run.value(each, scope) for each in (node.lower, node.upper, node.step)]
+    if holder.items is None or not all(each is None or is_known(each) for each in bounds):
+        return Sequence(None, holder.any())
+    numbers = [each.value if isinstance(each, Const) else None for each in bounds]
+    if not all(each is None or type(each) is int for each in numbers) or numbers[2] == 0:
+        return Sequence(None, holder.any())
+    return Sequence(holder.items[slice(*numbers)])
 
 
 def _is_none(node: ast.expr) -> bool:

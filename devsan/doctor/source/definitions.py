@@ -73,3 +73,12 @@ class Member(Value):
 
     holder: Value
     name: str
+
+
+@dataclass(frozen=True)
+class Partial(Value):
+    """``functools.partial``: a function, and what it is given before the rest."""
+
+    function: Value
+    values: tuple[Value, ...] = ()
+    named: tuple[tuple[str, Value], ...] = ()

@@ -19,7 +19,15 @@ from devsan.doctor.source.values import Generator, Tensor
 # gap       the weight of a part that was not moved, while others were
 # state     copied from a model's parameters before they moved
 # default   the program changed torch's default device between the two
-Cause = Literal["fresh", "held", "value", "current", "boundary", "gap", "state", "default"]
+# cached    remembered from an earlier call, on another device
+# generation keys, values and other state of generation, and the layer that uses them
+# split     parts of one block, which a device map has put apart
+# sidecar   an adapter, and the layer that it stands beside
+# total     a total, and what is added to it
+Cause = Literal[
+    "fresh", "held", "value", "current", "boundary", "gap", "state", "default", "cached", "generation", "split",
+    "total", "sidecar",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -162,6 +170,14 @@ class Hands(Event):
 
     map: Map
     attribute: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused(Event):
+    """A library is given a model that a map has spread, together with a device, and refuses; ``map`` is the model's."""
+
+    map: Map
+    device: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,22 +7,24 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from devsan.doctor.source import (
+    arithmetic,
     calls,
     conditions,
     containers,
     meeting,
     members,
+    rounds,
 )
 from devsan.doctor.source.definitions import Function
 from devsan.doctor.source.events import Operand
 from devsan.doctor.source.objects import element_of
-from devsan.doctor.source.places import NOWHERE, Where, read_device
 from devsan.doctor.source.scope import Scope
 from devsan.doctor.source.values import (
+    NUMBER,
     UNKNOWN,
     Const,
-    Device,
     Sequence,
+    Table,
     Tensor,
     Value,
     join_all,
@@ -31,6 +33,9 @@ from devsan.doctor.source.values import (
 
 if TYPE_CHECKING:
     from devsan.doctor.source.interpreter import Interpreter
+
+
+_LONGEST = 256  # elements of a list that is written as a product
 
 
 def evaluate(run: Interpreter, node: ast.expr, scope: Scope) -> Value:
@@ -68,13 +73,18 @@ def _binary(run: Interpreter, node: ast.BinOp, scope: Scope) -> Value:
             return Sequence(None, join_values(left.any(), right.any()))
         return Sequence(left.items + right.items)
     if isinstance(left, Sequence) and isinstance(node.op, ast.Mult):
+        count = right.value if isinstance(right, Const) else None
+        if left.items is not None and type(count) is int and 0 <= count * len(left.items) <= _LONGEST:
+            return Sequence(left.items * count)
         return Sequence(None, left.any())
+    if isinstance(left, Table) and isinstance(right, Table) and isinstance(node.op, ast.BitOr):
+        return Table(tuple((dict(left.items) | dict(right.items)).items()), left.whole and right.whole)
+    if isinstance(left, Const) and isinstance(left.value, str) and isinstance(node.op, ast.Add):
+        return arithmetic.read_text(left.value + arithmetic.slot(right), run.source.shown(node))
+    if isinstance(left, Const) and isinstance(left.value, str) and isinstance(node.op, ast.Mod):
+        return _formatted(run, node, left.value, right)
     if isinstance(left, Const) and isinstance(right, Const):
-        # The value does not matter; that it is a number, and no tensor, does.
-        return Const(0.5) if _is_number(left) and _is_number(right) else UNKNOWN
-    text = isinstance(left, Const) and isinstance(left.value, str)
-    if text and isinstance(node.op, ast.Add | ast.Mod):
-        return _device_text(run, node, str(left.value)) if isinstance(left, Const) else UNKNOWN
+        return arithmetic.binary(node.op, left, right)
     return meeting.meet(run, node, [Operand(each, at) for each, at in _tensors((left, node.left), (right, node.right))])
 
 
@@ -84,7 +94,7 @@ def augmented(run: Interpreter, node: ast.AugAssign, scope: Scope) -> Value:
     if isinstance(left, Sequence):
         return Sequence(None, join_values(left.any(), element_of(right)))
     if isinstance(left, Const) and isinstance(right, Const):
-        return Const(0.5)
+        return NUMBER if run.uncounted else arithmetic.binary(node.op, left, right)
     return meeting.meet(
         run, node, [Operand(each, at) for each, at in _tensors((left, node.target), (right, node.value))]
     )
@@ -102,6 +112,10 @@ def _tensors(*pairs: tuple[Value, ast.AST]) -> list[tuple[Tensor, ast.AST]]:
 def _compare(run: Interpreter, node: ast.Compare, scope: Scope) -> Value:
     nodes = [node.left, *node.comparators]
     values = [evaluate(run, each, scope) for each in nodes]
+    if len(values) == 2 and not any(isinstance(each, Tensor) for each in values):
+        known = arithmetic.compare(node.ops[0], values[0], values[1])
+        if known is not UNKNOWN:
+            return known
     if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
         return UNKNOWN
     pairs = list(zip(values, nodes, strict=True))
@@ -109,15 +123,24 @@ def _compare(run: Interpreter, node: ast.Compare, scope: Scope) -> Value:
 
 
 def _boolean(run: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
-    values = [evaluate(run, node.values[0], scope)]
-    with run.region():
-        values += [evaluate(run, each, scope) for each in node.values[1:]]
-    return join_all(values)
+    decides = isinstance(node.op, ast.Or)
+    left: list[Value] = []
+    for each in node.values:
+        if left:
+            with run.region():
+                value = evaluate(run, each, scope)
+        else:
+            value = evaluate(run, each, scope)
+        known = arithmetic.truth(value)
+        if known is decides:
+            return join_all([*left, value])
+        if known is None or each is node.values[-1]:
+            left.append(value)
+    return join_all(left)
 
 
 def _unary(run: Interpreter, node: ast.UnaryOp, scope: Scope) -> Value:
-    value = evaluate(run, node.operand, scope)
-    return UNKNOWN if isinstance(node.op, ast.Not) else value
+    return arithmetic.unary(node.op, evaluate(run, node.operand, scope))
 
 
 def _choice(run: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
@@ -139,18 +162,17 @@ def _text(run: Interpreter, node: ast.JoinedStr, scope: Scope) -> Value:
         if isinstance(each, ast.Constant):
             parts.append(str(each.value))
         elif isinstance(each, ast.FormattedValue):
-            value = evaluate(run, each.value, scope)
-            parts.append(str(value.value) if isinstance(value, Const) and type(value.value) is int else "\0")
-    return _device_text(run, node, "".join(parts))
+            parts.append(arithmetic.slot(evaluate(run, each.value, scope)))
+    return arithmetic.read_text("".join(parts), run.source.shown(node))
 
 
-def _device_text(run: Interpreter, node: ast.expr, text: str) -> Value:
-    if not text.startswith("cuda"):
-        return UNKNOWN
-    where = read_device(text)
-    if where == NOWHERE or (isinstance(node, ast.BinOp) and where.index is None):
-        where = Where("value", text=run.source.shown(node))
-    return Device(where)
+def _formatted(run: Interpreter, node: ast.BinOp, text: str, given: Value) -> Value:
+    values = given.items if isinstance(given, Sequence) and given.items is not None else (given,)
+    if text.count("%d") + text.count("%s") != len(values) or text.count("%") != len(values):
+        return arithmetic.read_text(f"{text}\0", run.source.shown(node))
+    for value in values:
+        text = text.replace("%d", "%s").replace("%s", arithmetic.slot(value), 1)
+    return arithmetic.read_text(text, run.source.shown(node))
 
 
 def _named(run: Interpreter, node: ast.NamedExpr, scope: Scope) -> Value:
@@ -174,16 +196,12 @@ def _yield(run: Interpreter, node: ast.Yield, scope: Scope) -> Value:
     return UNKNOWN
 
 
-def _is_number(value: Const) -> bool:
-    return isinstance(value.value, int | float | complex)
-
-
 _HANDLERS: dict[type, Callable[..., Value]] = {
     ast.Constant: _constant, ast.Name: _name, ast.Attribute: _attribute, ast.Call: _call,
     ast.List: containers.read_list, ast.Tuple: containers.read_list, ast.Set: containers.read_list,
-    ast.Dict: containers.read_dict, ast.ListComp: containers.read_comprehension,
-    ast.SetComp: containers.read_comprehension, ast.GeneratorExp: containers.read_comprehension,
-    ast.DictComp: containers.read_dict_comprehension, ast.Subscript: containers.read_item, ast.BinOp: _binary,
+    ast.Dict: containers.read_dict, ast.ListComp: rounds.comprehension,
+    ast.SetComp: rounds.comprehension, ast.GeneratorExp: rounds.comprehension, ast.DictComp: rounds.comprehension,
+    ast.Subscript: containers.read_item, ast.BinOp: _binary,
     ast.Compare: _compare, ast.BoolOp: _boolean, ast.UnaryOp: _unary, ast.IfExp: _choice, ast.JoinedStr: _text,
     ast.NamedExpr: _named, ast.Lambda: _lambda, ast.Await: _passed, ast.Starred: _passed, ast.Yield: _yield,
 }  # fmt: skip

@@ -6,19 +6,18 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from devsan.doctor.source import batches
 from devsan.doctor.source.events import Chooses, Draws, UsesGpu
 from devsan.doctor.source.objects import Object, State
-from devsan.doctor.source.places import HOST, NOWHERE, Where, read_device
+from devsan.doctor.source.places import CURRENT, HOST, NOWHERE, Where, read_device
 from devsan.doctor.source.values import (
     UNKNOWN,
     Const,
     Device,
     Generator,
     Sequence,
-    Table,
     Tensor,
     Value,
-    join_all,
 )
 
 if TYPE_CHECKING:
@@ -88,15 +87,22 @@ def device(run: Interpreter, given: Arguments) -> Value:
 def place(run: Interpreter, value: Value, node: ast.AST) -> Where:
     """Returns the place that an argument ``device`` names."""
     if isinstance(value, Device):
-        return value.where
+        return current(run) if value.where == CURRENT else value.where
     if isinstance(value, Const):
         if value.value is None:
             return run.process.default
         if isinstance(value.value, str):
-            return read_device(value.value)
+            where = read_device(value.value)
+            return current(run) if where == CURRENT else where
         if type(value.value) is int:
             return Where("gpu", value.value)
     return NOWHERE
+
+
+def current(run: Interpreter) -> Where:
+    """Returns the current GPU: by its number, where the program has chosen it by one."""
+    chosen = run.process.current
+    return chosen if chosen is not None and chosen.kind == "gpu" and chosen.index is not None else CURRENT
 
 
 def uses(run: Interpreter, node: ast.AST, where: Where, text: str) -> None:
@@ -116,27 +122,14 @@ def choose(run: Interpreter, node: ast.AST, where: Where) -> None:
 
 
 def loader(run: Interpreter, given: Arguments) -> Value:
-    """Returns a DataLoader: it gives tensors of the host where its dataset is known and nothing else collates."""
+    """Returns a DataLoader: it gives tensors of the host where its dataset is known, or the function that collates."""
     loader = Object(State("torch.utils.data.DataLoader"))
-    data = given.get("dataset", 0)
-    known = False
-    if isinstance(data, Object) and data.state.facts is not None:
-        text = run.source.segment(data.state.facts.node)
-        known = "cuda" not in text and "device" not in text
-    elif isinstance(data, Object) and data.state.type == "torch.utils.data.TensorDataset":
-        data = data.state.attributes["tensors"]
-        known = isinstance(data, Tensor) and data.where == HOST
-    elif isinstance(data, Sequence | Tensor):
-        inner = data.any() if isinstance(data, Sequence) else data
-        inner = (
-            join_all([value for _, value in inner.items if isinstance(value, Tensor)])
-            if isinstance(inner, Table)
-            else inner
-        )
-        known = isinstance(inner, Tensor) and inner.where == HOST
     generator = given.get("generator")
     if isinstance(generator, Generator) and generator.where.kind == "gpu" and given.get("shuffle") == Const(True):
         # The sampler draws a permutation on the host (torch/utils/data/sampler.py, RandomSampler).
         run.tell(Draws(given.node, run.functions, generator=generator, where=HOST))
-    loader.state.uncertain = not known or given.get("collate_fn", 6) is not None or not given.whole
+    element = batches.of_loader(run, given)
+    loader.state.uncertain = element is None or not given.whole
+    if element is not None:
+        loader.state.attributes["element"] = element
     return loader

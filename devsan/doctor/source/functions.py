@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devsan.doctor.source.definitions import Function
+from devsan.doctor.source import memory
+from devsan.doctor.source.definitions import ClassValue, Function
 from devsan.doctor.source.frames import Frame
 from devsan.doctor.source.objects import Object
 from devsan.doctor.source.scope import Scope
-from devsan.doctor.source.values import NONE, UNKNOWN, Sequence, Table, Value, join_all
+from devsan.doctor.source.values import NONE, NUMBER, UNKNOWN, Const, Sequence, Table, Value, join_all
 
 if TYPE_CHECKING:
     from devsan.doctor.source.interpreter import Interpreter
@@ -27,6 +28,9 @@ def follow(
     deepest = _DEEPEST if run.running else _DEEPEST_ALONE
     if len(run.frames) >= deepest or any(frame.node is definition for frame in run.frames):
         return UNKNOWN
+    remembered = memory.again(run, function, values, named)
+    if remembered is not None:
+        return remembered
     outer = function.scope if isinstance(function.scope, Scope) else None
     inside = Scope(parent=outer)
     decorators = [] if isinstance(definition, ast.Lambda) else definition.decorator_list
@@ -36,7 +40,10 @@ def follow(
         and not static
         and (isinstance(function.bound, Object) or _is_class_method(decorators))
     ):
-        values = [function.bound, *values]
+        bound = function.bound
+        if isinstance(bound, Object) and bound.state.facts is not None and _is_class_method(decorators):
+            bound = ClassValue(bound.state.facts)
+        values = [bound, *values]
     bind(run, definition.args, values, named, inside, outer, node is not None)
     run.followed.add(definition)
     guards = run.guards
@@ -54,7 +61,9 @@ def follow(
         return Sequence(None, join_all(frame.yielded))
     if isinstance(definition, ast.AsyncFunctionDef):
         return UNKNOWN
-    return join_all(frame.returned) if frame.returned else NONE
+    made = join_all(frame.returned) if frame.returned else NONE
+    memory.remember(run, function, made)
+    return made
 
 
 def bind(
@@ -80,8 +89,8 @@ def bind(
             value = left.pop(parameter.arg)
         elif parameter.arg in defaults:
             value = run.value(defaults[parameter.arg], outer or Scope())
-            if value == NONE and not called:
-                value = UNKNOWN
+            if not called and (value == NONE or (isinstance(value, Const) and type(value.value) in (int, float, str))):
+                value = NUMBER if value != NONE and not isinstance(value.value, str) else UNKNOWN
         else:
             value = UNKNOWN
         inside.names[parameter.arg] = value

@@ -2,10 +2,10 @@
 
 NOTE [Paths]
 The program is followed once. Where a branch depends on what is not known, both sides are followed, each with the
-names as they were before it, and a name that means different things afterwards means nothing. A loop's body is followed
-once: its first round is a real one. A function of the file is followed at each call with what it is given. So whatever
-is said of two tensors holds on some path that the source allows, without guesses about data; what would need a guess
-is UNKNOWN.
+names as they were before it, and a name that means different things afterwards means nothing. A loop over what the
+program lists is followed round by round (rounds.py); of another one its first round is a real one. A function of the
+file is followed at each call with what it is given. So whatever is said of two tensors holds on some path that the
+source allows, without guesses about data; what would need a guess is UNKNOWN.
 
 Objects change, and are shared by all paths. A change in a branch that may not be taken (a region) leaves what was there
 before possible, unless the object itself was made in that branch.
@@ -17,11 +17,11 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from devsan.doctor.source import containers, expressions, statements
+from devsan.doctor.source import attributes, containers, expressions, statements
 from devsan.doctor.source.definitions import ClassFacts
 from devsan.doctor.source.events import Event
 from devsan.doctor.source.frames import Exhausted, Frame, required_parameters
-from devsan.doctor.source.objects import Object, assign, element_of
+from devsan.doctor.source.objects import Object, element_of
 from devsan.doctor.source.places import HOST, NOWHERE
 from devsan.doctor.source.scope import Process, Scope, join_names
 from devsan.doctor.source.source_file import SourceFile
@@ -30,7 +30,7 @@ from devsan.doctor.source.values import Sequence as Items
 
 # Expressions: of a file, some seconds, and of one function or module that is followed for itself. A file of 4000 lines
 # takes 40 000; what takes more calls itself in many ways, and says nothing new: the others then have less.
-_BUDGET, _SHARE, _LEAST = 300_000, 40_000, 2_000
+_BUDGET, _SHARE, _LEAST = 400_000, 60_000, 2_000
 
 
 class Interpreter:
@@ -47,6 +47,12 @@ class Interpreter:
         owner: the class whose methods are judged for themselves; None while the program runs.
         running: what is followed is the program as it runs; later, functions and modules for themselves.
         followed: the functions that were followed at least once.
+        leaving: how the last path that ended did: "return", "raise", "break" or "continue".
+        product: the rounds of the loops that are open, multiplied.
+        tests: those of the branches that are open.
+        remembered: what functions gave that are told to remember it (functools.cache).
+        replica: what is followed is DataParallel's copy of a module, on another GPU.
+        uncounted: how many loops are open of which one round stands for all.
     """
 
     def __init__(self, source: SourceFile) -> None:
@@ -62,6 +68,11 @@ class Interpreter:
         self.owner: ClassFacts | None = None
         self.running = True
         self.followed: set[ast.AST] = set()
+        self.leaving = ""
+        self.product, self.uncounted = 1, 0
+        self.tests: list[ast.If] = []
+        self.replica = False
+        self.remembered: dict[ast.AST, Value] = {}
         self._opened = 0
         self.followed_calls = 0
         self._whole, self._share, self._left = _BUDGET - _SHARE, _SHARE, _SHARE
@@ -87,6 +98,9 @@ class Interpreter:
         self._share = max(self._share // 4, _LEAST)
         self.frames.clear()
         self.regions, self.forgiving, self.guards, self.owner = (), 0, 0, None
+        self.product, self.uncounted = 1, 0
+        self.tests.clear()
+        self.replica = False
 
     @property
     def functions(self) -> tuple[ast.AST, ...]:
@@ -127,6 +141,16 @@ class Interpreter:
         finally:
             self.regions = before
 
+    @contextmanager
+    def under(self, test: ast.If) -> Iterator[None]:
+        """The branches of a test."""
+        self.tests.append(test)
+        try:
+            yield
+        finally:
+            if self.tests:
+                self.tests.pop()
+
     def block(self, block: Sequence[ast.stmt], scope: Scope) -> bool:
         """Follows a block, and returns whether the path ends in it."""
         return any(statements.execute(self, statement, scope) for statement in block)
@@ -148,9 +172,7 @@ class Interpreter:
                 known = items is not None and plain and len(items) == len(target.elts)
                 self.assign(each, items[number] if known and items is not None else element_of(value), scope)
         elif isinstance(target, ast.Attribute):
-            holder = self.value(target.value, scope)
-            if isinstance(holder, Object):
-                assign(holder, target.attr, value, self.is_certain(holder))
+            attributes.store(self, target, value, scope)
         elif isinstance(target, ast.Subscript):
             containers.store(self, target, value, scope)
 
@@ -164,8 +186,11 @@ class Interpreter:
         after_one, process_one = scope.names, self.process
         scope.names, self.process = names, process
         with self.region():
+            first_leaves = self.leaving
             second_ends = self.block(other, scope)
         self.guards = guards
+        if first_ends and second_ends and first_leaves in ("continue", "break"):
+            self.leaving = first_leaves  # some path goes on behind the round
         if first_ends and not second_ends:
             return False
         if second_ends and not first_ends:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from devsan.doctor.source import factories, modules
-from devsan.doctor.source.events import Mapped, Ranks, Wrapped
-from devsan.doctor.source.objects import Map, Object, State, mapped, place_of
+from devsan.doctor.source import factories, modules, outside, parsers
+from devsan.doctor.source.events import Mapped, Ranks, Refused, Wrapped
+from devsan.doctor.source.objects import Map, Object, State, mapped, move, place_of
 from devsan.doctor.source.places import CURRENT, HOST, NOWHERE, Where
 from devsan.doctor.source.values import UNKNOWN, Const, Device, Sequence, Table, Value
 
@@ -37,6 +37,10 @@ def known(run: Interpreter, name: str, given: Arguments) -> Value | None:
         return loaded(run, name, given)
     if last == "pipeline" and name.startswith("transformers"):
         _read_map(run, given)
+        model, device = given.get("model", 1), given.named_nodes.get("device")
+        found = mapped(model) if model is not None else None
+        if found is not None and found.spread and device is not None and given.get("device") != Const(None):
+            run.tell(Refused(given.node, run.functions, map=found, device=run.source.shown(device)))
         return UNKNOWN
     if name.startswith("accelerate.") or last in ("dispatch_model", "load_checkpoint_and_dispatch"):
         return _of_accelerate(run, last, given)
@@ -47,6 +51,9 @@ def known(run: Interpreter, name: str, given: Arguments) -> Value | None:
     if last in _CHOOSING:
         factories.choose(run, given.node, NOWHERE)
         return UNKNOWN
+    made = outside.made(run, name, given)
+    if made is not None:
+        return made
     if last in _KEEPING and given.values:
         return given.values[0]
     if last == "infer_auto_device_map" or last == "get_balanced_device_map":
@@ -63,13 +70,15 @@ def known(run: Interpreter, name: str, given: Arguments) -> Value | None:
 
 def method(run: Interpreter, holder: Object, name: str, given: Arguments) -> Value | None:
     """Returns what a method of a library's object gives; None where nothing is known of it."""
+    if holder.state.type == "argparse.ArgumentParser":
+        return parsers.method(run, holder, name, given)
     if holder.state.type == "accelerate.Accelerator":
         if name in ("prepare", "prepare_model"):
             models = [each for each in given.values if isinstance(each, Object)]
             for model in models:
                 if model.state.is_module:
                     model.state.wrapped = "accelerate"
-                    model.state.where = CURRENT
+                    move(model, holder.state.where)
                 model.state.uncertain = True
             prepared = [each if isinstance(each, Object) else UNKNOWN for each in given.values]
             return prepared[0] if len(prepared) == 1 else Sequence(tuple(prepared))
@@ -89,6 +98,8 @@ def method(run: Interpreter, holder: Object, name: str, given: Arguments) -> Val
 
 def loaded(run: Interpreter, name: str, given: Arguments) -> Value:
     """``X.from_pretrained(...)``: a model that a map may have placed."""
+    if "Tokenizer" in name or "Processor" in name or "FeatureExtractor" in name:
+        return Object(State("transformers.tokenizer", opaque=True), run.regions)
     if any(word in name for word in _NO_MODELS):
         return UNKNOWN
     found = _read_map(run, given)
@@ -140,7 +151,9 @@ def read_map(run: Interpreter, value: Value, given: Arguments, name: str, positi
 def _of_accelerate(run: Interpreter, last: str, given: Arguments) -> Value | None:
     if last == "Accelerator":
         factories.choose(run, given.node, NOWHERE)
-        return Object(State("accelerate.Accelerator", opaque=True), run.regions)
+        # With cpu= or device_placement= it may place nothing on a GPU.
+        where = NOWHERE if {"cpu", "device_placement"} & set(given.named) or not given.named_whole else CURRENT
+        return Object(State("accelerate.Accelerator", opaque=True, where=where), run.regions)
     if last in _CHOOSING:
         factories.choose(run, given.node, NOWHERE)
         return UNKNOWN
@@ -191,6 +204,7 @@ def _wrapped(run: Interpreter, name: str, given: Arguments) -> Value:
         )  # fmt: skip
         made.state.children = [module]
         made.state.where = module.state.where
+        made.state.ids = numbers
     return made
 
 

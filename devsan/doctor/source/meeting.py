@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from devsan.doctor.source import causes
 from devsan.doctor.source.events import Cause, Meeting, Operand
 from devsan.doctor.source.objects import Object
 from devsan.doctor.source.places import HOST, NOWHERE, differ
@@ -55,12 +56,15 @@ def meet(run: Interpreter, node: ast.AST, operands: Sequence[Operand], checked: 
         scalar = True
     elif any(each.scalar is False for each in tensors):
         scalar = False
-    first = next((each for each in tensors if each.where == where), None)
-    if first is None:
+    there = [each for each in tensors if each.where == where]
+    if not there:
         return Tensor(where, scalar)
+    # What is computed from a weight and something fresh is where the weight is on account of the weight.
+    first = next((each for each in there if each.how in ("weight", "parameter", "computed")), there[0])
     # What is computed from weights is none, but is where they are.
     how = "computed" if first.how in ("weight", "parameter") else first.how
-    return replace(first, scalar=scalar, leaf=False, plain=_plain(tensors), how=how)
+    kept = first.kept if len(tensors) == 1 else ""
+    return replace(first, scalar=scalar, leaf=False, plain=_plain(tensors), how=how, kept=kept, of=None)
 
 
 def _plain(tensors: Sequence[Tensor]) -> str:
@@ -108,13 +112,18 @@ def _joins(one: Tensor, other: Tensor) -> bool:
 
 def tell(run: Interpreter, node: ast.AST, one: Operand, other: Operand) -> None:
     """Tells that two tensors cannot be joined: which is the odd one, and why."""
-    odd, right = (one, other) if _rank(one.tensor) >= _rank(other.tensor) else (other, one)
-    cause = _cause(run, odd, right.tensor)
+    running = run.owner is None
+    odd, right = (one, other) if _rank(one.tensor, running) >= _rank(other.tensor, running) else (other, one)
+    cause = causes.of_program(run, node, odd, right) if running else None
+    if cause is None:
+        cause = _cause(run, odd, right.tensor)
     run.tell(Meeting(node, run.functions, odd=odd, other=right, cause=cause, owner=run.owner))
 
 
-def _rank(tensor: Tensor) -> int:
+def _rank(tensor: Tensor, running: bool) -> int:
     """How likely a tensor is the one to change."""
+    if tensor.kept and running:
+        return 6
     if tensor.plain:
         return 5
     if tensor.by_default:
@@ -134,7 +143,7 @@ def _cause(run: Interpreter, operand: Operand, right: Tensor) -> Cause:
     if odd.where.kind in ("value", "gpu") and right.where.kind == "part":
         return "value"
     if odd.where.kind == "gpu" and right.where.kind == "gpu":
-        return "current" if None in (odd.where.index, right.where.index) else "value"
+        return "current" if None in (odd.where.index, right.where.index) and not run.replica else "value"
     in_module = run.owner is not None or any(frame.owner is not None and frame.owner.is_module for frame in run.frames)
     if odd.how in ("weight", "computed"):
         # A module that is judged for itself has moved all that it has registered.

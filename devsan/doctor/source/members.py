@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devsan.doctor.source import functions
 from devsan.doctor.source.definitions import ClassFacts, ClassValue, Function, Member
 from devsan.doctor.source.objects import (
+    Map,
     Object,
     State,
     is_registered,
@@ -26,6 +27,7 @@ from devsan.doctor.source.values import (
     Table,
     Tensor,
     Value,
+    is_known,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +36,13 @@ if TYPE_CHECKING:
 _SAME_PLACE = {"data", "grad", "T", "mT", "H", "mH", "real", "imag", "values", "indices"}
 _NO_TENSOR = {"shape", "dtype", "ndim", "is_cuda", "requires_grad", "layout", "is_leaf", "itemsize", "nbytes", "names"}
 _WEIGHTS = {"weight", "bias", "weight_ih_l0", "weight_hh_l0", "in_proj_weight", "in_proj_bias"}
+
+
+# Fields of what tokenizers and loaders give, and of what the models of transformers and diffusers give.
+_FIELDS = {
+    "input_ids", "attention_mask", "token_type_ids", "pixel_values", "labels", "input_features", "input_values", "loss",
+    "logits", "last_hidden_state", "pooler_output", "image_embeds", "text_embeds", "sample",
+}  # fmt: skip
 
 
 def read(run: Interpreter, holder: Value, node: ast.Attribute, scope: Scope) -> Value:
@@ -46,6 +55,8 @@ def read(run: Interpreter, holder: Value, node: ast.Attribute, scope: Scope) -> 
             return Device(holder.where)
         if name in _NO_TENSOR:
             return UNKNOWN
+        if name in _FIELDS and holder.how in ("loaded", "batch", "outputs"):
+            return replace(holder, scalar=True if name == "loss" else holder.scalar)
         return replace(holder, leaf=False) if name in _SAME_PLACE else Member(holder, name)
     if isinstance(holder, Object):
         return of_object(run, holder, node)
@@ -65,7 +76,7 @@ def of_object(run: Interpreter, holder: Object, node: ast.Attribute) -> Value:
         value = state.attributes[name]
         if isinstance(value, Tensor) and is_registered(holder, name, value):
             return replace(value, how="weight")
-        return _marked(value, name) if name not in state.buffers and _in_module(run) else value
+        return _marked(value, name, run.replica) if name not in state.buffers and _in_module(run) else value
     if state.facts is not None:
         found = state.facts.method(name)
         if found is not None:
@@ -93,16 +104,26 @@ def part(holder: Object, name: str) -> Value:
     root, path = holder.state.root or (holder, "")
     path = f"{path}.{name}" if path else name
     found = root.state.map
-    where = Where("part", text=path) if found is not None and found.spread else root.state.where
+    where = _on_the_map(found, path) if found is not None and found.spread else root.state.where
     if name in ("config", "generation_config", "hf_device_map", "dtype", "name_or_path"):
         return UNKNOWN
     return Object(State(root.state.type, is_module=True, opaque=True, where=where, root=(root, path)), holder.regions)
 
 
+def _on_the_map(found: Map, path: str) -> Where:
+    """Where a map puts a part; a map that says so in numbers, as far as it names the part."""
+    for key, where in found.entries:
+        if path == key or path.startswith(f"{key}."):
+            return where if where.kind == "gpu" else Where("part", text=path)
+    return Where("part", text=path)
+
+
 def item(holder: Object, index: Value) -> Value:
     """Returns what ``module[index]`` is."""
     state = holder.state
-    number = index.value if isinstance(index, Const) else None
+    number = index.value if isinstance(index, Const) and is_known(index) else None
+    if isinstance(number, str) and number in state.attributes:
+        return state.attributes[number]
     if state.children and isinstance(number, int) and -len(state.children) <= number < len(state.children):
         return state.children[number]
     if state.opaque and state.is_module:
@@ -126,15 +147,17 @@ def _in_module(run: Interpreter) -> bool:
     return run.owner is not None or any(frame.owner is not None and frame.owner.is_module for frame in run.frames)
 
 
-def _marked(value: Value, name: str) -> Value:
+def _marked(value: Value, name: str, replica: bool = False) -> Value:
     """Tensors that a plain attribute holds, itself or in a list, are marked with its name."""
-    if isinstance(value, Tensor) and value.how == "made" and value.where != NOWHERE:
+    held = ("made", "moved") if replica else ("made",)
+    if isinstance(value, Tensor) and value.how in held and value.where != NOWHERE:
         return replace(value, plain=value.plain or name)
     if isinstance(value, Sequence):
         items = None if value.items is None else tuple(_in_list(each, name) for each in value.items)
         return Sequence(items, _in_list(value.element, name))
     if isinstance(value, Table):
-        return Table(tuple((key, _in_list(each, name)) for key, each in value.items), value.whole)
+        rest = None if value.rest is None else _in_list(value.rest, name)
+        return Table(tuple((key, _in_list(each, name)) for key, each in value.items), value.whole, rest)
     return value
 
 

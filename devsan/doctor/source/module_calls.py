@@ -7,9 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devsan.doctor.source import (
+    containers,
     factories,
     functions,
     meeting,
+    outside,
+    replicas,
     tensor_calls,
     torch_names,
 )
@@ -21,9 +24,10 @@ from devsan.doctor.source.objects import (
     element_of,
     mapped,
     move,
+    parts,
     place_of,
 )
-from devsan.doctor.source.places import NOWHERE
+from devsan.doctor.source.places import HOST, NOWHERE
 from devsan.doctor.source.scope import Scope
 from devsan.doctor.source.values import (
     NONE,
@@ -31,6 +35,7 @@ from devsan.doctor.source.values import (
     Const,
     Parameters,
     Sequence,
+    Table,
     Tensor,
     Value,
 )
@@ -61,9 +66,10 @@ def method(run: Interpreter, holder: Object, name: str, given: Arguments) -> Val
         return holder
     if name in ("parameters", "buffers", "named_parameters", "named_buffers"):
         return Parameters(holder, name.startswith("named"))
-    if name in ("children", "modules") and not state.opaque:
-        below = [value for value in (*state.attributes.values(), *state.children) if isinstance(value, Object)]
-        return Sequence(None, next((each for each in below if each.state.is_module), UNKNOWN))
+    if name in ("children", "modules", "named_children", "named_modules") and not state.opaque:
+        return _below(holder, name)
+    if name == "state_dict":
+        return Parameters(holder, True)
     if name in ("register_buffer", "register_parameter", "add_module", "register_module") and len(given.values) > 1:
         label, value = given.values[0], given.values[1]
         if isinstance(label, Const) and isinstance(label.value, str):
@@ -83,13 +89,35 @@ def method(run: Interpreter, holder: Object, name: str, given: Arguments) -> Val
         added = element_of(value) if name == "extend" else value
         if isinstance(added, Object):
             state.children.append(added)
+        state.counted = state.counted and name == "append" and not run.uncounted and not run.regions
         return holder
+    if name in ("items", "values", "keys") and state.type == "torch.nn.ModuleDict":
+        table = Table(tuple(state.attributes.items()), state.counted and not state.uncertain)
+        return containers.view_of(table, name)
     if name in ("register_forward_hook", "register_forward_pre_hook") and given.values:
         _hook(run, holder, name, given)
         return UNKNOWN
-    if name == "forward":
+    if name == "forward" or (name in ("update", "forward") and state.type.startswith("torchmetrics.")):
         return call(run, holder, given)
+    if name == "generate" and state.opaque:
+        outside.call(run, holder, given)
     return UNKNOWN
+
+
+def _below(holder: Object, name: str) -> Value:
+    """The modules of a module, by ``children()`` and its like, in their order."""
+    if name.endswith("modules"):
+        found = list(parts(holder))
+    else:
+        named = [(label, value) for label, value in holder.state.attributes.items() if isinstance(value, Object)]
+        named += [(str(number), each) for number, each in enumerate(holder.state.children) if isinstance(each, Object)]
+        found = [(label, each) for label, each in named if each.state.is_module]
+    counted = all(each.state.counted or not each.state.children for _, each in parts(holder))
+    if name.startswith("named"):
+        pairs = [Sequence((Const(label), each)) for label, each in found]
+        return Sequence(tuple(pairs)) if counted and pairs else Sequence(None, pairs[0] if pairs else UNKNOWN)
+    modules = [each for _, each in found]
+    return Sequence(tuple(modules)) if counted and modules else Sequence(None, modules[0] if modules else UNKNOWN)
 
 
 def _hook(run: Interpreter, holder: Object, name: str, given: Arguments) -> None:
@@ -114,7 +142,7 @@ def _moved(run: Interpreter, holder: Object, name: str, given: Arguments) -> Val
     found = mapped(holder)
     run.tell(
         Move(given.node, run.functions, module=holder, where=where, map=found, wrapped=state.wrapped,
-             optimizer=state.optimizer, guarded=run.guards > 0)
+             optimizer=None if place_of(holder) == where else state.optimizer, guarded=run.guards > 0)
     )  # fmt: skip
     state.moved.append(Moved(where, given.node))
     certain = run.is_certain(holder)
@@ -127,7 +155,13 @@ def call(run: Interpreter, holder: Object, given: Arguments, skip: int = 0) -> V
     """Returns what ``module(...)`` gives."""
     state = holder.state
     operands = given.tensors()[skip:] if skip else given.tensors()
-    if state.type == "torch.load" or state.opaque or state.wrapped:
+    if state.type == "transformers.tokenizer":
+        return outside.encoded(given)
+    if state.wrapped == "DataParallel" and not skip:
+        return replicas.call(run, holder, given)
+    if state.opaque and state.is_module and state.where.kind != "part" and state.type != "torch.load":
+        return outside.call(run, holder, given)
+    if state.type == "torch.load" or state.opaque or state.wrapped not in ("", "accelerate"):
         if state.opaque and state.is_module and state.where.kind == "part":
             return Tensor(state.where, None, None, how="placed")
         return UNKNOWN
@@ -138,12 +172,20 @@ def call(run: Interpreter, holder: Object, given: Arguments, skip: int = 0) -> V
         return UNKNOWN
     owner, definition = found
     values, named = given.values[skip:], given.named
+    if state.wrapped == "accelerate":
+        # In ranks it is DistributedDataParallel, which brings its inputs: only what skipped prepare() is judged.
+        values, named = [_brought(each) for each in values], {name: _brought(each) for name, each in named.items()}
     if state.hooked:
         where = state.where
         values = [replace(each, where=where) if isinstance(each, Tensor) else each for each in values]
         named = {name: replace(each, where=where) if isinstance(each, Tensor) else each for name, each in named.items()}
     around = owner.scope.parent if isinstance(owner.scope, Scope) else None
     return functions.follow(run, Function(definition, around, holder, owner), values, named, given.node)
+
+
+def _brought(value: Value) -> Value:
+    foreign = isinstance(value, Tensor) and value.where == HOST and value.how != "loaded"
+    return replace(value, where=NOWHERE) if foreign and isinstance(value, Tensor) else value
 
 
 def _of_library(run: Interpreter, holder: Object, operands: list[Operand], given: Arguments) -> Value:
@@ -160,7 +202,7 @@ def _of_library(run: Interpreter, holder: Object, operands: list[Operand], given
         return replace(result, scalar=True) if isinstance(result, Tensor) else result
     if not state.weights:
         return meeting.meet(run, given.node, operands[:1], checked=False) if short in torch_names.SHAPED else UNKNOWN
-    weight = Operand(Tensor(state.where, False, None, how="weight"), given.node.func)
+    weight = Operand(Tensor(state.where, False, None, how="weight", plain=state.plain), given.node.func)
     if not operands:
         return replace(weight.tensor, how="placed")
     joined = meeting.meet(run, given.node, [weight, *operands])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devsan.doctor.source import factories, members, torch_names
 from devsan.doctor.source.objects import Object, State, element_of, is_registered, parts
 from devsan.doctor.source.places import HOST, Where
-from devsan.doctor.source.values import UNKNOWN, Parameters, Sequence, Tensor, Value
+from devsan.doctor.source.values import UNKNOWN, Parameters, Sequence, Table, Tensor, Value
 
 if TYPE_CHECKING:
     from devsan.doctor.source.arguments import Arguments
@@ -32,11 +32,19 @@ def of_torch_nn(run: Interpreter, name: str, given: Arguments) -> Value:
             values = [values[0]]
             if isinstance(values[0], Sequence):
                 values = list(values[0].items if values[0].items is not None else [values[0].element])
+        given_list = given.values[0] if given.values and name != "Sequential" else UNKNOWN
         made.state.children = [value for value in values if isinstance(value, Object)]
         made.state.uncertain = not given.whole or len(made.state.children) != len(values)
+        made.state.counted = not made.state.uncertain and not (
+            isinstance(given_list, Sequence) and given_list.items is None
+        )
+        if name == "ModuleDict" and isinstance(given_list, Table):
+            made.state.attributes = {str(key): value for key, value in given_list.items}
+            made.state.uncertain, made.state.counted = not given_list.whole, given_list.whole
     weight = given.get("weight")
     if isinstance(weight, Tensor) and name.endswith("Loss"):
-        made.state.attributes["weight"] = weight
+        # Whoever makes the loss in the program's own lines gives it data, as a batch is.
+        made.state.attributes["weight"] = replace(weight, how="") if run.owner is None else weight
         made.state.buffers.add("weight")
     return made
 
@@ -47,6 +55,18 @@ def optimizer(run: Interpreter, name: str, given: Arguments) -> Value:
     if isinstance(first, Parameters) and isinstance(first.model, Object) and run.is_certain(first.model):
         first.model.state.optimizer = first.model.state.optimizer or given.node
     return Object(State(name, opaque=True, origin=given.node), run.regions)
+
+
+def has_parameters(model: Object) -> bool:
+    """Returns whether a module has parameters, as far as that is known; buffers are none."""
+    for _, part in parts(model):
+        if part.state.opaque or part.state.weights or part.state.uncertain:
+            return True
+        for name, value in part.state.attributes.items():
+            own = isinstance(value, Tensor) and name not in part.state.buffers
+            if own and isinstance(value, Tensor) and value.how in ("parameter", "weight"):
+                return True
+    return False
 
 
 def first_parameter(value: Value) -> Value:

@@ -12,6 +12,7 @@ from devsan.doctor.source.values import (
     UNKNOWN,
     Parameters,
     Sequence,
+    Table,
     Tensor,
     Value,
     join_values,
@@ -64,6 +65,8 @@ class State:
         attributes: those that were assigned.
         buffers: names of the attributes that move with a module.
         children: of a Sequential or ModuleList.
+        counted: these are all, in their order.
+        plain: the attribute of a module that holds it in a plain list or dictionary, which moves nothing.
         where: of the weights of a library's module that has no class here.
         weights: it has such weights.
         opaque: a library's: what its attributes are is not known.
@@ -71,6 +74,7 @@ class State:
         hooked: hooks bring its inputs.
         moved: the moves of it, in order.
         wrapped: "DataParallel", "DistributedDataParallel", "accelerate", "deepspeed", ...
+        ids: the GPUs that a wrapper was given.
         root: the model that this is a part of, and the path in it.
         uncertain: something may have happened to it that was not followed.
         optimizer: the call that built an optimizer of its parameters.
@@ -83,6 +87,8 @@ class State:
     attributes: dict[str, Value] = field(default_factory=dict)
     buffers: set[str] = field(default_factory=set)
     children: list[Value] = field(default_factory=list)
+    counted: bool = False
+    plain: str = ""
     where: Where = HOST
     weights: bool = False
     opaque: bool = False
@@ -90,6 +96,7 @@ class State:
     hooked: bool = False
     moved: list[Moved] = field(default_factory=list)
     wrapped: str = ""
+    ids: tuple[int, ...] = ()
     root: tuple[Object, str] | None = None
     uncertain: bool = False
     optimizer: ast.AST | None = None
@@ -170,13 +177,36 @@ def element_of(value: Value) -> Value:
         return value if value.how in ("loaded", "batch") else replace(value, scalar=None)
     if isinstance(value, Parameters) and isinstance(value.model, Object):
         where = place_of(value.model)
-        element = Tensor(where, False, how="copied")
+        element = Tensor(where, False, how="copied", of=value.model)
         return Sequence((UNKNOWN, element)) if value.named else element
     if isinstance(value, Object) and value.state.type == "torch.utils.data.DataLoader" and not value.state.uncertain:
-        return Tensor(HOST, False, how="loaded")
+        return value.state.attributes.get("element", UNKNOWN)
+    if isinstance(value, Table):
+        return UNKNOWN
+    if isinstance(value, Object) and value.state.type == "torch.nn.ModuleDict":
+        return UNKNOWN
     if isinstance(value, Object) and value.state.children:
         return value.state.children[0]
     return UNKNOWN
+
+
+def copied(value: Value, made: dict[int, Value] | None = None) -> Value:
+    """Returns what ``copy.deepcopy`` gives: other objects of the same state."""
+    made = {} if made is None else made
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(copied(each, made) for each in value.items)
+        return Sequence(items, copied(value.element, made))
+    if isinstance(value, Table):
+        return replace(value, items=tuple((key, copied(each, made)) for key, each in value.items))
+    if not isinstance(value, Object):
+        return value
+    if id(value.state) not in made:
+        state = replace(value.state, optimizer=None, moved=[], buffers=set(value.state.buffers))
+        made[id(value.state)] = other = Object(state, value.regions)
+        state.attributes = {name: copied(each, made) for name, each in value.state.attributes.items()}
+        state.children = [copied(each, made) for each in value.state.children]
+        return other
+    return made[id(value.state)]
 
 
 def _is_module(value: Value) -> bool:

@@ -18,10 +18,13 @@ from devsan.doctor.source.objects import Object, mapped, move, places
 from devsan.doctor.source.places import HOST, INPUTS, NOWHERE
 from devsan.doctor.source.scope import Process, Scope
 from devsan.doctor.source.source_file import SourceFile
-from devsan.doctor.source.values import UNKNOWN, Sequence, Tensor, Value
+from devsan.doctor.source.values import NUMBER, UNKNOWN, Const, Sequence, Tensor, Value
 
 # What a framework calls with tensors that it has put where the module is.
 _ENTRIES = ("forward", "training_step", "validation_step", "test_step", "predict_step")
+
+# What Lightning calls before its strategy moves the module (lightning/pytorch/trainer/trainer.py, Trainer._run).
+_BEFORE_THE_MOVE = ("prepare_data", "setup", "configure_model")
 
 
 @dataclass
@@ -47,9 +50,21 @@ def follow_program(source: SourceFile, launched: int = 0) -> Program:
     program = Program(source, run.events, launched)
     program.whole = _follow_whole(run, lambda: run.block(source.tree.body, run.scope))
     run.running = False
+    for value in run.scope.names.values():
+        if isinstance(value, ClassValue):
+            _forget_kept(value)
     for value in list(run.scope.names.values()):
         program.whole &= _follow_whole(run, partial(_follow_rest, run, value))
     return program
+
+
+def _forget_kept(value: ClassValue) -> None:
+    """What a class remembers from the program's run says nothing of a module that is followed for itself."""
+    if isinstance(value.facts.scope, Scope):
+        names = value.facts.scope.names
+        for name, held in names.items():
+            if isinstance(held, Tensor) and held.kept:
+                names[name] = UNKNOWN
 
 
 def _follow_whole(run: Interpreter, follow: Callable[[], object]) -> bool:
@@ -74,6 +89,7 @@ def _follow_rest(run: Interpreter, value: Value) -> None:
         instance = classes.instantiate(run, value.facts, None)
         if not isinstance(instance, Object):
             return
+        _count(value.facts, instance)
         for each in _handed(run, value.facts, instance):
             run.tell(each)
         if value.facts.is_module and not any(where.kind in ("gpu", "value", "part") for where in places(instance)):
@@ -89,6 +105,16 @@ def _follow_rest(run: Interpreter, value: Value) -> None:
                 _call(run, value.facts, instance, definition, [])
 
 
+def _count(facts: ClassFacts, instance: Object) -> None:
+    """What a class counts in its methods is some number when a method is followed for itself."""
+    for definition in facts.methods():
+        for node in ast.walk(definition) if definition.name != "__init__" else ():
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                value = instance.state.attributes.get(node.attr)
+                if isinstance(value, Const) and type(value.value) in (int, float):
+                    instance.state.attributes[node.attr] = NUMBER
+
+
 def _begin(run: Interpreter, node: ast.AST) -> None:
     run.process = Process()
     run.tell(Begins(node))
@@ -96,6 +122,11 @@ def _begin(run: Interpreter, node: ast.AST) -> None:
 
 def _judge_module(run: Interpreter, facts: ClassFacts, instance: Object) -> None:
     """Follows a module's entries with inputs at a place that is not known, where its weights are as well."""
+    if any(name.endswith("LightningModule") for name in facts.foreign):
+        for name in _BEFORE_THE_MOVE:
+            before = facts.method(name)
+            if before is not None:
+                _call(run, facts, instance, before[1], [UNKNOWN])
     move(instance, INPUTS)
     for entry in _ENTRIES:
         found = facts.method(entry)

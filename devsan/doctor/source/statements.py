@@ -12,8 +12,9 @@ from devsan.doctor.source import (
     calls,
     classes,
     conditions,
-    containers,
     expressions,
+    memory,
+    rounds,
     torch_calls,
 )
 from devsan.doctor.source.definitions import ClassValue, Function
@@ -61,10 +62,12 @@ def _return(run: Interpreter, node: ast.Return, scope: Scope) -> bool:
     value = run.value(node.value, scope)
     if run.frames:
         run.frames[-1].returned.append(value)
+    run.leaving = "return"
     return True
 
 
-def _leave(run: Interpreter, node: ast.Raise, scope: Scope) -> bool:
+def _leave(run: Interpreter, node: ast.Raise | ast.Break | ast.Continue, scope: Scope) -> bool:
+    run.leaving = type(node).__name__.lower()
     return True
 
 
@@ -76,12 +79,16 @@ def _if(run: Interpreter, node: ast.If, scope: Scope) -> bool:
             scope.write(name, Tensor(INPUTS, None, how="given"))
         return run.block(node.orelse, scope)
     if known is not None:
-        return run.block(node.body if known else node.orelse, scope)
+        with run.under(node):
+            return run.block(node.body if known else node.orelse, scope)
+    if memory.is_there(run, node, scope):
+        return False
     compared = conditions.compared_devices(node.test)
     _forget(run, compared, scope)
     ranked = conditions.asks_for_ranks(run, node.test)
     run.guards += ranked
-    ended = run.both(node.body, node.orelse, scope)
+    with run.under(node):
+        ended = run.both(node.body, node.orelse, scope)
     # What follows ``if rank != 0: return`` is guarded as well, to the end of its function.
     if ranked and not any(isinstance(each, ast.Return | ast.Continue) for each in node.body):
         run.guards -= 1
@@ -95,17 +102,6 @@ def _forget(run: Interpreter, nodes: Sequence[ast.expr], scope: Scope) -> None:
         value = run.value(node, scope)
         if isinstance(value, Tensor):
             run.assign(node, replace(value, where=NOWHERE), scope)
-
-
-def _for(run: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> None:
-    run.assign(node.target, containers.iterate(run, node.iter, scope), scope)
-    run.block(node.body, scope)
-    run.block(node.orelse, scope)
-
-
-def _while(run: Interpreter, node: ast.While, scope: Scope) -> None:
-    run.value(node.test, scope)
-    run.block(node.body, scope)
 
 
 def _try(run: Interpreter, node: ast.Try, scope: Scope) -> bool:
@@ -204,8 +200,8 @@ _HANDLERS: dict[type, Callable[..., bool | None]] = {
     ast.Continue: _leave,
     ast.Break: _leave,
     ast.If: _if,
-    ast.For: _for,
-    ast.While: _while,
+    ast.For: rounds.follow_for,
+    ast.While: rounds.follow_while,
     ast.Try: _try,
     ast.With: _with,
     ast.Match: _match,
@@ -216,7 +212,7 @@ _HANDLERS: dict[type, Callable[..., bool | None]] = {
     ast.ImportFrom: _import_from,
     ast.FunctionDef: _function,
     ast.ClassDef: _class,
-    ast.AsyncFor: _for,
+    ast.AsyncFor: rounds.follow_for,
     ast.AsyncWith: _with,
     ast.Nonlocal: _global,
     ast.AsyncFunctionDef: _function,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devsan.doctor.source import factories, meeting, torch_names
 from devsan.doctor.source.definitions import Identity
 from devsan.doctor.source.events import Operand, ToNumpy
-from devsan.doctor.source.places import CURRENT, HOST, NOWHERE, Where
+from devsan.doctor.source.places import HOST, NOWHERE, Where
 from devsan.doctor.source.values import (
     UNKNOWN,
     Const,
@@ -51,6 +51,8 @@ def call(run: Interpreter, holder: Tensor, name: str, given: Arguments) -> Value
         return replace(holder, leaf=name == "requires_grad_")
     if name in ("copy_", "set_", "fill_", "share_memory_"):
         return holder
+    if name in ("chunk", "split", "tensor_split", "unbind") and not given.tensors():
+        return _pieces(holder, name, given)
     operands = given.tensors()
     value: Value = meeting.meet(
         run, given.node, [Operand(holder, getattr(given.node.func, "value", given.node)), *operands],
@@ -68,6 +70,15 @@ def call(run: Interpreter, holder: Tensor, name: str, given: Arguments) -> Value
     return value
 
 
+def _pieces(holder: Tensor, name: str, given: Arguments) -> Value:
+    """``chunk(3)`` and its like: pieces that are where the whole is."""
+    piece = replace(holder, leaf=False, scalar=None if name == "unbind" else holder.scalar)
+    count = given.get("chunks", 0) if name == "chunk" else None
+    if isinstance(count, Const) and type(count.value) is int and 0 < count.value <= 16:
+        return Sequence((piece,) * count.value)
+    return Sequence(None, piece)
+
+
 def _moved(run: Interpreter, holder: Tensor, name: str, given: Arguments) -> Value:
     where = target(run, name, given)
     if where is None:
@@ -75,7 +86,9 @@ def _moved(run: Interpreter, holder: Tensor, name: str, given: Arguments) -> Val
     factories.uses(run, given.node, where, run.source.shown(given.node))
     if where == holder.where:
         return holder
-    return Tensor(where, holder.scalar, given.node, run.calls, how="moved")
+    # A batch that is moved is still one: its fields are asked for by name.
+    how = "batch" if holder.how in ("loaded", "batch") else "moved"
+    return Tensor(where, holder.scalar, given.node, run.calls, how=how)
 
 
 def target(run: Interpreter, name: str, given: Arguments) -> Where | None:
@@ -84,7 +97,7 @@ def target(run: Interpreter, name: str, given: Arguments) -> Where | None:
         return HOST if name == "cpu" else None
     asked = given.get("device", 0)
     if name == "cuda":
-        return CURRENT if asked is None else factories.place(run, asked, given.node)
+        return factories.current(run) if asked is None else factories.place(run, asked, given.node)
     if asked is None:
         asked = given.get("other")
     if isinstance(asked, Tensor):

@@ -25,6 +25,8 @@ from devsan.doctor.source.values import (
     Const,
     Device,
     Generator,
+    Sequence,
+    Table,
     Tensor,
     Value,
     join_all,
@@ -64,7 +66,10 @@ def call(run: Interpreter, name: str, given: Arguments) -> Value:
         return Tensor(where, source.scalar if isinstance(source, Tensor) else None, given.node, run.calls, how="made")
     if short == "load":
         # mmap and a default device have their own say; weights_only has none.
-        if given.get("map_location", 1) is None and given.whole and given.get("mmap") is None:
+        asked = given.get("map_location", 1)
+        if isinstance(asked, Const | Device) and factories.place(run, asked, given.node).kind == "gpu":
+            return Tensor(factories.place(run, asked, given.node), None, given.node, run.calls, how="loaded")
+        if asked is None and given.whole and given.get("mmap") is None:
             run.tell(Loaded(given.node, run.functions))
             return Object(State("torch.load", opaque=True, origin=given.node))
         return UNKNOWN
@@ -78,6 +83,10 @@ def call(run: Interpreter, name: str, given: Arguments) -> Value:
             )
             run.process = replace(run.process, default=where)
         return NONE
+    if short in ("is_tensor", "is_floating_point") and given.values:
+        known = isinstance(given.values[0], Tensor) and given.values[0].how not in ("loaded", "batch", "outputs")
+        other = isinstance(given.values[0], Table | Sequence | Const)
+        return Const(True) if known and short == "is_tensor" else Const(False) if other else UNKNOWN
     if short == "compile" and given.values:
         return given.values[0]
     if short == "utils.checkpoint.checkpoint" and given.values:
@@ -107,6 +116,14 @@ def _operator(run: Interpreter, name: str, given: Arguments) -> Value:
         return replace(value, scalar=True)
     if name in ("stack", "cat"):
         return replace(value, scalar=False)
+    if (
+        name in torch_names.LOSSES
+        and given.named_whole
+        and given.get("reduction") in (None, Const("mean"), Const("sum"))
+    ):
+        return replace(value, scalar=True)
+    if name in ("chunk", "split", "tensor_split", "unbind"):
+        return Sequence(None, replace(value, scalar=None if name == "unbind" else value.scalar))
     return replace(value, scalar=None) if name in torch_names.MAYBE_SCALAR else value
 
 

@@ -44,6 +44,12 @@ REDUCTIONS = frozenset({
     "sum", "mean", "prod", "max", "min", "norm", "std", "var", "any", "all", "argmax", "argmin", "median", "nansum",
     "nanmean", "logsumexp", "amax", "amin", "count_nonzero", "dot", "trace", "det", "dist",
 })  # fmt: skip
+# So has that of a loss, unless it is asked to keep one for each row.
+LOSSES = frozenset({
+    "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "triplet_margin_loss",
+    "margin_ranking_loss",
+})  # fmt: skip
 MAYBE_SCALAR = frozenset({"squeeze", "select", "unbind"})
 
 # What torch.nn makes that has weights, and what compares its operands without any.

@@ -37,6 +37,25 @@ AROUND = {
     "shared_gpu": "import os\n\nimport torch\nfrom torch.nn.parallel import DistributedDataParallel\n\n\n"
     "class Net(torch.nn.Linear):\n    def __init__(self):\n        super().__init__(2, 2)\n\n\n{text}",
     "bare_gpu_in_ranks": "import os\n\nimport torch\n\nNet = lambda: torch.nn.Linear(2, 2)\n{text}",
+    "stale_cache": "import torch\n\ncache = {{}}\n\n\n{text}\n\nfor i in range(2):\n"
+    "    x = torch.randn(3, 4, device=f'cuda:{{i}}')\n    y = x[:, :3] + mask(x.shape[0], x.device)\n",
+    "generation_state": "import torch\n\nx = torch.randn(2, 8)\n{text}"
+    "for layer, state in zip(layers, states):\n    rnn_state = layer(x.to(layer.weight_ih.device), state)\n",
+    "split_block": "import torch\nfrom accelerate import dispatch_model\n\n\nclass Block(torch.nn.Module):\n"
+    "    def __init__(self):\n        super().__init__()\n"
+    "        self.norm, self.mlp = torch.nn.LayerNorm(4), torch.nn.Linear(4, 4)\n\n"
+    "    def forward(self, x):\n        return self.norm(x) + self.mlp(x)\n\n\n{text}\nmodel(torch.ones(2, 4))\n",
+    "running_total": "import torch\n\nmodel = torch.nn.Linear(4, 1).cuda()\nloader = [torch.ones(2, 4).cuda()]\n\n\n"
+    "def loss_of(model, batch):\n    return model(batch).mean()\n\n\n{text}",
+    "adapter_beside": "import torch\nfrom torch import nn\n\nbatch = torch.ones(2, 4)\n\n\nclass Base(nn.Module):\n"
+    "    def __init__(self):\n        super().__init__()\n        self.layer = nn.Linear(4, 4)\n\n"
+    "    def forward(self, x):\n        return self.layer(x)\n\n\nclass LoraLinear(nn.Module):\n"
+    "    def __init__(self, base, rank):\n        super().__init__()\n        self.base = base\n"
+    "        self.lora = nn.Parameter(torch.zeros(4, 4))\n\n    def forward(self, x):\n"
+    "        return self.base(x) + x @ self.lora\n\n\n{text}",
+    "map_without_rotary": "from transformers import AutoModelForCausalLM\n\nname = 'llama'\n{text}",
+    "device_beside_map": "from transformers import AutoModelForCausalLM, pipeline\n\nname, tokenizer = 'gpt2', None\n"
+    "{text}",
     "late_visible_devices": "import os\n\nimport torch\n\n{text}",
 }
 PLAIN = "import torch\n\nmodel = torch.nn.Linear(4, 4)\n{text}"

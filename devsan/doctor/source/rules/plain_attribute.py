@@ -63,9 +63,10 @@ def judge_plain_attribute(program: Program, edits: bool = True) -> Iterator[Find
                 came(program, tensor),
                 f"`{source.shown(first.other.node)}` is {in_words(first.other.tensor.where)}",
             ) if each),
-            f'register it: `self.register_buffer("{tensor.plain}", ..., persistent=False)`' if tensor.plain
+            "keep the modules in an nn.ModuleList or nn.ModuleDict" if tensor.how == "weight" and tensor.plain
+            else f'register it: `self.register_buffer("{tensor.plain}", ..., persistent=False)`' if tensor.plain
             else "register it with the module that uses it: `register_buffer(..., persistent=False)`",
-            some(_edit(program, statement, tensor.plain) if edits and statement is not None else None),
+            some(_edit(program, statement, tensor.plain) if edits and statement and tensor.how != "weight" else None),
             confidence="likely",
             sites=places_of(program, group),
         )  # fmt: skip

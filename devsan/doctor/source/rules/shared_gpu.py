@@ -28,6 +28,7 @@ from collections.abc import Iterator
 
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Chooses, Event, Move, Ranks, UsesGpu, Wrapped
+from devsan.doctor.source.places import NOWHERE
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.signs import (
     how_ranks_are_known,
@@ -43,7 +44,10 @@ def judge_shared_gpu(program: Program, edits: bool = True) -> Iterator[Finding]:
     if sign is None or not (groups or program.launched > 1):
         return
     numbers = {event.where.index for event in program.events if isinstance(event, UsesGpu)} - {None}
-    found = [event for event in program.events if _puts(event)]
+    by_rank = any(
+        isinstance(event, Chooses) and event.where == NOWHERE and not event.guarded for event in program.events
+    )
+    found = [event for event in program.events if _puts(event) or (by_rank and groups and _names(event))]
     # With several numbers in use a rank spans GPUs: a pipeline inside of each rank is its own design.
     if not found or len(numbers) > 1:
         return
@@ -57,6 +61,11 @@ def judge_shared_gpu(program: Program, edits: bool = True) -> Iterator[Finding]:
         severity="error",
         sites=places_of(program, found),
     )
+
+
+def _names(event: Event) -> bool:
+    """A tensor that goes to a numbered GPU, where each rank has chosen its own."""
+    return isinstance(event, UsesGpu) and event.where.index is not None and not event.guarded and "cuda:" in event.text
 
 
 def _puts(event: Event) -> bool:

@@ -35,10 +35,10 @@ class OfTheFile(nn.Module):
 class Heads(nn.Module):
     def __init__(self):
         super().__init__()
-        self.heads = [nn.Linear(4, 1) for _ in range(3)]
+        self.heads = [nn.Linear(4, 1) for _ in range(3)]  # DV108
 
     def forward(self, x):
-        return [head(x) for head in self.heads]  # DV108
+        return [head(x) for head in self.heads]
 
 
 class Scales(nn.Module):

@@ -1,0 +1,97 @@
+"""Why two tensors of the running program are apart, where the program's own words say it: a cache, a total, a block.
+
+The words are those that the report of a run goes by (core/diagnose), so that both name one cause.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from devsan.doctor.source.events import Cause, Operand
+from devsan.doctor.source.objects import Object
+from devsan.doctor.source.places import HOST
+from devsan.doctor.source.values import Tensor
+
+if TYPE_CHECKING:
+    from devsan.doctor.source.interpreter import Interpreter
+
+_STATE = re.compile(
+    r"past_key|past\b|_past|kv_?cache|kvcache|cache_k|cache_v|key_cache|value_cache|cache_position|beam|\bkv\b|"
+    r"recurrent_state|rnn_state|conv_state|initial_state|\bcache\b|layer_past|mems\b",
+    re.IGNORECASE,
+)
+_ADAPTER = re.compile(r"lora|adapter|dora|vera_|ia3|prompt_emb", re.IGNORECASE)
+_TOTAL = re.compile(r"total|running|accum|sum|correct|count|num_|epoch|loss|hits|meter", re.IGNORECASE)
+_OF_PARTS = ("placed", "weight", "parameter", "computed", "outputs")
+
+
+def of_program(run: Interpreter, node: ast.AST, odd: Operand, other: Operand) -> Cause | None:
+    """Returns why two tensors are apart; None where nothing says so."""
+    if odd.tensor.by_default or other.tensor.by_default or odd.tensor.how == "copied":
+        return None
+    across = odd.tensor.where.kind == "gpu" and other.tensor.where.kind in ("gpu", "part")
+    if across and re.search(r"past|kv", odd.tensor.kept):
+        return "generation"
+    if odd.tensor.kept and odd.tensor.where.kind == "gpu":
+        return "cached"
+    if across and _is_state(run, node, odd, other):
+        return "generation"
+    if odd.tensor.plain:
+        return None
+    if odd.tensor.how in _OF_PARTS and other.tensor.where.kind != "host" and _in_adapter(run, odd):
+        return "sidecar"
+    if across and odd.tensor.how in _OF_PARTS and other.tensor.how in _OF_PARTS and _in_split_block(run):
+        return "split"
+    if _is_total(run, node, odd.tensor, other.tensor):
+        return "total"
+    return None
+
+
+def _is_state(run: Interpreter, node: ast.AST, odd: Operand, other: Operand) -> bool:
+    source = run.source
+    if _STATE.search(" ".join((source.shown(odd.node), source.shown(other.node)))):
+        return True
+    statement = source.statement(node)
+    simple = isinstance(statement, ast.Assign | ast.AugAssign | ast.Return | ast.Expr)
+    if statement is not None and simple and _STATE.search(source.shown(statement, 200)):
+        return True
+    for operand in (odd, other):
+        made = operand.tensor.made
+        for around in source.parents(made) if made is not None else ():
+            if isinstance(around, ast.FunctionDef | ast.ClassDef) and re.search(
+                "cache|initial_state|init_state", around.name, re.IGNORECASE
+            ):
+                return True
+    return False
+
+
+def _in_adapter(run: Interpreter, odd: Operand) -> bool:
+    """Whether a part that was added beside a layer is what stayed behind: by the names that adapters have."""
+    owner = next((frame.owner for frame in reversed(run.frames) if frame.owner is not None), None)
+    holder = run.frames[-1].scope.names.get("self") if run.frames else None
+    beside = isinstance(holder, Object) and any(
+        isinstance(each, Object) and each.state.is_module for each in holder.state.attributes.values()
+    )
+    own = beside and owner is not None and owner.is_module and _ADAPTER.search(owner.name) is not None
+    return own or _ADAPTER.search(run.source.shown(odd.node)) is not None
+
+
+def _in_split_block(run: Interpreter) -> bool:
+    """Whether the innermost call is a method of a module whose parts a device map has put apart."""
+    holder = run.frames[-1].scope.names.get("self") if run.frames else None
+    if not isinstance(holder, Object):
+        return False
+    model = holder.state.root[0] if holder.state.root is not None else holder
+    return model.state.map is not None and bool(model.state.map.entries)
+
+
+def _is_total(run: Interpreter, node: ast.AST, odd: Tensor, other: Tensor) -> bool:
+    both = odd.where.kind == "gpu" and other.where.kind == "gpu"
+    if both and odd.scalar is True and other.scalar is True:
+        return True
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and other.scalar is not False:
+        named = _TOTAL.search(run.source.shown(node.target)) is not None
+        return named and (both or (odd.where == HOST and odd.how == "made" and other.how != "weight"))
+    return False

@@ -1,0 +1,54 @@
+"""DV109: an adapter is not where the layer is that it stands beside.
+
+What it does
+    Finds weights of adapters (LoRA and its like, by their names) that were made after the model was placed, or with one
+    device for all layers, where they meet what the layer gives.
+
+Why is this bad
+    Whatever placed the model has come and gone. What is made later is on the CPU, or where one device value says.
+
+Example
+    model = Base().cuda()
+    model.layer = LoraLinear(model.layer, rank=2)
+    model(batch.cuda())
+
+Use instead
+    model = Base()
+    model.layer = LoraLinear(model.layer, rank=2)
+    model.cuda()
+    model(batch.cuda())
+
+Fix safety
+    Not edited: the adapter may be made late on purpose, and then takes its device from the layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.events import Meeting
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import came, first_of_each, in_words, places_of
+
+
+def judge_adapter_beside(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each operation."""
+    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "sidecar"]
+    for first, group in first_of_each((event.node, event) for event in meetings):
+        assert isinstance(first, Meeting)
+        source = program.source
+        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
+        yield Finding(
+            "DV109",
+            f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
+            f"{in_words(first.other.tensor.where)}",
+            source.place(first.node),
+            tuple(each for each in (
+                f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, joins the two",
+                came(program, first.odd.tensor), came(program, first.other.tensor),
+            ) if each),
+            "make the adapter on the device of the layer that it stands beside: `device=layer.weight.device`",
+            severity="error",
+            sites=places_of(program, group),
+        )  # fmt: skip

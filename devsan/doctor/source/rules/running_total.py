@@ -1,0 +1,54 @@
+"""DV104: a total is on another device than what is added to it.
+
+What it does
+    Finds sums that outlive a step (a running loss, a number of right answers), and sums of what several GPUs gave,
+    where the two sides are on different devices.
+
+Why is this bad
+    A scalar of the CPU may join a tensor of a GPU; a scalar of a GPU may join nothing elsewhere, and `+=` cannot move
+    its target.
+
+Example
+    total_loss = torch.zeros(1)
+    for batch in loader:
+        total_loss += loss_of(model, batch)
+
+Use instead
+    total_loss = 0.0
+    for batch in loader:
+        total_loss += loss_of(model, batch).item()
+
+Fix safety
+    Not edited: `.item()` waits for the GPU, and a total on the GPU does not; which one is right depends on the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.events import Meeting
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import came, first_of_each, in_words, places_of
+
+
+def judge_running_total(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each total."""
+    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "total"]
+    for first, group in first_of_each((event.node, event) for event in meetings):
+        assert isinstance(first, Meeting)
+        source = program.source
+        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
+        yield Finding(
+            "DV104",
+            f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
+            f"{in_words(first.other.tensor.where)}",
+            source.place(first.node),
+            tuple(each for each in (
+                f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, joins the two",
+                came(program, first.odd.tensor), came(program, first.other.tensor),
+            ) if each),
+            f"bring the numbers of all devices to one before they are summed: `.to({odd}.device)`",
+            severity="error",
+            sites=places_of(program, group),
+        )  # fmt: skip

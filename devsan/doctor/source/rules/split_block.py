@@ -1,0 +1,47 @@
+"""DV107: a device map cuts inside of a block, and plain Python joins the two sides.
+
+What it does
+    Finds operations in a module's own method that join what parts of it give, where the device map has put these parts
+    on several GPUs: a residual, a skip connection, an own parameter beside a layer.
+
+Why is this bad
+    The hooks of a device map bring the inputs of modules. `+` and `torch.cat` are no modules and have no hook.
+
+Example
+    # Block.forward gives self.norm(x) + self.mlp(x)
+    model = dispatch_model(Block(), {"norm": 0, "mlp": 1})
+
+Use instead
+    model = dispatch_model(Block(), {"": 0})
+
+Fix safety
+    Not edited: where the map may cut is for the one who knows the block to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.events import Meeting
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import first_of_each, in_words, places_of
+
+
+def judge_split_block(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each operation."""
+    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "split"]
+    for first, group in first_of_each((event.node, event) for event in meetings):
+        assert isinstance(first, Meeting)
+        source = program.source
+        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
+        yield Finding(
+            "DV107",
+            f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
+            f"{in_words(first.other.tensor.where)}: the device map cuts inside of this block",
+            source.place(first.node),
+            (f"`{source.shown(first.node)}` joins parts that the map has put apart, and has no hook",),
+            "keep the block whole: name its class among those not to split, or put its parts on one GPU in the map",
+            severity="error",
+            sites=places_of(program, group),
+        )
