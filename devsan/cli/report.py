@@ -31,7 +31,7 @@ class ReportCommand:
                             help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]} (default: terminal)")  # fmt: skip
         parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
         parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default="",
-                            help="of terminal: en or zh (default: DEVSAN_LANG, or the locale's); html has both")  # fmt: skip
+                            help="of terminal: en or zh (default: DEVSAN_LANG, or the locale's)")  # fmt: skip
         options = parser.parse_args(list(words))
         if options.format not in FORMATS:
             near = nearest(options.format, FORMATS)
