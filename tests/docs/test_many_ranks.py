@@ -36,6 +36,7 @@ def test_the_report_on_two_ranks(tmp_path: Path) -> None:
     environment = {
         **os.environ, "NO_COLOR": "1", "DEVSAN_LANG": "en", "OMP_NUM_THREADS": "1",
         "PET_MASTER_PORT": str(free_port()),  # another launch on this machine has torchrun's default
+        "PET_MONITOR_INTERVAL": "4",  # torchrun must not end rank 0 before it has noticed by itself
         "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}",
     }  # fmt: skip
     done = subprocess.run([sys.executable, "-m", "devsan", *words], cwd=tmp_path, env=environment, capture_output=True,
