@@ -25,6 +25,7 @@ ctest --test-dir $folder --output-on-failure --no-tests=error --parallel 2
 rm -rf $folder/stage
 cmake --install $folder --prefix $folder/stage --component python > /dev/null
 cp -r devsan $folder/stage/
+cp -r codes $folder/stage/devsan/  # where a wheel has them
 cat > $folder/stage/sitecustomize.py <<'PY'
 """Take devsan from this folder, whatever else is on the path or hooked into imports."""
 
