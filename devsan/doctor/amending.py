@@ -5,9 +5,6 @@ A file is edited only if it then still reads, if what was found there is gone, a
 
 from __future__ import annotations
 
-import difflib
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +13,7 @@ from devsan.doctor.case import Case
 from devsan.doctor.document import parse_document
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.judge import judge
+from devsan.doctor.text_edits import replace_text, spliced, unified_diff
 
 
 @dataclass(frozen=True)
@@ -28,10 +26,7 @@ class Amended:
 
     def diff(self) -> str:
         """Returns the change as a unified diff."""
-        lines = difflib.unified_diff(
-            self.before.splitlines(keepends=True), self.after.splitlines(keepends=True), self.file, self.file
-        )
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        return unified_diff(self.file, self.before, self.after)
 
     def write(self) -> None:
         """Writes the file in one step, with the mode that it has.
@@ -43,15 +38,7 @@ class Amended:
         with path.open(encoding="utf-8", newline="") as file:
             if file.read() != self.before:
                 raise OSError(0, "the file has changed since it was judged")
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(self.after)
-            os.chmod(temporary, path.stat().st_mode & 0o7777)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        replace_text(path, self.after, "utf-8")
 
 
 def amend(case: Case, findings: Sequence[Finding], unsafe: bool) -> tuple[list[Amended], list[str]]:
@@ -108,16 +95,4 @@ def edited(whole: str, edits: Sequence[Edit]) -> str | None:
     offsets = [0]
     for line in whole.split("\n"):
         offsets.append(offsets[-1] + len(line) + 1)
-    spans: list[tuple[int, int, str]] = []
-    for edit in edits:
-        place = edit.place
-        if not (0 < place.line < len(offsets) and 0 < place.end_line < len(offsets)):
-            return None
-        start, end = offsets[place.line - 1] + place.column - 1, offsets[place.end_line - 1] + place.end_column - 1
-        if whole[start:end] != edit.before:
-            return None
-        if all(end <= other_start or start >= other_end for other_start, other_end, _ in spans):
-            spans.append((start, end, edit.after))
-    for start, end, after in sorted(spans, reverse=True):
-        whole = whole[:start] + after + whole[end:]
-    return whole
+    return spliced(whole, offsets[:-1], edits)

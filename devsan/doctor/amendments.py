@@ -28,7 +28,7 @@ def renamed(document: Document, key: Place, name: str, safe: bool = True) -> tup
 def written(document: Document, node: Node, value: Any, safe: bool = True) -> tuple[Edit, ...]:
     """Returns the edit that puts another value, mostly a scalar, in the place of the scalar ``node``."""
     before = _between(document, node.place)
-    if node.kind != "scalar" or (_is_yaml(document) and before[:1] in ("&", "*", "|", ">", "!")):
+    if node.kind != "scalar" or (document.yaml and before[:1] in ("&", "*", "|", ">", "!")):
         return ()
     return _some(node.place, before, _shown(document, value, before), safe)
 
@@ -44,10 +44,10 @@ def removed(document: Document, member: Member, safe: bool = True) -> tuple[Edit
     before, behind = lines[first - 1][: member.place.column - 1], lines[last - 1][end - 1 :]
     if before.strip():
         return ()
-    comma = not _is_yaml(document) and behind.lstrip().startswith(",")
+    comma = not document.yaml and behind.lstrip().startswith(",")
     if behind.strip().lstrip(",").strip() and not behind.strip().lstrip(",").strip().startswith(("#", "//")):
         return ()
-    if _is_yaml(document) or comma:
+    if document.yaml or comma:
         return _lines_away(document, lines, first, last, safe)
     return _last_away(document, lines, first, last, safe)
 
@@ -63,7 +63,7 @@ def added(document: Document, beside: Member, name: str, value: Any, safe: bool 
     alone = indent is not None and indent.end() == beside.place.column - 1
     space = f"\n{indent.group()}" if alone and indent is not None else " "
     at = Place(document.file, end.end_line, end.end_column, end.end_line, end.end_column)
-    if _is_yaml(document):
+    if document.yaml:
         return (Edit(at, "", f"{space}{name}: {_shown(document, value, '')}", safe),) if alone else ()
     return (Edit(at, "", f',{space}"{name}": {_shown(document, value, "")}', safe),)
 
@@ -103,11 +103,7 @@ def _between(document: Document, place: Place) -> str:
 
 def _shown(document: Document, value: Any, before: str) -> str:
     """A value as the file writes it: JSON, or YAML in the quotes that it had."""
-    if not _is_yaml(document) or not isinstance(value, str):
+    if not document.yaml or not isinstance(value, str):
         return json.dumps(value)
     quote = before[:1] if before[:1] in ("'", '"') else ""
     return f"{quote}{value}{quote}" if quote or _PLAIN.match(value) else json.dumps(value)
-
-
-def _is_yaml(document: Document) -> bool:
-    return document.yaml

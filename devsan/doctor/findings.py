@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 Severity = Literal["error", "warning", "note"]
 Confidence = Literal["certain", "likely", "possible"]
+Judged = TypeVar("Judged")
+
+ORDER = {"error": 0, "warning": 1, "note": 2}  # of severities, the worst first
 
 
 @dataclass(frozen=True)
@@ -74,3 +78,27 @@ class Finding:
     sites: tuple[Place, ...] = ()
     others: tuple[str, ...] = ()
     subject: str = ""
+
+
+def found_by(
+    rules: Sequence[Callable[[Judged], Iterable[Finding]]],
+    judged: Judged,
+    on_failure: Callable[[str, Exception], None] | None,
+) -> list[Finding]:
+    """Returns what ``rules`` find wrong with ``judged``, each fault once.
+
+    Args:
+        rules: those to ask.
+        judged: what they are asked about.
+        on_failure: told the rule and its error when a rule itself fails; without it the error is raised.
+    """
+    found: dict[tuple[object, ...], Finding] = {}
+    for rule in rules:
+        try:
+            for finding in list(rule(judged)):  # of a rule that fails nothing counts
+                found.setdefault((finding.code, finding.place, finding.title), finding)
+        except Exception as error:
+            if on_failure is None:
+                raise
+            on_failure(rule.__name__, error)
+    return list(found.values())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import ORDER, Finding, found_by
 from devsan.doctor.live.diagnosis import Diagnosis, placing_of
 from devsan.doctor.live.lines import Lines
 from devsan.doctor.live.rules import RULES, Rule
@@ -13,8 +13,6 @@ from devsan.doctor.live.subject import Subject, subject_of
 from devsan.errors import tell
 
 Failed = Callable[[str, Exception], None]
-
-_ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
 def doctor(*subjects: object, caller: FrameType) -> Diagnosis:
@@ -44,18 +42,7 @@ def judge(subject: Subject, rules: Sequence[Rule], on_failure: Failed) -> list[F
         rules: those to ask.
         on_failure: told the rule and its error when a rule itself fails.
     """
-    found: dict[tuple[object, ...], Finding] = {}
-    for rule in rules:
-        try:
-            for finding in _all_of(rule, subject):
-                found.setdefault((finding.code, finding.place, finding.title), finding)
-        except Exception as error:
-            on_failure(rule.__name__, error)
-    return sorted(found.values(), key=lambda finding: _ORDER[finding.severity])
-
-
-def _all_of(rule: Rule, subject: Subject) -> Iterable[Finding]:
-    return list(rule(subject))
+    return sorted(found_by(rules, subject, on_failure), key=lambda finding: ORDER[finding.severity])
 
 
 def _own_failure(rule: str, error: Exception) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.judgement import Judgement
 from devsan.doctor.source.source_file import SourceFile, Unreadable, read_source
+from devsan.doctor.text_edits import replace_text, spliced, unified_diff
 
 
 def diff_of(findings: Iterable[Finding], unsafe: bool) -> str:
@@ -24,8 +22,7 @@ def diff_of(findings: Iterable[Finding], unsafe: bool) -> str:
             continue
         after = edited(source, edits)
         if after is not None:
-            before_lines, after_lines = source.text.splitlines(keepends=True), after.splitlines(keepends=True)
-            texts.extend(_ended(line) for line in difflib.unified_diff(before_lines, after_lines, name, name))
+            texts.append(unified_diff(name, source.text, after))
     return "".join(texts)
 
 
@@ -56,23 +53,14 @@ def edited(source: SourceFile, edits: Iterable[Edit]) -> str | None:
     offsets = [0]
     for line in text.splitlines(keepends=True) if "\f" not in text else _lines(source):
         offsets.append(offsets[-1] + len(line))
-    spans: list[tuple[int, int, str]] = []
-    for edit in edits:
-        place = edit.place
-        if not 0 < place.line <= len(offsets) or not 0 < place.end_line <= len(offsets):
-            return None
-        start, end = offsets[place.line - 1] + place.column - 1, offsets[place.end_line - 1] + place.end_column - 1
-        if text[start:end] != edit.before:
-            return None
-        if all(end <= other_start or start >= other_end for other_start, other_end, _ in spans):
-            spans.append((start, end, edit.after))
-    for start, end, after in sorted(spans, reverse=True):
-        text = text[:start] + after + text[end:]
+    after = spliced(text, offsets, edits)
+    if after is None:
+        return None
     try:
-        ast.parse(text)
+        ast.parse(after)
     except (SyntaxError, ValueError, RecursionError):
         return None
-    return text
+    return after
 
 
 def _lines(source: SourceFile) -> list[str]:
@@ -93,23 +81,10 @@ def _by_file(findings: Iterable[Finding], unsafe: bool) -> dict[str, list[Edit]]
     return {name: edits for name, edits in found.items() if edits}
 
 
-def _ended(line: str) -> str:
-    return line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
-
-
 def _write(path: Path, text: str) -> None:
     """Writes a file in one step, with the mode and the encoding that it has."""
     import tokenize
 
     with path.open("rb") as file:
         encoding, _ = tokenize.detect_encoding(file.readline)
-    path = path.resolve()
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding=encoding, newline="") as file:
-            file.write(text)
-        os.chmod(temporary, path.stat().st_mode & 0o7777)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    replace_text(path, text, encoding)

@@ -27,16 +27,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.doctor.findings import Finding
-from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, in_words, places_of
+from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
 
 
 def judge_adapter_beside(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each operation."""
-    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "sidecar"]
+    meetings = meetings_of(program, "sidecar")
     for first, group in first_of_each((event.node, event) for event in meetings):
-        assert isinstance(first, Meeting)
         source = program.source
         odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         yield Finding(
@@ -44,10 +42,7 @@ def judge_adapter_beside(program: Program, edits: bool = True) -> Iterator[Findi
             f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
             f"{in_words(first.other.tensor.where)}",
             source.place(first.node),
-            tuple(each for each in (
-                f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, joins the two",
-                came(program, first.odd.tensor), came(program, first.other.tensor),
-            ) if each),
+            how_they_meet(program, first),
             "make the adapter on the device of the layer that it stands beside: `device=layer.weight.device`",
             severity="error",
             sites=places_of(program, group),

@@ -26,16 +26,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.doctor.findings import Finding
-from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, in_words, places_of
+from devsan.doctor.source.rules.signs import first_of_each, in_words, meetings_of, places_of
 
 
 def judge_copied_before_move(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each place where the copies meet their parameters."""
-    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "state"]
+    meetings = meetings_of(program, "state")
     for first, group in first_of_each((event.node, event) for event in meetings):
-        assert isinstance(first, Meeting)
         source = program.source
         odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         yield Finding(

@@ -26,18 +26,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.doctor.findings import Finding
-from devsan.doctor.source.events import Chooses, Meeting
+from devsan.doctor.source.events import Chooses
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, in_words, places_of
+from devsan.doctor.source.rules.signs import came, first_of_each, in_words, meetings_of, places_of
 
 
 def judge_current_device(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each tensor that went to the current GPU."""
     if any(isinstance(event, Chooses) for event in program.events):
         return
-    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "current"]
+    meetings = meetings_of(program, "current")
     for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        assert isinstance(first, Meeting)
         source = program.source
         bare, numbered = first.odd, first.other
         if bare.tensor.where.index is not None:

@@ -26,16 +26,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.doctor.findings import Finding
-from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, in_words, places_of
+from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
 
 
 def judge_default_device(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each tensor that the default placed."""
-    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "default"]
+    meetings = meetings_of(program, "default")
     for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        assert isinstance(first, Meeting)
         source = program.source
         odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         yield Finding(
@@ -43,10 +41,7 @@ def judge_default_device(program: Program, edits: bool = True) -> Iterator[Findi
             f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
             f"{in_words(first.other.tensor.where)}: the default device has changed",
             source.place(first.odd.tensor.made if first.odd.tensor.made is not None else first.node),
-            tuple(each for each in (
-                f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, joins the two",
-                came(program, first.odd.tensor), came(program, first.other.tensor),
-            ) if each),
+            how_they_meet(program, first),
             "name the device where tensors are made, and leave the default as it is",
             severity="error",
             sites=places_of(program, group),

@@ -29,19 +29,18 @@ import ast
 from collections.abc import Iterator
 
 from devsan.doctor.findings import Finding
-from devsan.doctor.source.events import Mapped, Meeting
+from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, in_words, places_of
+from devsan.doctor.source.rules.signs import came, first_of_each, in_words, meetings_of, places_of
 
 _LOSSES = ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "kl_div", "huber_loss", "smooth_l1_loss")
 
 
 def judge_device_value(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each tensor that one value places."""
-    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "value"]
+    meetings = meetings_of(program, "value")
     spread = next((event.map for event in program.events if isinstance(event, Mapped) and event.map.spread), None)
     for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        assert isinstance(first, Meeting)
         source = program.source
         odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         said = [came(program, first.odd.tensor), came(program, first.other.tensor)]

@@ -30,15 +30,9 @@ from collections.abc import Iterator
 
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import with_argument
-from devsan.doctor.source.events import Event, Meeting
+from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import (
-    came,
-    first_of_each,
-    in_words,
-    places_of,
-    some,
-)
+from devsan.doctor.source.rules.signs import came, first_of_each, in_words, meetings_of, places_of, some
 from devsan.doctor.source.torch_names import FACTORIES, FROM_DATA
 
 _RANDOM = ("rand", "randn", "randint", "randperm")
@@ -46,9 +40,8 @@ _RANDOM = ("rand", "randn", "randint", "randperm")
 
 def judge_fresh_tensor(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each factory."""
-    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "fresh"]
+    meetings = meetings_of(program, "fresh")
     for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        assert isinstance(first, Meeting)
         source, made = program.source, first.odd.tensor.made or first.node
         other = source.shown(first.other.node)
         device = _device(program, group)
@@ -72,10 +65,9 @@ def judge_fresh_tensor(program: Program, edits: bool = True) -> Iterator[Finding
         )  # fmt: skip
 
 
-def _device(program: Program, group: list[Event]) -> str:
+def _device(program: Program, group: list[Meeting]) -> str:
     """The expression that says the right device where the tensor is created; "" where there is none for certain."""
     for event in group:
-        assert isinstance(event, Meeting)
         peers = event.odd.tensor.peers
         met = _name(event.other.node)
         if met in peers:

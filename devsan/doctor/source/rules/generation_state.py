@@ -25,16 +25,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.doctor.findings import Finding
-from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, in_words, places_of
+from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
 
 
 def judge_generation_state(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each state."""
-    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "generation"]
+    meetings = meetings_of(program, "generation")
     for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        assert isinstance(first, Meeting)
         source = program.source
         odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         yield Finding(
@@ -42,10 +40,7 @@ def judge_generation_state(program: Program, edits: bool = True) -> Iterator[Fin
             f"`{odd}` is state of generation {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
             f"{in_words(first.other.tensor.where)}",
             source.place(first.node),
-            tuple(each for each in (
-                f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, joins the two",
-                came(program, first.odd.tensor), came(program, first.other.tensor),
-            ) if each),
+            how_they_meet(program, first),
             "keep the state of each layer on that layer's GPU, and bring indices to it",
             severity="error",
             sites=places_of(program, group),

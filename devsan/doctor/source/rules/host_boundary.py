@@ -31,13 +31,7 @@ from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import assigned, replaced
 from devsan.doctor.source.events import Discarded, Meeting, ToNumpy
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import (
-    came,
-    first_of_each,
-    in_words,
-    places_of,
-    some,
-)
+from devsan.doctor.source.rules.signs import came, first_of_each, how_they_meet, in_words, meetings_of, places_of, some
 
 
 def judge_host_boundary(program: Program, edits: bool = True) -> Iterator[Finding]:
@@ -86,9 +80,8 @@ def _is_read_later(program: Program, statement: ast.stmt, target: ast.expr) -> b
 
 def _never_moved(program: Program, dropped: set[str]) -> Iterator[Finding]:
     source = program.source
-    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "boundary"]
+    meetings = meetings_of(program, "boundary")
     for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        assert isinstance(first, Meeting)
         odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         if ast.dump(first.odd.node) in dropped:
             continue  # its move is what was thrown away
@@ -97,10 +90,7 @@ def _never_moved(program: Program, dropped: set[str]) -> Iterator[Finding]:
             f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
             f"{in_words(first.other.tensor.where)}",
             source.place(first.odd.node),
-            tuple(each for each in (
-                f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, joins the two",
-                came(program, first.odd.tensor), came(program, first.other.tensor),
-            ) if each),
+            how_they_meet(program, first),
             f"move `{odd}` once, before it is used: `.to({_target(first)})`",
             severity="error" if first.other.tensor.where.kind == "gpu" else "warning",
             confidence="certain" if first.other.tensor.where.kind == "gpu" else "likely",

@@ -32,22 +32,15 @@ from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import registered
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import (
-    came,
-    first_of_each,
-    in_words,
-    places_of,
-    some,
-)
+from devsan.doctor.source.rules.signs import came, first_of_each, in_words, meetings_of, places_of, some
 
 _MOVERS = ("_apply", "to", "cuda")
 
 
 def judge_plain_attribute(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each attribute."""
-    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "held"]
+    meetings = meetings_of(program, "held")
     for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        assert isinstance(first, Meeting)
         source, tensor = program.source, first.odd.tensor
         if first.owner is not None and any(first.owner.method(name) for name in _MOVERS):
             continue  # it moves by itself what its base does not know

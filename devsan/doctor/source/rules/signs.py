@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from devsan.doctor.findings import Edit, Place
-from devsan.doctor.source.events import Event, HidesGpus, Ranks
+from devsan.doctor.source.events import Event, HidesGpus, Meeting, Ranks
 from devsan.doctor.source.places import Where
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.values import Tensor
+
+Some = TypeVar("Some", bound=Event)
 
 
 def runs_in_ranks(program: Program) -> ast.AST | None:
@@ -52,6 +55,19 @@ def came(program: Program, tensor: Tensor) -> str:
     return f"`{program.source.shown(tensor.made)}`, line {line}, {verb} it {in_words(tensor.where)}"
 
 
+def meetings_of(program: Program, cause: str) -> list[Meeting]:
+    """Returns the operations whose tensors are apart for that cause."""
+    return [event for event in program.events if isinstance(event, Meeting) and event.cause == cause]
+
+
+def how_they_meet(program: Program, meeting: Meeting) -> tuple[str, ...]:
+    """Returns the sentences that say which operation joins two tensors, and what put each where it is."""
+    joins = f"`{program.source.shown(meeting.node)}`, line {getattr(meeting.node, 'lineno', 0)}, joins the two"
+    return tuple(each for each in (
+        joins, came(program, meeting.odd.tensor), came(program, meeting.other.tensor)
+    ) if each)  # fmt: skip
+
+
 def places_of(program: Program, events: Iterable[Event]) -> tuple[Place, ...]:
     """Returns where events happen, each place once."""
     return tuple(dict.fromkeys(program.source.place(event.node) for event in events))
@@ -62,9 +78,9 @@ def some(edit: Edit | None) -> tuple[Edit, ...]:
     return () if edit is None else (edit,)
 
 
-def first_of_each(events: Iterable[tuple[ast.AST, Event]]) -> Iterator[tuple[Event, list[Event]]]:
+def first_of_each(events: Iterable[tuple[ast.AST, Some]]) -> Iterator[tuple[Some, list[Some]]]:
     """Yields, for each key, the first event and all of them."""
-    found: dict[ast.AST, list[Event]] = {}
+    found: dict[ast.AST, list[Some]] = {}
     for key, event in events:
         found.setdefault(key, []).append(event)
     for group in found.values():

@@ -28,16 +28,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.doctor.findings import Finding
-from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, in_words, places_of
+from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
 
 
 def judge_stale_cache(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each cache."""
-    meetings = [event for event in program.events if isinstance(event, Meeting) and event.cause == "cached"]
+    meetings = meetings_of(program, "cached")
     for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        assert isinstance(first, Meeting)
         source, tensor = program.source, first.odd.tensor
         other = source.shown(first.other.node)
         yield Finding(
@@ -45,10 +43,7 @@ def judge_stale_cache(program: Program, edits: bool = True) -> Iterator[Finding]
             f"`{tensor.kept}` remembers a tensor that is {in_words(tensor.where)} and meets `{other}`, which is "
             f"{in_words(first.other.tensor.where)}",
             source.place(tensor.made if tensor.made is not None else first.node),
-            tuple(each for each in (
-                f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, joins the two",
-                came(program, tensor), came(program, first.other.tensor),
-            ) if each),
+            how_they_meet(program, first),
             "remember it for each device: make the device a part of the key",
             severity="error",
             sites=places_of(program, group),
