@@ -53,8 +53,8 @@ void bind_findings(py::module_& module) {
   py::class_<Code>(module, "Code")
       .def_readonly("code", &Code::code)
       .def_readonly("name", &Code::name)
-      .def_readonly("title", &Code::title)
-      .def_readonly("bare_move", &Code::bare_move);
+      .def_readonly("summary", &Code::summary)
+      .def_readonly("naive_fix", &Code::naive_fix);
   module.def("codes", [] { return std::vector<Code>(diagnose::codes().begin(), diagnose::codes().end()); });
   module.def("diagnose", &diagnose::diagnose);
   module.def("merge_findings", &diagnose::merge);

@@ -5,18 +5,28 @@
 
 namespace devsan::diagnose {
 
-/// A code: a public contract. Each has a page, codes/<code>.md.
+/// A code: a public contract. Each is a folder, codes/<name>, with its manifest and its pages.
 struct Code {
   std::string_view code;       ///< "DV101"
   std::string_view name;       ///< "single-device-assumption"
-  std::string_view title;      ///< one line for lists
-  std::string_view bare_move;  ///< what a bare `.to(device)` at the failing line breaks, whole sentences
+  std::string_view summary;    ///< one sentence
+  std::string_view naive_fix;  ///< what a bare `.to(device)` at the failing line does instead of fixing it; may be ""
 };
 
-/// "The evidence does not decide": the code of a finding that names candidates only. It has no page of its own.
+/// The code of a finding that names candidates only, because the evidence does not decide. It has no page of its own.
 inline constexpr std::string_view kUndecided = "DV000";
 
-/// Every code, in order. The one list of them: pages, `devsan explain` and the bindings follow it.
+// NOTE [Generated from the manifests]
+// What is known of a code apart from its detector stands in codes/<name>/manifest.toml. tools/generate_codes.py makes
+// of it the constants, the table below, the list of detectors (a file of causes/ or rank_causes/ that is named as the
+// code) and the vocabulary. So a cause is two files: its manifest and its detector.
+
+/// "DV106" as code::kKvCache.
+namespace code {
+#include "diagnose/code_names.inc"
+}  // namespace code
+
+/// Every code, in order.
 std::span<const Code> codes();
 
 /// The entry of `code`, null when there is none.

@@ -1,7 +1,6 @@
 #include "diagnose/diagnose.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "diagnose/causes.h"
@@ -15,26 +14,10 @@ using model::Finding;
 
 namespace {
 
-constexpr std::array<Cause, 19> kCauses = {
-    single_device_assumption,
-    fresh_tensor,
-    host_boundary,
-    reduction_boundary,
-    map_gap,
-    kv_cache,
-    split_block,
-    unregistered_state,
-    sidecar_state,
-    optimizer_state,
-    random_and_default_device,
-    meta_tensor,
-    stale_device_cache,
-    offload_engine,
-    current_device,
-    moved_after_dispatch,
-    data_parallel_on_placed_model,
-    refused_owners,
-    silent_transfer,
+constexpr Cause kCauses[] = {
+#define DEVSAN_CAUSE(name) name,
+#include "diagnose/causes.inc"
+#undef DEVSAN_CAUSE
 };
 
 /// Not even a candidate below this.
@@ -49,7 +32,7 @@ Finding finding_of(const Scene& scene, Hypothesis hypothesis) {
   const Code* code = find_code(hypothesis.code);
   finding.code = hypothesis.code;
   finding.name = code->name;
-  finding.bare_move = code->bare_move;
+  finding.bare_move = code->naive_fix;
   finding.cause = cause_id(scene, hypothesis);
   finding.title = std::move(hypothesis.title);
   finding.severity = hypothesis.severity;
@@ -82,13 +65,15 @@ Finding undecided(const Scene& scene, const std::vector<Hypothesis>& fits) {
 }
 
 /// What the devices alone leave possible, where nothing else is known.
-std::vector<std::string> possible_codes(const Scene& scene) {
-  if (scene.has_meta()) return {"DV112", "DV114"};
+std::vector<std::string_view> possible_codes(const Scene& scene) {
+  if (scene.has_meta()) return {code::kMeta, code::kOffloadEngine};
   if (scene.across_gpus()) {
-    return scene.is_hooked() || scene.model_spans_gpus() ? std::vector<std::string>{"DV101", "DV107", "DV201", "DV105"}
-                                                         : std::vector<std::string>{"DV101", "DV102", "DV115"};
+    return scene.is_hooked() || scene.model_spans_gpus()
+               ? std::vector<std::string_view>{code::kSingleDeviceAssumption, code::kSplitBlock,
+                                               code::kMovedAfterDispatch, code::kMapGap}
+               : std::vector<std::string_view>{code::kSingleDeviceAssumption, code::kFreshTensor, code::kCurrentDevice};
   }
-  return {"DV103", "DV102", "DV108"};
+  return {code::kHostBoundary, code::kFreshTensor, code::kUnregisteredState};
 }
 
 }  // namespace
@@ -122,7 +107,10 @@ std::vector<Finding> diagnose(const model::Facts& facts) {
     if (!fits.empty() && fits.front().score >= kEnough)
       fits.erase(fits.begin() + static_cast<long>(rivals), fits.end());
     findings.push_back(undecided(scene, fits));
-    if (fits.empty() && scene.is_mismatch()) findings.back().candidates = possible_codes(scene);
+    if (fits.empty() && scene.is_mismatch()) {
+      const auto possible = possible_codes(scene);
+      findings.back().candidates.assign(possible.begin(), possible.end());
+    }
   }
   for (Hypothesis& other : beside) findings.push_back(finding_of(scene, std::move(other)));
   for (Finding& finding : findings) {

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from devsan.cli.command import Action, Parser
-from devsan.pages import Page, all_codes, read_page
+from devsan.diagnostics.codes import Code, all_codes, check_language, named
 from devsan.report.language import chosen
 from devsan.report.text import wrapped
 
@@ -29,33 +29,33 @@ class ExplainCommand:
         )
         options = parser.parse_args(list(words))
         if options.code is not None:
-            page = read_page(options.code, options.lang)
+            page = named(options.code, options.lang).page(options.lang)
             return lambda: _show(page)
-        pages = [read_page(code, options.lang) for code in all_codes()]
-        return lambda: _list_all(pages)
+        check_language(options.lang)
+        return lambda: _list_all(list(all_codes().values()), options.lang)
 
 
-def _list_all(pages: Sequence[Page]) -> int:
-    longest = max(len(page.name) for page in pages)
+def _list_all(codes: Sequence[Code], language: str) -> int:
+    longest = max(len(code.name) for code in codes)
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize  # a line each, for grep
     lines = []
-    for page in pages:
-        head = f"{page.code}  {page.name:<{longest}}  "
-        for line in wrapped(page.title.rstrip(".。"), len(head), width=columns):
+    for code in codes:
+        head = f"{code.code}  {code.name:<{longest}}  "
+        for line in wrapped(code.summary[language].rstrip(".。"), len(head), width=columns):
             lines.append(head + line)
             head = " " * len(head)
     print("\n".join(lines))  # in one piece: a reader such as head may leave early
     return 0
 
 
-def _show(page: Page) -> int:
+def _show(page: str) -> int:
     if not sys.stdout.isatty():
-        print(page.text, end="")
+        print(page, end="")
         return 0
     from rich.console import Console
     from rich.markdown import Markdown
 
     console = Console()
     # Lines of prose that fill a wide window are hard to read.
-    console.print(Markdown(page.text), width=min(console.width, 100))
+    console.print(Markdown(page), width=min(console.width, 100))
     return 0

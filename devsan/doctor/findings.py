@@ -90,7 +90,7 @@ def found_by(
     Args:
         rules: those to ask.
         judged: what they are asked about.
-        on_failure: told the rule and its error when a rule itself fails; without it the error is raised.
+        on_failure: told the rule's file and its error when a rule itself fails; without it the error is raised.
     """
     found: dict[tuple[object, ...], Finding] = {}
     for rule in rules:
@@ -100,5 +100,5 @@ def found_by(
         except Exception as error:
             if on_failure is None:
                 raise
-            on_failure(rule.__name__, error)
+            on_failure(rule.__module__.partition(".rules.")[2] or rule.__name__, error)
     return list(found.values())

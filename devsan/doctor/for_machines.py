@@ -10,10 +10,10 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
+from devsan.diagnostics.codes import find_code, name_of
 from devsan.doctor.facts import Facts
 from devsan.doctor.findings import Finding
 from devsan.doctor.launch import LaunchFacts
-from devsan.errors import DevsanError
 from devsan.report.language import Language
 
 Plain = dict[str, Any]
@@ -75,20 +75,6 @@ def written(value: Mapping[str, Any]) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n"
 
 
-def name_of(code: str) -> str:
-    """Returns the name of a code, as its page has it; "" where there is no page."""
-    from devsan.doctor.rules import CODES
-
-    if code in CODES:
-        return CODES[code]
-    from devsan.pages import read_page
-
-    try:
-        return read_page(code).name
-    except DevsanError:
-        return ""
-
-
 def _said(finding: Plain, say: Language) -> Plain:
     for name in ("title", "repair"):
         finding[name] = say.text(finding[name])
@@ -99,13 +85,11 @@ def _said(finding: Plain, say: Language) -> Plain:
 
 def _rule(code: str, name: str) -> Plain:
     made: Plain = {"id": code, "name": name, "defaultConfiguration": {"level": "warning"}}
-    from devsan.pages import read_page
-
-    try:
-        page = read_page(code)
-    except DevsanError:
+    known = find_code(code)
+    if known is None:
         return made
-    return {**made, "shortDescription": {"text": page.title}, "help": {"text": page.text, "markdown": page.text}}
+    page = known.page()
+    return {**made, "shortDescription": {"text": known.summary["en"]}, "help": {"text": page, "markdown": page}}
 
 
 def _location(place: Mapping[str, Any], directory: str) -> Plain:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from devsan.diagnostics.codes import name_of
 from devsan.job import member
 from devsan.probe.chain import Failure
 from devsan.probe.deadline import Late, within
-from devsan.probe.explain import Explanation, core_here, explain
+from devsan.probe.explain import Explanation, explain
 from devsan.probe.placement import Placement
 from devsan.report.facts import Cause, Edit, Operand, Placed, Repair, Report, Site
 from devsan.report.source import shown_path, whole_path
@@ -49,9 +50,7 @@ def _explained(report: Report, explanation: Explanation) -> Report:
     operands = [facts.failure.operands[number] for number in finding.operands]
     rows = list(report.operands)
     placed = tuple(_placed(operand, rows, facts.models) for operand in _told(operands))
-    core: Any = core_here()
-    names = {str(each.code): str(each.name) for each in core.codes()}
-    named = tuple((each, names.get(each, "")) for each in candidates)
+    named = tuple((each, name_of(each)) for each in candidates)
     best, others = _repairs(finding)
     evidence = tuple(str(each) for each in finding.evidence)
     cause = Cause(code, placed, best, named, evidence, str(finding.bare_move), others)

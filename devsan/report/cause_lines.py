@@ -14,6 +14,7 @@ more: devsan explain DV104
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from devsan.report.facts import Cause, Edit, Placed, Repair, Site
@@ -24,7 +25,8 @@ _LONGEST = 28  # columns of a name that the table makes room for
 _DEEP = 7  # columns in front of what stands below a place
 _TOLD = 2  # sentences of evidence; the first one decides
 _OTHERS = 3  # repairs that are named beside the best
-_BRIEF = 24  # characters of a first sentence that does not say enough alone
+_SENTENCE_END = re.compile(r"(?<=\.) |(?<=。)")
+_BRIEF = 24  # columns of a first sentence that does not say enough alone
 
 
 def cause_lines(cause: Cause, sites: Sequence[Site], say: Language, width: int) -> Iterator[Line]:
@@ -131,12 +133,11 @@ def _candidate_lines(cause: Cause, say: Language, width: int) -> Iterator[Line]:
 
 def _bare_move(text: str, say: Language) -> str:
     """The first sentence; the whole where that one says too little."""
-    first = text.partition(". ")[0].rstrip(".") + "."
-    if len(first) < _BRIEF:
-        first = text
-    known = say.text(first)
-    if known == first and first[1:2] != "`" and first[:2] not in ("A ", "I "):
-        known = first[0].lower() + first[1:]
+    said = say.text(text)
+    first = _SENTENCE_END.split(said, maxsplit=1)[0]
+    known = first if display_width(first) >= _BRIEF else said
+    if known[:1].isascii() and known[1:2] != "`" and known[:2] not in ("A ", "I "):
+        known = known[0].lower() + known[1:]
     return say("a bare `.to(device)`: {text}", text=known)
 
 

@@ -10,6 +10,7 @@ import linecache
 from collections.abc import Sequence
 from typing import Any
 
+from devsan.diagnostics.codes import name_of
 from devsan.probe.edits import can_run
 from devsan.probe.explain import Explanation
 from devsan.probe.shown import sentence_of
@@ -36,12 +37,11 @@ def findings_of(core: Any, report: Report, explanation: Explanation | None, time
     del shown["sites"]  # they are in the finding
     if core is None or explanation is None or not explanation.findings:
         return [{**_unexplained(report, sites, time), "report": shown}]
-    names = {str(each.code): str(each.name) for each in core.codes()}
     found = []
     for number, finding in enumerate(explanation.findings):
         first = number == 0
         found.append({
-            **_explained(core, finding, explanation.facts, names), "headline": report.title, "sites": sites,
+            **_explained(core, finding, explanation.facts), "headline": report.title, "sites": sites,
             "time": time, "report": shown if first else {},
         })  # fmt: skip
     return found
@@ -60,7 +60,7 @@ def _unexplained(report: Report, sites: list[Plain], time: float) -> Plain:
     }  # fmt: skip
 
 
-def _explained(core: Any, finding: Any, facts: Any, names: dict[str, str]) -> Plain:
+def _explained(core: Any, finding: Any, facts: Any) -> Plain:
     failure = facts.failure
     return {
         "id": str(finding.id), "cause": str(finding.cause), "code": str(finding.code), "name": str(finding.name),
@@ -73,7 +73,7 @@ def _explained(core: Any, finding: Any, facts: Any, names: dict[str, str]) -> Pl
         "evidence": [str(each) for each in finding.evidence],
         "repairs": [repair_of(core, each) for each in finding.repairs],
         "bare_move": str(finding.bare_move),
-        "candidates": [{"code": str(each), "name": names.get(str(each), "")} for each in finding.candidates],
+        "candidates": [{"code": str(each), "name": name_of(str(each))} for each in finding.candidates],
     }  # fmt: skip
 
 

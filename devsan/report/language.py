@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TextIO
 
 from devsan import session
+from devsan.diagnostics.codes import all_codes
 
 VARIABLE = "DEVSAN_LANG"
 
@@ -112,6 +113,9 @@ def language_named(name: str) -> Language:
         f"live {name}": group
         for name, group in json.loads(_LIVE.read_text(encoding="utf-8")).items()
         if name in ("titles", "evidence", "repairs")
+    }
+    groups["naive fixes"] = {
+        code.naive_fix["en"]: code.naive_fix["zh"] for code in all_codes().values() if code.naive_fix
     }
     return Language(phrases, {english: said for group in groups.values() for english, said in group.items()})
 

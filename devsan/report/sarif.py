@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from devsan.errors import DevsanError
+from devsan.diagnostics.codes import find_code, page_file
 from devsan.report.in_words import heading, is_file, is_inside, main_site, message, placed, region, relative
 
 Plain = dict[str, Any]
@@ -158,19 +158,15 @@ def _rule(finding: Mapping[str, Any]) -> Plain:
         text = "An operation was refused because of the devices of its operands, and no cause is known."
         return {"id": _UNNAMED, "shortDescription": {"text": text}}
     made: Plain = {"id": finding["code"], "name": finding["name"], "defaultConfiguration": {"level": "error"}}
-    from devsan.pages import folder, read_page
-
-    try:
-        page = read_page(finding["code"])
-    except DevsanError:  # DV000 has none
+    code = find_code(finding["code"])
+    if code is None:  # DV000
         made["shortDescription"] = {"text": heading(finding)}
         return made
-    made["shortDescription"] = {"text": page.title}
-    made["fullDescription"] = {"text": page.title}
-    made["help"] = {"text": page.text, "markdown": page.text}
+    page = code.page()
+    made["shortDescription"] = made["fullDescription"] = {"text": code.summary["en"]}
+    made["help"] = {"text": page, "markdown": page}
     home = _home_page()
-    file = f"{page.code}.md"
-    made["helpUri"] = f"{home}/codes/{file}" if home is not None else (folder() / file).as_uri()
+    made["helpUri"] = f"{home}/codes/{code.name}/page.md" if home is not None else page_file(code).as_uri()
     return made
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-PAGES = Path(__file__).parents[2] / "codes"
+from devsan.diagnostics.codes import all_codes
+
 COMMAND = re.compile(r"`devsan run --gpus (\d+) -- torchrun --nproc-per-node (\d+) example\.py`")
 
 
 def launched_pages() -> dict[str, str]:
-    pages = {page.stem: page.read_text(encoding="utf-8") for page in sorted(PAGES.glob("DV???.md"))}
+    pages = {code.code: code.page() for code in all_codes().values()}
     return {code: text for code, text in pages.items() if COMMAND.search(text)}
 
 

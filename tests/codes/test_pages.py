@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -11,26 +12,27 @@ from pathlib import Path
 
 import pytest
 
+from devsan.diagnostics.codes import all_codes
+
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "codes"
 # Those of the doctor, DV4xx, are not found in a run: tests/doctor/test_pages.py tries them.
-CODES = sorted(page.stem for page in FOLDER.glob("DV???.md") if not page.stem.startswith("DV4"))
+CODES = [code for code in all_codes() if not code.startswith("DV4")]
 # Nothing fails there: the example is the test that finds it, and it passes where copies arrive.
 SILENT = {"DV601"}
 # What an example imports beside torch.
 LIBRARIES = ("accelerate", "transformers")
 
 SECTIONS = {
-    "": [
+    "en": [
         "What it is",
         "Example",
         "Why it happens",
         "How to repair it",
         "What not to do",
-        "How it is recognised",
+        "How it is recognized",
         "References",
     ],
-    ".zh": ["这是什么", "示例", "为什么会这样", "怎么改", "不要这样做", "判断依据", "参考"],
+    "zh": ["这是什么", "示例", "为什么会这样", "怎么改", "不要这样做", "判断依据", "参考"],
 }
 
 
@@ -52,8 +54,8 @@ class Page:
         return "-- torchrun" in self.text
 
 
-def read(code: str, suffix: str = "") -> Page:
-    return Page((FOLDER / f"{code}{suffix}.md").read_text(encoding="utf-8"))
+def read(code: str, language: str = "en") -> Page:
+    return Page(all_codes()[code].page(language))
 
 
 # Those of several ranks are run by test_launched.py.
@@ -78,28 +80,48 @@ def run(source: str, gpus: str, folder: Path) -> subprocess.CompletedProcess[str
     )
 
 
-def codes_of_the_core() -> dict[str, str]:
-    source = (ROOT / "core/diagnose/codes.cpp").read_text(encoding="utf-8")
-    return dict(re.findall(r'Code\{\s*"(DV\d{3})",\s*"([a-z0-9-]+)"', source))
+def test_the_core_was_built_with_the_manifests() -> None:
+    pytest.importorskip("torch")
+    from devsan import _core
+
+    built = {code.code: (code.name, code.summary, code.naive_fix) for code in _core.codes()}
+    assert built == {
+        each.code: (each.name, each.summary["en"], each.naive_fix.get("en", "")) for each in all_codes().values()
+    }
 
 
-def test_every_code_of_the_core_has_a_page_and_every_page_a_code() -> None:
-    named = {code: read(code).text.splitlines()[0].removeprefix(f"# {code} ") for code in CODES}
-    assert named == codes_of_the_core()
+def test_each_manifest_has_both_languages() -> None:
+    for code in all_codes().values():
+        for texts in (code.summary, code.naive_fix):
+            assert set(texts) in ({"en", "zh"}, set()), code.name
+            assert not texts or re.search("[一-鿿]", texts["zh"]), code.name
+        assert code.summary, code.name
+        assert {path.name for path in (ROOT / "codes" / code.name).iterdir()} == {
+            "manifest.toml", "page.md", "page.zh.md",
+        }  # fmt: skip
 
 
-def test_every_code_has_a_cause_that_gives_it() -> None:
-    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "core/diagnose").rglob("*.cpp"))
-    assert set(re.findall(r'Hypothesis \w+\("(DV\d{3})"\)', sources)) == set(CODES)
+def test_the_index_is_that_of_the_manifests() -> None:
+    spec = importlib.util.spec_from_file_location("generate_codes", ROOT / "tools" / "generate_codes.py")
+    assert spec is not None and spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert (ROOT / "codes/README.md").read_text(encoding="utf-8") == tool.index(tool.manifests())
 
 
-@pytest.mark.parametrize("suffix", SECTIONS)
+def test_every_code_of_a_run_has_a_detector_that_is_named_as_it() -> None:
+    folder = ROOT / "core/diagnose"
+    detected = {path.stem.replace("_", "-") for path in folder.glob("*causes/*.cpp")}
+    assert detected == {all_codes()[code].name for code in CODES}
+
+
+@pytest.mark.parametrize("language", SECTIONS)
 @pytest.mark.parametrize("code", CODES)
-def test_has_its_sections(code: str, suffix: str) -> None:
-    page = read(code, suffix)
-    assert re.findall(r"^## (.+)$", page.text, re.MULTILINE) == SECTIONS[suffix]
+def test_has_its_sections(code: str, language: str) -> None:
+    page = read(code, language)
+    assert re.findall(r"^## (.+)$", page.text, re.MULTILINE) == SECTIONS[language]
     for body in re.split(r"^## .+$", page.text, flags=re.MULTILINE)[1:]:
-        assert len(body.strip()) > 10, f"a section of {code}{suffix} is empty"
+        assert len(body.strip()) > 10, f"a section of {code} is empty"
     assert len(page.blocks("python")) == 2
     assert all(len(block.splitlines()) < 25 for block in page.blocks("python"))
     assert max(map(len, page.text.splitlines())) <= 200
@@ -108,7 +130,7 @@ def test_has_its_sections(code: str, suffix: str) -> None:
 
 @pytest.mark.parametrize("code", CODES)
 def test_both_languages_have_the_same_code(code: str) -> None:
-    english, chinese = read(code), read(code, ".zh")
+    english, chinese = read(code), read(code, "zh")
     for language in ("python", "text"):
         assert english.blocks(language) == chinese.blocks(language)
     assert english.gpus == chinese.gpus

@@ -19,8 +19,9 @@ from devsan.doctor.case import Case
 from devsan.doctor.document import read_document
 from devsan.doctor.facts import nothing
 from devsan.doctor.launch import LaunchFacts
-from devsan.doctor.rules.batch import judge_batch
-from devsan.doctor.rules.deepspeed_values import judge_values, schema
+from devsan.doctor.rules.batch_arithmetic import check as judge_batch
+from devsan.doctor.rules.refused_setting.values import check as judge_values
+from devsan.doctor.rules.refused_setting.values import schema
 
 ROOT = Path(__file__).parents[2]
 

@@ -17,7 +17,7 @@ from devsan.doctor.for_machines import sarif, written
 from devsan.doctor.judge import judge
 from devsan.doctor.language import speaks
 from devsan.doctor.launch import LaunchFacts
-from devsan.doctor.rules.deepspeed_values import schema
+from devsan.doctor.rules.refused_setting.values import schema
 from devsan.doctor.text import lines_of
 from tests.doctor.conftest import ACCELERATE, DEEPSPEED
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from devsan.doctor.rules.windows import _CONDITIONS
+from devsan.doctor.rules.known_defect import _CONDITIONS
 from devsan.doctor.windows import contains, data, met, minimum_driver, windows
 
 ENTRIES = {entry["name"]: entry for entry in data()["windows"]}

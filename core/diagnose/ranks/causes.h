@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "diagnose/codes.h"
 #include "diagnose/hypothesis.h"
 #include "diagnose/ranks/job.h"
 
@@ -25,15 +26,10 @@ struct RankHypothesis : Hypothesis {
 /// What one cause makes of the job: none where it sees none of its signs; several where it happened more than once.
 using RankCause = std::vector<RankHypothesis> (*)(const Job&);
 
-// One file each, in the order of the codes.
-std::vector<RankHypothesis> renumbered_gpu(const Job& job);
-std::vector<RankHypothesis> map_in_ranks(const Job& job);
-std::vector<RankHypothesis> shared_gpu(const Job& job);
-std::vector<RankHypothesis> foreign_memory(const Job& job);
-std::vector<RankHypothesis> differing_models(const Job& job);
-std::vector<RankHypothesis> missing_rank(const Job& job);
-std::vector<RankHypothesis> mismatched_collectives(const Job& job);
-std::vector<RankHypothesis> ended_rank(const Job& job);
+// One file of rank_causes/ each, in the order of the codes: see NOTE [Generated from the manifests].
+#define DEVSAN_CAUSE(name) std::vector<RankHypothesis> name(const Job& job);
+#include "diagnose/rank_causes.inc"
+#undef DEVSAN_CAUSE
 
 /// All of them: the registry.
 std::span<const RankCause> rank_causes();

@@ -1,7 +1,6 @@
 #include "diagnose/ranks/diagnose_ranks.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "diagnose/codes.h"
@@ -19,9 +18,10 @@ using model::Severity;
 
 namespace {
 
-constexpr std::array<RankCause, 8> kRankCauses = {
-    renumbered_gpu, map_in_ranks,           shared_gpu, foreign_memory, differing_models,
-    missing_rank,   mismatched_collectives, ended_rank,
+constexpr RankCause kRankCauses[] = {
+#define DEVSAN_CAUSE(name) name,
+#include "diagnose/rank_causes.inc"
+#undef DEVSAN_CAUSE
 };
 
 /// A finding with what decides about its place among the others.
@@ -75,7 +75,7 @@ Entry entry_of(RankHypothesis hypothesis) {
   const Code* code = find_code(hypothesis.code);
   finding.code = hypothesis.code;
   finding.name = code->name;
-  finding.bare_move = code->bare_move;
+  finding.bare_move = code->naive_fix;
   finding.title = std::move(hypothesis.title);
   finding.severity = hypothesis.severity;
   finding.confidence = hypothesis.score >= kConclusive ? Confidence::kCertain : Confidence::kLikely;
@@ -87,12 +87,13 @@ Entry entry_of(RankHypothesis hypothesis) {
   entry.found.ranks = std::move(hypothesis.ranks);
   entry.time = hypothesis.time;
   entry.is_failure = finding.severity == Severity::kError;
-  if (finding.code == "DV305") entry.met = std::move(hypothesis.explains);
+  if (finding.code == code::kMismatchedCollectives) entry.met = std::move(hypothesis.explains);
   return entry;
 }
 
 bool is_about_placement(const RankHypothesis& hypothesis) {
-  return hypothesis.code == "DV204" || hypothesis.code == "DV301" || hypothesis.code == "DV302";
+  return hypothesis.code == code::kMapInRanks || hypothesis.code == code::kSharedGpu ||
+         hypothesis.code == code::kForeignMemory;
 }
 
 /// Whether what a rank has found by itself fails by what this is about: an operand of it was placed by the very line; or
@@ -109,7 +110,8 @@ bool accounts_for(const RankHypothesis& hypothesis, const Entry& entry, const Jo
     return device.is_known() && std::ranges::find(own.devices, device) != own.devices.end();
   };
   const model::Device meant = Job::meant(rank);
-  if (hypothesis.code != "DV302" && Job::home(rank) != meant && has(meant) && has(Job::home(rank))) return true;
+  if (hypothesis.code != code::kForeignMemory && Job::home(rank) != meant && has(meant) && has(Job::home(rank)))
+    return true;
   return std::ranges::any_of(own.placed, [&](const model::Frame& placed) {
     return std::ranges::any_of(hypothesis.sites, [&](const model::Frame& site) {
       return site.file == placed.file && site.span.line == placed.span.line;
@@ -140,7 +142,7 @@ std::vector<RankFinding> diagnose_ranks(const std::vector<RankFacts>& facts) {
   std::vector<Entry> entries = own_findings(job);
   // What a rank alone tells as something else, it tells because it does not see the others.
   for (const RankHypothesis& each : hypotheses) {
-    if (each.code == "DV306" || each.explains.empty() || each.severity != Severity::kError) continue;
+    if (each.code == code::kEndedRank || each.explains.empty() || each.severity != Severity::kError) continue;
     std::erase_if(entries, [&](Entry& entry) {
       if (std::ranges::find(each.as, entry.found.finding.code) != each.as.end()) return false;
       std::erase_if(entry.found.ranks,
@@ -150,7 +152,7 @@ std::vector<RankFinding> diagnose_ranks(const std::vector<RankFacts>& facts) {
   }
   std::vector<int> explained;
   for (const RankHypothesis& each : hypotheses) {
-    if (each.code != "DV306" && each.severity == Severity::kError) {
+    if (each.code != code::kEndedRank && each.severity == Severity::kError) {
       explained.insert(explained.end(), each.explains.begin(), each.explains.end());
     }
   }
@@ -181,9 +183,9 @@ std::vector<RankFinding> diagnose_ranks(const std::vector<RankFacts>& facts) {
       entries.back().found.shown_finding = shown.front().found.of_finding;
       continue;
     }
-    if (each.code == "DV115") continue;  // it only adds to what a rank has found
+    if (each.code == code::kCurrentDevice) continue;  // it only adds to what a rank has found
     // An exception that another finding accounts for is no cause of its own.
-    if (each.code == "DV306" && std::ranges::all_of(each.ranks, [&](int rank) {
+    if (each.code == code::kEndedRank && std::ranges::all_of(each.ranks, [&](int rank) {
           return std::ranges::find(explained, rank) != explained.end();
         })) {
       continue;

@@ -67,8 +67,8 @@ def _look(optimizer: Any) -> None:
         return
     from devsan.doctor.live.judgement import judge
     from devsan.doctor.live.lines import Lines
-    from devsan.doctor.live.rules.stale_parameters import judge_stale_parameters
-    from devsan.doctor.live.rules.tied import judge_tied
+    from devsan.doctor.live.rules.stale_parameters import check as stale_parameters
+    from devsan.doctor.live.rules.tied_weights import check as tied_weights
     from devsan.doctor.live.subject import subject_of
     from devsan.probe.deadline import Late, within
     from devsan.probe.heap import living, living_modules
@@ -81,8 +81,8 @@ def _look(optimizer: Any) -> None:
         everything.elsewhere = living(sys.modules["torch.optim"].Optimizer)
         own = {id(each) for each in parameters_of(optimizer)}
         stepped = [each for each in everything.models if any(id(held.tensor) in own for held in each.tensors)]
-        told = judge(everything, (judge_stale_parameters,), lambda rule, error: None)
-        return told + judge(replace(everything, models=stepped), (judge_tied,), lambda rule, error: None)
+        told = judge(everything, (stale_parameters,), lambda rule, error: None)
+        return told + judge(replace(everything, models=stepped), (tied_weights,), lambda rule, error: None)
 
     try:
         with Paused(), plain_attributes():

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
 from devsan.doctor.driver import Gpu
 from devsan.doctor.findings import Finding, Place
 from devsan.doctor.settings import Setting, Settings
+
+CODE = own_code(__name__)
 
 # Of the T5 family; t5-small is the one that fp16 holds (transformers 9295).
 _T5 = re.compile(r"(flan-|m|um|by|long-)?t5-(?!small|v1_1-small)")
@@ -17,7 +20,7 @@ BF16_FROM = 8.0  # compute capability: CUDA C++ Programming Guide; torch.cuda.is
 FP16_FROM = 7.0  # deepspeed/accelerator/cuda_accelerator.py, is_fp16_supported; DS_ALLOW_DEPRECATED_FP16=1 allows 6.x
 
 
-def judge_precision(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Finding]:
     """Yields formats that exclude each other, or that a visible GPU does not have."""
     for settings in case.deepspeed():
         half, brain = settings.get("fp16.enabled"), settings.get("bf16.enabled")
@@ -25,7 +28,7 @@ def judge_precision(case: Case) -> Iterator[Finding]:
               if setting is not None and settings.flag(f"{name}.enabled") is True}  # fmt: skip
         if len(on) == 2:
             yield Finding(
-                "DV414", "fp16 and bf16 are both enabled", on["bf16"].place,
+                CODE, "fp16 and bf16 are both enabled", on["bf16"].place,
                 ("DeepSpeed stops: bfloat16 and fp16 modes cannot be simultaneously enabled.",),
                 "enable bf16 alone on GPUs since Ampere, fp16 alone on older ones",
                 severity="error", confidence="certain", sites=(on["fp16"].place,),
@@ -53,7 +56,7 @@ def _overflowing(case: Case, place: Place) -> Iterator[Finding]:
             if not _T5.match(name):
                 continue
             yield Finding(
-                "DV414", f"fp16 is enabled, and {call.first} was trained in bf16", place,
+                CODE, f"fp16 is enabled, and {call.first} was trained in bf16", place,
                 ("Its hidden states grow beyond 65504, the largest number of fp16: the loss becomes NaN.",),
                 "use bf16 on GPUs since Ampere, 32 bits on older ones", severity="warning", confidence="likely",
                 sites=(call.place,),
@@ -74,7 +77,7 @@ def _hardware(case: Case, name: str, place: Place) -> Iterator[Finding]:
         else "use 32 bits on these GPUs"
     )
     yield Finding(
-        "DV414", f"{name} is enabled, and {_listed(lacking)} does not have it", place,
+        CODE, f"{name} is enabled, and {_listed(lacking)} does not have it", place,
         (f"{lacking[0].name} has compute capability {lacking[0].capability}, and {name} needs {needed}.",),
         repair, severity="error", confidence="certain",
     )  # fmt: skip
@@ -92,7 +95,7 @@ def _reduction(settings: Settings) -> Iterator[Finding]:
     setting = settings.get("gradient_allreduce_op")
     if setting is not None and str(setting.value).lower() == "sum" and settings.stage == 3:
         yield Finding(
-            "DV414", "gradients are to be summed, which ZeRO stage 3 does not do", setting.place,
+            CODE, "gradients are to be summed, which ZeRO stage 3 does not do", setting.place,
             ("DeepSpeed stops: gradient_allreduce_op='sum' is not supported with ZeRO stage 3.",), 'write "mean"',
             severity="error", confidence="certain",
         )  # fmt: skip
@@ -103,7 +106,7 @@ def _masters(settings: Settings, on: dict[str, Setting]) -> Iterator[Finding]:
         setting = settings.get(f"{name}.{name}_master_weights_and_grads")
         if setting is not None and settings.flag(setting.name) is True and settings.stage == 0:
             yield Finding(
-                "DV414", f"{name}_master_weights_and_grads needs ZeRO, which is off (stage 0)", setting.place,
+                CODE, f"{name}_master_weights_and_grads needs ZeRO, which is off (stage 0)", setting.place,
                 ("DeepSpeed stops when it reads the file.",), "use stage 1, 2 or 3",
                 severity="error", confidence="certain",
             )  # fmt: skip
@@ -111,7 +114,7 @@ def _masters(settings: Settings, on: dict[str, Setting]) -> Iterator[Finding]:
     master = settings.flag("bf16.bf16_master_weights_and_grads")
     if states is not None and settings.flag("bf16.bf16_optimizer_states") is True and master is not True:
         yield Finding(
-            "DV414", "bf16_optimizer_states needs bf16_master_weights_and_grads", states.place,
+            CODE, "bf16_optimizer_states needs bf16_master_weights_and_grads", states.place,
             ("DeepSpeed stops when it reads the file.",), "enable both", severity="error", confidence="certain",
         )  # fmt: skip
 
@@ -129,7 +132,7 @@ def _two_files(case: Case, document: Document) -> Iterator[Finding]:
         enabled = settings.get(f"{other}.enabled")
         if enabled is not None and settings.flag(f"{other}.enabled") is True:
             yield Finding(
-                "DV414", f"accelerate is told {wanted}, DeepSpeed {other}", member.node.place,
+                CODE, f"accelerate is told {wanted}, DeepSpeed {other}", member.node.place,
                 ("With deepspeed_config_file accelerate takes the precision from that file.",),
                 f"leave mixed_precision out, or write {other}", severity="error", confidence="likely",
                 sites=(enabled.place,),

@@ -1,4 +1,4 @@
-"""The pages of the codes (codes/DVnnn.md) as HTML, in every language that has one."""
+"""The pages of the codes (codes/<name>/page.md) as HTML, in every language that has one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from devsan.errors import DevsanError
-from devsan.pages import LANGUAGES, read_page
+from devsan.diagnostics.codes import LANGUAGES, find_code, page_file
 
 _ADDRESS = re.compile(r"(?<![<(`\w])(https?://[^\s<>)]+)")
 _BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -28,25 +27,17 @@ class CodePage:
 
 def page_of(code: str) -> CodePage | None:
     """Returns the page of ``code``; None where there is none, as for DV000 or the code of a newer DevSan."""
-    titles: dict[str, str] = {}
-    texts: dict[str, Markup] = {}
-    name = ""
-    for language in LANGUAGES:
-        try:
-            page = read_page(code, language)
-        except (DevsanError, OSError):
-            continue
-        name = page.name
-        titles[language] = page.title
-        texts[language] = _html(page.text)
-    return CodePage(code, name, titles, texts) if texts else None
+    known = find_code(code)
+    if known is None:
+        return None
+    texts = {language: _html(page_file(known, language).read_text(encoding="utf-8")) for language in LANGUAGES}
+    return CodePage(code, known.name, dict(known.summary), texts)
 
 
 def _html(text: str) -> Markup:
     """Markdown without HTML in it: what looks like HTML is shown as text."""
-    body = text.partition("\n")[2]  # the heading is the report's
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = reader.parse(_linked(body))
+    tokens = reader.parse(_linked(text))
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1:]) + _HEADINGS)}"

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.source import judge
+from devsan.doctor.source.rules import RULES
 from devsan.doctor.source.source_file import read_source
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
@@ -39,6 +41,5 @@ def test_findings_stand_where_they_say(path: Path):
 
 
 def test_every_code_of_the_rules_is_marked_somewhere():
-    rules = Path(__file__).parents[3] / "devsan/doctor/source/rules"
-    given = set(re.findall(r'"(DV\d{3})"', "".join(path.read_text(encoding="utf-8") for path in rules.glob("*.py"))))
+    given = {own_code(rule.__module__) for rule in RULES}
     assert given == {code for path in PROGRAMS for _, code in marked(path)}

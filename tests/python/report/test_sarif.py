@@ -30,7 +30,7 @@ def test_a_finding(failed):
     (rule,) = run["tool"]["driver"]["rules"]
     assert (rule["id"], rule["name"]) == ("DV102", "fresh-tensor")
     assert rule["help"]["markdown"].startswith("# DV102 ")
-    assert rule["helpUri"].endswith("/DV102.md")
+    assert rule["helpUri"].endswith("/codes/fresh-tensor/page.md")
     (result,) = run["results"]
     assert (result["ruleId"], result["ruleIndex"], result["level"]) == ("DV102", 0, "error")
     place = result["locations"][0]["physicalLocation"]

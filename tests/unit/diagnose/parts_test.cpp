@@ -107,7 +107,7 @@ TEST(Codes, AreDistinctAndComplete) {
     EXPECT_LT(before, code.code);
     before = code.code;
     EXPECT_EQ(code.code.size(), 5u);
-    EXPECT_FALSE(code.title.empty() || code.bare_move.empty()) << code.code;
+    EXPECT_FALSE(code.summary.empty()) << code.code;
     EXPECT_EQ(find_code(code.code), &code);
   }
   EXPECT_EQ(find_code(kUndecided), nullptr);

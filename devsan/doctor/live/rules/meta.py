@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.subject import Held, Model, Subject
 
+CODE = own_code(__name__)
 
-def judge_meta(subject: Subject) -> Iterator[Finding]:
+
+def check(subject: Subject) -> Iterator[Finding]:
     """Yields what has no data and no owner who has it."""
     for model in subject.models:
         if model.sharded_by() == "deepspeed":
@@ -29,7 +32,7 @@ def _finding(subject: Subject, model: Model, left: list[Held]) -> Finding:
     names = ", ".join(f"`{held.full}`" for held in left[:3])
     if len(left) == len(model.tensors):
         return Finding(
-            "DV112", f"all {len(left)} tensors of {model.name} are on meta, without data", place,
+            CODE, f"all {len(left)} tensors of {model.name} are on meta, without data", place,
             ("The model was built without memory, and nobody has given it weights.",),
             "load the weights: load_state_dict(..., assign=True), or load_checkpoint_and_dispatch",
             severity="error", confidence="certain", subject=left[0].full,
@@ -37,7 +40,7 @@ def _finding(subject: Subject, model: Model, left: list[Held]) -> Finding:
         )  # fmt: skip
     buffers = all(held.is_buffer for held in left)
     return Finding(
-        "DV112", f"{len(left)} of {len(model.tensors)} tensors are on meta, without data: {names}", place,
+        CODE, f"{len(left)} of {len(model.tensors)} tensors are on meta, without data: {names}", place,
         ("They are in no checkpoint that was loaded, and no offload keeps their data." if not buffers
          else "They are buffers that no checkpoint holds: loading weights does not make them.",),
         "compute them again after the weights were loaded" if buffers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.subject import Subject, device_of, is_scalar_of_host
 from devsan.probe.keepers import parameters_of
@@ -14,8 +15,10 @@ from devsan.probe.values import dict_in, is_a
 if TYPE_CHECKING:
     from devsan.doctor.findings import Place
 
+CODE = own_code(__name__)
 
-def judge_optimizer_state(subject: Subject) -> Iterator[Finding]:
+
+def check(subject: Subject) -> Iterator[Finding]:
     """Yields optimizers whose step will meet their state on another device."""
     names = {id(held.tensor): held.full for model in subject.models for held in model.tensors}
     for optimizer in subject.optimizers:
@@ -45,7 +48,7 @@ def _finding(subject: Subject, optimizer: Any, name: str, key: str, parameter: A
     loaded = subject.lines.state_loaded(optimizer)
     here, there = device_of(value), device_of(parameter)
     return Finding(
-        "DV110", f"`{key}` of {kind} for `{name}` is on {here}, the parameter on {there}", loaded or built,
+        CODE, f"`{key}` of {kind} for `{name}` is on {here}, the parameter on {there}", loaded or built,
         ("The state was made, or loaded, when the parameter was elsewhere; moving a model does not move it.",),
         "move the model first, then build the optimizer, then load its state",
         severity="error", confidence="certain", sites=(built,) if loaded is not None and built is not None else (),

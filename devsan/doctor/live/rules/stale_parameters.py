@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.subject import Held, Model, Subject, device_of, is_flat
 from devsan.probe.keepers import parameters_of
 from devsan.probe.values import own_dict
 
+CODE = own_code(__name__)
 
-def judge_stale_parameters(subject: Subject) -> Iterator[Finding]:
+
+def check(subject: Subject) -> Iterator[Finding]:
     """Yields optimizers none of whose parameters is one of the models', where they look like an earlier form of them.
 
     Masters of another precision, DeepSpeed's partitions and losses with weights of their own are none.
@@ -71,7 +74,7 @@ def _finding(subject: Subject, optimizer: Any, own: list[Any], model: Model, tra
     where = sorted({device_of(each) for each in own} - {""})
     sharded = model.sharded_by()
     return Finding(
-        "DV432", f"{kind} steps none of the {len(trained)} parameters of {name} that are trained", built,
+        CODE, f"{kind} steps none of the {len(trained)} parameters of {name} that are trained", built,
         (f"Its {len(own)} tensors, on {', '.join(where)}, have the shapes of the model's, on {trained[0].device}, and "
          "are others.",
          f"{sharded} has replaced the parameters since it was built." if sharded

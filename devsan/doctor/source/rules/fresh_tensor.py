@@ -28,6 +28,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Meeting
@@ -35,10 +36,12 @@ from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.signs import came, first_of_each, in_words, meetings_of, places_of, some
 from devsan.doctor.source.torch_names import FACTORIES, FROM_DATA
 
+CODE = own_code(__name__)
+
 _RANDOM = ("rand", "randn", "randint", "randperm")
 
 
-def judge_fresh_tensor(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each factory."""
     meetings = meetings_of(program, "fresh")
     for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
@@ -49,7 +52,7 @@ def judge_fresh_tensor(program: Program, edits: bool = True) -> Iterator[Finding
             f"create it on the device of `{other}`: give it `device=`"
         )  # fmt: skip
         yield Finding(
-            "DV102",
+            CODE,
             f"`{source.shown(made)}` is created {in_words(first.odd.tensor.where)} and meets `{other}`",
             source.place(made),
             tuple(each for each in (

@@ -27,14 +27,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import assigned, replaced
 from devsan.doctor.source.events import Discarded, Meeting, ToNumpy
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.signs import came, first_of_each, how_they_meet, in_words, meetings_of, places_of, some
 
+CODE = own_code(__name__)
 
-def judge_host_boundary(program: Program, edits: bool = True) -> Iterator[Finding]:
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each tensor that stayed behind."""
     dropped = {ast.dump(event.target) for event in program.events if isinstance(event, Discarded)}
     yield from _discarded(program, edits)
@@ -53,7 +56,7 @@ def _discarded(program: Program, edits: bool) -> Iterator[Finding]:
         if edits and isinstance(statement, ast.Expr) and _is_read_later(program, statement, first.target):
             edit = assigned(source, statement, first.target, safe=not first.tensor.leaf)
         yield Finding(
-            "DV103",
+            CODE,
             f"the result of `{source.shown(first.node)}` is thrown away",
             source.place(first.node),
             ("`Tensor.to` and `Tensor.cuda` return a copy; only a module's move in place",
@@ -86,7 +89,7 @@ def _never_moved(program: Program, dropped: set[str]) -> Iterator[Finding]:
         if ast.dump(first.odd.node) in dropped:
             continue  # its move is what was thrown away
         yield Finding(
-            "DV103",
+            CODE,
             f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
             f"{in_words(first.other.tensor.where)}",
             source.place(first.odd.node),
@@ -111,7 +114,7 @@ def _read_by_numpy(program: Program, edits: bool) -> Iterator[Finding]:
     for first, _ in first_of_each((event.node, event) for event in events):
         assert isinstance(first, ToNumpy)
         yield Finding(
-            "DV103",
+            CODE,
             f"`{source.shown(first.node)}` reads a tensor that is {in_words(first.tensor.where)}",
             source.place(first.node),
             tuple(each for each in (came(program, first.tensor), "NumPy cannot read the memory of a GPU") if each),

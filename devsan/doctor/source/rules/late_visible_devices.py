@@ -24,20 +24,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import HidesGpus
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.signs import first_of_each
 
+CODE = own_code(__name__)
 
-def judge_late_visible_devices(program: Program, edits: bool = True) -> Iterator[Finding]:
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each assignment."""
     late = [event for event in program.events if isinstance(event, HidesGpus) and event.used is not None]
     for first, _ in first_of_each((event.node, event) for event in late):
         assert isinstance(first, HidesGpus) and first.used is not None
         source = program.source
         yield Finding(
-            "DV450",
+            CODE,
             "CUDA_VISIBLE_DEVICES is set after CUDA was used, and changes nothing",
             source.place(first.node),
             (f"`{source.shown(first.used)}`, line {getattr(first.used, 'lineno', 0)}, used CUDA before",

@@ -26,6 +26,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.program import Program
@@ -35,8 +36,10 @@ from devsan.doctor.source.rules.signs import (
     runs_in_ranks,
 )
 
+CODE = own_code(__name__)
 
-def judge_map_in_ranks(program: Program, edits: bool = True) -> Iterator[Finding]:
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields one finding for the program."""
     sign = runs_in_ranks(program)
     mapped = [event for event in program.events if isinstance(event, Mapped) and event.map.spread and not event.guarded]
@@ -44,7 +47,7 @@ def judge_map_in_ranks(program: Program, edits: bool = True) -> Iterator[Finding
         return
     source, first = program.source, mapped[0]
     yield Finding(
-        "DV204",
+        CODE,
         f"the device map `{first.map.text}` spreads the model of every rank over all GPUs",
         source.place(first.node),
         (how_ranks_are_known(program, sign),

@@ -25,14 +25,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import removed, replaced
 from devsan.doctor.source.events import Hands, Move
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.signs import first_of_each, places_of, some
 
+CODE = own_code(__name__)
 
-def judge_moved_after_dispatch(program: Program, edits: bool = True) -> Iterator[Finding]:
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each move."""
     source = program.source
     moves = [event for event in program.events if isinstance(event, Move) and _breaks(event)]
@@ -41,7 +44,7 @@ def judge_moved_after_dispatch(program: Program, edits: bool = True) -> Iterator
         owner = f"the device map `{first.map.text}`" if first.map is not None else "`Accelerator.prepare`"
         line = f", line {getattr(first.map.node, 'lineno', 0)}," if first.map is not None else ""
         yield Finding(
-            "DV201",
+            CODE,
             f"`{source.shown(first.node)}` moves a model that is already placed",
             source.place(first.node),
             (f"{owner}{line} has placed it",
@@ -55,7 +58,7 @@ def judge_moved_after_dispatch(program: Program, edits: bool = True) -> Iterator
     for given, _ in first_of_each((event.node, event) for event in handed):
         assert isinstance(given, Hands)
         yield Finding(
-            "DV201",
+            CODE,
             f"the device map `{given.map.text}` places `self.{given.attribute}`, which Lightning's strategy will move",
             source.place(given.node),
             ("the Trainer moves the whole LightningModule to its GPU; the hooks of the map are not told",),

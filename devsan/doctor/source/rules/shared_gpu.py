@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Chooses, Event, Move, Ranks, UsesGpu, Wrapped
 from devsan.doctor.source.places import NOWHERE
@@ -36,8 +37,10 @@ from devsan.doctor.source.rules.signs import (
     runs_in_ranks,
 )
 
+CODE = own_code(__name__)
 
-def judge_shared_gpu(program: Program, edits: bool = True) -> Iterator[Finding]:
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields one finding for the program."""
     sign = runs_in_ranks(program)
     groups = any(isinstance(event, Ranks) and event.sign in ("group", "wrapper") for event in program.events)
@@ -53,7 +56,7 @@ def judge_shared_gpu(program: Program, edits: bool = True) -> Iterator[Finding]:
         return
     source = program.source
     yield Finding(
-        "DV301",
+        CODE,
         f"`{source.shown(found[0].node)}` names the same GPU in every rank",
         source.place(found[0].node),
         (how_ranks_are_known(program, sign),),

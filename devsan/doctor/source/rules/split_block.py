@@ -22,19 +22,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.signs import first_of_each, in_words, meetings_of, places_of
 
+CODE = own_code(__name__)
 
-def judge_split_block(program: Program, edits: bool = True) -> Iterator[Finding]:
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each operation."""
     meetings = meetings_of(program, "split")
     for first, group in first_of_each((event.node, event) for event in meetings):
         source = program.source
         odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         yield Finding(
-            "DV107",
+            CODE,
             f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
             f"{in_words(first.other.tensor.where)}: the device map cuts inside of this block",
             source.place(first.node),

@@ -1,0 +1,144 @@
+#include "diagnose/causes.h"
+#include "diagnose/signs.h"
+#include "diagnose/source_text.h"
+
+#include <algorithm>
+
+namespace devsan::diagnose {
+
+using model::DeviceSource;
+using model::Event;
+using model::EventKind;
+using model::Operand;
+using model::RepairKind;
+using model::SentenceKind;
+
+namespace {
+
+void propose_set_device(Hypothesis& found) {
+  found.propose(RepairKind::kConfiguration,
+                "call torch.cuda.set_device(local_rank) before the first use of CUDA and before the model is loaded");
+}
+
+/// Refusals that are about the process's devices by their words.
+std::optional<Hypothesis> by_sentence(const Scene& scene) {
+  Hypothesis found(code::kCurrentDevice);
+  const model::Process& process = scene.process();
+  const std::string count = std::to_string(process.device_count);
+  switch (scene.failure().kind) {
+    case SentenceKind::kPointer: {
+      found.saw(90,
+                "A Triton kernel is launched on the current device and cannot reach memory of another GPU; the tensor "
+                "need not be on the host, whatever the words say.");
+      if (process.current_device.is_known())
+        found.saw(5, "The current device is " + process.current_device.str() + ".");
+      found.title = "a kernel is launched on " +
+                    (process.current_device.is_known() ? process.current_device.str() : "the current device") +
+                    " with tensors of another GPU";
+      for (const Operand& operand : scene.operands()) {
+        if (operand.device != process.current_device) found.operands.push_back(scene.index_of(operand));
+      }
+      found.propose(RepairKind::kUseSite,
+                    "launch under the tensors' device: with torch.cuda.device(x.device): kernel[...](...)");
+      return found;
+    }
+    case SentenceKind::kOrdinal:
+      if (process.device_count == 0) {
+        found.saw(90, "The process sees no GPU" + (process.visible_devices.empty()
+                                                       ? std::string(".")
+                                                       : " (CUDA_VISIBLE_DEVICES=" + process.visible_devices + ")."));
+        found.title = "a GPU is asked for in a process that has none";
+        found.propose(RepairKind::kConfiguration,
+                      "start it where torch finds a GPU, or rehearse it here: devsan run --gpus 2");
+        return found;
+      }
+      found.saw(88,
+                "The process sees " + count + (process.device_count == 1 ? " GPU" : " GPUs") +
+                    (process.visible_devices.empty() ? "" : " (CUDA_VISIBLE_DEVICES=" + process.visible_devices + ")") +
+                    ", and was asked for one beyond them.");
+      if (process.world_size > process.device_count)
+        found.saw(5, "There are " + std::to_string(process.world_size) + " ranks.");
+      found.title = "a GPU is asked for that this process does not have";
+      found.propose(RepairKind::kConfiguration,
+                    "start as many ranks as there are visible GPUs, and count from 0 within them");
+      return found;
+    case SentenceKind::kLoad:
+      found.saw(88, "The checkpoint remembers the GPU that it was saved from.");
+      found.title = "a checkpoint asks for a GPU that this process does not have";
+      found.propose(RepairKind::kUseSite,
+                    "load to the host or to this rank's GPU: torch.load(..., map_location=\"cpu\")");
+      return found;
+    case SentenceKind::kGroup:
+      if (!scene.sentence_has("Duplicate GPU")) return std::nullopt;
+      found.saw(90, "Two ranks use one GPU.");
+      if (!process.set_device_called && process.local_rank > 0)
+        found.saw(5, "torch.cuda.set_device was not called in this process.");
+      found.title = "two ranks use the same GPU";
+      propose_set_device(found);
+      return found;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+// "cuda" without a number is the process's current device: GPU 0 until someone says otherwise, in every rank.
+std::optional<Hypothesis> current_device(const Scene& scene) {
+  if (auto found = by_sentence(scene)) return found;
+  if (!scene.across_gpus()) return std::nullopt;
+  const model::Process& process = scene.process();
+  std::optional<Hypothesis> best;
+  for (const Operand& operand : scene.operands()) {
+    const Event* placed = placement_of(operand.trail);
+    const Operand* partner = scene.partner_of(operand);
+    if (placed == nullptr || partner == nullptr || scene.is_placed_by_map(operand)) continue;
+    const bool current = source_of(*placed) == DeviceSource::kCurrent;
+    const bool loaded = placed->kind == EventKind::kLoaded;
+    // The rank's GPU, or the one that was made current: its tensors are there, and this one is not.
+    const bool of_rank =
+        process.local_rank > 0 && operand.device.index == 0 && partner->device.index == process.local_rank;
+    const bool foreign = of_rank || (process.set_device_called && partner->device == process.current_device &&
+                                     operand.device != process.current_device);
+    if (!current && !(loaded && foreign)) continue;
+    Hypothesis found(code::kCurrentDevice);
+    found.origin = placed;
+    found.operands = {scene.index_of(operand), scene.index_of(*partner)};
+    found.title = quoted(operand.best_name()) + " went to the current device, " + operand.device.str() + ", " +
+                  quoted(partner->best_name()) + " is on " + partner->device.str();
+    if (loaded && placed->owner.is("torch.distributed")) {
+      found.saw(45, quoted(operand.best_name()) + " was received by " + placed->owner.mechanism + at_text(*placed) +
+                        ", on the GPU that its sender had it on.");
+      found.propose(RepairKind::kUseSite,
+                    "send tensors of the host (x.cpu()), and move what was received to this rank's GPU");
+    } else if (loaded) {
+      found.saw(45,
+                quoted(operand.best_name()) + " was loaded" + at_text(*placed) + " to the GPU that it was saved from.");
+      found.propose(RepairKind::kUseSite, "load with map_location set to this rank's GPU or the host");
+    } else {
+      found.saw(45, "\"cuda\" without a number was the current device" + at_text(*placed) + ".");
+    }
+    if (foreign) {
+      found.saw(45, (of_rank ? "This is local rank " + std::to_string(process.local_rank)
+                             : "The current device is " + process.current_device.str()) +
+                        ", and the tensor is on GPU " + std::to_string(operand.device.index) + ".");
+      if (!process.set_device_called) found.saw(5, "torch.cuda.set_device was not called in this process.");
+      if (!(loaded && process.set_device_called)) propose_set_device(found);  // what a load says stays said
+    } else if (!scene.made_for_use(*placed)) {
+      const Event* other = placement_of(partner->trail);
+      const bool mapped = scene.is_placed_by_map(*partner) || scene.is_hooked();
+      if (other != nullptr && source_of(*other) != DeviceSource::kCurrent && !mapped) {
+        found.saw(30, scene.text_of(*partner) + " was placed by number" + at_text(*other) + ".");
+      }
+      found.propose(
+          RepairKind::kConfiguration,
+          "say the same device everywhere, or make one GPU visible (CUDA_VISIBLE_DEVICES) and leave the number out");
+    } else {
+      found.score -= 30;
+    }
+    if (!best || found.score > best->score) best = std::move(found);
+  }
+  return best;
+}
+
+}  // namespace devsan::diagnose

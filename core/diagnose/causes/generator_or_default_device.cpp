@@ -1,0 +1,70 @@
+#include "diagnose/causes.h"
+#include "diagnose/signs.h"
+
+namespace devsan::diagnose {
+
+using model::Operand;
+using model::OperandKind;
+using model::RepairKind;
+using model::SentenceKind;
+
+// A generator belongs to one device, and torch's default device changes where every factory without one works,
+// also those inside libraries.
+std::optional<Hypothesis> generator_or_default_device(const Scene& scene) {
+  Hypothesis found(code::kGeneratorOrDefaultDevice);
+  const model::Process& process = scene.process();
+  const bool changed = process.default_device.is_known() && !process.default_device.is_host();
+  if (scene.failure().kind == SentenceKind::kGenerator) {
+    found.saw(90, "The random generator is on another device type than what is to be filled.");
+    found.title = "the random generator and what it fills are on different devices";
+    for (const Operand& operand : scene.operands()) {
+      if (operand.kind != OperandKind::kGenerator) continue;
+      found.operands = {scene.index_of(operand)};
+      found.title =
+          "the generator " + quoted(operand.best_name()) + " is on " + operand.device.str() + ", what it fills is not";
+    }
+    if (!changed) {
+      found.propose(
+          RepairKind::kCreationSite,
+          "make the generator on the device of the result: torch.Generator(device=...); the numbers change with it");
+      found.propose(RepairKind::kUseSite,
+                    "or draw on the host with the host's generator and move the result: same numbers everywhere");
+    }
+  } else if (changed) {
+    for (const Operand& operand : scene.operands()) {
+      if (!follows_default_device(scene, operand)) continue;
+      found.operands = {scene.index_of(operand)};
+      found.origin = placement_of(operand.trail);
+      found.saw(85,
+                quoted(operand.best_name()) + " is created without a device, and so where the default device says.");
+      found.title = quoted(operand.best_name()) + " follows the default device to " + operand.device.str();
+      break;
+    }
+    if (found.score == 0 && scene.is_mismatch()) {
+      found.saw(25, "The default device was changed.");
+      found.title =
+          "the default device is " + process.default_device.str() + ", and code that counts on the host fails";
+    }
+    if (found.score == 0 && scene.failure().kind == SentenceKind::kNumpy) {
+      found.saw(65, "The tensor goes to NumPy by itself: code that counts on tensors of the host.");
+      found.title = "the default device is " + process.default_device.str() + ", NumPy reads the host";
+    }
+  } else {
+    return std::nullopt;
+  }
+  if (found.score == 0) return std::nullopt;
+  if (changed) {
+    found.saw(10, "torch's default device is " + process.default_device.str() + at_text(process.default_set) + ".");
+    if (found.origin == nullptr) found.origin = &process.default_set;
+    found.propose(
+        RepairKind::kConfiguration,
+        "set no global default device; name the device where tensors are created, or use `with torch.device(...)` "
+        "around your own code only");
+    found.propose(RepairKind::kUseSite,
+                  "or give the sampler a generator of that device: DataLoader(generator=torch.Generator(device=...))",
+                  model::Confidence::kPossible);
+  }
+  return found;
+}
+
+}  // namespace devsan::diagnose

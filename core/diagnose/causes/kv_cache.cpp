@@ -1,0 +1,60 @@
+#include "diagnose/causes.h"
+#include "diagnose/edits.h"
+#include "diagnose/signs.h"
+
+#include <algorithm>
+
+namespace devsan::diagnose {
+
+using model::Event;
+using model::Operand;
+using model::OperandKind;
+using model::RepairKind;
+
+// Keys and values of earlier steps live with their layer. A hook that moves them, one allocation for all layers, or an
+// index that stays with the inputs puts them apart.
+std::optional<Hypothesis> kv_cache(const Scene& scene) {
+  if (!scene.is_mismatch()) return std::nullopt;
+  const auto& operands = scene.operands();
+  const auto is_index = [](const Operand& operand) {
+    return operand.role.starts_with("ind") || Scene::is_called(operand, {"cache_position", "beam_idx"});
+  };
+  auto state = std::find_if(operands.begin(), operands.end(),
+                            [&](const Operand& each) { return is_generation_state(each) && !is_index(each); });
+  if (state == operands.end()) state = std::find_if(operands.begin(), operands.end(), is_generation_state);
+  if (state == operands.end()) return std::nullopt;
+  const Operand* partner = scene.partner_of(*state);
+  if (partner == nullptr) return std::nullopt;
+  Hypothesis found(code::kKvCache);
+  found.operands = {scene.index_of(*state), scene.index_of(*partner)};
+  if (is_index(*partner)) std::swap(found.operands[0], found.operands[1]);  // the index is what can follow
+  const Event* placed = placement_of(state->trail);
+  found.origin = placed;
+  found.saw(state->kind == OperandKind::kCache ? 80 : 55, quoted(state->best_name()) + " is state of generation.");
+  if (scene.runs_file("cache_utils") ||
+      scene.runs_function({"reorder_cache", "_reorder_cache", "update", "_update_cache"})) {
+    found.saw(20, "The operation updates or reorders the cache.");
+  }
+  if (scene.failure().phase == model::Phase::kGenerate) found.saw(10, "It runs in generation.");
+  const bool moved_by_hook = placed != nullptr && placed->owner.is(model::owners::kAccelerate);
+  const bool index = Scene::is_called(*state, {"cache_position", "beam_idx"}) || scene.op_is({"index_select", "index"});
+  if (moved_by_hook) {
+    found.saw(15, "accelerate's hook moved it" + at_text(*placed) + ".");
+    const bool listed = scene.model() != nullptr && !scene.model()->skip_keys.empty();
+    if (!listed) found.saw(5, "The hooks have no skip keys, so they move whatever is passed.");
+    found.propose(
+        RepairKind::kConfiguration,
+        "load with from_pretrained(device_map=...), or pass skip_keys=\"past_key_values\" to dispatch_model, and "
+        "pass the cache by keyword");
+  } else if (index) {
+    found.propose(RepairKind::kUseSite,
+                  "move the index to each layer's device, or keep it on the host: indices may be there");
+  } else {
+    found.propose(RepairKind::kCreationSite,
+                  "allocate the cache for each layer on that layer's device, from the device map");
+  }
+  found.title = scene.text_of(*state) + " is state of generation, its layer is on " + partner->device.str();
+  return found;
+}
+
+}  // namespace devsan::diagnose

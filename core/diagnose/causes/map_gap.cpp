@@ -1,0 +1,157 @@
+#include "diagnose/causes.h"
+#include "diagnose/edits.h"
+#include "diagnose/signs.h"
+
+#include <algorithm>
+
+namespace devsan::diagnose {
+
+using model::Confidence;
+using model::Module;
+using model::Operand;
+using model::OperandKind;
+using model::RepairKind;
+
+namespace {
+
+bool is_of_model(const Operand& operand) {
+  return (operand.kind == OperandKind::kParameter || operand.kind == OperandKind::kBuffer) && operand.registered;
+}
+
+/// An entry for a parameter of `module`, where an entry for the module was needed.
+const model::MapEntry* entry_for_parameter(const model::Model& model, std::string_view module) {
+  for (const model::MapEntry& entry : model.device_map) {
+    if (model::parent_of(entry.key) == module && model.find(entry.key) == nullptr) return &entry;
+  }
+  return nullptr;
+}
+
+/// Whether the map has entries for modules below `module`.
+bool has_mapped_child(const model::Model& model, std::string_view module) {
+  return std::any_of(model.device_map.begin(), model.device_map.end(), [&](const model::MapEntry& entry) {
+    return entry.key != module && model::is_under(entry.key, module) && model.find(entry.key) != nullptr;
+  });
+}
+
+/// Whether the call went through the forward of `module`, where its hook works.
+bool went_through(const Scene& scene, const Module& module) {
+  const auto& frames = scene.failure().frames;
+  return std::any_of(frames.begin(), frames.end(),
+                     [&](const model::Frame& frame) { return frame.module == module.path; });
+}
+
+/// Weighs why nothing brought `operand` to where it is used.
+void weigh(const Scene& scene, const Operand& operand, const Operand& partner, const std::string& module,
+           Hypothesis& found) {
+  const model::Model& model = *scene.model();
+  const std::string& name = module.empty() ? model.type : module;
+  const bool never_moved = operand.trail.empty() || placement_of(operand.trail) == nullptr ||
+                           placement_of(operand.trail)->kind != model::EventKind::kMoved;
+  // A map that cuts into a block names the block's own parameter and its children: nothing is missing there.
+  const bool cut = entry_for(model.device_map, scene.path_of(operand)) != nullptr && has_mapped_child(model, module);
+  // The root's own tensors are not a module that a map could have named.
+  const bool mapped = !model.device_map.empty() && !module.empty();
+  if (mapped && entry_for(model.device_map, module) == nullptr && !cut) {
+    found.saw(95, "No entry of the device map covers " + name + ".");
+    if (const auto* entry = entry_for_parameter(model, module)) {
+      found.saw(0, "The map names the parameter " + entry->key + "; it has to name modules.");
+    }
+    found.propose(RepairKind::kMap, "add the module to the map: \"" + module + "\": \"" + partner.device.str() + "\"",
+                  Confidence::kCertain);
+    return;
+  }
+  const Module* hooked = scene.hooked_parent(module);
+  if (mapped && !cut && scene.is_hooked() && (hooked == nullptr || hooked->path.empty())) {
+    found.saw(88, "The map covers " + name + ", but no hook is on it or above it: it was put in after dispatch.");
+    found.propose(RepairKind::kMap, "dispatch the model again after the module was replaced");
+    return;
+  }
+  if (hooked != nullptr && scene.failing_module() != nullptr && !went_through(scene, *hooked) &&
+      operand.device.is_host()) {
+    found.saw(
+        hooked->hooks.front().offload || hooked->hooks.front().type.find("Offload") != std::string::npos ? 85 : 65,
+        "The hook that brings " + (hooked->path.empty() ? "the model" : hooked->path) +
+            " to the GPU works on its forward, and the call came in by another way.");
+    found.propose(RepairKind::kConfiguration,
+                  "call the hooked module itself, not a part of it, or place that part by hand");
+    return;
+  }
+  const bool others_moved =
+      std::any_of(model.placements.begin(), model.placements.end(), [&](const model::Event& event) {
+        return !event.subject.empty() && !model::is_under(module, event.subject) && event.device.is_accelerator();
+      });
+  const model::Event* whole = put_in_after(scene, operand);
+  if (whole != nullptr) {
+    found.saw(75, "The model was moved as a whole" + at_text(*whole) + "; " + name + " was put into it after that.");
+    found.propose(RepairKind::kConfiguration, "move the model after the last module was put into it");
+    return;
+  }
+  if (others_moved && never_moved && operand.device.is_host()) {
+    const auto mover = std::find_if(model.placements.begin(), model.placements.end(),
+                                    [](const model::Event& event) { return !event.subject.empty(); });
+    found.saw(75, "Other modules were moved one by one by " + text_of(mover->owner) + at_text(*mover) + "; " + name +
+                      " is not among them.");
+    found.propose(RepairKind::kMap, "add " + name + " to what the loader moves");
+    return;
+  }
+  const auto devices = model.devices();
+  const bool mostly_on_gpu =
+      std::any_of(devices.begin(), devices.end(), [](const auto& each) { return each.is_accelerator(); });
+  if (operand.device.is_host() && mostly_on_gpu && never_moved) {
+    found.saw(60, "Other parts of the model are on a GPU, " + name + " has never left the host.");
+    found.propose(RepairKind::kMap, "move " + name + " with the rest of the model, where the model is placed");
+  }
+}
+
+}  // namespace
+
+// The operand is registered in the model, and what placed the rest of the model did not reach it.
+std::optional<Hypothesis> map_gap(const Scene& scene) {
+  Hypothesis found(code::kMapGap);
+  if (scene.sentence_has("does not give any device for the following parameters")) {
+    found.saw(95, "accelerate compared the map with the model's parameters.");
+    found.title = "the device map leaves parameters without a device";
+    found.propose(RepairKind::kMap, "add the modules that the sentence names, or a \"\" entry for the rest");
+    return found;
+  }
+  if (!scene.is_mismatch() || scene.model() == nullptr) return std::nullopt;
+  if (const Operand* torn = is_torn_by_map(scene); torn != nullptr && scene.partner_of(*torn) != nullptr) {
+    const Operand& partner = *scene.partner_of(*torn);
+    found.saw(85, "The map itself put " + scene.text_of(*torn) + ", and the hook of its module brings inputs to " +
+                      partner.device.str() + ": two modules share this weight, and their entries disagree.");
+    found.operands = {scene.index_of(*torn), scene.index_of(partner)};
+    found.origin = placement_of(torn->trail);
+    found.title = quoted(scene.path_of(*torn)) + " is shared by modules that the map puts on different GPUs";
+    found.propose(RepairKind::kMap, "give the modules that share " + quoted(scene.path_of(*torn)) + " one GPU");
+    return found;
+  }
+  for (const Operand& operand : scene.operands()) {
+    const Operand* partner = scene.partner_of(operand);
+    const std::string path = scene.path_of(operand);
+    const std::string module(model::parent_of(path));
+    const Module* failing = scene.failing_module();
+    const bool followed = (operand.kind == OperandKind::kTemporary || operand.kind == OperandKind::kLocal) &&
+                          (operand.device.is_host() || (failing != nullptr && failing->path == module));
+    if (partner == nullptr || path.empty() || operand.device.is_meta()) continue;
+    if (!is_of_model(operand) && !followed) continue;
+    if (operand.device.is_accelerator() && partner->device.is_host()) continue;  // the other side is the late one
+    if (is_sidecar(operand)) continue;
+    Hypothesis here(code::kMapGap);
+    weigh(scene, operand, *partner, module, here);
+    if (here.score <= found.score) continue;
+    if (scene.setting("zero_optimization") != nullptr || scene.setting("offload") != nullptr) here.score -= 20;
+    here.operands = {scene.index_of(operand), scene.index_of(*partner)};
+    here.origin = placement_of(operand.trail);
+    here.title = scene.text_of(operand) + " belongs to " + (module.empty() ? scene.model()->type : module) +
+                 ", which nothing brought to " + partner->device.str();
+    const Module* known = scene.model()->find(module);
+    if (known != nullptr && std::any_of(known->tensors.begin(), known->tensors.end(),
+                                        [](const auto& tensor) { return tensor.is_buffer && !tensor.is_persistent; })) {
+      here.saw(5, "It holds a non-persistent buffer, which checks of the state dict do not see.");
+    }
+    found = std::move(here);
+  }
+  return found.score > 0 ? std::optional(std::move(found)) : std::nullopt;
+}
+
+}  // namespace devsan::diagnose

@@ -1,0 +1,47 @@
+#include "diagnose/causes.h"
+#include "diagnose/signs.h"
+
+#include <algorithm>
+
+namespace devsan::diagnose {
+
+using model::Operand;
+using model::RepairKind;
+using model::SentenceKind;
+
+// A tensor of shapes only: made that way on purpose, and then nobody gave it data.
+std::optional<Hypothesis> meta(const Scene& scene) {
+  const bool copies = scene.failure().kind == SentenceKind::kMeta || scene.sentence_has("meta tensor");
+  if (!copies && !scene.has_meta()) return std::nullopt;
+  Hypothesis found(code::kMeta);
+  found.title = "a tensor on the meta device has no data";
+  if (copies) found.saw(85, "What is to be copied has shapes and no data.");
+  const auto& operands = scene.operands();
+  const auto meta =
+      std::find_if(operands.begin(), operands.end(), [](const Operand& each) { return each.device.is_meta(); });
+  if (meta != operands.end()) {
+    found.operands = {scene.index_of(*meta)};
+    found.origin = placement_of(meta->trail);
+    found.title = quoted(meta->best_name()) + " was never given data: it is on the meta device";
+    if (!copies) found.saw(70, scene.text_of(*meta) + " device has shapes and no data.");
+  }
+  const model::Model* model = scene.model();
+  if (model != nullptr) {
+    const bool offloaded = std::any_of(model->device_map.begin(), model->device_map.end(), [](const auto& entry) {
+      return entry.device.is_host() || entry.device.type == "disk";
+    });
+    if (offloaded) {
+      found.saw(10, "The device map leaves modules on the host or on disk, with placeholders in their stead.");
+      found.propose(RepairKind::kMap,
+                    "give the map enough memory on the GPUs, or leave the model where the map put it");
+    }
+  }
+  found.propose(RepairKind::kConfiguration,
+                "load without low_cpu_mem_usage or the meta device, or let the owner of the placeholders load them "
+                "before the move");
+  found.propose(RepairKind::kCreationSite,
+                "after to_empty, load every parameter and compute every non-persistent buffer again");
+  return found;
+}
+
+}  // namespace devsan::diagnose

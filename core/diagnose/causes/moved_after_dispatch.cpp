@@ -1,0 +1,128 @@
+#include "diagnose/causes.h"
+#include "diagnose/signs.h"
+
+#include <algorithm>
+
+namespace devsan::diagnose {
+
+using model::Event;
+using model::Module;
+using model::Operand;
+using model::RepairKind;
+
+namespace {
+
+/// Whether `event` moved something that a map had placed: what `dispatch` did, or modules with hooks.
+bool concerns_hooked(const Scene& scene, const Event& event, const Event* dispatch) {
+  if (dispatch != nullptr &&
+      (model::is_under(event.subject, dispatch->subject) || model::is_under(dispatch->subject, event.subject))) {
+    return true;
+  }
+  const auto& modules = scene.model()->modules;
+  return std::any_of(modules.begin(), modules.end(), [&](const Module& module) {
+    return !module.hooks.empty() && model::is_under(module.path, event.subject);
+  });
+}
+
+/// The first move of the model, or a part, by someone else than who dispatched it, after that; null where there is none.
+const Event* second_owner(const Scene& scene) {
+  const Event* dispatch = nullptr;
+  const Event* last = nullptr;
+  for (const Event& event : scene.model()->placements) {
+    if (!event.owner.is(model::owners::kAccelerate) && !event.owner.is(model::owners::kTransformers)) continue;
+    if (dispatch == nullptr) dispatch = &event;
+    last = &event;
+  }
+  for (const Event& event : scene.model()->placements) {
+    if (&event == dispatch || event.owner.is(model::owners::kAccelerate) || !event.owner.is_known() ||
+        event.owner.is(model::owners::kTransformers) || event.kind != model::EventKind::kMoved) {
+      continue;
+    }
+    // What was moved before the map placed anything was not taken from it.
+    if (last != nullptr && event.sequence < dispatch->sequence) continue;
+    if (concerns_hooked(scene, event, dispatch)) return &event;
+  }
+  return nullptr;
+}
+
+/// The map's own placement of what `move` took away; null where the trail does not go back that far.
+const Event* mapped_before(const Operand& torn, const Event& move) {
+  const auto mapped = std::find_if(torn.trail.begin(), torn.trail.end(), [&](const Event& event) {
+    return &event != &move && event.device != move.device &&
+           (event.owner.is(model::owners::kAccelerate) || event.owner.is(model::owners::kTransformers));
+  });
+  return mapped == torn.trail.end() ? nullptr : &*mapped;
+}
+
+}  // namespace
+
+// A map's hooks say where each module computes. Someone moved the weights without telling the hooks.
+std::optional<Hypothesis> moved_after_dispatch(const Scene& scene) {
+  if (scene.model() == nullptr || !scene.is_mismatch()) return std::nullopt;
+  Hypothesis found(code::kMovedAfterDispatch);
+  const Module* module = disagreeing_hook(scene);
+  const Event* move = second_owner(scene);
+  const auto& operands = scene.operands();
+  const auto torn = std::find_if(operands.begin(), operands.end(), moved_from_map);
+  // Nobody came after the map: it says itself two places for one weight (DV105).
+  if (move == nullptr && torn == operands.end() && is_torn_by_map(scene) != nullptr) return std::nullopt;
+  if (module == nullptr && torn == operands.end() && (move == nullptr || !scene.across_gpus())) return std::nullopt;
+  if (torn != operands.end()) {
+    move = moved_from_map(*torn);
+    const Event* placed = scene.process().world_size > 1 ? mapped_before(*torn, *move) : nullptr;
+    const std::string mapped = "A map had placed " + quoted(torn->best_name());
+    const std::string moved = "; it was moved to " + torn->device.str() + " by " + text_of(move->owner);
+    // Of several ranks the line that loaded the model is the one to change: it ran before the rank had its GPU.
+    found.saw(80, placed != nullptr ? mapped + " on " + placed->device.str() + at_text(*placed) + moved + "."
+                                    : mapped + moved + at_text(*move) + ".");
+  }
+  const bool about_it =
+      module != nullptr && std::any_of(operands.begin(), operands.end(), [&](const Operand& operand) {
+        return model::is_under(scene.path_of(operand), module->path) && !scene.path_of(operand).empty();
+      });
+  if (!about_it && !scene.across_gpus()) return std::nullopt;
+  std::string first = "the hooks";
+  if (module != nullptr) {
+    const model::Hook& hook = module->hooks.front();
+    const auto tensor = std::find_if(module->tensors.begin(), module->tensors.end(), [&](const auto& each) {
+      return each.device.is_accelerator() && each.device != hook.execution_device;
+    });
+    found.saw(70, "The hook of " + module->path + " brings its inputs to " + hook.execution_device.str() + ", its " +
+                      tensor->name + " is on " + tensor->device.str() + ".");
+    first = text_of(hook.owner);
+    if (about_it) found.saw(45, "The failing operation uses this module's own tensor.");
+  }
+  if (move != nullptr) {
+    found.origin = move;
+    found.saw(module != nullptr ? 15 : 50, text_of(move->owner) + " moved " +
+                                               (move->subject.empty() ? "the model" : move->subject) + " to " +
+                                               move->device.str() + at_text(*move) + ", after it had been dispatched.");
+  }
+  if (scene.process().world_size > 1 && scene.model()->device_map.size() > 1) {
+    found.saw(15, "There are " + std::to_string(scene.process().world_size) +
+                      " ranks, each with one GPU, and the map spreads the model over several.");
+    found.propose(
+        RepairKind::kConfiguration,
+        "one owner for the ranks: no device_map, or device_map={\"\": local_rank}; sharding by map needs one process");
+  }
+  for (const Operand& operand : scene.operands()) found.operands.push_back(scene.index_of(operand));
+  found.title = "the weights and the hooks of " + (module == nullptr ? std::string("the model") : module->path) +
+                " disagree: two owners, " + first + (move == nullptr ? "" : " and " + text_of(move->owner));
+  if (move != nullptr && move->owner.is(model::owners::kProgram)) {
+    found.propose(RepairKind::kConfiguration, "leave out the move of the dispatched model" + at_text(*move));
+  }
+  if (move != nullptr && move->subject.empty() && scene.model()->device_map.size() > 1) {
+    found.propose(RepairKind::kConfiguration, "or load the model without device_map, so that " + text_of(move->owner) +
+                                                  " alone places it, on " + move->device.str());
+  }
+  if (scene.process().world_size > 1 || scene.is_wrapped_by("lightning")) {
+    found.propose(RepairKind::kConfiguration,
+                  "load the model on its rank's GPU: device_map={\"\": int(os.environ[\"LOCAL_RANK\"])}");
+  }
+  found.propose(
+      RepairKind::kMap,
+      "or take the hooks off before another owner places it: accelerate.hooks.remove_hook_from_submodules(model)");
+  return found;
+}
+
+}  // namespace devsan::diagnose

@@ -1,0 +1,164 @@
+#include "diagnose/causes.h"
+#include "diagnose/signs.h"
+
+#include <algorithm>
+
+namespace devsan::diagnose {
+
+using model::Confidence;
+using model::Operand;
+using model::OperandKind;
+using model::RepairKind;
+
+namespace {
+
+const Operand* away_from_gpu(const Scene& scene) {
+  for (const Operand& operand : scene.operands()) {
+    if (operand.device.is_host() || operand.device.is_meta()) return &operand;
+  }
+  return nullptr;
+}
+
+/// DeepSpeed 0.14.1 and 0.14.2: the norm of the gradients is a scalar on the GPU, the offloaded gradients are on the host.
+bool is_norm_regression(const Scene& scene) {
+  const std::string version = scene.version("deepspeed");
+  return (version == "0.14.1" || version == "0.14.2") &&
+         (scene.runs_function({"unscale_and_clip_grads"}) || scene.runs_file("zero/stage3"));
+}
+
+/// The buffers that zero.Init left behind: it moves what eight factories of torch make, and never calls Module.to.
+bool is_left_by_zero_init(const Scene& scene, const Operand& operand) {
+  const auto* stage = scene.setting("zero_optimization.stage");
+  return stage != nullptr && stage->value == "3" && operand.device.is_host() && operand.kind == OperandKind::kBuffer;
+}
+
+/// The placement, if a library made it because a setting of its own says to offload.
+const model::Event* kept_by_setting(const model::Event* origin) {
+  const bool by_library = origin != nullptr && origin->owner.is_known() && !origin->owner.is(model::owners::kProgram);
+  return by_library && origin->owner.setting.find("offload") != std::string::npos ? origin : nullptr;
+}
+
+/// What the failing call itself brought to the GPU from the host: weights that come for each call.
+const model::Event* brought_for_the_call(const Scene& scene) {
+  if (scene.model() == nullptr) return nullptr;
+  const auto& all = scene.model()->placements;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const model::Event& event) {
+    return event.kind == model::EventKind::kMoved && event.device.is_accelerator() && event.from.is_host() &&
+           event.owner.is(model::owners::kProgram) && scene.in_failing_call(event);
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// Whether who brought it to the host calls that an offload.
+bool is_called_offload(const model::Event& event) {
+  const auto speaks = [](std::string_view text) {
+    return text.find("offload") != std::string_view::npos || text.find("Offload") != std::string_view::npos;
+  };
+  return speaks(event.device_text) || speaks(event.owner.mechanism) ||
+         std::any_of(event.stack.begin(), event.stack.end(),
+                     [&](const model::Frame& frame) { return speaks(frame.function) || speaks(frame.source); });
+}
+
+/// deepspeedai/DeepSpeed#5538: brought by #5256, taken back by #5461.
+Hypothesis norm_regression(const Scene& scene, Hypothesis found, const model::Setting& offload, const Operand& norm) {
+  const std::string version = scene.version("deepspeed");
+  const model::Setting* limit = scene.setting("gradient_clipping");
+  found.title = "DeepSpeed " + version + " clips gradients on the host by a norm on " + norm.device.str();
+  found.saw(80, "DeepSpeed " + version + " has this defect: releases 0.14.1 and 0.14.2, and no other.");
+  const std::string bound = limit == nullptr ? "gradient_clipping" : limit->name + " = " + limit->value;
+  found.saw(30, "A step fails once the norm of its gradients exceeds " + bound + ": the gradients, which " +
+                    offload.name + " = " + offload.value +
+                    " keeps on the host, are multiplied by a 0-dim tensor of the GPU.");
+  found.propose(RepairKind::kConfiguration, "install deepspeed 0.14.3 or later (or 0.14.0)", Confidence::kCertain);
+  found.propose(RepairKind::kUseSite,
+                "or multiply by the value, (1. / combined_scale).item(), in unscale_and_clip_grads of your copy");
+  return found;
+}
+
+}  // namespace
+
+// The host's side is there on purpose: an engine keeps it there and brings it in for its own calls.
+std::optional<Hypothesis> offload_engine(const Scene& scene) {
+  if (!scene.host_meets_gpu() && !scene.has_meta()) return std::nullopt;
+  const Operand* away = away_from_gpu(scene);
+  const Operand* partner = away == nullptr ? nullptr : scene.partner_of(*away);
+  if (partner == nullptr) return std::nullopt;
+  Hypothesis found(code::kOffloadEngine);
+  found.operands = {scene.index_of(*away), scene.index_of(*partner)};
+  found.origin = placement_of(away->trail);
+  const model::Setting* setting = scene.setting("offload");
+  if (setting == nullptr) setting = scene.setting("lowvram");
+
+  if (setting != nullptr && partner->is_scalar() && is_norm_regression(scene)) {
+    return norm_regression(scene, std::move(found), *setting, *partner);
+  }
+  if (scene.on_stack("deepspeed") && setting != nullptr) {
+    found.saw(80, setting->name + " = " + setting->value +
+                      " keeps it on the host, and the operation is in DeepSpeed's own step.");
+    if (partner->is_scalar()) {
+      found.saw(10, "A 0-dim tensor of the host may join tensors of the GPU; one of the GPU may not join the host's.");
+    }
+  } else if (is_left_by_zero_init(scene, *away)) {
+    found.saw(
+        90,
+        "Under ZeRO stage 3 DeepSpeed does not call Module.to: a buffer is on the GPU only if torch.tensor, empty, "
+        "zeros, ones, full, arange, eye or randn made it while the module was constructed.");
+    found.propose(RepairKind::kCreationSite,
+                  "make the buffer with one of these, called as torch.<name>, or give it its device");
+  } else if (const model::Event* kept = kept_by_setting(found.origin); kept != nullptr && scene.host_meets_gpu()) {
+    found.saw(95, kept->owner.name + " keeps " + scene.text_of(*away) + ", by " + kept->owner.setting +
+                      "; the operation is none of its own.");
+  } else {
+    const std::string path = scene.path_of(*away);
+    const model::Module* hooked = path.empty() ? nullptr : scene.hooked_parent(path);
+    const bool offloads =
+        hooked != nullptr && std::any_of(hooked->hooks.begin(), hooked->hooks.end(), [](const auto& hook) {
+          return hook.offload || hook.type.find("Offload") != std::string::npos;
+        });
+    const auto& frames = scene.failure().frames;
+    const bool through = hooked != nullptr && std::any_of(frames.begin(), frames.end(), [&](const auto& frame) {
+                           return frame.module == hooked->path && last_part(frame.function) == "forward";
+                         });
+    const bool own = away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer;
+    const model::Module* running = scene.failing_module();
+    const bool beside = own && (running == nullptr || running->path != model::parent_of(path));
+    if (offloads && (through || beside || away->device.is_meta())) {
+      found.saw(
+          90, "A hook keeps the weights of " + (hooked->path.empty() ? hooked->type : hooked->path) +
+                  " away from the GPU and brings them in for its forward only" +
+                  (through ? "; this tensor is not among what it brings." : "; the operation stands outside of that."));
+    } else if (offloads) {
+      found.saw(55, "A hook keeps the weights away from the GPU except in the forward of " +
+                        (hooked->path.empty() ? hooked->type : hooked->path) + ".");
+    } else if (setting != nullptr) {
+      found.saw(60, setting->name + " = " + setting->value + " keeps data on the host.");
+      if (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer ||
+          away->kind == OperandKind::kOptimizerState) {
+        found.saw(25, scene.text_of(*away) + " is part of what it keeps there.");
+      } else if (away->kind == OperandKind::kInput) {
+        found.score -= 40;
+      }
+    } else if (found.origin != nullptr && is_brought_to_host(*found.origin) && is_called_offload(*found.origin)) {
+      found.saw(75, scene.text_of(*away) + " was taken to the host" + at_text(*found.origin) + ", by an offload.");
+      if (partner->is_scalar()) {
+        found.saw(10,
+                  "A 0-dim tensor of the host may join tensors of the GPU; one of the GPU may not join the host's.");
+      }
+    } else if (const model::Event* brought = brought_for_the_call(scene);
+               brought != nullptr && (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer)) {
+      found.saw(95, "Weights come to the GPU for each call" + at_text(*brought) +
+                        "; this tensor is not among what is brought.");
+    }
+  }
+  if (found.score == 0) return std::nullopt;
+  if (scene.failure().kind == model::SentenceKind::kMeta) found.score -= 35;
+  found.title =
+      scene.text_of(*away) + " is kept there by an offload, the operation needs it on " + partner->device.str();
+  found.propose(RepairKind::kConfiguration,
+                "read or change it through the engine's own access, inside of its forward or its context");
+  found.propose(RepairKind::kUseSite, "or run the operation where the data is kept: on the host",
+                Confidence::kPossible);
+  return found;
+}
+
+}  // namespace devsan::diagnose

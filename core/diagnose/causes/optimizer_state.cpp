@@ -1,0 +1,100 @@
+#include "diagnose/causes.h"
+#include "diagnose/signs.h"
+
+#include <algorithm>
+
+namespace devsan::diagnose {
+
+using model::Operand;
+using model::OperandKind;
+using model::Optimizer;
+using model::RepairKind;
+
+namespace {
+
+/// The last move of the model after which the optimizer's state is behind; null where there was none.
+const model::Event* later_move(const Scene& scene, const Optimizer& optimizer) {
+  if (scene.model() == nullptr || optimizer.built.sequence == 0) return nullptr;
+  for (const model::Event& event : scene.model()->placements) {
+    if (event.sequence > optimizer.built.sequence) return &event;
+  }
+  return nullptr;
+}
+
+/// A gradient is handed to a tensor of another device: a copy of the weights, taken before they moved.
+std::optional<Hypothesis> copies_of_weights(const Scene& scene) {
+  if (!scene.sentence_has("attempting to assign a gradient") || scene.operands().size() != 2) return std::nullopt;
+  const Operand& copy = scene.operands().front();
+  const Operand& gradient = scene.operands().back();
+  Hypothesis found(code::kOptimizerState);
+  found.operands = {0, 1};
+  found.origin = placement_of(copy.trail);
+  if (copy.device.is_accelerator() && !gradient.device.is_accelerator()) {
+    found.saw(30, quoted(gradient.best_name()) + " was kept on the host.");
+  } else {
+    found.saw(75, quoted(copy.best_name()) + " gets its gradient by hand, from a parameter on " +
+                      gradient.device.str() + ": it is a copy of the weights, taken while they were on " +
+                      copy.device.str() + ".");
+  }
+  if (found.origin != nullptr) found.saw(5, "It was made" + at_text(*found.origin) + ".");
+  found.title = scene.text_of(copy) + " is kept for a parameter that is elsewhere";
+  found.propose(RepairKind::kCreationSite,
+                "move the model, then build the optimizer or the average, then load its state");
+  return found;
+}
+
+}  // namespace
+
+// The state was built or loaded while the parameter was elsewhere.
+std::optional<Hypothesis> optimizer_state(const Scene& scene) {
+  // Fused and foreach steps refuse their lists in words of their own, which name no operand.
+  if (auto found = copies_of_weights(scene)) return found;
+  const bool refused = scene.sentence_has("Tensors of the same index must be on the same device");
+  if (!scene.is_mismatch() && !refused) return std::nullopt;
+  const auto& operands = scene.operands();
+  const auto kept = std::find_if(operands.begin(), operands.end(),
+                                 [](const Operand& operand) { return operand.kind == OperandKind::kOptimizerState; });
+  const auto& all = scene.facts().optimizers;
+  const auto apart = std::find_if(all.begin(), all.end(), [](const Optimizer& each) { return !each.states.empty(); });
+  const bool stepping = scene.failure().phase == model::Phase::kOptimizer;
+  if (kept == operands.end() && (apart == all.end() || !stepping)) return std::nullopt;
+
+  Hypothesis found(code::kOptimizerState);
+  if (kept != operands.end()) {
+    found.operands = {scene.index_of(*kept)};
+    if (const Operand* partner = scene.partner_of(*kept)) found.operands.push_back(scene.index_of(*partner));
+    found.origin = placement_of(kept->trail);
+    found.saw(70, quoted(kept->best_name()) + " is state that is kept for a parameter.");
+    found.title = scene.text_of(*kept) + " is kept for a parameter that is elsewhere";
+  }
+  if (apart != all.end()) {
+    const model::OptimizerState& state = apart->states.front();
+    found.saw(kept == operands.end() ? 70 : 15, apart->type + " keeps " + quoted(state.key) + " of " +
+                                                    quoted(state.parameter) + " on " + state.device.str() +
+                                                    ", the parameter is on " + state.parameter_device.str() + ".");
+    if (found.title.empty())
+      found.title =
+          apart->type + " keeps state on " + state.device.str() + " for a parameter on " + state.parameter_device.str();
+  }
+  if (stepping) found.saw(15, "It fails while the optimizer steps.");
+  for (const Optimizer& optimizer : all) {
+    if (const model::Event* move = later_move(scene, optimizer)) {
+      found.saw(15, optimizer.type + " was built" + at_text(optimizer.built) + ", before the model was moved" +
+                        at_text(*move) + ".");
+      if (found.origin == nullptr) found.origin = &optimizer.built;
+    }
+    if (optimizer.loaded.sequence > 0) {
+      found.saw(10, "Its state was loaded" + at_text(optimizer.loaded) + ".");
+      if (found.origin == nullptr) found.origin = &optimizer.loaded;
+    }
+  }
+  if (scene.on_stack("deepspeed") || scene.setting("offload_optimizer") != nullptr) found.score -= 40;
+  found.propose(RepairKind::kCreationSite,
+                "move the model, then build the optimizer or the average, then load its state");
+  found.propose(RepairKind::kUseSite,
+                "bring the state to its parameter once, after loading: in load_state_dict, also inside helper objects",
+                model::Confidence::kPossible);
+  return found;
+}
+
+}  // namespace devsan::diagnose

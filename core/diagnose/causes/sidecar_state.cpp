@@ -1,0 +1,79 @@
+#include <algorithm>
+
+#include "diagnose/causes.h"
+#include "diagnose/edits.h"
+#include "diagnose/signs.h"
+
+namespace devsan::diagnose {
+
+using model::Event;
+using model::Operand;
+using model::RepairKind;
+
+namespace {
+
+/// A parameter that was put, after the model had moved, into a module that wraps weights of the model.
+const model::Event* wraps_moved_weights(const Scene& scene, const Operand& operand) {
+  const model::Event* move = put_in_after(scene, operand);
+  if (move == nullptr) return nullptr;
+  const std::string path = scene.path_of(operand);
+  const std::string_view holder = model::parent_of(path);
+  const auto& modules = scene.model()->modules;
+  const bool wraps = !holder.empty() && std::any_of(modules.begin(), modules.end(), [&](const model::Module& module) {
+    return module.path != holder && model::is_under(module.path, holder) &&
+           std::any_of(module.tensors.begin(), module.tensors.end(),
+                       [](const model::ModuleTensor& tensor) { return tensor.device.is_accelerator(); });
+  });
+  return wraps ? move : nullptr;
+}
+
+}  // namespace
+
+// An adapter or the state of a quantised weight stands beside a weight and has to be where that is.
+std::optional<Hypothesis> sidecar_state(const Scene& scene) {
+  if (!scene.is_mismatch()) return std::nullopt;
+  for (const Operand& operand : scene.operands()) {
+    const Operand* partner = scene.partner_of(operand);
+    if (partner == nullptr) continue;
+    const Event* late = wraps_moved_weights(scene, operand);
+    const bool joins = joins_adapter_and_weight(scene, operand, *partner);
+    if (!is_sidecar(operand) && late == nullptr && !joins) continue;
+    Hypothesis found(code::kSidecarState);
+    const Event* placed = placement_of(operand.trail);
+    found.origin = placed;
+    found.operands = {scene.index_of(operand), scene.index_of(*partner)};
+    if (late != nullptr) {
+      found.saw(90, quoted(operand.best_name()) + " stands beside weights that were moved" + at_text(*late) +
+                        ", and was put there after that.");
+    } else if (joins) {
+      found.saw(90,
+                quoted(operand.best_name()) + " is an adapter's, and is joined with the weight that it stands beside.");
+    } else {
+      found.saw(65, quoted(operand.best_name()) + " is an adapter's weight or the state of a quantised one.");
+    }
+    if (!operand.beside.empty()) {
+      if (operand.beside_device == operand.device) {
+        found.score -= 40;
+      } else {
+        found.saw(30, "It stands beside " + operand.beside + ", which is on " + operand.beside_device.str() + ".");
+      }
+    }
+    if (placed != nullptr && placed->owner.is_known()) {
+      found.saw(5, "It was placed by " + text_of(placed->owner) + at_text(*placed) + ".");
+    }
+    const std::string base = operand.beside.empty() ? "the weight that it stands beside" : operand.beside;
+    const std::string place = operand.beside_device.is_known() ? operand.beside_device.str() : partner->device.str();
+    found.title = scene.text_of(operand) + " stands beside a weight on " + place;
+    found.propose(RepairKind::kConfiguration,
+                  "add the adapter before the model is dispatched, or move it by the library's own method");
+    if (joins && !is_sidecar(operand)) {
+      found.propose(move_at_use(scene, operand, *partner));
+    } else {
+      found.propose(RepairKind::kCreationSite, "create it on the device of " + base + " (" + place + ")");
+    }
+    return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace devsan::diagnose

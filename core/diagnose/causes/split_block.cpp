@@ -1,0 +1,101 @@
+#include "diagnose/causes.h"
+#include "diagnose/edits.h"
+#include "diagnose/signs.h"
+#include "diagnose/source_text.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace devsan::diagnose {
+
+using model::Device;
+using model::DeviceSource;
+using model::Event;
+using model::Module;
+using model::Operand;
+using model::RepairKind;
+
+namespace {
+
+/// Whether the path has a number in it: one of a row of blocks.
+bool is_block(const std::string& path) {
+  for (std::size_t at = 0; at < path.size(); ++at) {
+    const bool starts = at == 0 || path[at - 1] == '.';
+    if (starts && std::isdigit(static_cast<unsigned char>(path[at])) != 0) return true;
+  }
+  return false;
+}
+
+bool holds(const std::vector<Device>& devices, const Device& device) {
+  return std::find(devices.begin(), devices.end(), device) != devices.end();
+}
+
+/// Placed by one device value of the program: not the map's doing.
+bool is_own(const Operand& operand) {
+  const Event* placed = placement_of(operand.trail);
+  if (placed == nullptr) return false;
+  const auto source = source_of(*placed);
+  return source == DeviceSource::kScalar || source == DeviceSource::kLiteral || source == DeviceSource::kDefault;
+}
+
+}  // namespace
+
+// Children of one block are on several devices, and `+`, cat or a parameter of the block itself joins them. No hook
+// stands there, because it is no module.
+std::optional<Hypothesis> split_block(const Scene& scene) {
+  if (!scene.across_gpus()) return std::nullopt;
+  const Module* block = scene.failing_module();
+  if (block == nullptr || block->is_container || !stands_in_module(scene)) return std::nullopt;
+  const Operand* first = nullptr;
+  for (const Operand& operand : scene.operands()) {
+    if (operand.device.is_accelerator() && (first == nullptr || operand.odd)) first = &operand;
+  }
+  const Operand* partner = scene.partner_of(*first);
+  if (partner == nullptr) return std::nullopt;
+  const auto devices = scene.devices_below(block->path);
+  const auto gpus =
+      std::count_if(devices.begin(), devices.end(), [](const Device& each) { return each.is_accelerator(); });
+
+  Hypothesis found(code::kSplitBlock);
+  found.operands = {scene.index_of(*first), scene.index_of(*partner)};
+  const std::string name = block->path.empty() ? block->type : block->path;
+  if (gpus > 1 && holds(devices, first->device) && holds(devices, partner->device)) {
+    found.saw(55, "The parts of " + name + " are on several GPUs, and the operation stands in its own forward.");
+  } else if (scene.is_placed_by_map(*first) && scene.is_placed_by_map(*partner) && is_block(block->path)) {
+    found.saw(45, "Results of two parts of the model, placed apart by the map, meet in " + name + ".");
+  } else {
+    return std::nullopt;
+  }
+  if (scene.is_placed_by_map(*first) && scene.is_placed_by_map(*partner)) {
+    found.saw(20, "Both operands are where the map put what computed them.");
+  }
+  const auto owns = [&](const Operand& operand) {
+    return model::parent_of(operand.known_as) == block->path && !operand.known_as.empty();
+  };
+  if (owns(*first) || owns(*partner)) found.saw(10, "The block owns one of them directly, beside its children.");
+  if (is_block(block->path)) {
+    found.saw(15, name + " is one of a row of blocks: the cut is inside it, not between two.");
+  } else if (!block->path.empty() || !scene.has_map()) {
+    found.score -= 20;
+  }
+  if (is_own(*first) || is_own(*partner)) found.score -= 50;
+  if (disagreeing_hook(scene) != nullptr) found.score -= 40;
+  if (is_generation_state(*first) || is_generation_state(*partner) || is_sidecar(*first) || is_sidecar(*partner)) {
+    found.score -= 40;
+  }
+  if (is_loss_boundary(scene)) found.score -= 40;
+  found.title = "the map cuts through " + name + " (" + block->type + "): " + scene.text_of(*first) + " meets " +
+                scene.text_of(*partner);
+  if (block->path.empty()) {  // the whole model: nothing that could be kept together
+    const Operand& small = smaller_of(*first, *partner);
+    found.propose(RepairKind::kMap, "or map the parts whose results meet to one GPU", model::Confidence::kPossible);
+    found.propose(move_at_use(scene, small, &small == first ? *partner : *first));
+    return found;
+  }
+  found.propose(RepairKind::kConfiguration, "keep the block whole: no_split_module_classes=[\"" + block->type +
+                                                "\"], or _no_split_modules of the model");
+  found.propose(RepairKind::kMap, "or map \"" + name + "\" as one entry");
+  return found;
+}
+
+}  // namespace devsan::diagnose

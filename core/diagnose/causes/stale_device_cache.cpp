@@ -1,0 +1,54 @@
+#include "diagnose/causes.h"
+#include "diagnose/signs.h"
+#include "diagnose/source_text.h"
+
+namespace devsan::diagnose {
+
+using model::Event;
+using model::EventKind;
+using model::Operand;
+using model::OperandKind;
+using model::RepairKind;
+
+// An earlier call made it and kept it, and the key under which it was kept does not say for which device.
+std::optional<Hypothesis> stale_device_cache(const Scene& scene) {
+  if (!scene.is_mismatch()) return std::nullopt;
+  std::optional<Hypothesis> best;
+  for (const Operand& operand : scene.operands()) {
+    const bool kept = operand.kind == OperandKind::kAttribute || operand.kind == OperandKind::kGlobal;
+    const Operand* partner = scene.partner_of(operand);
+    const Event* placed = placement_of(operand.trail);
+    if (!operand.registered || partner == nullptr || placed == nullptr) continue;
+    if (placed->kind == EventKind::kLoaded) continue;  // read from a checkpoint, not computed for a device
+    const bool earlier = scene.in_earlier_call(*placed);
+    if (!kept && !earlier) continue;
+    if (Scene::at_construction(*placed) || Scene::at_module_level(*placed) || scene.in_failing_call(*placed)) continue;
+    Hypothesis found(code::kStaleDeviceCache);
+    found.origin = placed;
+    found.operands = {scene.index_of(operand), scene.index_of(*partner)};
+    const std::string holder = !operand.holder.empty() ? operand.holder
+                               : kept                  ? "a global or a class"
+                                                       : "something that outlives it";
+    found.saw(65, quoted(operand.best_name()) + " was computed by an earlier call" + at_text(*placed) +
+                      " and is kept by " + holder + ".");
+    if (earlier && placed->step >= 0) {
+      found.saw(15, "What this call was given came to its device later than that.");
+    } else if (earlier) {
+      found.saw(15, "That was another call of the function that failed.");
+    }
+    if (Scene::is_called(operand, {"cache", "cos", "sin", "freqs", "table", "grid", "anchor", "mask"})) {
+      found.saw(10, "Its name says that it is kept for later.");
+    }
+    if (operand.kind == OperandKind::kGlobal) found.saw(5, "Every instance shares it.");
+    // Made without a device: it was not computed for the device of anything that a call was given.
+    if (!earlier && operand.device.is_host() && source_of(*placed) == model::DeviceSource::kDefault) found.score -= 45;
+    if (is_generation_state(operand) || is_sidecar(operand)) found.score -= 50;
+    found.title = quoted(operand.best_name()) + " was remembered for " + operand.device.str() + " and is used with " +
+                  scene.text_of(*partner);
+    found.propose(RepairKind::kCreationSite, "make the device part of the key, or keep one copy for each device");
+    if (!best || found.score > best->score) best = std::move(found);
+  }
+  return best;
+}
+
+}  // namespace devsan::diagnose

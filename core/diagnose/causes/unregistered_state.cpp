@@ -1,0 +1,81 @@
+#include <algorithm>
+
+#include "diagnose/causes.h"
+#include "diagnose/signs.h"
+#include "diagnose/source_text.h"
+
+namespace devsan::diagnose {
+
+using model::Event;
+using model::Operand;
+using model::OperandKind;
+using model::RepairKind;
+
+namespace {
+
+/// Whether anything that the model registers is on `device`. A model without tensors, or with all of them elsewhere,
+/// has not left this one behind.
+bool model_went_to(const Scene& scene, const model::Device& device) {
+  if (scene.model() == nullptr) return true;
+  const auto devices = scene.model()->devices();
+  const auto& moves = scene.model()->placements;  // Lightning takes its model off the GPU while the exception passes
+  return scene.is_wrapped_by("torch.nn.DataParallel") ||
+         std::any_of(moves.begin(), moves.end(), [&](const Event& move) { return move.device == device; }) ||
+         std::any_of(devices.begin(), devices.end(), [&](const model::Device& each) {
+           return each == device || each.is_accelerator() == device.is_accelerator();
+         });
+}
+
+}  // namespace
+
+// A module holds it, but has not registered it: Module.to and the copies of DataParallel pass it by.
+std::optional<Hypothesis> unregistered_state(const Scene& scene) {
+  if (!scene.is_mismatch()) return std::nullopt;
+  std::optional<Hypothesis> best;
+  for (const Operand& operand : scene.operands()) {
+    const bool attribute = operand.kind == OperandKind::kAttribute && !operand.holder.empty();
+    const bool global = operand.kind == OperandKind::kGlobal;
+    if (!attribute && !global && operand.registered) continue;
+    const Operand* partner = scene.partner_of(operand);
+    if (partner == nullptr) continue;
+    const Event* placed = placement_of(operand.trail);
+    Hypothesis found(code::kUnregisteredState);
+    found.origin = placed;
+    found.operands = {scene.index_of(operand), scene.index_of(*partner)};
+    const std::string holder = operand.holder.empty() ? "its module" : operand.holder;
+    if (!operand.registered) {
+      found.saw(75, quoted(operand.best_name()) + " belongs to a module that the model does not register: " + holder +
+                        " keeps it in a list, a dict or an object.");
+      found.propose(RepairKind::kCreationSite, "keep the modules in nn.ModuleList or nn.ModuleDict");
+    } else if (attribute) {
+      found.saw(65, quoted(operand.best_name()) + " is a plain attribute of " + holder +
+                        ", not a parameter or buffer, so it does not move with the model.");
+      found.propose(RepairKind::kCreationSite,
+                    "register it where it is created: self.register_buffer(\"...\", ..., persistent=False)");
+    } else {
+      found.saw(45, quoted(operand.best_name()) + " is a global of its file or class, which no model moves.");
+      found.propose(RepairKind::kCreationSite, "make it a buffer of the module that uses it");
+    }
+    if (placed != nullptr && (Scene::at_construction(*placed) || Scene::at_module_level(*placed))) {
+      found.saw(20, "It is where it was when it was constructed" + at_text(*placed) + ".");
+    } else if (attribute && placed != nullptr && placed->kind == model::EventKind::kMade && operand.device.is_host() &&
+               source_of(*placed) == model::DeviceSource::kDefault && !scene.in_failing_call(*placed) &&
+               !scene.in_earlier_call(*placed)) {
+      found.saw(10, "It was made on the host" + at_text(*placed) + ", before the call that failed.");
+    } else if (placed != nullptr && operand.registered && (attribute || global)) {
+      found.score -= 45;  // remembered by a call: a cache; or made by this one
+    }
+    if (scene.is_wrapped_by("torch.nn.DataParallel")) {
+      found.saw(5, "DataParallel's replicas share the one of the first GPU.");
+    }
+    if (attribute && operand.registered && !model_went_to(scene, partner->device)) found.score -= 45;
+    if (is_sidecar(operand) || is_generation_state(operand)) found.score -= 50;
+    if (follows_default_device(scene, operand)) found.score -= 30;
+    found.title = quoted(operand.best_name()) + " is not registered and stayed " + place_text(operand.device) + ", " +
+                  quoted(partner->best_name()) + " is on " + partner->device.str();
+    if (!best || found.score > best->score) best = std::move(found);
+  }
+  return best;
+}
+
+}  // namespace devsan::diagnose

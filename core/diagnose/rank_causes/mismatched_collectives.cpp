@@ -1,0 +1,148 @@
+#include "diagnose/ranks/causes.h"
+#include "diagnose/texts.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace devsan::diagnose::ranks {
+
+using model::Collective;
+using model::RankFacts;
+using model::RepairKind;
+
+namespace {
+
+/// Calls in which all ranks give tensors of one size and type.
+constexpr std::array<std::string_view, 8> kAlike = {
+    "all_reduce",           "broadcast", "reduce", "all_gather", "reduce_scatter", "gather", "all_gather_into_tensor",
+    "reduce_scatter_tensor"};
+
+bool is_between_two(const Collective& call) {
+  return call.name.find("send") != std::string::npos || call.name.find("recv") != std::string::npos;
+}
+
+struct Side {
+  const Collective* call = nullptr;
+  std::vector<int> ranks;
+};
+
+enum class Odd { kCall, kShape, kDtype };
+
+std::string key_of(const Collective& call, bool alike) {
+  std::string key = call.group + "\n" + call.name;
+  if (alike) {
+    key += "\n" + call.dtype;
+    for (const auto& shape : call.shapes) {
+      key += ";";
+      for (const auto size : shape) key += std::to_string(size) + ",";
+    }
+  }
+  return key;
+}
+
+}  // namespace
+
+// The ranks of a group meet by order, not by name: the n-th call of one meets the n-th call of the other.
+std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
+  std::map<std::string, Side> sides;
+  const Collective* first = nullptr;  // of those that wait in one group the earliest
+  for (const RankFacts* rank : job.ranks()) {
+    const Collective* call = Job::waiting(*rank);
+    if (call == nullptr || is_between_two(*call)) continue;
+    if (first == nullptr || (call->group == first->group && call->sequence < first->sequence)) first = call;
+  }
+  if (first == nullptr) return {};
+  const std::uint64_t sequence = first->sequence;
+  for (const RankFacts* rank : job.ranks()) {
+    const Collective* call = Job::waiting(*rank);
+    if (call != nullptr && call->group == first->group && call->sequence != sequence) call = nullptr;
+    if (call == nullptr && sequence > 0) {  // who has gone through it, or ended in it, met the others all the same
+      const auto met = std::ranges::find_if(rank->collectives, [&](const Collective& each) {
+        return each.group == first->group && each.sequence == sequence;
+      });
+      if (met != rank->collectives.end()) call = &*met;
+    }
+    if (call == nullptr || is_between_two(*call)) continue;
+    const bool alike = std::ranges::find(kAlike, call->name) != kAlike.end();
+    Side& side = sides[key_of(*call, alike)];
+    side.call = call;
+    side.ranks.push_back(rank->process.rank);
+  }
+  if (sides.size() < 2) return {};
+  std::vector<const Side*> order;
+  for (const auto& [key, side] : sides) order.push_back(&side);
+  // The one with most ranks first; of two equals the one whose call is not under a test about ranks, then that of the
+  // lowest rank.
+  std::ranges::stable_sort(order, [](const Side* one, const Side* other) {
+    if (one->ranks.size() == other->ranks.size() && one->call->condition.empty() != other->call->condition.empty()) {
+      return one->call->condition.empty();
+    }
+    if (one->ranks.size() != other->ranks.size()) return one->ranks.size() > other->ranks.size();
+    return one->ranks.front() < other->ranks.front();
+  });
+  const Side& usual = *order.front();
+  const Side& odd = *order[1];
+  RankHypothesis found(code::kMismatchedCollectives);
+  for (std::size_t place = 1; place < order.size(); ++place) {
+    found.ranks.insert(found.ranks.end(), order[place]->ranks.begin(), order[place]->ranks.end());
+  }
+  std::ranges::sort(found.ranks);
+  const Odd what = usual.call->name != odd.call->name || usual.call->group != odd.call->group ? Odd::kCall
+                   : usual.call->dtype != odd.call->dtype                                     ? Odd::kDtype
+                                                                                              : Odd::kShape;
+  const std::string number = sequence > 0 ? ", number " + std::to_string(sequence) + " of its group" : "";
+  for (const Side* side : order) {
+    found.saw(side == &usual ? 60 : 30, ranks_text(side->ranks) + (side->ranks.size() == 1 ? " is in " : " are in ") +
+                                            text_of(*side->call) + at_text(*side->call) + number +
+                                            job.waited_text(*job.rank(side->ranks.front())) + ".");
+    if (!side->call->condition.empty()) {
+      found.saw(10, "That call stands under `" + side->call->condition + "`, which is not true in every rank.");
+    }
+    if (side->call->where.is_known()) found.sites.insert(found.sites.begin(), side->call->where);
+  }
+  if (usual.call->group != odd.call->group) {
+    found.saw(5, "They are in different groups, " + usual.call->group + " and " + odd.call->group +
+                     ": each waits for the other.");
+  }
+  switch (what) {
+    case Odd::kCall:
+      if (usual.call->group != odd.call->group) {
+        found.title = ranks_text(usual.ranks) + (usual.ranks.size() == 1 ? " waits" : " wait") + " in group " +
+                      usual.call->group + ", and " + ranks_text(odd.ranks) + " in group " + odd.call->group +
+                      ": each for the other";
+        found.propose(RepairKind::kCreationSite, "use the groups in the same order in every rank: " + usual.call->name +
+                                                     at_text(*usual.call) + ", meets " + odd.call->name +
+                                                     at_text(*odd.call));
+        break;
+      }
+      if (!odd.call->condition.empty()) {
+        found.propose(RepairKind::kCreationSite,
+                      "call " + odd.call->name + " in every rank: take it out of the branch" + at_text(*odd.call));
+      }
+      found.title = ranks_text(usual.ranks) + (usual.ranks.size() == 1 ? " calls " : " call ") + usual.call->name +
+                    " where " + ranks_text(odd.ranks) + (odd.ranks.size() == 1 ? " calls " : " call ") + odd.call->name;
+      found.propose(RepairKind::kCreationSite,
+                    "let every rank make the same calls in the same order: " + usual.call->name + at_text(*usual.call) +
+                        ", meets " + odd.call->name + at_text(*odd.call));
+      break;
+    case Odd::kDtype:
+      found.title = usual.call->name + " meets tensors of " + usual.call->dtype + " and " + odd.call->dtype;
+      found.propose(RepairKind::kCreationSite, "give " + usual.call->name + " the same dtype in every rank");
+      break;
+    case Odd::kShape:
+      found.title = usual.call->name + " meets tensors of different sizes";
+      found.propose(
+          RepairKind::kCreationSite,
+          "give " + usual.call->name + " tensors of one size in every rank: pad them, or gather the sizes first");
+      break;
+  }
+  found.about = usual.call->name + "\n" + odd.call->name + "\n" + usual.call->where.source;
+  for (const Side* side : order) {
+    found.explains.insert(found.explains.end(), side->ranks.begin(), side->ranks.end());
+  }
+  found.time = usual.call->since;
+  return {found};
+}
+
+}  // namespace devsan::diagnose::ranks

@@ -1,0 +1,117 @@
+#include "diagnose/ranks/causes.h"
+#include "diagnose/texts.h"
+
+#include <algorithm>
+
+namespace devsan::diagnose::ranks {
+
+using model::Collective;
+using model::RankEnd;
+using model::RankFacts;
+using model::RepairKind;
+
+namespace {
+
+/// The call that has waited longest: the lowest number where numbers are known, else the earliest.
+const Collective* first_call(const Job& job, std::vector<int>& waiting) {
+  const Collective* first = nullptr;
+  for (const RankFacts* rank : job.ranks()) {
+    const Collective* call = Job::waiting(*rank);
+    if (call == nullptr) continue;
+    waiting.push_back(rank->process.rank);
+    const bool earlier = first == nullptr ||
+                         (call->group == first->group ? call->sequence < first->sequence : call->since < first->since);
+    if (earlier) first = call;
+  }
+  return first;
+}
+
+bool takes_part(const Collective& call, int rank) {
+  return call.members.empty() || std::ranges::find(call.members, rank) != call.members.end();
+}
+
+/// What the rank did last in the group of `call`; null where that is not known.
+const Collective* last_in(const RankFacts& rank, const std::string& group) {
+  const auto found = std::ranges::find(rank.collectives, group, &Collective::group);
+  return found == rank.collectives.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+// A collective is complete when all have come. One rank went another way: fewer batches, a branch for some ranks only.
+std::vector<RankHypothesis> missing_rank(const Job& job) {
+  std::vector<int> waiting;
+  const Collective* call = first_call(job, waiting);
+  if (call == nullptr) return {};
+  RankHypothesis found(code::kMissingRank);
+  std::vector<int> finished;
+  std::vector<int> elsewhere;
+  for (const RankFacts* rank : job.ranks()) {
+    const int number = rank->process.rank;
+    if (Job::failed(*rank)) return {};  // that is why it does not come
+    if (!takes_part(*call, number) || std::ranges::find(waiting, number) != waiting.end()) continue;
+    if (rank->end == RankEnd::kFinished) finished.push_back(number);
+    if (rank->end == RankEnd::kTerminated || rank->end == RankEnd::kRunning) elsewhere.push_back(number);
+  }
+  if (finished.empty() && elsewhere.empty()) return {};
+  found.ranks = finished;
+  found.ranks.insert(found.ranks.end(), elsewhere.begin(), elsewhere.end());
+  std::ranges::sort(found.ranks);
+  std::vector<int> present;
+  for (const int number : waiting) {
+    if (takes_part(*call, number)) present.push_back(number);
+  }
+  const std::string who = ranks_text(found.ranks);
+  found.saw(55, ranks_text(present) + (present.size() == 1 ? " is in " : " are in ") + text_of(*call) + at_text(*call) +
+                    ", and " + who + (found.ranks.size() == 1 ? " has" : " have") + " not come to it.");
+  if (!finished.empty()) {
+    const Collective* last = last_in(*job.rank(finished.front()), call->group);
+    const bool counted = finished.size() == 1 && last != nullptr && last->sequence > 0 && call->sequence > 0;
+    found.saw(35, ranks_text(finished) +
+                      (finished.size() == 1 ? " has finished its program" : " have finished their programs") +
+                      (counted ? " after number " + std::to_string(last->sequence) + " of the group's collectives" +
+                                     at_text(*last) + "; that one is number " + std::to_string(call->sequence) + "."
+                               : "."));
+  }
+  for (const int number : elsewhere) {
+    const RankFacts& rank = *job.rank(number);
+    if (rank.where.is_known()) {
+      found.saw(20, "Rank " + std::to_string(number) + " was elsewhere" + at_text(rank.where) + ".");
+    }
+  }
+  for (const int number : elsewhere) {
+    const Collective* last = last_in(*job.rank(number), call->group);
+    if (last == nullptr || last->sequence == 0) continue;
+    found.saw(10, "Its last collective was number " + std::to_string(last->sequence) + ", " + text_of(*last) +
+                      at_text(*last) + "; that one is number " + std::to_string(call->sequence) + ".");
+    break;
+  }
+  if (!call->condition.empty()) {
+    found.saw(25, "The call stands under `" + call->condition + "`, which is not true in every rank.");
+    found.propose(RepairKind::kCreationSite,
+                  "call " + call->name + " in every rank: take it out of the branch" + at_text(*call));
+  }
+  if (!finished.empty()) {
+    found.propose(RepairKind::kConfiguration,
+                  "give every rank the same number of steps: DistributedSampler or DataLoader with drop_last=True");
+    found.propose(RepairKind::kUseSite, "or let DDP wait for uneven inputs: with Join([model]): around the loop");
+    found.propose(
+        RepairKind::kUseSite,
+        "where a rank stops or skips a step by what it alone sees (early stopping, a loss that is not finite), "
+        "let all ranks decide together: all_reduce or broadcast the decision, then act on it");
+  }
+  if (found.repairs.empty()) {
+    found.propose(RepairKind::kCreationSite,
+                  "let every rank reach " + call->name + at_text(*call) +
+                      ", or none: a branch or a loop that differs between ranks goes round it");
+  }
+  found.title = who + (found.ranks.size() == 1 ? " has" : " have") + " not come to " + call->name + ", in which " +
+                ranks_text(present) + (present.size() == 1 ? " waits" : " wait");
+  found.sites.push_back(call->where);
+  found.about = call->name + "\n" + call->where.source;
+  found.explains = present;
+  found.time = call->since;
+  return {found};
+}
+
+}  // namespace devsan::diagnose::ranks

@@ -1,0 +1,117 @@
+#include "diagnose/ranks/causes.h"
+#include "diagnose/texts.h"
+
+#include <algorithm>
+#include <set>
+
+namespace devsan::diagnose::ranks {
+
+using model::RankFacts;
+using model::RepairKind;
+using model::SentenceKind;
+
+namespace {
+
+bool ran_out_of_memory(const RankFacts& rank) {
+  return rank.error == "OutOfMemoryError" || std::ranges::any_of(rank.findings, [](const model::OwnFinding& finding) {
+           return finding.kind == SentenceKind::kMemory;
+         });
+}
+
+/// Why the ranks of `found` came to be on one GPU, and what to change.
+void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHypothesis& found) {
+  const RankFacts& first = *ranks.front();
+  const std::size_t gpus = job.gpus_beside(first);
+  std::size_t beside = 0;
+  for (const RankFacts* each : job.ranks()) beside += each->host == first.host ? 1U : 0U;
+  const std::string& visible = first.process.visible_devices;
+  const bool same_visible = !visible.empty() && std::ranges::all_of(ranks, [&](const RankFacts* each) {
+    return each->process.visible_devices == visible && each->process.device_count == 1;
+  });
+  if (same_visible) {
+    found.saw(25, "CUDA_VISIBLE_DEVICES is \"" + visible + "\" in each of them, so each sees the same GPU alone.");
+    found.propose(RepairKind::kConfiguration,
+                  "show all GPUs to every rank (no CUDA_VISIBLE_DEVICES), or each its own: "
+                  "CUDA_VISIBLE_DEVICES=$LOCAL_RANK");
+    return;
+  }
+  if (gpus > 0 && beside > gpus) {
+    found.saw(25, "There are " + std::to_string(beside) + " ranks on this machine, and " + std::to_string(gpus) +
+                      (gpus == 1 ? " GPU." : " GPUs."));
+    found.propose(RepairKind::kConfiguration,
+                  "start as many ranks as there are GPUs: --nproc-per-node " + std::to_string(gpus));
+    return;
+  }
+  std::vector<int> at_first;
+  const RankFacts* odd = nullptr;
+  for (const RankFacts* each : ranks) {
+    const bool elsewhere = Job::meant(*each).is_known() && Job::home(*each) != Job::meant(*each);
+    if (elsewhere && odd == nullptr) odd = each;
+    if (elsewhere && each->process.current_device.index <= 0) at_first.push_back(each->process.rank);
+  }
+  if (!at_first.empty()) {
+    found.saw(20, "The current device of " + ranks_text(at_first) +
+                      (at_first.size() == 1 ? " was cuda:0, whatever its LOCAL_RANK: "
+                                            : " was cuda:0, whatever their LOCAL_RANK: ") +
+                      "torch.cuda.set_device was not called there.");
+    propose_set_device(found, odd != nullptr ? *odd : first);
+  }
+  if (odd == nullptr) odd = ranks.back();
+  for (const model::RankMemory& memory : odd->memory) {
+    if (memory.device != Job::home(*odd) || memory.placed.empty()) continue;
+    const model::Event& placed = memory.placed.front();
+    found.saw(5, "Rank " + std::to_string(odd->process.rank) + " first placed on " + memory.device.str() + " by " +
+                     owner_text(placed.owner) + diagnose::at_text(placed) + ".");
+    if (const model::Frame* site = placed.written(); site != nullptr) {
+      found.sites.push_back(*site);
+      found.about = site->source;
+    }
+    propose_for_placement(found, placed, *odd);
+  }
+  if (found.repairs.empty()) propose_set_device(found, *odd);
+}
+
+}  // namespace
+
+// Each rank is to work on a GPU of its own. NCCL refuses anything else; gloo does not, and the ranks share its memory.
+std::vector<RankHypothesis> shared_gpu(const Job& job) {
+  std::vector<RankHypothesis> all;
+  std::set<Gpu> seen;
+  for (const RankFacts* rank : job.ranks()) {
+    const Gpu gpu = Job::gpu(*rank, Job::home(*rank));
+    if (gpu.empty() || !seen.insert(gpu).second) continue;
+    RankHypothesis found(code::kSharedGpu);
+    found.ranks = job.at_home_on(gpu);
+    if (found.ranks.size() < 2) continue;
+    std::vector<const RankFacts*> ranks;
+    for (const int number : found.ranks) ranks.push_back(job.rank(number));
+    const std::string device = Job::home(*rank).str();
+    const bool nccl = job.uses_nccl();
+    for (const RankFacts* each : ranks) {
+      if (Job::is_refused_a_gpu(*each) || ran_out_of_memory(*each)) found.explains.push_back(each->process.rank);
+    }
+    // One GPU for all, without NCCL, is how one tries a program out.
+    if (found.explains.empty() && !nccl && job.gpus_beside(*rank) < 2) continue;
+    const bool refused = std::ranges::any_of(ranks, [](const RankFacts* each) { return Job::is_refused_a_gpu(*each); });
+    const std::string who = ranks_text(found.ranks);
+    found.saw(60, "The model or most of the memory of " + who + " is on one GPU (" + device + " in rank " +
+                      std::to_string(rank->process.rank) + ").");
+    if (refused) {
+      found.saw(30, "NCCL refuses two ranks of one communicator on the same GPU.");
+    } else if (!found.explains.empty()) {
+      found.saw(25, ranks_text(found.explains) + " ran out of memory on a GPU that is shared by " +
+                        std::to_string(found.ranks.size()) + " ranks.");
+    }
+    tell_why(job, ranks, found);
+    found.title = who + " use the same GPU";
+    found.as = {code::kMovedAfterDispatch, code::kRefusedOwners};
+    if (!refused)
+      found.as.push_back(code::kCurrentDevice);  // NCCL's refusal is the ranks', whatever each of them says of it
+    found.severity = found.explains.empty() ? model::Severity::kWarning : model::Severity::kError;
+    if (found.about.empty()) found.about = device;
+    all.push_back(std::move(found));
+  }
+  return all;
+}
+
+}  // namespace devsan::diagnose::ranks

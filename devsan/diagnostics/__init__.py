@@ -1,0 +1,1 @@
+"""What is wrong: the codes, and in which words it is said."""

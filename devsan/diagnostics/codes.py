@@ -1,0 +1,121 @@
+"""The codes: a folder each, ``codes/<name>``, with a manifest and a page in each language.
+
+The manifests are the only list of codes; core/diagnose reads them too (tools/generate_codes.py). A wheel carries the
+folder inside of the package; an editable install reads it where the source tree has it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from devsan.errors import DevsanError, UsageError, nearest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+LANGUAGES = ("en", "zh")
+UNDECIDED = "DV000"
+
+
+@dataclass(frozen=True)
+class Code:
+    """One code.
+
+    Attributes:
+        code: "DV106".
+        name: "kv-cache", also that of its folder and of the files that detect it.
+        summary: one sentence, by language.
+        naive_fix: what a bare ``.to(device)`` at the failing line does instead of fixing it, by language; may be empty.
+        words: its vocabulary, shared by all its detectors: what names of the user's program speak for it.
+    """
+
+    code: str
+    name: str
+    summary: Mapping[str, str]
+    naive_fix: Mapping[str, str]
+    words: Mapping[str, tuple[str, ...]]
+
+    def page(self, language: str = "en") -> str:
+        """Returns the whole page, Markdown.
+
+        Raises:
+            UsageError: no such language.
+        """
+        check_language(language)
+        body = page_file(self, language).read_text(encoding="utf-8")
+        return f"# {self.code} {self.name}\n\n{self.summary[language]}\n\n{body}"
+
+
+def folder() -> Path:
+    """Returns the folder of the codes.
+
+    Raises:
+        DevsanError: there is none; the installation is not complete.
+    """
+    package = Path(__file__).resolve().parents[1]
+    for candidate in (package / "codes", package.parent / "codes"):
+        if (candidate / "README.md").is_file():
+            return candidate
+    raise DevsanError(f"expected the pages of the codes in {package / 'codes'}, got no such folder")
+
+
+def page_file(code: Code, language: str = "en") -> Path:
+    """Returns the file of a page; it has no heading, which ``Code.page`` adds."""
+    return folder() / code.name / ("page.md" if language == "en" else f"page.{language}.md")
+
+
+@cache
+def all_codes() -> Mapping[str, Code]:
+    """Returns the codes by their numbers, in order."""
+    found = sorted(map(_read, folder().glob("*/manifest.toml")), key=lambda code: code.code)
+    return {code.code: code for code in found}
+
+
+def find_code(text: str) -> Code | None:
+    """Returns the code with that number or name; None where there is none, as for DV000 or that of a newer DevSan."""
+    known = all_codes()
+    return known.get(text) or next((code for code in known.values() if code.name == text), None)
+
+
+def name_of(code: str) -> str:
+    """Returns the name of a code; "" where there is none."""
+    found = all_codes().get(code)
+    return found.name if found is not None else ""
+
+
+def named(text: str, language: str = "en") -> Code:
+    """Returns the code that a user names by number or name, in any case.
+
+    Raises:
+        UsageError: no such code, or no such language.
+    """
+    check_language(language)
+    if text.upper() == UNDECIDED:
+        raise UsageError("one of the codes that the report names as candidates", "'DV000', which means undecided")
+    found = find_code(text.upper()) or find_code(text.lower())
+    if found is None:
+        number = nearest(text, [code.lower() for code in all_codes()])
+        near = number.upper() if number else nearest(text, [code.name for code in all_codes().values()])
+        raise UsageError("a code that `devsan explain` lists", repr(text), near)
+    return found
+
+
+def check_language(language: str) -> None:
+    """Raises UsageError if there are no pages in that language."""
+    if language not in LANGUAGES:
+        raise UsageError(f"a language ({', '.join(LANGUAGES)})", repr(language), nearest(language, LANGUAGES))
+
+
+def _read(path: Path) -> Code:
+    try:
+        manifest = tomllib.loads(path.read_text(encoding="utf-8"))
+        words = {group: tuple(listed) for group, listed in manifest.get("words", {}).items()}
+        return Code(manifest["code"], path.parent.name, manifest["summary"], manifest.get("naive_fix", {}), words)
+    except (KeyError, ValueError) as error:
+        raise DevsanError(f"expected {path} to be the manifest of a code, got {error!r}") from None

@@ -1,0 +1,41 @@
+"""DV202: DataParallel or DDP wraps a model that a map, or the program, has spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding, Place
+from devsan.doctor.live.rules.maps import devices_of_map, installed_at
+from devsan.doctor.live.subject import Model, Subject, is_gpu
+
+CODE = own_code(__name__)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Yields wrappers around models that are on several GPUs."""
+    for model in subject.models:
+        hooked = devices_of_map(model)
+        for wrapper in model.tree.wrappers:
+            if wrapper in ("DDP", "torch.nn.DataParallel"):
+                yield from _wrapped(subject, model, wrapper, hooked, installed_at(subject, model) if hooked else None)
+
+
+def _wrapped(
+    subject: Subject, model: Model, wrapper: str, hooked: list[str], installed: Place | None
+) -> Iterator[Finding]:  # fmt: skip
+    if len(model.gpus) < 2 and len([each for each in hooked if is_gpu(each)]) < 2:
+        return
+    by = "a device map" if hooked else "the program"
+    name = {"DDP": "DistributedDataParallel", "torch.nn.DataParallel": "DataParallel"}[wrapper]
+    if wrapper == "DDP" and not hooked:
+        return  # a model on several GPUs, without device_ids: DDP's own way for model parallel ranks
+    place = subject.lines.named(*(("DistributedDataParallel", "DDP") if wrapper == "DDP" else ("DataParallel",)))
+    yield Finding(
+        CODE, f"{name} wraps a model that {by} has spread over {', '.join(model.gpus or hooked)}", place,
+        ("DataParallel wants its whole module on the first GPU, and copies it to the others."
+         if wrapper != "DDP" else "DDP wants one device a rank; the hooks of the map send inputs to others.",),
+        "leave out the wrapper: the model uses several GPUs already", severity="error", confidence="certain",
+        sites=(installed,) if installed is not None else (),
+        others=("place the whole model on one GPU, and wrap that",), subject=name,
+    )  # fmt: skip

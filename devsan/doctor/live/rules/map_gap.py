@@ -1,0 +1,99 @@
+"""DV105: a part of a model that nobody placed: no hook brings its inputs, no move reached it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.live.reads import is_brought_along, moves_things
+from devsan.doctor.live.subject import Held, Model, Subject, is_scalar_of_host
+from devsan.probe.values import own_dict
+
+if TYPE_CHECKING:
+    from typing import Any
+
+CODE = own_code(__name__)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Yields modules between hooks that stayed on the host, and modules whose own tensors are on two devices."""
+    for model in subject.models:
+        if model.sharded_by() or not model.gpus:
+            continue
+        uncovered: list[Held] = []
+        for path, module in model.tree.modules.items():
+            here = [held for held in model.of_module.get(path, ()) if held.device not in ("", "meta")]
+            torn = _torn(module, here)
+            if torn is not None and model.placing(path) is None:
+                yield _split(*torn)
+            elif all(held.device == "cpu" for held in here):
+                uncovered += [held for held in here if _is_left(model, path, module, held)]
+        if uncovered:
+            yield _left(subject, model, uncovered)
+
+
+def _torn(module: Any, here: list[Held]) -> tuple[Held, Held] | None:
+    """Two tensors that one of torch's own modules computes with at once, on two devices."""
+    if not type(module).__module__.startswith("torch.nn.modules") or not here:
+        return None
+    first = next((held for held in here if held.device != "cpu"), here[0])
+    odd = (held for held in here if held.device != first.device and not is_scalar_of_host(held.tensor))
+    other = next(odd, None)
+    return (first, other) if other is not None else None
+
+
+def _is_left(model: Model, path: str, module: Any, held: Held) -> bool:
+    """Whether a tensor of the host is computed with while nothing places it or brings the inputs of its module."""
+    if is_scalar_of_host(held.tensor) or model.placing(path) is not None or model.hooks.get(path):
+        return False
+    if type(module).__module__.startswith("bitsandbytes."):
+        return False  # DV431 says more of it
+    if held.is_buffer:
+        return held.tensor.is_floating_point() and not is_brought_along(module, held)
+    if any(hook.places for hooks in model.hooks.values() for hook in hooks):
+        return not _is_adapter(module)
+    # Placed by hand: a part that is meant to be on the host has something around it that moves what goes in.
+    around = [model.tree.modules[each] for each in model.above(path) if each in model.tree.modules]
+    return len(model.gpus) == 1 and not any(moves_things(each) for each in (module, *around))
+
+
+def _is_adapter(module: Any) -> bool:
+    """Whether the module is one that its class keeps for later: PEFT's adapters that are switched off."""
+    return "_disable_adapters" in own_dict(module) or type(module).__module__.startswith("peft.")
+
+
+def _split(one: Held, other: Held) -> Finding:
+    return Finding(
+        CODE, f"`{one.full}` is on {one.device} and `{other.full}` of the same module on {other.device}", None,
+        (f"The module computes with both at once; whoever moved one of them left {other.name} behind.",),
+        f"move the module as a whole: {one.path or 'the model'} to {one.device}",
+        severity="error", confidence="certain", subject=other.full,
+    )  # fmt: skip
+
+
+def _left(subject: Subject, model: Model, found: list[Held]) -> Finding:
+    held = found[0]
+    buffers = all(each.is_buffer for each in found)
+    fleeting = own_dict(model.tree.modules[held.path]).get("_non_persistent_buffers_set") or ()
+    others = len({each.path for each in found}) - 1
+    more = (f"So it is with {others} other modules.",) if others else ()
+    if any(hook.places for hooks in model.hooks.values() for hook in hooks):
+        covered = [each.tensor for each in model.tensors if model.placing(each.path) is not None][:64]
+        why = "A non-persistent buffer is in no state dict, so that a map without its module is not refused."
+        return Finding(
+            CODE, f"`{held.full}` is on cpu, and no hook is on its module",
+            subject.lines.dispatch(covered),
+            (why if held.name in fleeting else "The device map does not name the module, or it was added afterwards.",
+             *more),
+            f"name {held.path or 'the module'} in the device map, or dispatch again after it was added",
+            severity="error", confidence="likely", subject=held.full,
+        )  # fmt: skip
+    return Finding(
+        CODE, f"`{held.full}` is on cpu, the rest of the model on {model.gpus[0]}", None,
+        ("It was added, or replaced, after the model was moved." if not buffers
+         else "The buffer was replaced by one of the host after the model was moved.", *more),
+        f"move the model once more, after it is complete: model.to(\"{model.gpus[0]}\")",
+        severity="warning", confidence="likely", subject=held.full,
+    )  # fmt: skip

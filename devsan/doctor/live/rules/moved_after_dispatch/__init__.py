@@ -1,0 +1,1 @@
+"""Hooks of one owner around weights of another."""

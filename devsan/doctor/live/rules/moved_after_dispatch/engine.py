@@ -1,0 +1,36 @@
+"""DV201: an engine that places models by itself takes one that hooks place as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding, Place
+from devsan.doctor.live.rules.maps import devices_of_map, installed_at
+from devsan.doctor.live.subject import Subject
+
+CODE = own_code(__name__)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Yields engines around models that a map has placed."""
+    for model in subject.models:
+        hooked = devices_of_map(model)
+        engines = [each for each in model.tree.wrappers if each in ("deepspeed", "FSDP", "lightning")]
+        if "FSDP" not in engines and model.sharded_by() == "FSDP":
+            engines.append("FSDP")
+        for engine in engines if hooked else ():
+            yield _engine(subject, engine, hooked, installed_at(subject, model))
+
+
+def _engine(subject: Subject, wrapper: str, hooked: list[str], installed: Place | None) -> Finding:
+    builders = {"deepspeed": ("initialize",), "FSDP": ("FullyShardedDataParallel", "FSDP", "fully_shard"),
+                "lightning": ("setup",)}  # fmt: skip
+    return Finding(
+        CODE, f"{wrapper} places a model that the hooks of accelerate place as well, for {', '.join(hooked)}",
+        subject.lines.named(*builders[wrapper]),
+        ("The engine moves or shards the weights, and the hooks go on sending inputs to the map's devices.",),
+        "load the model without device_map: the engine places it", severity="error", confidence="likely",
+        sites=(installed,) if installed is not None else (), subject=wrapper,
+        others=("take the hooks off first: accelerate.hooks.remove_hook_from_submodules(model)",),
+    )  # fmt: skip

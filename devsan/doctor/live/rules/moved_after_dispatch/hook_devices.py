@@ -1,0 +1,100 @@
+"""DV201: a hook brings the inputs of a module to one device, and its weights are on another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.live.hooks import Hook
+from devsan.doctor.live.reads import is_brought_along
+from devsan.doctor.live.rules.tied_weights import split_ties
+from devsan.doctor.live.subject import Held, Model, Subject, is_scalar_of_host
+
+if TYPE_CHECKING:
+    from devsan.doctor.findings import Place
+
+CODE = own_code(__name__)
+
+_Mismatch = tuple[str, Hook, Held]
+_ALIASES = 64  # tensors whose trails are read for a line
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Yields the hooks that send inputs elsewhere, those for one device and by one owner as one finding."""
+    for model in subject.models:
+        if model.sharded_by():
+            continue
+        tied = {held.full for tie in split_ties(model) for held in tie.held}
+        groups: dict[tuple[str, str, Place | None], list[_Mismatch]] = {}
+        for path, hook, held in _mismatches(model):
+            if held.full not in tied:
+                key = (hook.owner, held.device, hook.place)
+                groups.setdefault(key, []).append((path, hook, held))
+        for (owner, odd, place), found in groups.items():
+            if owner == "accelerate":
+                yield _dispatched(subject, model, odd, found)
+            else:
+                yield _own(owner, odd, place, found)
+
+
+def _mismatches(model: Model) -> Iterator[_Mismatch]:
+    for path, module in model.tree.modules.items():
+        hook = model.placing(path)
+        if hook is not None and hook.owner != "diffusers":
+            if not hook.offloads and hook.device:
+                for held in model.of_module.get(path, ()):
+                    if _is_elsewhere(held, hook.device) and not (held.is_buffer and is_brought_along(module, held)):
+                        yield path, hook, held
+            continue
+        moving = next((each for each in model.hooks.get(path, ()) if each.device and not each.places), None)
+        if moving is None:
+            continue
+        below = [held for held in model.tensors if f"{held.path}.".startswith(f"{path}." if path else "")]
+        if len({held.device for held in below}) == 1 and _is_elsewhere(below[0], moving.device):
+            yield path, moving, below[0]
+
+
+def _is_elsewhere(held: Held, device: str) -> bool:
+    """Whether a tensor with data is on another device; "cuda" stands for any GPU."""
+    here = held.device
+    if here in ("", "meta") or device in ("meta", "disk") or is_scalar_of_host(held.tensor):
+        return False
+    return here != device and not (device == "cuda" and here.startswith("cuda"))
+
+
+def _dispatched(subject: Subject, model: Model, odd: str, found: list[_Mismatch]) -> Finding:
+    path, hook, held = found[0]
+    holder, device = model.placed_at(path)[0], hook.device
+    tensors = [each.tensor for _, _, each in found][:_ALIASES]
+    moved = subject.lines.move(model.around(path), tensors)
+    installed = subject.lines.dispatch(tensors)
+    if installed is None:  # a move to the host leaves no trail: the neighbours have theirs
+        installed = subject.lines.dispatch([each.tensor for each in model.tensors[:_ALIASES]])
+    others = len({each for each, _, _ in found}) - 1
+    return Finding(
+        CODE, f"the hook of {holder or 'the model'} brings its inputs to {device}, `{held.full}` is on {odd}", moved,
+        (
+            "A device map left the hook there, and then somebody else moved the weights; hooks are not told.",
+            *((f"So it is with {others} other modules.",) if others else ()),
+        ),
+        "leave out the move: the map has placed the model" if moved is not None
+        else "place the model once: by its map, or by a move without a map",
+        severity="error", confidence="certain" if moved is not None else "likely",
+        sites=(installed,) if installed is not None else (),
+        others=("take the hooks off before another owner places it: "
+                "accelerate.hooks.remove_hook_from_submodules(model)",),
+        subject=held.full,
+    )  # fmt: skip
+
+
+def _own(owner: str, odd: str, place: Place | None, found: list[_Mismatch]) -> Finding:
+    path, hook, held = found[0]
+    device = hook.device
+    return Finding(
+        CODE, f"a forward pre-hook brings the inputs of {path or 'the model'} to {device}, its weights are on {odd}",
+        place, (f"The hook is of {owner}; `{held.full}` is on {odd}.",),
+        "let the hook ask the module: `next(module.parameters()).device`", severity="error", confidence="likely",
+        others=("move the module to where the hook sends its inputs",), subject=held.full,
+    )  # fmt: skip

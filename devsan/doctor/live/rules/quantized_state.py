@@ -1,0 +1,102 @@
+"""DV431: layers of bitsandbytes whose weights, scales and quantisation are not together.
+
+Their parameters quantise themselves while they move, and what is beside the weight moves only if it is asked to
+(bitsandbytes/nn/modules.py, Params4bit.to, Int8Params.to, Linear8bitLt.to).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.live.subject import Model, Subject, device_of, is_gpu
+from devsan.probe.tensors import is_tensor
+from devsan.probe.values import own_dict
+
+CODE = own_code(__name__)
+
+_FOUR = frozenset({"absmax", "code", "offset"})
+_EIGHT = ("CB", "SCB")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Yields layers that are not quantised yet, layers whose state stayed behind, and quantised ones on the host."""
+    for model in subject.models:
+        found: dict[str, list[tuple[str, Any, str]]] = {}
+        for path, module in model.tree.modules.items():
+            bits = _bits(module)
+            weight = own_dict(module).get("_parameters", {}).get("weight") if bits else None
+            if not is_tensor(weight) or device_of(weight) == "meta":
+                continue
+            hook = model.placing(path)
+            if hook is not None and hook.offloads:
+                continue
+            odd = next((device_of(each) for each in _state(module, weight) if _differs(each, weight)), "")
+            if odd:
+                found.setdefault("apart", []).append((path, weight, odd))
+            elif not _is_quantised(module, weight, bits):
+                found.setdefault("raw", []).append((path, weight, ""))
+            elif device_of(weight) == "cpu" and model.gpus and hook is None:
+                found.setdefault("host", []).append((path, weight, ""))
+        for kind, layers in found.items():
+            yield _finding(subject, model, kind, *layers[0], len(layers))
+
+
+def _bits(module: Any) -> int:
+    names = {base.__name__ for base in type(module).__mro__ if base.__module__.startswith("bitsandbytes.")}
+    if names & {"Linear8bitLt", "Embedding8bit"}:
+        return 8
+    return 4 if names & {"Linear4bit", "Embedding4bit"} else 0
+
+
+def _state(module: Any, weight: Any) -> Iterator[Any]:
+    """Yields the tensors beside the weight."""
+    kept = own_dict(own_dict(weight).get("quant_state") or own_dict(module).get("quant_state"))
+    for each in (kept, own_dict(kept.get("state2"))):
+        yield from (each[name] for name in _FOUR if is_tensor(each.get(name)))
+    for holder in (own_dict(weight), own_dict(own_dict(module).get("state"))):
+        yield from (holder[name] for name in _EIGHT if is_tensor(holder.get(name)))
+
+
+def _differs(each: Any, weight: Any) -> bool:
+    here, there = device_of(each), device_of(weight)
+    # What is a number, bitsandbytes itself brings along (functional.py, dequantize_4bit: the offset).
+    return bool(here and here not in (there, "meta") and each.numel() > 1)
+
+
+def _is_quantised(module: Any, weight: Any, bits: int) -> bool:
+    own = own_dict(weight)
+    if bits == 8:
+        return bool(own.get("has_fp16_weights", False)) or str(weight.dtype) == "torch.int8"
+    return bool(own.get("quant_state") is not None or own_dict(module).get("quant_state") is not None)
+
+
+def _finding(subject: Subject, model: Model, kind: str, path: str, weight: Any, odd: str, count: int) -> Finding:
+    layer, here = path or model.name, device_of(weight)
+    moved = subject.lines.move(model.around(path), [weight])
+    more = (f"So it is with {count - 1} other layers.",) if count > 1 else ()
+    if kind == "apart":
+        return Finding(
+            CODE, f"the weight of {layer} is on {here}, its scales are on {odd}", moved,
+            ("The weight was moved by other means than the layer's own, which takes the scales along.", *more),
+            f"load it where it is to be: device_map={{\"\": \"{here}\"}}",
+            severity="error", confidence="certain", subject=path,
+            others=("move the layer itself, layer.to(device), and not what holds it or its weight's data",),
+        )  # fmt: skip
+    if kind == "raw":
+        return Finding(
+            CODE, f"{layer} is a quantised layer whose weight is not quantised: {weight.dtype}, on {here}", moved,
+            ("bitsandbytes quantises a weight while the layer moves from the host to its device.", *more),
+            "move the layer to its GPU once, after its weights were loaded" if not is_gpu(here)
+            else "make the layer on the host, load its weights, then move it",
+            severity="error", confidence="certain", subject=path,
+        )  # fmt: skip
+    return Finding(
+        CODE, f"the quantised weight of {layer} is on cpu, the rest of the model on {model.gpus[0]}", moved,
+        ("No hook brings it, or its input, along.", *more),
+        "keep quantised modules on GPUs: give the map enough memory, or fewer modules",
+        severity="error", confidence="likely", subject=path,
+        others=("have 32-bit modules on the host: llm_int8_enable_fp32_cpu_offload=True",),
+    )  # fmt: skip

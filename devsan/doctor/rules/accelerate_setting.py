@@ -1,0 +1,177 @@
+"""DV420: an accelerate configuration that accelerate launch refuses, or that says two things at once.
+
+As ClusterConfig (accelerate/commands/config/config_args.py), _validate_launch_command (commands/launch.py) and
+DeepSpeedPlugin (utils/dataclasses.py) read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.amendments import removed, renamed, written
+from devsan.doctor.case import Case
+from devsan.doctor.document import Document
+from devsan.doctor.findings import Finding
+from devsan.doctor.settings import whole
+from devsan.errors import nearest
+
+CODE = own_code(__name__)
+
+_KEYS = (
+    "compute_environment", "distributed_type", "mixed_precision", "use_cpu", "debug", "num_processes", "machine_rank",
+    "num_machines", "gpu_ids", "main_process_ip", "main_process_port", "rdzv_backend", "same_network",
+    "main_training_function", "enable_cpu_affinity", "fp8_config", "deepspeed_config", "fsdp_config",
+    "parallelism_config", "megatron_lm_config", "mpirun_config", "downcast_bf16", "tpu_name", "tpu_zone",
+    "tpu_use_cluster", "tpu_use_sudo", "command_file", "commands", "tpu_vm", "tpu_env", "dynamo_config", "fp16",
+    "dynamo_backend", "ipex_config",
+)  # fmt: skip
+_TYPES = ("NO", "MULTI_CPU", "MULTI_GPU", "MULTI_NPU", "MULTI_MLU", "MULTI_SDAA", "MULTI_MUSA", "MULTI_XPU",
+          "MULTI_HPU", "MULTI_NEURON", "DEEPSPEED", "FSDP", "MEGATRON_LM", "XLA", "TPU")  # fmt: skip
+_DEEPSPEED = (
+    "deepspeed_config_file", "zero_stage", "offload_optimizer_device", "offload_param_device",
+    "offload_optimizer_nvme_path", "offload_param_nvme_path", "gradient_accumulation_steps", "gradient_clipping",
+    "zero3_init_flag", "zero3_save_16bit_model", "deepspeed_hostfile", "deepspeed_exclusion_filter",
+    "deepspeed_inclusion_filter", "deepspeed_multinode_launcher", "deepspeed_moe_layer_cls_names",
+)  # fmt: skip
+_IGNORED_WITH_FILE = (
+    "gradient_accumulation_steps", "gradient_clipping", "zero_stage", "offload_optimizer_device",
+    "offload_param_device", "offload_param_nvme_path", "offload_optimizer_nvme_path", "zero3_save_16bit_model",
+)  # fmt: skip
+_PRECISIONS = ("no", "fp16", "bf16", "fp8")
+_SECTIONS = {"DEEPSPEED": "deepspeed_config", "FSDP": "fsdp_config"}
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields what accelerate launch refuses or passes over."""
+    for document in case.of_kind("accelerate"):
+        sage = document.at("compute_environment")
+        if sage is not None and sage.node.value == "AMAZON_SAGEMAKER":
+            continue
+        yield from _keys(case, document)
+        yield from _kind(document)
+        yield from _numbers(document)
+        yield from _deepspeed(document)
+
+
+def _keys(case: Case, document: Document) -> Iterator[Finding]:
+    assert document.root is not None
+    for name, member in document.root.members.items():
+        if name in _KEYS:
+            continue
+        near = nearest(name, _KEYS)
+        moved = name in _DEEPSPEED or name.startswith("fsdp_")
+        section = "deepspeed_config" if name in _DEEPSPEED else "fsdp_config"
+        yield Finding(
+            CODE, f"{name} is not a key of an accelerate configuration", member.place,
+            ("accelerate launch stops: the config file had unknown keys.",),
+            f"move it into {section}" if moved else f"write {near}" if near else "remove it, or upgrade accelerate",
+            severity="error", confidence="certain" if moved or near else "likely",
+            edits=() if moved or not near or near in document.root.members else renamed(document, member.place, near),
+        )  # fmt: skip
+
+
+def _kind(document: Document) -> Iterator[Finding]:
+    member = document.at("distributed_type")
+    if member is None:
+        assert document.root is not None
+        yield Finding(
+            CODE, "distributed_type is missing", document.root.place,
+            ("accelerate launch stops: A `distributed_type` must be specified in the config file.",),
+            "add distributed_type: MULTI_GPU, DEEPSPEED, FSDP or 'NO'", severity="error", confidence="certain",
+        )  # fmt: skip
+        return
+    said = "NO" if member.node.value is False else str(member.node.value)
+    if said not in _TYPES:
+        near = nearest(said, [each.lower() for each in _TYPES]) or "multi_gpu"
+        yield Finding(
+            CODE,
+            f"distributed_type is {member.node.written()}, expected one of {', '.join(_TYPES[:3])}, DEEPSPEED, FSDP",
+            member.node.place, ("accelerate launch stops when it reads the file.",), f"write {near.upper()}",
+            severity="error", confidence="certain",
+            edits=written(document, member.node, near.upper(), safe=near[:2] == said[:2].lower()),
+        )  # fmt: skip
+    for kind, section in _SECTIONS.items():
+        other = document.at(section)
+        if other is not None and other.node.members and said != kind:
+            yield Finding(
+                CODE, f"{section} is given, and distributed_type is {said}", other.place,
+                (f"The section is ignored: {kind} is not used.",),
+                f"write distributed_type: {kind}, or remove the section",
+                severity="warning", confidence="certain", sites=(member.node.place,),
+            )  # fmt: skip
+
+
+def _numbers(document: Document) -> Iterator[Finding]:
+    kind, count = document.at("distributed_type"), document.at("num_processes")
+    many = whole(count.node.value) if count is not None else None
+    said = str(kind.node.value).upper() if kind is not None else ""
+    machines = document.at("num_machines")
+    nodes = (whole(machines.node.value) if machines is not None else 1) or 1
+    if count is not None and (many is None or many < 1):
+        yield Finding(
+            CODE, f"num_processes is {count.node.written()}, expected a whole number above 0", count.node.place,
+            ("accelerate launch needs the number of ranks of all machines together.",), "write the number of GPUs",
+            severity="error", confidence="certain",
+        )  # fmt: skip
+    elif count is not None and many is not None and many % nodes:
+        yield Finding(
+            CODE, f"num_processes {many} is no multiple of num_machines {nodes}", count.node.place,
+            ("num_processes counts the ranks of all machines together; each machine starts its equal share.",),
+            f"write a multiple of {nodes}", severity="error", confidence="certain",
+        )  # fmt: skip
+    ids = document.at("gpu_ids")
+    listed = str(ids.node.value).split(",") if ids is not None and ids.node.value not in (None, "all") else []
+    if ids is not None and listed and many is not None and nodes == 1 and said != "NO" and len(listed) != many:
+        fewer = len(listed) < many
+        yield Finding(
+            CODE, f"gpu_ids names {len(listed)} GPUs, and num_processes is {many}", ids.node.place,
+            ("Ranks beyond the GPUs fail: invalid device ordinal." if fewer else "The other GPUs stay idle.",),
+            f"write num_processes: {len(listed)}", severity="error" if fewer else "warning", confidence="certain",
+            edits=written(document, count.node, len(listed)) if count is not None else (),
+        )  # fmt: skip
+    precision = document.at("mixed_precision")
+    value = precision.node.value if precision is not None else None
+    if precision is not None and value not in (None, False, "", *_PRECISIONS):
+        near = nearest(str(value), _PRECISIONS) or "bf16"
+        yield Finding(
+            CODE, f"mixed_precision is {precision.node.written()}, expected one of {', '.join(_PRECISIONS)}",
+            precision.node.place, ("accelerate launch stops when it reads the file.",), f"write {near}",
+            severity="error", confidence="certain", edits=written(document, precision.node, near),
+        )  # fmt: skip
+
+
+def _deepspeed(document: Document) -> Iterator[Finding]:
+    section = document.at("deepspeed_config")
+    kind = document.at("distributed_type")
+    if section is None or kind is None or str(kind.node.value).upper() != "DEEPSPEED":
+        return
+    file = section.node.at("deepspeed_config_file")
+    for name, member in section.node.members.items():
+        if name not in _DEEPSPEED:
+            near = nearest(name, _DEEPSPEED)
+            yield Finding(
+                CODE, f"{name} is not a key of deepspeed_config", member.place,
+                ("accelerate passes it over; DeepSpeed's own names belong into a file of DeepSpeed's.",),
+                f"write {near}" if near else "write a DeepSpeed file, and name it in deepspeed_config_file",
+                severity="warning", confidence="likely",
+                edits=renamed(document, member.place, near) if near and near not in section.node.members else (),
+            )  # fmt: skip
+        elif file is not None and name in _IGNORED_WITH_FILE:
+            yield Finding(
+                CODE, f"{name} stands beside deepspeed_config_file", member.place,
+                ("accelerate stops: these variables are ignored when a DeepSpeed file is given.",),
+                "remove it, and set it in the DeepSpeed file", severity="error", confidence="certain",
+                edits=removed(document, member, False),
+                sites=(file.node.place,),
+            )  # fmt: skip
+    if file is not None:
+        precision = document.at("mixed_precision")
+        if precision is not None and precision.node.value is not None:  # "no", too: _validate_launch_command
+            yield Finding(
+                CODE, "mixed_precision stands beside deepspeed_config_file", precision.place,
+                ("accelerate stops: these variables are ignored when a DeepSpeed file is given.",),
+                "remove it, and enable fp16 or bf16 in the DeepSpeed file", severity="error", confidence="likely",
+                edits=removed(document, precision, False),
+                sites=(file.node.place,),
+            )  # fmt: skip

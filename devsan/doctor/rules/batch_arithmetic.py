@@ -1,0 +1,104 @@
+"""DV413: train_batch_size = train_micro_batch_size_per_gpu * gradient_accumulation_steps * ranks.
+
+As DeepSpeedConfig._set_batch_related_parameters and _batch_assertion compute it (deepspeed/runtime/config.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.amendments import written
+from devsan.doctor.case import Case
+from devsan.doctor.findings import Edit, Finding, Place
+from devsan.doctor.settings import Setting, Settings
+
+CODE = own_code(__name__)
+
+_TRAIN, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
+
+# Ranks that share one sample, or a model, do not count.
+_GROUPING = ("sequence_parallel_size", "tensor_parallel", "pipeline", "expert_parallel")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields batch sizes that do not agree."""
+    for settings in case.deepspeed():
+        if settings.by_accelerate:
+            continue
+        given = {name: settings.get(name) for name in (_TRAIN, _MICRO, _STEPS)}
+        if any(setting is not None and setting.auto for setting in given.values()):
+            continue  # the Trainer and accelerate compute it; the trainer rule compares what is not "auto"
+        numbers = {name: settings.number(name) for name in given}
+        if any(given[name] is not None and numbers[name] is None for name in given):
+            continue  # no number: DV410
+        world = 0 if any(settings.has(name) for name in _GROUPING) else case.world_of(settings.document)
+        finding = _judged(given, numbers, world, case, settings)
+        if finding is not None:
+            yield finding
+
+
+def _judged(
+    given: dict[str, Setting | None], numbers: dict[str, int | None], world: int, case: Case, settings: Settings
+) -> Finding | None:
+    below = next((name for name in given if numbers[name] is not None and (numbers[name] or 0) <= 0), None)
+    if below is not None:
+        return _finding(
+            f"{below} is {numbers[below]}, expected a whole number above 0", given[below], (), "write 1 or more"
+        )
+    train, micro, steps = numbers[_TRAIN], numbers[_MICRO], numbers[_STEPS]
+    if train is None and micro is None:
+        return _missing(case, settings)
+    if train is None or (micro is None and not world):
+        return None  # whatever is missing is computed, and fits
+    each = (micro or 1) * (steps or 1)
+    if micro is None or steps is None:
+        if train % (each * (world or 1)) == 0:
+            return None
+    elif (world and train == each * world) or (not world and train % each == 0):
+        return None
+    ranks = f" * {world} ranks" if world else ""
+    if micro is not None and steps is not None:
+        title = f"train_batch_size is {train}, but {micro} * {steps}{ranks} = {each * (world or 1)}"
+    else:
+        parts = " * ".join(str(number) for number in (micro, steps) if number is not None) or "1"
+        title = f"train_batch_size {train} is no multiple of {parts}{ranks}"
+    evidence = ["DeepSpeed stops unless train_batch_size = micro batch * accumulation steps * ranks."]
+    if world:
+        evidence.append(f"{case.world_source()} starts {world} ranks.")
+    right = each * (world or 1)
+    repair = f"write {right}" if micro is not None and steps is not None and world else f"write a multiple of {right}"
+    others = ["leave train_batch_size out: DeepSpeed computes it"] if micro is not None else []
+    if world and train % each == 0 and micro is not None and train // each != world:
+        others.append(f"start {train // each} ranks")
+    sites = tuple(setting.place for name, setting in given.items() if setting is not None and name != _TRAIN)
+    own = given[_TRAIN]
+    edits = written(settings.document, own.node, right) if own is not None and repair == f"write {right}" else ()
+    return _finding(title, own, tuple(evidence), repair, tuple(others), sites, edits)
+
+
+def _missing(case: Case, settings: Settings) -> Finding | None:
+    filled = case.filled_by()
+    if filled in ("Trainer", "accelerate", "Lightning"):
+        return None
+    root = settings.document.root
+    assert root is not None
+    return Finding(
+        CODE, "neither train_batch_size nor train_micro_batch_size_per_gpu is given",
+        Place(root.place.file, root.place.line, root.place.column),
+        ("DeepSpeed stops: one of them needs to be provided.",),
+        'add "train_micro_batch_size_per_gpu", or "auto" under the Trainer and accelerate',
+        severity="error" if filled == "nobody" else "warning" if case.launch.launcher else "note",
+        confidence="certain" if filled == "nobody" else "likely",
+    )  # fmt: skip
+
+
+def _finding(
+    title: str, setting: Setting | None, evidence: tuple[str, ...], repair: str,
+    others: tuple[str, ...] = (), sites: tuple[Place, ...] = (), edits: tuple[Edit, ...] = (),
+) -> Finding:  # fmt: skip
+    return Finding(
+        CODE, title, setting.place if setting is not None else None,
+        evidence or ("DeepSpeed stops when it reads the file.",), repair,
+        severity="error", confidence="certain", others=others, sites=sites, edits=edits,
+    )  # fmt: skip

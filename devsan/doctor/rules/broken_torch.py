@@ -1,0 +1,85 @@
+"""DV402: a torch that cannot be used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.case import Case
+from devsan.doctor.findings import Finding, Place
+
+CODE = own_code(__name__)
+
+_SHADOWS = ("torch", "transformers", "accelerate", "deepspeed", "lightning", "peft", "datasets")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields a torch that is missing, broken, or hidden by a file of the program."""
+    torch = case.facts.torch
+    if torch.state == "broken":
+        reinstall = _reinstall(torch.version)
+        yield Finding(
+            CODE, "import torch fails", None,
+            (torch.sentence or "It says nothing.", *_why(case, torch.sentence)), reinstall,
+            severity="error", confidence="certain", subject=f"torch {torch.version}".strip(),
+            others=_others(case, torch.sentence),
+        )  # fmt: skip
+    elif torch.state == "hanging":
+        yield Finding(
+            CODE, "import torch does not end", None,
+            (torch.sentence, "It waits for a file system or for the driver: nvidia-smi and `python -X importtime` tell "
+             "which."),
+            "run `python -X faulthandler -c 'import torch'` and see where it waits",
+            severity="error", confidence="likely", subject=f"torch {torch.version}".strip(),
+        )  # fmt: skip
+    elif torch.state == "absent" and _needs_torch(case):
+        yield Finding(
+            CODE, "torch is not installed here", None,
+            (f"The doctor runs in {case.facts.system.executable}, which has none.",),
+            "run devsan doctor with the Python that runs the job", severity="error", confidence="likely",
+            subject="torch",
+        )  # fmt: skip
+    yield from _shadows(case)
+
+
+def _needs_torch(case: Case) -> bool:
+    return bool(case.launch.launcher or case.documents or case.scripts)
+
+
+def _why(case: Case, sentence: str) -> tuple[str, ...]:
+    several = [name for name in case.facts.packages if name.startswith("nvidia-nccl-")]
+    if "undefined symbol: nccl" in sentence and len(several) > 1:
+        return (f"{' and '.join(several)} are both installed; the one that is found first is not torch's.",)
+    if "undefined symbol: nccl" in sentence or "libcudnn" in sentence or "libcublas" in sentence:
+        return ("A library of another CUDA is found before torch's own.",)
+    return ()
+
+
+def _others(case: Case, sentence: str) -> tuple[str, ...]:
+    if (
+        "undefined symbol" in sentence or "cannot open shared object" in sentence
+    ) and "LD_LIBRARY_PATH" in case.facts.variables:
+        return ("unset LD_LIBRARY_PATH for the job: torch's wheels bring their libraries along",)
+    return ()
+
+
+def _reinstall(version: str) -> str:
+    return (
+        f"install it anew: pip install --force-reinstall torch=={version.partition('+')[0]}"
+        if version
+        else "install torch"
+    )
+
+
+def _shadows(case: Case) -> Iterator[Finding]:
+    """A file called torch.py beside the script is imported instead of torch."""
+    for folder in dict.fromkeys(os.path.dirname(script.file) or "." for script in case.scripts):
+        for name in _SHADOWS:
+            file = os.path.join(folder, f"{name}.py")
+            if os.path.isfile(file):
+                yield Finding(
+                    CODE, f"{name}.py beside the script is imported instead of {name}", Place(file),
+                    ("Python looks in the script's folder first.",), "rename the file", severity="error",
+                    confidence="certain",
+                )  # fmt: skip

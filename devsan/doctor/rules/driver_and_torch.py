@@ -1,0 +1,142 @@
+"""DV403: the driver, the GPUs and torch's build do not fit together.
+
+Drivers: NVIDIA's "CUDA Compatibility", minor version compatibility; kernels: torch/cuda/__init__.py,
+_check_capability and _check_cubins: a binary serves its own major capability from its minor on, PTX every later one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.case import Case
+from devsan.doctor.findings import Finding
+from devsan.doctor.windows import minimum_driver
+
+CODE = own_code(__name__)
+
+_ARCH = re.compile(r"(sm|compute)_(\d+)(\d)[a-z]?")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields a driver that does not answer, is too old, or GPUs that torch has no kernels for."""
+    driver, torch = case.facts.driver, case.facts.torch
+    if driver.state in ("failing", "hanging"):
+        yield _broken(case)
+        return
+    wants = bool(torch.cuda) and _wants_gpus(case)
+    if driver.state == "absent" and driver.devices:
+        yield Finding(
+            CODE, "this machine has an NVIDIA driver and no nvidia-smi", None,
+            ("Without it the doctor cannot see the GPUs; in a container it comes with the utility capability.",),
+            "start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility", severity="note",
+            confidence="possible", subject="nvidia-smi",
+        )  # fmt: skip
+    elif driver.state == "absent" and wants and not torch.available:
+        yield Finding(
+            CODE, f"torch is built for CUDA {torch.cuda}, and this machine has no NVIDIA driver", None,
+            ("There is neither nvidia-smi nor /dev/nvidia0: torch.cuda.is_available() is False.",),
+            "run the doctor on the machine that runs the job", severity="warning", confidence="likely",
+            subject="driver", others=("rehearse here without a GPU: devsan run --gpus 2 train.py",),
+        )  # fmt: skip
+    elif driver.state == "ok" and not driver.gpus:
+        yield Finding(
+            CODE, "the driver is there, and it has no GPU", None,
+            ("nvidia-smi says: No devices were found.",),
+            "give the container or the job GPUs (--gpus all, --gres=gpu:N)",
+            severity="error" if wants else "warning", confidence="likely", subject=f"driver {driver.version}",
+        )  # fmt: skip
+    if driver.state == "ok" and driver.gpus:
+        yield from _build(case)
+        yield from _age(case)
+        yield from _kernels(case)
+
+
+def _wants_gpus(case: Case) -> bool:
+    return bool(case.launch.launcher or case.documents) or case.launch.visible not in (None, "")
+
+
+def _broken(case: Case) -> Finding:
+    driver = case.facts.driver
+    if driver.state == "hanging":
+        # Without persistence mode it may take some seconds, which a preflight does not have.
+        soon = case.facts.preflight
+        return Finding(
+            CODE, "nvidia-smi does not answer", None,
+            ("It was ended after its time. A job would wait there as well, without a word.",),
+            "look for Xid errors in dmesg, and reboot the machine", severity="note" if soon else "error",
+            confidence="possible" if soon else "likely", subject="nvidia-smi",
+        )  # fmt: skip
+    mismatch = "version mismatch" in driver.sentence
+    why = ("The driver was updated, and the kernel still has the old module.",) if mismatch else ()
+    return Finding(
+        CODE, "nvidia-smi fails", None, (driver.sentence or "It says nothing.", *why),
+        "reboot, or load the new kernel module" if mismatch
+        else "install or load NVIDIA's driver; in a container, its toolkit",
+        severity="error", confidence="certain", subject="nvidia-smi",
+    )  # fmt: skip
+
+
+def _build(case: Case) -> Iterator[Finding]:
+    torch, driver = case.facts.torch, case.facts.driver
+    if torch.version and not torch.cuda and not torch.hip:
+        family = ".".join(driver.cuda.split(".")[:2])
+        yield Finding(
+            CODE, f"torch {torch.version} is built without CUDA, and the machine has {len(driver.gpus)} GPUs", None,
+            ("torch.version.cuda is None: nothing will run on a GPU.",),
+            f"install a build for CUDA {family} or older: https://pytorch.org/get-started/locally" if family
+            else "install a build for CUDA: https://pytorch.org/get-started/locally",
+            severity="error", confidence="certain", subject=f"torch {torch.version}",
+        )  # fmt: skip
+
+
+def _age(case: Case) -> Iterator[Finding]:
+    torch, driver = case.facts.torch, case.facts.driver
+    needed = minimum_driver(torch.cuda)
+    if needed and driver.version and _numbers(driver.version) < _numbers(needed):
+        yield Finding(
+            CODE, f"driver {driver.version} is too old for CUDA {torch.cuda}, which torch is built for", None,
+            (f"CUDA {torch.cuda.partition('.')[0]} needs driver {needed} or later"
+             + (f"; this one knows CUDA {driver.cuda}." if driver.cuda else "."),),
+            f"install a torch that is built for CUDA {driver.cuda.partition('.')[0]}" if driver.cuda
+            else "install an older torch",
+            severity="error", confidence="certain", subject=f"driver {driver.version}",
+            others=(f"update the driver to {needed} or later",),
+        )  # fmt: skip
+    elif torch.state == "ok" and torch.cuda and not torch.available and case.facts.visible:
+        yield Finding(
+            CODE, f"nvidia-smi sees {len(driver.gpus)} GPUs, and torch cannot use them", None,
+            (torch.sentence or "torch.cuda.is_available() is False.",),
+            "look at the sentence above; a driver that was updated needs a reboot, a container --gpus all",
+            severity="error", confidence="likely", subject=f"torch {torch.version}",
+        )  # fmt: skip
+
+
+def _kernels(case: Case) -> Iterator[Finding]:
+    matches = [_ARCH.fullmatch(arch) for arch in case.facts.torch.archs]
+    archs = [(match[1], int(match[2]), int(match[3])) for match in matches if match is not None]
+    if not archs:
+        return
+    for gpu in case.facts.visible_gpus():
+        if not gpu.capability:
+            continue
+        own = tuple(map(int, gpu.capability.split(".")))
+        if any(
+            major == own[0] and minor <= own[1] if kind == "sm" else (major, minor) <= own
+            for kind, major, minor in archs
+        ):
+            continue
+        newer = own > max((major, minor) for _, major, minor in archs)
+        yield Finding(
+            CODE, f"torch has no kernels for {gpu.name} (compute capability {gpu.capability})", None,
+            (f"It is built for {' '.join(case.facts.torch.archs)}.",
+             "The first kernel fails: no kernel image is available for execution on the device."),
+            "install a newer torch, built for a newer CUDA" if newer
+            else "install a torch that is built for an older CUDA",
+            severity="error", confidence="certain", subject=f"GPU {gpu.index}",
+        )  # fmt: skip
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())

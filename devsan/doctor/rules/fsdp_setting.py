@@ -1,0 +1,226 @@
+"""DV419: settings of FSDP, in an accelerate file or in the Trainer's fsdp_config.
+
+As FullyShardedDataParallelPlugin.__post_init__ (accelerate/utils/dataclasses.py) and TrainingArguments read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.amendments import removed, renamed, written
+from devsan.doctor.case import Case
+from devsan.doctor.document import Document
+from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.nodes import Member, Node
+from devsan.doctor.settings import truth, whole
+from devsan.errors import nearest
+
+CODE = own_code(__name__)
+
+_CHOICES = {
+    "sharding_strategy": ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"),
+    "auto_wrap_policy": ("TRANSFORMER_BASED_WRAP", "SIZE_BASED_WRAP", "NO_WRAP"),
+    "backward_prefetch": ("BACKWARD_PRE", "BACKWARD_POST", "NO_PREFETCH"),
+    "state_dict_type": ("FULL_STATE_DICT", "LOCAL_STATE_DICT", "SHARDED_STATE_DICT"),
+}
+_BY_NUMBER = ("sharding_strategy", "backward_prefetch", "state_dict_type")
+# Known to accelerate launch as --fsdp_<name>, and to the Trainer without fsdp_.
+_NAMES = (
+    *_CHOICES, "version", "offload_params", "min_num_params", "reshard_after_forward", "forward_prefetch",
+    "transformer_layer_cls_to_wrap", "use_orig_params", "cpu_ram_efficient_loading", "sync_module_states",
+    "activation_checkpointing", "activation_checkpointing_offload", "ignored_modules", "backward_prefetch_policy",
+    "limit_all_gathers", "xla", "xla_fsdp_v2", "xla_fsdp_grad_ckpt", "xla_fsdp_settings", "cpu_offload",
+    "mixed_precision_policy", "process_group_backend",
+)  # fmt: skip
+_CLASSES = {"LLaMADecoderLayer": "LlamaDecoderLayer", "LlamaDecoderlayer": "LlamaDecoderLayer",
+            "QwenDecoderLayer": "Qwen2DecoderLayer"}  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields settings of FSDP that are refused, ignored, or contradict one another."""
+    for document in case.documents:
+        section = _section(document)
+        if section is None:
+            continue
+        given = {name.removeprefix("fsdp_"): member for name, member in section.members.items()}
+        yield from _names(document, section)
+        yield from _values(document, given)
+        yield from _together(document, given)
+        yield from _efficient_loading(given)
+        yield from _wrapping(given)
+        yield from _saving(given, case)
+
+
+def _section(document: Document) -> Node | None:
+    if document.root is None:
+        return None
+    if document.kind == "fsdp":
+        return document.root
+    kind = document.at("distributed_type")
+    section = document.at("fsdp_config")
+    if document.kind != "accelerate" or kind is None or str(kind.node.value).upper() != "FSDP" or section is None:
+        return None
+    return section.node if section.node.kind == "object" else None
+
+
+def _names(document: Document, section: Node) -> Iterator[Finding]:
+    for name, member in section.members.items():
+        plain = name.removeprefix("fsdp_")
+        if plain in _NAMES:
+            continue
+        near = nearest(plain, _NAMES)
+        shown = f"fsdp_{near}" if near and document.kind == "accelerate" else near
+        yield Finding(
+            CODE, f"{name} is not a setting of FSDP", member.place,
+            ("It is ignored: accelerate and the Trainer read the names that they know.",),
+            f"write {shown}" if shown else "remove it", severity="warning", confidence="likely",
+            edits=removed(document, member, False) if not shown
+            else () if shown in section.members else renamed(document, member.place, shown),
+        )  # fmt: skip
+
+
+def _values(document: Document, given: dict[str, Member]) -> Iterator[Finding]:
+    for name, choices in _CHOICES.items():
+        member = given.get(name)
+        if member is None or member.node.value is None:
+            continue
+        value = member.node.value
+        if isinstance(value, str) and (value.upper() in choices or value.lower() == "no_wrap"):
+            continue
+        number = whole(value)
+        if name in _BY_NUMBER and number is not None and 1 <= number <= len(choices):
+            continue
+        near = nearest(str(value), [each.lower() for each in choices])
+        yield Finding(
+            CODE, f"{name} is {member.node.written()}, expected one of {', '.join(choices)}", member.node.place,
+            ("accelerate stops when it reads the file.",), f"write {near.upper()}" if near else f"write {choices[0]}",
+            severity="error", confidence="certain", edits=written(document, member.node, near.upper()) if near else (),
+        )  # fmt: skip
+
+
+def _together(document: Document, given: dict[str, Member]) -> Iterator[Finding]:
+    version = whole(given["version"].node.value) if "version" in given else None
+    reshard = given.get("reshard_after_forward")
+    if version == 2:
+        if reshard is not None and truth(reshard.node.value) is None:
+            yield _refused(
+                "reshard_after_forward",
+                reshard,
+                "FSDP 2 takes true or false",
+                "write true",
+                written(document, reshard.node, True),
+            )
+        prefetch = given.get("forward_prefetch")
+        if prefetch is not None and truth(prefetch.node.value) is True:
+            yield _refused(
+                "forward_prefetch",
+                prefetch,
+                "FSDP 2 does not have it",
+                "write false, or use version 1",
+                written(document, prefetch.node, False),
+            )
+        local = given.get("state_dict_type")
+        if local is not None and str(local.node.value).upper() == "LOCAL_STATE_DICT":
+            yield _refused(
+                "state_dict_type",
+                local,
+                "FSDP 2 does not have it",
+                "write SHARDED_STATE_DICT",
+                written(document, local.node, "SHARDED_STATE_DICT"),
+            )
+        for name in ("sharding_strategy", "sync_module_states", "use_orig_params", "backward_prefetch"):
+            if name in given:
+                yield Finding(
+                    CODE, f"{name} is of FSDP 1, and version is 2", given[name].place,
+                    ("It is ignored.",), "remove it" if name != "sharding_strategy" else "write reshard_after_forward",
+                    severity="note", confidence="certain",
+                    edits=removed(document, given[name]) if name != "sharding_strategy" else (),
+                )  # fmt: skip
+    elif version == 1 and reshard is not None and isinstance(reshard.node.value, bool):
+        yield _refused(
+            "reshard_after_forward",
+            reshard,
+            "FSDP 1 takes the name of a sharding strategy",
+            "write FULL_SHARD",
+            written(document, reshard.node, "FULL_SHARD" if reshard.node.value else "SHARD_GRAD_OP", False),
+        )
+    offload = given.get("activation_checkpointing_offload")
+    if offload is not None and truth(offload.node.value) is True:
+        first = given.get("activation_checkpointing")
+        if first is None or truth(first.node.value) is not True:
+            yield _refused(
+                "activation_checkpointing_offload", offload, "it needs activation_checkpointing", "enable both"
+            )
+
+
+def _refused(name: str, member: Member, why: str, repair: str, edits: tuple[Edit, ...] = ()) -> Finding:
+    return Finding(
+        CODE, f"{name} is {member.node.written()}: {why}", member.node.place,
+        ("accelerate stops when it reads the file.",), repair, severity="error", confidence="certain",
+    )  # fmt: skip
+
+
+def _efficient_loading(given: dict[str, Member]) -> Iterator[Finding]:
+    loading, sync = given.get("cpu_ram_efficient_loading"), given.get("sync_module_states")
+    version = whole(given["version"].node.value) if "version" in given else None
+    if loading is None or sync is None or version == 2 or truth(loading.node.value) is not True:
+        return
+    if truth(sync.node.value) is False:
+        yield Finding(
+            CODE, "cpu_ram_efficient_loading needs sync_module_states, which is false", sync.node.place,
+            ("Rank 0 alone loads the weights; without the broadcast every other rank trains on empty ones.",
+             "accelerate before 0.31 refuses it, later releases turn it on with a warning."),
+            "write true", severity="error", confidence="certain", sites=(loading.node.place,),
+        )  # fmt: skip
+
+
+def _wrapping(given: dict[str, Member]) -> Iterator[Finding]:
+    policy, layer, size = (given.get(name) for name in
+                           ("auto_wrap_policy", "transformer_layer_cls_to_wrap", "min_num_params"))  # fmt: skip
+    said = str(policy.node.value).upper() if policy is not None else ""
+    if policy is not None and said in ("NO_WRAP", "SIZE_BASED_WRAP") and layer is not None and layer.node.value:
+        yield Finding(
+            CODE, f"transformer_layer_cls_to_wrap is given, and auto_wrap_policy is {said}", layer.place,
+            ("The class is ignored: that policy does not look at it.",),
+            "write auto_wrap_policy: TRANSFORMER_BASED_WRAP",
+            severity="warning", confidence="certain", sites=(policy.node.place,),
+        )  # fmt: skip
+    number = whole(size.node.value) if size is not None else None
+    if said == "SIZE_BASED_WRAP" and not number:
+        yield Finding(
+            CODE, "SIZE_BASED_WRAP without min_num_params", policy.node.place if policy is not None else None,
+            ("Without a size every module with a parameter is wrapped by itself.",),
+            "give min_num_params, such as 100000000",
+            severity="warning", confidence="likely",
+        )  # fmt: skip
+    names = (
+        [layer.node]
+        if layer is not None and isinstance(layer.node.value, str)
+        else list(layer.node.elements)
+        if layer
+        else []
+    )
+    for node in names:
+        for name in str(node.value).split(","):
+            if name.strip() in _CLASSES:
+                yield Finding(
+                    CODE, f"no model has a class {name.strip()}", node.place,
+                    ("accelerate stops: Could not find the transformer layer class to wrap in the model.",),
+                    f"write {_CLASSES[name.strip()]}", severity="error", confidence="likely",
+                )  # fmt: skip
+
+
+def _saving(given: dict[str, Member], case: Case) -> Iterator[Finding]:
+    member = given.get("state_dict_type")
+    if member is None or str(member.node.value).upper() != "SHARDED_STATE_DICT":
+        return
+    for script in case.scripts:
+        call = script.training_arguments()
+        only = call.arguments.get("save_only_model") if call is not None else None
+        if only is not None and only.value is True:
+            yield Finding(
+                CODE, "save_only_model=True with SHARDED_STATE_DICT", member.node.place,
+                ("The Trainer stops: save_only_model is not compatible with FSDP state dict type SHARDED_STATE_DICT.",),
+                "write FULL_STATE_DICT", severity="error", confidence="certain", sites=(only.place,),
+            )  # fmt: skip

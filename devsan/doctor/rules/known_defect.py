@@ -1,0 +1,81 @@
+"""DV404: releases with a known defect that this job meets; windows.json has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.case import Case
+from devsan.doctor.findings import Finding
+from devsan.doctor.settings import OFFLOADS
+from devsan.doctor.windows import met, windows
+
+CODE = own_code(__name__)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields defects of the installed releases; where the job's circumstances are not known, as a note."""
+    for window in windows():
+        if not met(window, case.facts.version):
+            continue
+        known = [_CONDITIONS[name](case) for name in window.when]
+        if False in known:
+            continue
+        unsure = None in known
+        names = " and ".join(f"{name} {case.facts.version(name)}" for name in window.packages)
+        yield Finding(
+            CODE, f"{names}: {window.title}", None,
+            (window.evidence, f"Source: {window.source}"), window.repair,
+            severity="note" if unsure else window.severity, confidence="possible" if unsure else window.confidence,
+            subject=names, others=window.others,
+        )  # fmt: skip
+
+
+def _deepspeed(case: Case) -> bool | None:
+    """Whether the job uses DeepSpeed; None where nothing tells."""
+    if any(True for _ in case.deepspeed()) or case.launch.launcher == "deepspeed":
+        return True
+    if case.documents or case.scripts or case.launch.launcher:
+        return any(script.uses("deepspeed") for script in case.scripts)
+    return None
+
+
+def _offload_optimizer(case: Case) -> bool | None:
+    settings = list(case.deepspeed())
+    if not settings:
+        return None if _deepspeed(case) is not False else False
+    # Stages 1 and 2 have a step of their own, without the defect.
+    return any(each.offload(OFFLOADS[0]) is not None and each.stage in (3, None) for each in settings)
+
+
+def _ranks(case: Case) -> bool | None:
+    return case.world > 1 if case.world or case.launch.launcher == "python" else None
+
+
+def _quantised(case: Case) -> bool | None:
+    if not case.scripts:
+        return None
+    names = ("load_in_8bit", "load_in_4bit", "quantization_config")
+    return any(call.says(name) for script in case.scripts for call in script.calls for name in names)
+
+
+def _several_gpus(case: Case) -> bool | None:
+    if case.facts.driver.state != "ok":
+        return None
+    return len(case.facts.visible) > 1
+
+
+def _auto_prefetch(case: Case) -> bool | None:
+    found = [setting for settings in case.deepspeed()
+             if (setting := settings.get("zero_optimization.stage3_prefetch_bucket_size"))]  # fmt: skip
+    return any(setting.auto for setting in found) if found else None if _deepspeed(case) is None else False
+
+
+_CONDITIONS: dict[str, Callable[[Case], bool | None]] = {
+    "deepspeed": _deepspeed,
+    "offload_optimizer": _offload_optimizer,
+    "ranks": _ranks,
+    "quantised": _quantised,
+    "several_gpus": _several_gpus,
+    "auto_prefetch": _auto_prefetch,
+}

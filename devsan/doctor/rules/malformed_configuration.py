@@ -1,0 +1,77 @@
+"""DV401: a configuration that its reader does not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.case import Case
+from devsan.doctor.document import Document
+from devsan.doctor.findings import Edit, Finding
+
+CODE = own_code(__name__)
+
+_READERS = {"deepspeed": "DeepSpeed", "accelerate": "accelerate", "fsdp": "the Trainer", "unknown": "its reader"}
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields files that cannot be read, keys that are given twice, and what only some readers take."""
+    for document in case.documents:
+        if document.error is not None:
+            yield Finding(
+                CODE, f"expected {document.error.expected}, got {document.error.got}", document.error.place,
+                (f"{_READERS[document.kind]} stops when it reads this file.",), _repair(document),
+                severity="error", confidence="certain",
+            )  # fmt: skip
+            continue
+        yield from _twice(document)
+        yield from _quirks(document, case.filled_by())
+
+
+def _repair(document: Document) -> str:
+    error = document.error
+    assert error is not None
+    if error.got == "no such file":
+        return "name a file that exists, relative to the folder in which the job starts"
+    if error.place.line:
+        return "write there what is expected"
+    return "write the file anew, as UTF-8 text"
+
+
+def _twice(document: Document) -> Iterator[Finding]:
+    if document.root is None:
+        return
+    for key, place in document.root.all_twice():
+        refused = document.kind == "deepspeed"
+        why = (
+            "DeepSpeed refuses a file that gives a key twice." if refused else "The last one is taken, without a word."
+        )
+        yield Finding(
+            CODE, f'"{key}" is given twice', place, (why,), "keep one of the two",
+            severity="error" if refused else "warning", confidence="certain",
+        )  # fmt: skip
+
+
+def _quirks(document: Document, filled_by: str) -> Iterator[Finding]:
+    if not document.quirks or document.kind == "unknown":
+        return
+    strict = filled_by in ("Trainer", "accelerate", "Lightning") or document.kind != "deepspeed" or _has_auto(document)
+    first = document.quirks[0]
+    evidence = (
+        "DeepSpeed reads its file with hjson, which takes this; transformers, accelerate and Lightning read it with "
+        "json, which does not."
+    )
+    yield Finding(
+        CODE, f"{first.what}: not every reader takes this for JSON", first.place, (evidence,),
+        "write plain JSON: no comments, keys in double quotes, commas between the entries only",
+        severity="error" if strict else "note", confidence="certain" if strict else "possible",
+        sites=tuple(quirk.place for quirk in document.quirks[1:10]),
+        edits=tuple(Edit(quirk.place, ",", "") for quirk in document.quirks)
+        if all(quirk.what == "a comma after the last entry" for quirk in document.quirks) else (),
+    )  # fmt: skip
+
+
+def _has_auto(document: Document) -> bool:
+    """Only transformers and accelerate know "auto" at the top of the file."""
+    members = document.root.members if document.root is not None else {}
+    return any(member.node.value == "auto" for member in members.values())

@@ -1,0 +1,124 @@
+"""DV412: an optimizer that ZeRO, or its offload, does not take (deepspeed/runtime/engine.py, _configure_optimizer)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.amendments import added, removed, written
+from devsan.doctor.case import Case
+from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.nodes import Member
+from devsan.doctor.script import Script
+from devsan.doctor.settings import Setting, Settings, real
+from devsan.errors import nearest
+
+CODE = own_code(__name__)
+
+_OWN = ("adagrad", "adam", "adamw", "lamb", "muadam", "muadamw", "musgd", "lion", "muon")
+_ON_HOST = {"adam", "adamw", "adagrad", "lion", "muon"}
+_OF_TORCH = ("ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "NAdam", "Optimizer",
+             "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "Muon")  # fmt: skip
+_TESTED = {"adagrad", "adam", "adamw", "lion", "muon"}
+_REMOVED = ("onebitadam", "onebitlamb", "zerooneadam")
+_CLIENTS = ("Adam", "AdamW", "SGD", "FusedAdam", "Adafactor", "AdamW8bit", "PagedAdamW8bit", "PagedAdamW", "Lion")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields optimizers that the engine refuses when it is made."""
+    for settings in case.deepspeed():
+        kind = settings.get("optimizer.type")
+        if kind is not None and isinstance(kind.value, str):
+            yield from _by_name(settings, kind)
+        yield from _clipping(settings)
+        if kind is None:
+            for script in case.scripts:
+                yield from _by_script(settings, script)
+
+
+def _by_name(settings: Settings, kind: Setting) -> Iterator[Finding]:
+    name = str(kind.value).lower()
+    if name in _REMOVED or (name not in _OWN and kind.value not in _OF_TORCH):
+        known = ["Adam", "AdamW", "Lamb", "Lion", "Muon", "Adagrad", "SGD"]
+        near = nearest(str(kind.value), known) or "AdamW"
+        yield Finding(
+            CODE, f"{kind.value} is not an optimizer that DeepSpeed makes", kind.place,
+            ("It knows Adam, AdamW, Adagrad, Lamb, Lion and Muon, and takes those of torch.optim by their exact "
+             "names.",),
+            f"write {near}", severity="error", confidence="likely",
+        )  # fmt: skip
+        return
+    offload = settings.offload("offload_optimizer")
+    if offload is not None and settings.stage in (1, 2, 3) and name not in _ON_HOST:
+        yield Finding(
+            CODE, f"{kind.value} has no form that works on the host, and the optimizer is offloaded", kind.place,
+            (f"{offload.name} keeps its state and the gradients on the host.",
+             "DeepSpeed has CPU forms of Adam, AdamW, Adagrad and Lion."),
+            "write AdamW, which DeepSpeed then makes as DeepSpeedCPUAdam",
+            severity="error" if name == "lamb" else "warning",
+            confidence="likely", sites=(offload.place,), others=("do not offload the optimizer",),
+        )  # fmt: skip
+    elif (
+        settings.stage in (1, 2, 3)
+        and name not in _TESTED
+        and settings.flag("zero_allow_untested_optimizer") is not True
+    ):
+        yield Finding(
+            CODE, f"{kind.value} is not among the optimizers that ZeRO was tested with", kind.place,
+            ("DeepSpeed stops: You are using an untested ZeRO Optimizer.",),
+            'write AdamW, or add "zero_allow_untested_optimizer": true', severity="error", confidence="certain",
+        )  # fmt: skip
+    if name == "lamb":
+        scale = settings.get("fp16.loss_scale")
+        fixed = real(scale.value) if scale is not None and not scale.auto else None
+        if scale is not None and fixed:
+            yield Finding(
+                CODE, "Lamb needs dynamic loss scaling, and fp16.loss_scale is fixed", scale.place,
+                ("DeepSpeed stops: optimizer requires dynamic loss scaling.",), "write 0",
+                severity="error", confidence="certain", edits=written(settings.document, scale.node, 0),
+            )  # fmt: skip
+
+
+def _clipping(settings: Settings) -> Iterator[Finding]:
+    setting = settings.get("optimizer.params.max_grad_norm")
+    if setting is not None:
+        yield Finding(
+            CODE, "max_grad_norm is no parameter of the optimizer", setting.key,
+            ("DeepSpeed stops: it clips by gradient_clipping at the top of the file.",),
+            "remove it, and set gradient_clipping", severity="error", confidence="certain",
+            edits=_to_the_top(settings, setting),
+        )  # fmt: skip
+
+
+def _to_the_top(settings: Settings, setting: Setting) -> tuple[Edit, ...]:
+    """The value goes to where DeepSpeed reads it."""
+    document = settings.document
+    away = removed(document, Member(setting.key, setting.node))
+    if settings.has("gradient_clipping") or not away or document.root is None:
+        return away
+    beside = next((each for each in document.root.members.values() if each.node.kind == "scalar"), None)
+    put = added(document, beside, "gradient_clipping", setting.value) if beside is not None else ()
+    return (*away, *put) if put and real(setting.value) is not None else ()
+
+
+def _by_script(settings: Settings, script: Script) -> Iterator[Finding]:
+    """An optimizer that the script makes and hands to deepspeed.initialize, while DeepSpeed wants its own."""
+    offload = settings.offload("offload_optimizer")
+    engine = [call for call in script.named("initialize") if "deepspeed" in call.name or "config" in call.others
+              or call.says("config")]  # fmt: skip
+    if offload is None or settings.stage not in (1, 2, 3) or not engine or not engine[0].says("optimizer"):
+        return
+    if script.named("DeepSpeedCPUAdam", "DeepSpeedCPUAdagrad", "DeepSpeedCPULion"):
+        return
+    if settings.flag("zero_force_ds_cpu_optimizer") is False:
+        return
+    made = script.named(*_CLIENTS)
+    if made:
+        yield Finding(
+            CODE, f"the optimizer is offloaded, and {made[0].name} is handed to deepspeed.initialize", made[0].place,
+            ("DeepSpeed stops: You are using ZeRO-Offload with a client provided optimizer.",),
+            "make deepspeed.ops.adam.DeepSpeedCPUAdam instead", severity="error", confidence="certain",
+            sites=(offload.place,),
+            others=('name it in the configuration: "optimizer": {"type": "AdamW", ...}',
+                    '"zero_force_ds_cpu_optimizer": false, which is slow'),
+        )  # fmt: skip

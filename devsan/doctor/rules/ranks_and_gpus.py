@@ -1,0 +1,116 @@
+"""DV407: the number of ranks does not fit the GPUs that they will see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.case import Case
+from devsan.doctor.findings import Finding
+from devsan.doctor.settings import whole
+
+CODE = own_code(__name__)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields more ranks than GPUs, and ranks that several places count differently."""
+    gpus = len(case.facts.visible)
+    per_node = _per_node(case)
+    known = case.facts.driver.state == "ok" and bool(case.facts.driver.gpus)
+    if known and per_node > gpus and not _cut_short(case):
+        seen = f"{gpus} are visible" if gpus != 1 else "1 is visible"
+        evidence = ["Rank r takes GPU r: the ranks beyond fail with CUDA error: invalid device ordinal."]
+        if case.facts.visible_text is not None:
+            evidence.append(
+                f"CUDA_VISIBLE_DEVICES={case.facts.visible_text}; the machine has {len(case.facts.driver.gpus)}."
+            )
+        yield Finding(
+            CODE, f"{per_node} ranks on this machine, and {seen} of its GPUs", None, tuple(evidence),
+            _fewer(case, gpus), severity="error", confidence="certain", subject=_subject(case),
+            others=_more(case, per_node),
+        )  # fmt: skip
+    elif known and 0 < per_node < gpus and case.launch.launcher not in ("", "python") and case.launch.visible is None:
+        yield Finding(
+            CODE, f"{per_node} ranks on this machine, and {gpus} of its GPUs are visible", None,
+            ("The others stay idle, unless each rank has several.",), f"start {gpus} ranks", severity="note",
+            confidence="possible", subject=_subject(case),
+        )  # fmt: skip
+    yield from _config_file(case)
+    yield from _stale(case)
+
+
+def _cut_short(case: Case) -> bool:
+    """Whether CUDA_VISIBLE_DEVICES hides GPUs because of a slip in it, which is another finding."""
+    text = case.facts.visible_text
+    return not case.facts.visible or (text is not None and len(text.split(",")) > len(case.facts.visible))
+
+
+def _per_node(case: Case) -> int:
+    if case.launch.per_node > 0:
+        return case.launch.per_node
+    if (case.launch.launcher in ("accelerate", "") and not case.launch.ranks) or case.launch.launcher == "accelerate":
+        for document in case.of_kind("accelerate"):
+            count, machines = document.at("num_processes"), document.at("num_machines")
+            many = whole(count.node.value) if count is not None else None
+            nodes = whole(machines.node.value) if machines is not None else 1
+            kind = document.at("distributed_type")
+            on_cpu = document.at("use_cpu")
+            if (
+                many
+                and kind is not None
+                and str(kind.node.value).upper() in ("MULTI_GPU", "DEEPSPEED", "FSDP")
+                and not (on_cpu is not None and on_cpu.node.value is True)
+            ):
+                return max(0, many // max(1, nodes or 1))
+    return 0
+
+
+def _fewer(case: Case, gpus: int) -> str:
+    option = {"torchrun": f"--nproc_per_node={gpus}", "deepspeed": f"--num_gpus={gpus}",
+              "accelerate": f"--num_processes={gpus * case.launch.nodes}"}.get(case.launch.launcher)  # fmt: skip
+    return f"start {gpus}: {option}" if option else f"start {gpus}"
+
+
+def _more(case: Case, per_node: int) -> tuple[str, ...]:
+    if case.facts.visible_text is not None and len(case.facts.driver.gpus) >= per_node:
+        return (f"let it see more: CUDA_VISIBLE_DEVICES={','.join(map(str, range(per_node)))}",)
+    return ()
+
+
+def _subject(case: Case) -> str:
+    return " ".join(case.launch.command[:8]) or "num_processes"
+
+
+def _config_file(case: Case) -> Iterator[Finding]:
+    """accelerate launch --num_processes wins over the file: two numbers that are both meant."""
+    said = whole(case.launch.options.get("num_processes")) if case.launch.launcher == "accelerate" else None
+    for document in case.of_kind("accelerate"):
+        member = document.at("num_processes")
+        many = whole(member.node.value) if member is not None else None
+        if member is not None and said and many and said != many:
+            yield Finding(
+                CODE, f"--num_processes {said} on the command line, num_processes {many} in the file",
+                member.node.place,
+                ("accelerate launch takes the one of the command line.",), "keep one of the two", severity="note",
+                confidence="likely",
+            )  # fmt: skip
+
+
+def _stale(case: Case) -> Iterator[Finding]:
+    """RANK and WORLD_SIZE that an earlier job, or a shell inside of one, left in the environment."""
+    variables = case.facts.variables
+    left = [name for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE") if name in variables]
+    scheduled = any(name.startswith(("SLURM_", "OMPI_", "PET_", "TORCHELASTIC")) for name in variables)
+    if case.launch.launcher not in ("python",) or not left or scheduled or case.launch.environment.get("RANK"):
+        return
+    world = variables.get("WORLD_SIZE", "")
+    if world in ("", "1") and "RANK" not in left:
+        return
+    if world == "1":
+        return
+    yield Finding(
+        CODE, f"{', '.join(left)} are set, and one process is started without a launcher", None,
+        ("The Trainer, accelerate and DeepSpeed then wait for the other ranks, which nobody starts.",),
+        f"unset {' '.join(left)}, or start with torchrun", severity="error", confidence="likely",
+        subject=" ".join(f"{name}={variables[name]}" for name in left),
+    )  # fmt: skip

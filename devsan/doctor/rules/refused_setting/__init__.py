@@ -1,0 +1,1 @@
+"""Settings that DeepSpeed refuses, ignores or has renamed."""

@@ -1,0 +1,66 @@
+"""DV410: schedulers that DeepSpeed does not know, or whose steps it refuses (deepspeed/runtime/lr_schedules.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.amendments import written
+from devsan.doctor.case import Case
+from devsan.doctor.findings import Finding
+from devsan.doctor.settings import Settings, whole
+from devsan.errors import nearest
+
+CODE = own_code(__name__)
+
+_OWN = ("LRRangeTest", "OneCycle", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR")
+_OF_TORCH = ("LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR",
+             "SequentialLR", "CosineAnnealingLR", "ChainedScheduler", "ReduceLROnPlateau", "CyclicLR",
+             "CosineAnnealingWarmRestarts", "OneCycleLR", "PolynomialLR", "LRScheduler")  # fmt: skip
+_FULL = ("WarmupDecayLR", "WarmupCosineLR")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields schedulers that fail when the engine makes them."""
+    for settings in case.deepspeed():
+        kind = settings.get("scheduler.type")
+        if kind is None or not isinstance(kind.value, str):
+            continue
+        if kind.value not in (*_OWN, *_OF_TORCH):
+            near = nearest(kind.value, _OWN) or "WarmupLR"
+            near = next((name for name in (*_OWN, *_OF_TORCH) if name.lower() == kind.value.lower()), near)
+            yield Finding(
+                CODE, f"{kind.value} is not a scheduler that DeepSpeed knows", kind.place,
+                (f"It has {', '.join(_OWN)}, and takes those of torch.optim.lr_scheduler by their names.",),
+                f"write {near}", severity="error", confidence="likely",
+                edits=written(settings.document, kind.node, near),
+            )  # fmt: skip
+            continue
+        yield from _steps(settings, kind.value)
+
+
+def _steps(settings: Settings, kind: str) -> Iterator[Finding]:
+    warmup, total = settings.get("scheduler.params.warmup_num_steps"), settings.get("scheduler.params.total_num_steps")
+    few = whole(warmup.value) if warmup is not None and not warmup.auto else None
+    if warmup is not None and few is not None and few <= 0:
+        yield Finding(
+            CODE, f"warmup_num_steps is {warmup.node.written()}, expected a whole number above 0", warmup.place,
+            ("DeepSpeed refuses it since 0.19.6; before, it took 2 instead without a word.",),
+            "write 1 for no warm-up", severity="error", confidence="certain",
+            edits=written(settings.document, warmup.node, 1),
+        )  # fmt: skip
+    if kind in _FULL and total is None:
+        place = settings.get("scheduler.type")
+        yield Finding(
+            CODE, f"{kind} needs total_num_steps", place.place if place else None,
+            ("It decays over all steps of the training, and has no default for their number.",),
+            'give scheduler.params.total_num_steps, or "auto" under the Trainer',
+            severity="error", confidence="certain",
+        )  # fmt: skip
+    many = whole(total.value) if total is not None and not total.auto else None
+    if total is not None and few is not None and many is not None and 0 < many < few:
+        yield Finding(
+            CODE, f"total_num_steps {many} is less than warmup_num_steps {few}", total.place,
+            ("The training ends while the learning rate still rises.",),
+            "count steps of the optimizer in both", severity="warning", confidence="certain",
+        )  # fmt: skip

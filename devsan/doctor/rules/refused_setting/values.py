@@ -1,0 +1,269 @@
+"""DV410: keys and values that DeepSpeed refuses, ignores or has renamed; deepspeed.json has what it takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.amendments import removed, renamed, written
+from devsan.doctor.case import Case
+from devsan.doctor.document import Document
+from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.nodes import Member, Node
+from devsan.doctor.settings import Settings, real, truth, whole
+from devsan.errors import nearest
+
+CODE = own_code(__name__)
+
+_BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+_NAMES = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "text": "a text",
+    "object": "an object",
+}
+_NEEDED_AT_ONCE = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+_CLOSE = 0.8  # how alike two names must be for one to be a slip of the other
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """Returns what DeepSpeed takes."""
+    read: dict[str, Any] = json.loads(Path(__file__).parents[2].joinpath("deepspeed.json").read_text(encoding="utf-8"))
+    return read
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields what DeepSpeed's own checks of names and values refuse, without DeepSpeed."""
+    for settings in case.deepspeed():
+        if settings.by_accelerate or settings.document.root is None:
+            continue
+        known = schema()
+        installed = case.facts.version("deepspeed")
+        yield from _removed(settings.document, known, installed)
+        yield from _top(settings.document, known, installed)
+        yield from _auto(settings, case.filled_by())
+
+
+def _removed(document: Document, known: dict[str, Any], installed: str) -> Iterator[Finding]:
+    root = document.root
+    assert root is not None
+    zero = root.members.get("zero_optimization")
+    found = [(name, root.members[name]) for name in known["removed"] if name in root.members]
+    if zero is not None:
+        found += [(f"zero_optimization.{name}", zero.node.members[name]) for name in known["removed_zero"]
+                  if name in zero.node.members]  # fmt: skip
+    for name, member in found:
+        refused, later = _not_older(installed, known["version"]), bool(installed)
+        yield Finding(
+            CODE, f"{name} was removed from DeepSpeed", member.place,
+            (f"DeepSpeed {known['version']} refuses the whole file because of it.",), "remove it",
+            severity="error" if refused else "note" if later else "warning",
+            confidence="certain" if refused else "possible" if later else "likely",
+            edits=removed(document, member, refused),
+        )  # fmt: skip
+
+
+def _top(document: Document, known: dict[str, Any], installed: str) -> Iterator[Finding]:
+    root = document.root
+    assert root is not None
+    for name, member in root.members.items():
+        if name in known["removed"]:
+            continue
+        taken = known["top"].get(name)
+        if taken is None:
+            near = _near(name, known["top"])
+            if near:
+                yield Finding(
+                    CODE, f"{name} is not a setting of DeepSpeed", member.place,
+                    ("DeepSpeed ignores keys at the top of the file that it does not know.",), f"write {near}",
+                    severity="warning", confidence="likely",
+                    edits=() if near in root.members else renamed(document, member.place, near),
+                )  # fmt: skip
+            continue
+        if name == "zero_optimization" and isinstance(member.node.value, bool):
+            yield Finding(
+                CODE, "zero_optimization is an object since DeepSpeed 0.3", member.place,
+                ("true means stage 1 there, and nothing else can be set.",), 'write {"stage": 1}',
+                severity="warning", confidence="certain",
+            )  # fmt: skip
+            continue
+        yield from _value(document, name, member, taken, known, installed, strict=taken["type"] == "object")
+
+
+def _value(
+    document: Document, path: str, member: Member, taken: dict[str, Any], known: dict[str, Any], installed: str,
+    strict: bool = True,
+) -> Iterator[Finding]:  # fmt: skip
+    node = member.node
+    if node.value == "auto" and (strict or path in _NEEDED_AT_ONCE or path in ("gradient_clipping", "fp16", "bf16")):
+        return
+    if taken["type"] == "object":
+        if node.kind == "object":
+            yield from _object(document, path, node, known["models"][taken["model"]], known, installed)
+            return
+        if node.value is None and node.kind == "scalar" and (taken.get("null") or path in ("bf16", "fp16")):
+            return
+        yield _wrong(path, member, "an object")
+        return
+    expected = _expected(node, taken)
+    if expected:
+        yield _wrong(path, member, expected, _as_number(document, node, taken))
+
+
+def _expected(node: Node, taken: dict[str, Any]) -> str:
+    """Returns what a value should have been; "" where it is fine. As pydantic does outside of its strict mode."""
+    kind = taken["type"]
+    if kind == "any" or (node.kind == "scalar" and node.value is None and taken.get("null")):
+        return ""
+    if kind == "choice":
+        fits = node.kind == "scalar" and (node.value in taken["of"] or whole(node.value) in taken["of"])
+        fits = fits and not (isinstance(node.value, float) and not node.value.is_integer())
+        return "" if fits else f"one of {', '.join(map(str, taken['of']))}"
+    if node.kind != "scalar" or node.value is None:
+        return _NAMES[kind]
+    if kind == "bool":
+        return "" if truth(node.value) is not None else _NAMES[kind]
+    if kind == "text":
+        return "" if isinstance(node.value, str) else _NAMES[kind]
+    number = whole(node.value) if kind == "int" else real(node.value)
+    if number is None:
+        return _NAMES[kind]
+    for bound, word in _BOUNDS.items():
+        if bound in taken and not _within(number, bound, taken[bound]):
+            return f"{_NAMES[kind]} {word} {taken[bound]:g}"
+    return ""
+
+
+def _within(number: float, bound: str, limit: float) -> bool:
+    return {"gt": number > limit, "ge": number >= limit, "lt": number < limit, "le": number <= limit}[bound]
+
+
+def _as_number(document: Document, node: Node, taken: dict[str, Any]) -> tuple[Edit, ...]:
+    """A number in quotes, or one with an exponent, where a whole number stands for it."""
+    try:
+        number = float(str(node.value))
+    except ValueError:
+        return ()
+    if taken["type"] != "int" or not number.is_integer() or abs(number) > 1e15 or _expected_of(int(number), taken):
+        return ()
+    return written(document, node, int(number))
+
+
+def _expected_of(number: int, taken: dict[str, Any]) -> bool:
+    return not all(_within(number, bound, taken[bound]) for bound in _BOUNDS if bound in taken)
+
+
+def _object(
+    document: Document, path: str, node: Node, model: dict[str, Any], known: dict[str, Any], installed: str
+) -> Iterator[Finding]:  # fmt: skip
+    fields = model["fields"]
+    aliases = {taken["alias"]: name for name, taken in fields.items() if "alias" in taken}
+    for name, member in node.members.items():
+        if f"{path}.{name}".startswith("zero_optimization.") and name in known["removed_zero"]:
+            continue
+        taken = fields.get(aliases.get(name, name))
+        if taken is None:
+            if member.node.value != "auto" and not model["open"]:  # DeepSpeed drops every "auto" before it looks
+                yield _unknown(document, path, name, member, [*fields, *aliases], known, installed, node)
+            continue
+        yield from _value(document, f"{path}.{name}", member, taken, known, installed)
+        if "deprecated" in taken:
+            yield from _deprecated(document, path, name, node, _documented(taken["deprecated"], fields))
+
+
+def _documented(new: str, fields: dict[str, Any]) -> str:
+    """The name by which DeepSpeed's documentation calls a field: its alias, where it has one."""
+    return str(fields.get(new, {}).get("alias", new))
+
+
+def _unknown(
+    document: Document, path: str, name: str, member: Member, names: list[str], known: dict[str, Any], installed: str,
+    around: Node,
+) -> Finding:  # fmt: skip
+    near = _near(name, names)
+    moved = name in known["top"]
+    repair = f"write {near}" if near else "move it to the top of the file" if moved else "remove it"
+    same = installed in ("", known["version"])
+    evidence = [
+        f"{path} may hold only what DeepSpeed {known['version']} knows: one unknown key, and the file is refused."
+    ]
+    if not same:
+        evidence.append(f"DeepSpeed {installed} is installed, which may know others.")
+    return Finding(
+        CODE, f"{name} is not a setting of {path}", member.place, tuple(evidence), repair,
+        severity="error" if same or near else "warning", confidence="certain" if same else "likely",
+        edits=() if near in around.members else renamed(document, member.place, near) if near
+        else () if moved else removed(document, member, same),
+    )  # fmt: skip
+
+
+def _deprecated(document: Document, path: str, name: str, node: Node, new: str) -> Iterator[Finding]:
+    member = node.members[name]
+    both = bool(new) and " " not in new and (new in node.members or new.removeprefix("stage3_") in node.members)
+    if both:
+        evidence = f"DeepSpeed refuses {name} beside {new}, which took its place."
+    else:
+        evidence = f"DeepSpeed still reads {name}, and says in the log that it is deprecated."
+    yield Finding(
+        CODE, f"{path}.{name} is deprecated", member.place, (evidence,),
+        f"remove {name}" if both else f"write {new} instead" if new else "remove it",
+        severity="error" if both else "note", confidence="certain",
+        edits=removed(document, member) if both else _in_new_words(document, name, member, new),
+    )  # fmt: skip
+
+
+def _in_new_words(document: Document, name: str, member: Member, new: str) -> tuple[Edit, ...]:
+    """A key that has another name now; a switch that has become a section (runtime/zero/config.py)."""
+    if not new or " " in new:
+        return ()
+    if not name.startswith("cpu_offload"):
+        return renamed(document, member.place, new)
+    if truth(member.node.value) is not True:
+        return removed(document, member)
+    switch = written(document, member.node, {"device": "cpu"})
+    return (*renamed(document, member.place, new), *switch) if switch else ()
+
+
+def _auto(settings: Settings, filled_by: str) -> Iterator[Finding]:
+    if filled_by != "nobody":
+        return
+    for name in (*_NEEDED_AT_ONCE, "gradient_clipping"):
+        setting = settings.get(name)
+        if setting is not None and setting.auto:
+            yield Finding(
+                CODE, f'{name} is "auto", and nobody replaces it', setting.place,
+                ("The Trainer and accelerate replace \"auto\" by their own values; deepspeed.initialize does not.",),
+                "write the number", severity="error", confidence="likely",
+            )  # fmt: skip
+
+
+def _wrong(path: str, member: Member, expected: str, edits: tuple[Edit, ...] = ()) -> Finding:
+    return Finding(
+        CODE, f"{path} is {member.node.written()}, expected {expected}", member.node.place,
+        ("DeepSpeed refuses the value when it reads the file, or fails where it first counts with it.",),
+        f"write {expected}", severity="error", confidence="certain", edits=edits,
+    )  # fmt: skip
+
+
+def _near(name: str, names: Any) -> str | None:
+    from difflib import SequenceMatcher
+
+    near = nearest(name, names)
+    return near if near and SequenceMatcher(None, name.lower(), near).ratio() >= _CLOSE else None
+
+
+def _not_older(installed: str, version: str) -> bool:
+    if not installed:
+        return False
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Version(installed) >= Version(version)
+    except InvalidVersion:
+        return False

@@ -1,0 +1,159 @@
+"""DV416: DeepSpeed's file against the Trainer's arguments.
+
+As HfTrainerDeepSpeedConfig compares them (transformers/integrations/deepspeed.py), which raises only once the model is
+loaded; and as Lightning's strategy and DeepSpeedPlugin do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.amendments import removed, written
+from devsan.doctor.case import Case
+from devsan.doctor.findings import Finding, Place
+from devsan.doctor.nodes import Member
+from devsan.doctor.script import Call
+from devsan.doctor.settings import Setting, Settings, real, truth, whole
+
+CODE = own_code(__name__)
+
+# DeepSpeed's setting, the Trainer's argument, its default.
+_PAIRS: tuple[tuple[str, str, Any], ...] = (
+    ("train_micro_batch_size_per_gpu", "per_device_train_batch_size", 8),
+    ("gradient_accumulation_steps", "gradient_accumulation_steps", 1),
+    ("gradient_clipping", "max_grad_norm", 1.0),
+    ("optimizer.params.lr", "learning_rate", 5e-5),
+    ("optimizer.params.eps", "adam_epsilon", 1e-8),
+    ("optimizer.params.weight_decay", "weight_decay", 0.0),
+    ("scheduler.params.warmup_max_lr", "learning_rate", 5e-5),
+    ("fp16.enabled", "fp16", False),
+    ("bf16.enabled", "bf16", False),
+)
+
+_MISMATCH = (
+    "The Trainer stops: Please correct the following DeepSpeed config values that mismatch TrainingArguments values."
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields values that DeepSpeed's file and the Trainer's arguments give differently."""
+    call = next((found for script in case.scripts if (found := script.training_arguments())), None)
+    words = case.launch.script_options()
+    named = call.arguments["deepspeed"].value if call is not None and "deepspeed" in call.arguments else None
+    for settings in case.deepspeed():
+        other = isinstance(named, str) and os.path.basename(named) != os.path.basename(settings.document.file)
+        if settings.by_accelerate or other:
+            continue
+        for path, name, default in _PAIRS:
+            setting = settings.get(path)
+            known = _argument(call, words, name, default)
+            if setting is None or setting.auto or known is None:
+                continue
+            value, shown, place = known
+            if not _same(setting, value):
+                yield _differs(settings, setting, shown, place, value)
+        yield from _product(case, settings, call, words)
+        yield from _lightning(case, settings)
+
+
+def _argument(
+    call: Call | None, words: dict[str, str], name: str, default: Any
+) -> tuple[Any, str, Place | None] | None:  # fmt: skip
+    """Returns the value, how it was said, and where; None where it is not known."""
+    if name in words:
+        return words[name], f"--{name} {words[name]}", None
+    if call is None or name in call.others:
+        return None
+    if name in call.arguments:
+        argument = call.arguments[name]
+        return argument.value, argument.shown, argument.place
+    # The default counts only where nobody else can have given it: all arguments stand there, and are the Trainer's.
+    plain = call.whole and not words and call.name.rpartition(".")[2] == "TrainingArguments"
+    if not plain or (name in ("fp16", "bf16") and call.says(f"{name}_full_eval")):
+        return None
+    return default, f"{name}={default} (the default)", call.place
+
+
+def _same(setting: Setting, value: Any) -> bool:
+    if isinstance(setting.value, bool) or isinstance(value, bool) or value in ("True", "False"):
+        return truth(setting.value) == truth(value)
+    left, right = real(setting.value), real(value)
+    if left is None or right is None or isinstance(setting.value, str):
+        return False  # "8" is not 8: LlamaFactory's issue 1116
+    return left == right
+
+
+def _differs(settings: Settings, setting: Setting, shown: str, place: Place | None, value: Any) -> Finding:
+    return Finding(
+        CODE, f"{setting.name} is {setting.node.written()}, and the Trainer is given {shown}", setting.place,
+        (_MISMATCH,),
+        'write "auto": the Trainer then gives its own value', severity="error", confidence="certain",
+        sites=(place,) if place is not None else (), others=(f"give the Trainer {setting.node.written()}",),
+        edits=written(settings.document, setting.node, "auto"),
+    )  # fmt: skip
+
+
+def _product(case: Case, settings: Settings, call: Call | None, words: dict[str, str]) -> Iterator[Finding]:
+    setting = settings.get("train_batch_size")
+    batch = _argument(call, words, "per_device_train_batch_size", 8)
+    steps = _argument(call, words, "gradient_accumulation_steps", 1)
+    world = case.world
+    if setting is None or setting.auto or batch is None or steps is None or not world:
+        return
+    each, many, train = whole(batch[0]), whole(steps[0]), whole(setting.value)
+    if None in (each, many, train) or train == (each or 0) * (many or 0) * world:
+        return
+    right = (each or 0) * (many or 0) * world
+    yield Finding(
+        CODE, f"train_batch_size is {train}, and the Trainer computes {each} * {many} * {world} ranks = {right}",
+        setting.place,
+        (_MISMATCH,),
+        'write "auto"', severity="error", confidence="certain",
+        sites=tuple(place for place in (batch[2], steps[2]) if place is not None), others=(f"write {right}",),
+        edits=written(settings.document, setting.node, "auto"),
+    )  # fmt: skip
+
+
+def _lightning(case: Case, settings: Settings) -> Iterator[Finding]:
+    """Lightning's Trainer has its own accumulation and precision, and refuses them in the file."""
+    for script in case.scripts:
+        if not script.uses("lightning", "pytorch_lightning", "lightning_fabric"):
+            continue
+        for call in script.named("Trainer"):
+            steps = settings.get("gradient_accumulation_steps")
+            own = call.arguments.get("accumulate_grad_batches")
+            if steps is not None and not steps.auto:
+                said = f" ({own.shown})" if own is not None else ""
+                yield Finding(
+                    CODE,
+                    f"gradient_accumulation_steps is in the file, and Lightning's Trainer sets it itself{said}",
+                    steps.place,
+                    ("Lightning stops: do not set gradient_accumulation_steps in the DeepSpeed config.",),
+                    "remove it, and give Trainer(accumulate_grad_batches=...)", severity="error", confidence="certain",
+                    sites=(own.place,) if own is not None else (),
+                    edits=removed(settings.document, Member(steps.key, steps.node)) if own is not None else (),
+                )  # fmt: skip
+            by_value = call.arguments.get("gradient_clip_algorithm")
+            if by_value is not None and by_value.value == "value":
+                yield Finding(
+                    CODE, "gradients are to be clipped by value, and DeepSpeed clips them by norm", by_value.place,
+                    ("Lightning stops: DeepSpeed does not support clipping gradients by value.",),
+                    'write gradient_clip_algorithm="norm"', severity="error", confidence="certain",
+                )  # fmt: skip
+            precision = call.arguments.get("precision")
+            if precision is None:
+                continue
+            wanted = {"16-mixed": "fp16", "16-true": "fp16", "bf16-mixed": "bf16", "bf16-true": "bf16"}.get(
+                str(precision.value)
+            )
+            other = {"fp16": "bf16", "bf16": "fp16"}.get(wanted or "")
+            enabled = settings.get(f"{other}.enabled") if other else None
+            if enabled is not None and settings.flag(f"{other}.enabled") is True:
+                yield Finding(
+                    CODE, f"the file enables {other}, and the Trainer is given {precision.shown}", enabled.place,
+                    ("Lightning adds its own section beside it, and DeepSpeed then has both.",),
+                    f"remove {other} from the file", severity="error", confidence="likely", sites=(precision.place,),
+                )  # fmt: skip

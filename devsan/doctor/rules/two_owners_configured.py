@@ -1,0 +1,103 @@
+"""DV417: two owners of placement, by configuration. What a script does with a map, `devsan.doctor.source` says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.case import Case
+from devsan.doctor.findings import Finding, Place
+from devsan.doctor.script import Call, Script
+
+CODE = own_code(__name__)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    """Yields ZeRO-3 beside what places the model itself, and two engines at once."""
+    stages = [settings for settings in case.deepspeed() if settings.stage == 3]
+    for script in case.scripts:
+        if stages:
+            stage = stages[0].get("zero_optimization.stage")
+            for call in script.named("from_pretrained"):
+                yield from _loading(script, call, stage.place if stage is not None else None)
+    yield from _engines(case)
+    yield from _bypass(case)
+
+
+def _loading(script: Script, call: Call, stage: Place | None) -> Iterator[Finding]:
+    sites = (stage,) if stage is not None else ()
+    low = call.arguments.get("low_cpu_mem_usage")
+    if low is not None and low.value is True:
+        yield Finding(
+            CODE, "low_cpu_mem_usage=True beside ZeRO stage 3", low.place,
+            ("zero.Init shards the weights as they are made; low_cpu_mem_usage makes them empty and fills them later.",
+             "transformers 4 refuses the two together."),
+            "remove low_cpu_mem_usage", severity="warning", confidence="likely", sites=sites,
+        )  # fmt: skip
+    eight = call.arguments.get("load_in_8bit")
+    place = eight.place if eight is not None and eight.value is True else None
+    if place is None and call.says("quantization_config"):
+        configs = [each for each in script.named("BitsAndBytesConfig") if _is_true(each, "load_in_8bit")]
+        place = configs[0].arguments["load_in_8bit"].place if configs else None
+    if place is not None:
+        yield Finding(
+            CODE, "8-bit weights beside ZeRO stage 3", place,
+            ("bitsandbytes keeps 8-bit weights and their scales whole on the rank's GPU, and ZeRO-3 would shard "
+             "them.",),
+            "use ZeRO stage 2, or 4-bit weights with bnb_4bit_quant_storage of the training's type",
+            severity="error", confidence="likely", sites=sites,
+        )  # fmt: skip
+    yield from _four_bits(script, call, sites)
+
+
+def _four_bits(script: Script, call: Call, sites: tuple[Place, ...]) -> Iterator[Finding]:
+    """QLoRA and ZeRO-3 or FSDP go together if the 4-bit weights are stored as the other weights are (peft PR 1550)."""
+    if not call.says("quantization_config"):
+        return
+    for config in script.named("BitsAndBytesConfig"):
+        if _is_true(config, "load_in_4bit") and config.whole and not config.says("bnb_4bit_quant_storage"):
+            yield Finding(
+                CODE, "4-bit weights beside ZeRO stage 3 without bnb_4bit_quant_storage", config.place,
+                ("The default storage is uint8, and ZeRO-3 shards one type of parameters together.",),
+                "give bnb_4bit_quant_storage=torch.bfloat16, the type of the training",
+                severity="warning", confidence="likely", sites=sites,
+            )  # fmt: skip
+
+
+def _is_true(call: Call, name: str) -> bool:
+    return name in call.arguments and call.arguments[name].value is True
+
+
+def _engines(case: Case) -> Iterator[Finding]:
+    """One job, and more than one file or argument that brings an engine."""
+    for document in case.of_kind("accelerate"):
+        kind = document.at("distributed_type")
+        said = str(kind.node.value).upper() if kind is not None else ""
+        if kind is None or said in ("DEEPSPEED", ""):
+            continue
+        trainer = next((call.arguments["deepspeed"] for script in case.scripts for call in script.calls
+                        if "deepspeed" in call.arguments), None)  # fmt: skip
+        by_option = case.launch.script_options().get("deepspeed")
+        if said == "FSDP" and (trainer is not None or by_option):
+            yield _two(kind.node.place)
+
+
+def _two(place: Place) -> Finding:
+    return Finding(
+        CODE, "accelerate is told FSDP, and the Trainer DeepSpeed", place,
+        ("Both shard the parameters and place them; the Trainer takes one.",),
+        "keep one: distributed_type: DEEPSPEED, or no DeepSpeed configuration",
+        severity="error", confidence="likely",
+    )  # fmt: skip
+
+
+def _bypass(case: Case) -> Iterator[Finding]:
+    value = case.facts.variables.get("ACCELERATE_BYPASS_DEVICE_MAP", "")
+    if value.lower() in ("1", "true", "yes", "on") and (case.world > 1 or (not case.world and case.launch.launcher)):
+        yield Finding(
+            CODE, "ACCELERATE_BYPASS_DEVICE_MAP lets a model with a device map into several ranks", None,
+            ("accelerate refuses such models because hooks send inputs to the GPUs of other ranks; this turns it "
+             "off.",),
+            "unset it, and load without device_map in ranks", severity="warning", confidence="certain",
+            subject=f"ACCELERATE_BYPASS_DEVICE_MAP={value}",
+        )  # fmt: skip

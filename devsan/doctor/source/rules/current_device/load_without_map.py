@@ -1,0 +1,65 @@
+"""DV115: torch.load puts tensors back on the GPU that they were saved from.
+
+What it does
+    Finds `torch.load(...)` without `map_location` in a program that runs in ranks, and where what was loaded is then
+    moved.
+
+Why is this bad
+    A checkpoint remembers the GPU of each tensor. Every rank loads them to the GPU of the rank that saved them,
+    mostly GPU 0; a machine with fewer GPUs refuses them.
+
+Example
+    model.load_state_dict(torch.load(path))
+
+Use instead
+    model.load_state_dict(torch.load(path, map_location="cpu"))
+
+Fix safety
+    Safe: `load_state_dict` copies to where the parameters are, and what is moved afterwards is moved from the CPU.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.edits import with_argument
+from devsan.doctor.source.events import Loaded, LoadedMoved, Ranks
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import (
+    first_of_each,
+    how_ranks_are_known,
+    runs_in_ranks,
+    some,
+)
+
+CODE = own_code(__name__)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each load."""
+    sign = runs_in_ranks(program)
+    groups = any(isinstance(event, Ranks) and event.sign == "group" for event in program.events)
+    in_ranks = sign is not None and (groups or program.launched > 1)
+    moved = {event.load: event.node for event in program.events if isinstance(event, LoadedMoved)}
+    loaded = [event for event in program.events if isinstance(event, Loaded)]
+    for first, _ in first_of_each((event.node, event) for event in loaded):
+        source, node = program.source, first.node
+        if in_ranks and sign is not None:
+            why = how_ranks_are_known(program, sign)
+        elif node in moved:
+            line = getattr(moved[node], "lineno", 0)
+            why = f"`{source.shown(moved[node])}`, line {line}, moves it afterwards: twice through a GPU, or none"
+        else:
+            continue
+        safe = isinstance(node, ast.Call) and len(node.args) == 1
+        yield Finding(
+            CODE,
+            f"`{source.shown(node)}` loads to the GPUs that the checkpoint remembers",
+            source.place(node),
+            (why,),
+            'load to the CPU: `map_location="cpu"`',
+            some(with_argument(source, node, "map_location", '"cpu"', safe) if edits else None),
+        )

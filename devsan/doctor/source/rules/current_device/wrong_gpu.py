@@ -1,0 +1,58 @@
+"""DV115: a tensor goes to the current GPU, and meets one on a GPU that was named.
+
+What it does
+    Finds `"cuda"` without a number and `.cuda()` whose tensor is joined with one on `cuda:1` or another numbered GPU,
+    where nothing has chosen the current GPU.
+
+Why is this bad
+    `"cuda"` means the current GPU, which is GPU 0 until `torch.cuda.set_device` says otherwise.
+
+Example
+    model = torch.nn.Linear(4, 4).to("cuda:1")
+    mask = torch.zeros(4).cuda()
+    y = model(x) * mask
+
+Use instead
+    model = torch.nn.Linear(4, 4).to("cuda:1")
+    mask = torch.zeros(4).to("cuda:1")
+    y = model(x) * mask
+
+Fix safety
+    Not edited: the number may be the mistake as well as its absence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.events import Chooses
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import came, first_of_each, in_words, meetings_of, places_of
+
+CODE = own_code(__name__)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each tensor that went to the current GPU."""
+    if any(isinstance(event, Chooses) for event in program.events):
+        return
+    meetings = meetings_of(program, "current")
+    for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
+        source = program.source
+        bare, numbered = first.odd, first.other
+        if bare.tensor.where.index is not None:
+            bare, numbered = numbered, bare
+        yield Finding(
+            CODE,
+            f"`{source.shown(bare.node)}` is on the current GPU and meets `{source.shown(numbered.node)}`, which is "
+            f"{in_words(numbered.tensor.where)}",
+            source.place(bare.tensor.made if bare.tensor.made is not None else first.node),
+            tuple(each for each in (came(program, bare.tensor), came(program, numbered.tensor),
+                                    "the current GPU is GPU 0: nothing in this file chooses another") if each),
+            f"say which GPU: `{numbered.tensor.where}`; or choose it once with `torch.cuda.set_device`",
+            severity="error",
+            confidence="likely",
+            sites=places_of(program, group),
+        )  # fmt: skip

@@ -1,0 +1,63 @@
+"""DV202: DataParallel or DistributedDataParallel wraps a model that is spread over GPUs.
+
+What it does
+    Finds `DataParallel(model)` and `DistributedDataParallel(model)` where a device map has spread the model, and
+    DataParallel of a model that was moved to another GPU than the first.
+
+Why is this bad
+    DataParallel wants the whole module on its first GPU and copies it to the others. A model that a map has spread is
+    neither there nor whole.
+
+Example
+    model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
+    model = torch.nn.DataParallel(model)
+
+Use instead
+    model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
+
+Fix safety
+    Not edited: to spread a model and to copy it are two designs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.events import Wrapped
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import first_of_each, in_words
+
+CODE = own_code(__name__)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each wrapper."""
+    wrapped = [event for event in program.events if isinstance(event, Wrapped)]
+    for first, _ in first_of_each((event.node, event) for event in wrapped):
+        assert isinstance(first, Wrapped)
+        source, shown = program.source, program.source.shown(first.node)
+        if first.map is not None:
+            yield Finding(
+                CODE,
+                f"`{shown}` wraps a model that the device map `{first.map.text}` has spread",
+                source.place(first.node),
+                (f"the device map stands in line {getattr(first.map.node, 'lineno', 0)}",
+                 f"{first.by} needs the whole model on one GPU"),
+                "keep one of the two: the device map spreads the model, the wrapper copies it",
+                severity="error",
+            )  # fmt: skip
+            continue
+        first_gpu = first.ids[0] if first.ids else 0
+        placed = first.placed
+        if first.by == "DataParallel" and placed.kind == "gpu" and (placed.index or 0) != first_gpu:
+            yield Finding(
+                CODE,
+                f"`{shown}` wraps a model that is {in_words(placed)}; it has to be on cuda:{first_gpu}",
+                source.place(first.node),
+                ("DataParallel copies the module from the first of its GPUs",),
+                f'move the model to "cuda:{first_gpu}", or name its GPU first in `device_ids`',
+                severity="error",
+                confidence="certain",
+            )

@@ -1,0 +1,1 @@
+"""Random generators, and torch's default device."""

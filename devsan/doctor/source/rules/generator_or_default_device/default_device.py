@@ -1,0 +1,51 @@
+"""DV111: torch's default device was changed between two tensors that meet.
+
+What it does
+    Finds `torch.set_default_device` (and `with torch.device(...)`) where a tensor that a factory without `device=`
+    made under it meets one that was made before or elsewhere.
+
+Why is this bad
+    The default device is the whole process's: it changes where every factory works, also those of libraries that
+    count on the CPU. Which line runs first then decides where a tensor is.
+
+Example
+    table = torch.arange(4.0)
+    torch.set_default_device("cuda")
+    y = table * torch.ones(4)
+
+Use instead
+    table = torch.arange(4.0, device="cuda")
+    y = table * torch.ones(4, device="cuda")
+
+Fix safety
+    Not edited: every line below the change may count on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
+
+CODE = own_code(__name__)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each tensor that the default placed."""
+    meetings = meetings_of(program, "default")
+    for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
+        source = program.source
+        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
+        yield Finding(
+            CODE,
+            f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
+            f"{in_words(first.other.tensor.where)}: the default device has changed",
+            source.place(first.odd.tensor.made if first.odd.tensor.made is not None else first.node),
+            how_they_meet(program, first),
+            "name the device where tensors are made, and leave the default as it is",
+            severity="error",
+            sites=places_of(program, group),
+        )  # fmt: skip

@@ -1,0 +1,63 @@
+"""DV111: a random generator fills a tensor of another device.
+
+What it does
+    Finds factories with `generator=` whose generator is the CPU's and whose device is a GPU, or the reverse.
+
+Why is this bad
+    A `torch.Generator` belongs to one device; torch refuses the other one.
+
+Example
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(4, generator=generator, device="cuda")
+
+Use instead
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    noise = torch.randn(4, generator=generator, device="cuda")
+
+Fix safety
+    Shown, not applied unasked: a generator of a GPU gives other numbers than the CPU's. Where results have to be the
+    same everywhere, draw on the CPU and move.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.source.edits import with_argument
+from devsan.doctor.source.events import Draws
+from devsan.doctor.source.places import HOST
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import first_of_each, in_words, places_of, some
+
+CODE = own_code(__name__)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each generator."""
+    events = [event for event in program.events if isinstance(event, Draws)]
+    for first, group in first_of_each((event.generator.made, event) for event in events):
+        assert isinstance(first, Draws)
+        source = program.source
+        made = first.generator.made
+        wanted = "cpu" if first.where == HOST else str(first.where)
+        yield Finding(
+            CODE,
+            f"`{source.shown(made)}` is {in_words(first.generator.where)} and fills a tensor {in_words(first.where)}",
+            source.place(made),
+            (f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, uses it",
+             "a generator fills tensors of its own device only"),
+            f'make it on that device: `torch.Generator(device="{wanted}")`; or draw on the CPU and move the result',
+            some(_edit(program, made, wanted) if edits else None),
+            severity="error",
+            confidence="certain",
+            sites=places_of(program, group),
+        )  # fmt: skip
+
+
+def _edit(program: Program, made: ast.AST, wanted: str) -> Edit | None:
+    if not isinstance(made, ast.Call) or made.args:
+        return None
+    return with_argument(program.source, made, "device", f'"{wanted}"', safe=False)

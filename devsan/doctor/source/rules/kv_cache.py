@@ -1,0 +1,50 @@
+"""DV106: state of generation is on another device than the layer that uses it.
+
+What it does
+    Finds keys, values, recurrent states and beam indices that one device holds, where they meet a layer that the
+    program, or a device map, has put on another GPU.
+
+Why is this bad
+    Each layer needs its own state on its own GPU. One allocation for all layers, or one move of "the cache", fits the
+    layers of one GPU only.
+
+Example
+    layers = [torch.nn.GRUCell(8, 8).to(f"cuda:{i}") for i in range(2)]
+    states = [torch.zeros(2, 8, device="cuda:0") for layer in layers]
+
+Use instead
+    layers = [torch.nn.GRUCell(8, 8).to(f"cuda:{i}") for i in range(2)]
+    states = [torch.zeros(2, 8, device=layer.weight_ih.device) for layer in layers]
+
+Fix safety
+    Not edited: the device of each layer has to reach the place that makes the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
+
+CODE = own_code(__name__)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each state."""
+    meetings = meetings_of(program, "generation")
+    for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
+        source = program.source
+        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
+        yield Finding(
+            CODE,
+            f"`{odd}` is state of generation {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
+            f"{in_words(first.other.tensor.where)}",
+            source.place(first.node),
+            how_they_meet(program, first),
+            "keep the state of each layer on that layer's GPU, and bring indices to it",
+            severity="error",
+            sites=places_of(program, group),
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Placement lists and device maps that leave modules out."""

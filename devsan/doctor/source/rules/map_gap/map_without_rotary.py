@@ -1,0 +1,70 @@
+"""DV105: a device map that was written by hand leaves the rotary embedding out.
+
+What it does
+    Finds maps that name the embedding and the layers of a decoder one by one and not its `rotary_emb`, which
+    transformers has kept beside the layers since 4.43. Models that have positions of their own (`wpe`,
+    `embed_positions`) have none.
+
+Why is this bad
+    The module's `inv_freq` is no weight of the checkpoint: nothing complains that it has no place. It stays on the CPU
+    or on the first GPU, and the first layer of another GPU fails.
+
+Example
+    device_map = {"model.embed_tokens": 0, "model.layers.0": 0, "model.layers.1": 1, "model.norm": 1, "lm_head": 1}
+    model = AutoModelForCausalLM.from_pretrained(name, device_map=device_map)
+
+Use instead
+    device_map = {"model.embed_tokens": 0, "model.layers.0": 0, "model.layers.1": 1, "model.norm": 1, "lm_head": 1}
+    device_map["model.rotary_emb"] = 0
+    model = AutoModelForCausalLM.from_pretrained(name, device_map=device_map)
+
+Fix safety
+    Not edited: maps are often computed, and the place that makes them is the one to change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.events import Mapped
+from devsan.doctor.source.objects import Map
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import first_of_each
+
+CODE = own_code(__name__)
+
+_LAYER = re.compile(r"(.*\bmodel)\.layers\.\d+$")
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each map."""
+    mapped = [event for event in program.events if isinstance(event, Mapped) and event.map.spread]
+    for first, _ in first_of_each((event.node, event) for event in mapped):
+        assert isinstance(first, Mapped)
+        missing = _missing(first.map)
+        if missing:
+            yield Finding(
+                CODE,
+                f"the device map `{first.map.text}` does not name `{missing}`",
+                program.source.place(first.node),
+                ("transformers has one rotary embedding beside the layers since 4.43; its buffer is in no checkpoint, "
+                 "so that nothing asks where it belongs",),
+                f'add "{missing}" to the map, on the GPU of the first layers',
+            )  # fmt: skip
+
+
+def _missing(found: Map) -> str:
+    names = {name for name, _ in found.entries}
+    for name in sorted(names):
+        layer = _LAYER.match(name)
+        if layer is None:
+            continue
+        base = layer[1]
+        around = [base.rpartition(".")[0], base, ""] if "." in base else [base, ""]
+        plain = f"{base}.embed_tokens" in names and not any(each in names for each in around)
+        if plain and not any(each.startswith(f"{base}.") and re.search("rotary|position|wpe", each) for each in names):
+            return f"{base}.rotary_emb"
+    return ""

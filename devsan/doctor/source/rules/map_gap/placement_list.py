@@ -1,0 +1,65 @@
+"""DV105: a part of a module stayed where it was made, while others were moved.
+
+What it does
+    Finds weights and buffers of a module that are on another device than what reaches them, where the program has
+    placed other parts: by a device map that does not name the part, part by part, or before it replaced a layer.
+
+Why is this bad
+    The operation that joins the part with the others stops the program.
+
+Example
+    model = Classifier().cuda()
+    model.head = nn.Linear(4, 3)
+    model(batch.cuda())
+
+Use instead
+    model = Classifier()
+    model.head = nn.Linear(4, 3)
+    model.cuda()
+    model(batch.cuda())
+
+Fix safety
+    Not edited: the part belongs into whatever placed the others.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.events import Meeting
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import came, first_of_each, in_words, places_of
+
+CODE = own_code(__name__)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each part."""
+    meetings = [event for event in program.events if isinstance(event, Meeting)]
+    # A list of layers is seen twice: as a part that did not move, and as what its module has not registered.
+    held = {event.node for event in meetings if event.cause == "held"}
+    gaps = [event for event in meetings if event.cause == "gap" and event.node not in held]
+    for first, group in first_of_each((event.odd.node, event) for event in gaps):
+        assert isinstance(first, Meeting)
+        source = program.source
+        part, other = source.shown(first.odd.node), source.shown(first.other.node)
+        yield Finding(
+            CODE,
+            f"`{part}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
+            f"{in_words(first.other.tensor.where)}",
+            source.place(first.odd.node),
+            tuple(each for each in (
+                f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, joins the two",
+                came(program, first.other.tensor),
+            ) if each),
+            f"place {_base(first.odd.node, part)} with the rest: in the device map, or by moving the whole module",
+            severity="error",
+            sites=places_of(program, group),
+        )  # fmt: skip
+
+
+def _base(node: ast.AST, text: str) -> str:
+    return f"`{text}`" if isinstance(node, ast.Name | ast.Attribute) else "it"

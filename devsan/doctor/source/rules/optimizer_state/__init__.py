@@ -1,0 +1,1 @@
+"""Optimizers that do not step the tensors of the model."""

@@ -1,0 +1,50 @@
+"""DV110: an average of weights is copied from a model before the model moves.
+
+What it does
+    Finds copies of `model.parameters()` (an average, a snapshot) that were made before the model was moved, where
+    they are joined with the parameters afterwards.
+
+Why is this bad
+    The copies stay on the CPU. The first update stops the program.
+
+Example
+    shadow = [p.detach().clone() for p in model.parameters()]
+    model.cuda()
+    for average, p in zip(shadow, model.parameters()):
+        average.mul_(0.9).add_(p.detach(), alpha=0.1)
+
+Use instead
+    model.cuda()
+    shadow = [p.detach().clone() for p in model.parameters()]
+
+Fix safety
+    Not edited: the copies may be on the CPU to save memory, and then want the parameters there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import first_of_each, in_words, meetings_of, places_of
+
+CODE = own_code(__name__)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each place where the copies meet their parameters."""
+    meetings = meetings_of(program, "state")
+    for first, group in first_of_each((event.node, event) for event in meetings):
+        source = program.source
+        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
+        yield Finding(
+            CODE,
+            f"`{odd}` was copied from a model before it moved, and meets `{other}`",
+            source.place(first.node),
+            (f"`{odd}` is {in_words(first.odd.tensor.where)}", f"`{other}` is {in_words(first.other.tensor.where)}"),
+            "move the model first, then copy its parameters",
+            severity="error",
+            sites=places_of(program, group),
+        )

@@ -1,0 +1,63 @@
+"""DV110: an optimizer is built before its model moves.
+
+What it does
+    Finds `torch.optim.X(model.parameters())` that is followed by `model.to(...)` or `model.cuda()`.
+
+Why is this bad
+    Optimizers that make their state when they are built (Adagrad, and many that are not torch's) keep it on the CPU.
+    Adam and SGD make theirs in the first step, so that the order works by accident; it stops to work where a move
+    replaces the parameters (DTensor, XLA, `torch.__future__.set_overwrite_module_params_on_conversion`): the
+    optimizer then updates tensors that no model reads. torch's documentation asks for the move first.
+
+Example
+    optimizer = torch.optim.Adagrad(model.parameters())
+    model.to("cuda")
+
+Use instead
+    model.to("cuda")
+    optimizer = torch.optim.Adagrad(model.parameters())
+
+Fix safety
+    Not edited: what stands between the two may need either order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.events import Move
+from devsan.doctor.source.places import HOST
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import first_of_each, places_of
+
+CODE = own_code(__name__)
+
+# Those of torch.optim that make state in their constructor (torch/optim/adagrad.py).
+_EAGER = ("Adagrad",)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each optimizer."""
+    moves = [
+        event for event in program.events
+        if isinstance(event, Move) and event.optimizer is not None and event.where != HOST
+    ]  # fmt: skip
+    for first, group in first_of_each((event.optimizer or event.node, event) for event in moves):
+        assert isinstance(first, Move) and first.optimizer is not None
+        source = program.source
+        built = source.shown(first.optimizer)
+        eager = any(name in built for name in _EAGER)
+        yield Finding(
+            CODE,
+            f"the optimizer is built before `{source.shown(first.node)}` moves its model",
+            source.place(first.optimizer),
+            (f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, comes after `{built}`",
+             "this optimizer makes its state when it is built: it stays on the CPU" if eager else
+             "this optimizer makes its state in its first step, so that this order works by accident"),
+            "move the model first, then build the optimizer, then load its state",
+            severity="error" if eager else "note",
+            confidence="certain" if eager else "possible",
+            sites=places_of(program, group),
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Numbers and losses of several devices that are brought together."""

@@ -1,0 +1,52 @@
+"""DV104: a total is on another device than what is added to it.
+
+What it does
+    Finds sums that outlive a step (a running loss, a number of right answers), and sums of what several GPUs gave,
+    where the two sides are on different devices.
+
+Why is this bad
+    A scalar of the CPU may join a tensor of a GPU; a scalar of a GPU may join nothing elsewhere, and `+=` cannot move
+    its target.
+
+Example
+    total_loss = torch.zeros(1)
+    for batch in loader:
+        total_loss += loss_of(model, batch)
+
+Use instead
+    total_loss = 0.0
+    for batch in loader:
+        total_loss += loss_of(model, batch).item()
+
+Fix safety
+    Not edited: `.item()` waits for the GPU, and a total on the GPU does not; which one is right depends on the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
+
+CODE = own_code(__name__)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each total."""
+    meetings = meetings_of(program, "total")
+    for first, group in first_of_each((event.node, event) for event in meetings):
+        source = program.source
+        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
+        yield Finding(
+            CODE,
+            f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
+            f"{in_words(first.other.tensor.where)}",
+            source.place(first.node),
+            how_they_meet(program, first),
+            f"bring the numbers of all devices to one before they are summed: `.to({odd}.device)`",
+            severity="error",
+            sites=places_of(program, group),
+        )  # fmt: skip

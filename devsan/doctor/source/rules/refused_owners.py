@@ -1,0 +1,49 @@
+"""DV203: a pipeline is given a device and a model that a device map has spread.
+
+What it does
+    Finds `pipeline(..., model=model, device=...)` where a device map has spread the model.
+
+Why is this bad
+    transformers refuses it: a model that accelerate has placed cannot be moved to a device.
+
+Example
+    model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
+    generate = pipeline("text-generation", model=model, tokenizer=tokenizer, device=0)
+
+Use instead
+    model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
+    generate = pipeline("text-generation", model=model, tokenizer=tokenizer)
+
+Fix safety
+    Not edited: either of the two may be what is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.events import Refused
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import first_of_each
+
+CODE = own_code(__name__)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each pipeline."""
+    refused = [event for event in program.events if isinstance(event, Refused)]
+    for first, _ in first_of_each((event.node, event) for event in refused):
+        assert isinstance(first, Refused)
+        source = program.source
+        yield Finding(
+            CODE,
+            f"`device={first.device}` is given beside a model that the device map `{first.map.text}` has spread",
+            source.place(first.node),
+            (f"the device map stands in line {getattr(first.map.node, 'lineno', 0)}",
+             "transformers refuses to move a model that accelerate has placed"),
+            "leave `device` out: the device map has placed the model",
+            severity="error",
+            confidence="certain",
+        )  # fmt: skip

@@ -1,0 +1,52 @@
+"""DV109: an adapter is not where the layer is that it stands beside.
+
+What it does
+    Finds weights of adapters (LoRA and its like, by their names) that were made after the model was placed, or with one
+    device for all layers, where they meet what the layer gives.
+
+Why is this bad
+    Whatever placed the model has come and gone. What is made later is on the CPU, or where one device value says.
+
+Example
+    model = Base().cuda()
+    model.layer = LoraLinear(model.layer, rank=2)
+    model(batch.cuda())
+
+Use instead
+    model = Base()
+    model.layer = LoraLinear(model.layer, rank=2)
+    model.cuda()
+    model(batch.cuda())
+
+Fix safety
+    Not edited: the adapter may be made late on purpose, and then takes its device from the layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
+
+CODE = own_code(__name__)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each operation."""
+    meetings = meetings_of(program, "sidecar")
+    for first, group in first_of_each((event.node, event) for event in meetings):
+        source = program.source
+        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
+        yield Finding(
+            CODE,
+            f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
+            f"{in_words(first.other.tensor.where)}",
+            source.place(first.node),
+            how_they_meet(program, first),
+            "make the adapter on the device of the layer that it stands beside: `device=layer.weight.device`",
+            severity="error",
+            sites=places_of(program, group),
+        )  # fmt: skip

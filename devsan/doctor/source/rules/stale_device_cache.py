@@ -1,0 +1,53 @@
+"""DV113: a remembered tensor is used on another device than it was made for.
+
+What it does
+    Finds tensors that the program stores where it looked for them (`if n not in self.cache`, `if cls.table is None`)
+    under a key that does not say the device, where a later call on another GPU gets them.
+
+Why is this bad
+    The second GPU is given the first one's tensor. Which call comes first decides which one fails.
+
+Example
+    def mask(n, device):
+        if n not in cache:
+            cache[n] = torch.ones(n, n, device=device).tril()
+        return cache[n]
+
+Use instead
+    def mask(n, device):
+        if (n, device) not in cache:
+            cache[n, device] = torch.ones(n, n, device=device).tril()
+        return cache[n, device]
+
+Fix safety
+    Not edited: every place that reads or fills the cache has to know the new key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
+
+CODE = own_code(__name__)
+
+
+def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+    """Yields a finding for each cache."""
+    meetings = meetings_of(program, "cached")
+    for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
+        source, tensor = program.source, first.odd.tensor
+        other = source.shown(first.other.node)
+        yield Finding(
+            CODE,
+            f"`{tensor.kept}` remembers a tensor that is {in_words(tensor.where)} and meets `{other}`, which is "
+            f"{in_words(first.other.tensor.where)}",
+            source.place(tensor.made if tensor.made is not None else first.node),
+            how_they_meet(program, first),
+            "remember it for each device: make the device a part of the key",
+            severity="error",
+            sites=places_of(program, group),
+        )  # fmt: skip
