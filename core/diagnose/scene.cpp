@@ -89,7 +89,7 @@ std::string Scene::path_of(const Operand& operand) const {
   return "";
 }
 
-bool Scene::is_called(const Operand& operand, std::initializer_list<std::string_view> words) {
+bool Scene::is_called(const Operand& operand, std::span<const std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
     return operand.name.find(word) != std::string::npos || operand.known_as.find(word) != std::string::npos;
   });

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,10 @@ class Scene {
   /// A path in the model that the operand is (or that the tensor it follows is), "" when it is in none.
   std::string path_of(const model::Operand& operand) const;
   /// Whether it is one of the words, or its path or name contains one of them.
-  static bool is_called(const model::Operand& operand, std::initializer_list<std::string_view> words);
+  static bool is_called(const model::Operand& operand, std::span<const std::string_view> words);
+  static bool is_called(const model::Operand& operand, std::initializer_list<std::string_view> words) {
+    return is_called(operand, std::span(words.begin(), words.size()));
+  }
   /// Whether a map, a hook or an engine's plan put it where it is.
   bool is_placed_by_map(const model::Operand& operand) const;
 

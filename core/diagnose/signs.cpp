@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "diagnose/source_text.h"
+#include "diagnose/vocabulary.h"
 
 namespace devsan::diagnose {
 
@@ -85,10 +86,7 @@ bool is_running_total(const Scene& scene, const Operand& operand) {
 bool is_sidecar(const Operand& operand) {
   const model::Event* placed = placement_of(operand.trail);
   if (placed != nullptr && (placed->owner.is(model::owners::kPeft))) return true;
-  return !operand.beside.empty() ||
-         Scene::is_called(operand,
-                          {"lora_", "lora.", "prompt_encoder", "prompt_embeddings", ".adapter", "trainable_tokens",
-                           "modules_to_save", "quant_state", "SCB", "absmax", "qzeros", "g_idx", "ranknum", "vera_"});
+  return !operand.beside.empty() || Scene::is_called(operand, words::sidecar_state::kParts);
 }
 
 bool joins_adapter_and_weight(const Scene& scene, const Operand& operand, const Operand& partner) {
@@ -134,9 +132,8 @@ bool is_built_for_use(const Scene& scene, const Operand& operand) {
 }
 
 bool is_generation_state(const Operand& operand) {
-  return operand.kind == OperandKind::kCache ||
-         Scene::is_called(operand, {"past_key", "key_cache", "value_cache", "cache_position", "beam_idx", "layer_past",
-                                    "conv_state", "recurrent_state", "rnn_state", "kv_cache"});
+  return operand.kind == OperandKind::kCache || Scene::is_called(operand, words::kv_cache::kParts) ||
+         Scene::is_called(operand, words::kv_cache::kIndices);
 }
 
 bool follows_default_device(const Scene& scene, const Operand& operand) {

@@ -89,6 +89,13 @@ def name_of(code: str) -> str:
     return found.name if found is not None else ""
 
 
+def words_of(name: str) -> Mapping[str, tuple[str, ...]]:
+    """Returns the vocabulary of the code with that name, by group."""
+    code = find_code(name)
+    assert code is not None and code.words, f"expected codes/{name}/manifest.toml to have words"
+    return code.words
+
+
 def named(text: str, language: str = "en") -> Code:
     """Returns the code that a user names by number or name, in any case.
 

@@ -8,6 +8,7 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from devsan.diagnostics.codes import words_of
 from devsan.probe.frames import Frame, Whose
 from devsan.probe.models import Tree, members
 from devsan.probe.places import package_of
@@ -20,6 +21,7 @@ MANY = 64
 _OF_CACHES = frozenset({"reorder_cache", "_reorder_cache", "_update_cache", "batch_select_indices",
                         "batch_repeat_interleave"})  # fmt: skip
 _GENERATES = re.compile(r"generate|decode|sampl|rollout|beam|greedy", re.IGNORECASE)  # functions that go token by token
+_HOLDERS = frozenset(words_of("kv-cache")["holders"])
 _STATE_NAME = re.compile(r"(?:^|_)(?:states?|hiddens?|cache|past|memory|kv)(?:$|_)")
 # Not to be searched: what torch.nn.Module itself keeps (torch/nn/modules/module.py), and what hangs onto modules.
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.ModuleType, type)
@@ -69,7 +71,7 @@ def caches_in(frames: Sequence[Frame]) -> Iterator[Any]:
     for frame in frames:
         for name, value in list(frame.scope.locals.items()):
             called = _GENERATES.search(frame.function) is not None and _STATE_NAME.search(name) is not None
-            known = "Cache" in type(value).__name__ or name in ("past_key_values", "past_key_value", "layer_past")
+            known = "Cache" in type(value).__name__ or name in _HOLDERS
             if known or (called and type(value) in (list, tuple, dict)):
                 yield value
         if frame.code.co_name in _OF_CACHES:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from devsan.diagnostics.codes import words_of
 from devsan.probe import creation
 from devsan.probe.frames import Frame
 from devsan.probe.keepers import (
@@ -27,8 +28,8 @@ from devsan.probe.values import MISSING
 _INPUTS = frozenset({"input_ids", "labels", "label", "attention_mask", "pixel_values", "inputs", "targets", "target",
                      "position_ids",
                      "token_type_ids", "num_items_in_batch", "batch", "decoder_input_ids"})  # fmt: skip
-_STATE = frozenset({"past_key_values", "past_key_value", "layer_past", "cache_position", "beam_idx", "past", "past_kv",
-                    "kv_cache"})  # fmt: skip
+_CACHE = words_of("kv-cache")
+_STATE = frozenset((*_CACHE["holders"], *_CACHE["indices"]))
 
 
 class Kinds:

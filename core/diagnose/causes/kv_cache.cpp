@@ -1,6 +1,7 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/signs.h"
+#include "diagnose/vocabulary.h"
 
 #include <algorithm>
 
@@ -17,7 +18,7 @@ std::optional<Hypothesis> kv_cache(const Scene& scene) {
   if (!scene.is_mismatch()) return std::nullopt;
   const auto& operands = scene.operands();
   const auto is_index = [](const Operand& operand) {
-    return operand.role.starts_with("ind") || Scene::is_called(operand, {"cache_position", "beam_idx"});
+    return operand.role.starts_with("ind") || Scene::is_called(operand, words::kv_cache::kIndices);
   };
   auto state = std::find_if(operands.begin(), operands.end(),
                             [&](const Operand& each) { return is_generation_state(each) && !is_index(each); });
@@ -37,7 +38,7 @@ std::optional<Hypothesis> kv_cache(const Scene& scene) {
   }
   if (scene.failure().phase == model::Phase::kGenerate) found.saw(10, "It runs in generation.");
   const bool moved_by_hook = placed != nullptr && placed->owner.is(model::owners::kAccelerate);
-  const bool index = Scene::is_called(*state, {"cache_position", "beam_idx"}) || scene.op_is({"index_select", "index"});
+  const bool index = Scene::is_called(*state, words::kv_cache::kIndices) || scene.op_is({"index_select", "index"});
   if (moved_by_hook) {
     found.saw(15, "accelerate's hook moved it" + at_text(*placed) + ".");
     const bool listed = scene.model() != nullptr && !scene.model()->skip_keys.empty();

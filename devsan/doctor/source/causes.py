@@ -1,6 +1,6 @@
 """Why two tensors of the running program are apart, where the program's own words say it: a cache, a total, a block.
 
-The words are those that the report of a run goes by (core/diagnose), so that both name one cause.
+The words are those of the codes' manifests, by which the report of a run goes too, so that both name one cause.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from devsan.diagnostics.codes import words_of
 from devsan.doctor.source.events import Cause, Operand
 from devsan.doctor.source.objects import Object
 from devsan.doctor.source.places import HOST
@@ -17,12 +18,14 @@ from devsan.doctor.source.values import Tensor
 if TYPE_CHECKING:
     from devsan.doctor.source.interpreter import Interpreter
 
+_CACHE = words_of("kv-cache")
 _STATE = re.compile(
-    r"past_key|past\b|_past|kv_?cache|kvcache|cache_k|cache_v|key_cache|value_cache|cache_position|beam|\bkv\b|"
-    r"recurrent_state|rnn_state|conv_state|initial_state|\bcache\b|layer_past|mems\b",
+    "|".join(
+        (*_CACHE["parts"], *_CACHE["indices"], rf"(?:\b|_)(?:{'|'.join((*_CACHE['holders'], *_CACHE['vague']))})\b")
+    ),
     re.IGNORECASE,
 )
-_ADAPTER = re.compile(r"lora|adapter|dora|vera_|ia3|prompt_emb", re.IGNORECASE)
+_ADAPTER = re.compile("|".join(words_of("sidecar-state")["adapters"]), re.IGNORECASE)
 _TOTAL = re.compile(r"total|running|accum|sum|correct|count|num_|epoch|loss|hits|meter", re.IGNORECASE)
 _OF_PARTS = ("placed", "weight", "parameter", "computed", "outputs")
 
