@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "bindings/message.h"
 #include "diagnose/codes.h"
 #include "diagnose/diagnose.h"
 

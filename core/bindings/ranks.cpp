@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "bindings/message.h"
 #include "bindings/record.h"
 #include "diagnose/ranks/diagnose_ranks.h"
 #include "diagnose/ranks/job.h"

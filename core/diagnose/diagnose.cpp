@@ -54,8 +54,9 @@ Finding undecided(const Scene& scene, const std::vector<Hypothesis>& fits) {
   for (std::size_t index = 0; index < scene.operands().size(); ++index) finding.operands.push_back(index);
   for (const Hypothesis& fit : fits) {
     finding.candidates.emplace_back(fit.code);
-    for (const std::string& sentence : fit.evidence)
-      finding.evidence.push_back(std::string(fit.code) + ": " + sentence);
+    for (const model::Message& sentence : fit.evidence) {
+      finding.evidence.push_back({"{code}: {sentence}", {{"code", std::string(fit.code)}, {"sentence", sentence}}});
+    }
     if (!fit.repairs.empty()) {
       finding.repairs.push_back(fit.repairs.front());
       finding.repairs.back().confidence = Confidence::kPossible;

@@ -27,9 +27,9 @@ struct Hypothesis {
 
   std::string_view code;
   int score = 0;
-  std::string title;
+  model::Message title;
   std::vector<std::size_t> operands;  ///< the one to change first
-  std::vector<std::string> evidence;
+  std::vector<model::Message> evidence;
   std::vector<model::Repair> repairs;
   const model::Event* origin = nullptr;  ///< the placement to change; null where it is none
   std::string value;  ///< what the source says for the device where one value decides for many lines: "hparams.device"
@@ -37,13 +37,13 @@ struct Hypothesis {
   bool independent = false;  ///< true whatever the cause of the failure is: reported beside it
 
   /// Adds what was seen.
-  void saw(int weight, std::string sentence) {
+  void saw(int weight, model::Message sentence) {
     score += weight;
     evidence.push_back(std::move(sentence));
   }
 
   void propose(model::Repair repair) { repairs.push_back(std::move(repair)); }
-  void propose(model::RepairKind kind, std::string text, model::Confidence confidence = model::Confidence::kLikely,
+  void propose(model::RepairKind kind, model::Message text, model::Confidence confidence = model::Confidence::kLikely,
                std::optional<model::Edit> edit = std::nullopt) {
     repairs.push_back({kind, std::move(text), std::move(edit), confidence});
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/frame.h"
+#include "model/message.h"
 
 namespace devsan::model {
 
@@ -31,7 +32,7 @@ struct Edit {
 
 struct Repair {
   RepairKind kind = RepairKind::kUseSite;
-  std::string text;          ///< one sentence in the imperative: "create delta on the device of cur_out"
+  Message text;              ///< one sentence in the imperative: "create delta on the device of cur_out"
   std::optional<Edit> edit;  ///< where it is mechanical
   Confidence confidence = Confidence::kLikely;
 };
@@ -48,11 +49,11 @@ struct Site {
 struct Finding {
   std::string code;   ///< "DV101"; "DV000" when the evidence does not decide
   std::string name;   ///< "single-device-assumption"
-  std::string title;  ///< one line about this case
+  Message title;      ///< one line about this case
   Severity severity = Severity::kError;
   Confidence confidence = Confidence::kLikely;
   std::vector<std::size_t> operands;    ///< of Failure::operands, the one to change first
-  std::vector<std::string> evidence;    ///< what was seen that makes it this cause and not another; whole sentences
+  std::vector<Message> evidence;        ///< what was seen that makes it this cause and not another; whole sentences
   std::vector<Repair> repairs;          ///< best first
   std::string bare_move;                ///< what a bare `.to(device)` at the failing line would break
   std::vector<std::string> candidates;  ///< codes that fit as well; more than one only where it is undecided

@@ -75,7 +75,7 @@ enum class RankEnd {
 struct OwnFinding {
   std::string code;
   std::string cause;  ///< as Finding::cause
-  std::string title;
+  Message title;
   SentenceKind kind = SentenceKind::kNone;  ///< of the failure that it is about
   std::string sentence;
   Severity severity = Severity::kError;

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from devsan.diagnostics.messages import recorded, restored
 from devsan.job import folder
 from devsan.job.numbers import Numbers
 from devsan.report.recording import command
@@ -74,7 +75,7 @@ class Record:
         """Writes the document in the place of the one before. A folder that is gone is nobody's to read."""
         process = self.document["process"]
         file = os.path.join(self._folder, f"rank{process['rank']}-{process['pid']}.json")
-        text = json.dumps(self.document, ensure_ascii=True, default=str)
+        text = json.dumps(recorded(self.document), ensure_ascii=True, default=str)
         with contextlib.suppress(FileNotFoundError):
             with open(file + ".new", "w", encoding="ascii") as new:
                 new.write(text)
@@ -113,7 +114,7 @@ def documents(path: str) -> list[dict[str, Any]]:
         for name in os.listdir(path):
             if name.startswith("rank") and name.endswith(".json"):
                 with contextlib.suppress(OSError, ValueError), open(os.path.join(path, name), encoding="ascii") as file:
-                    found.append(json.load(file))
+                    found.append(restored(json.load(file)))
     return sorted(found, key=lambda each: (each["process"]["start"], each["process"]["rank"]))
 
 

@@ -26,10 +26,10 @@ def finding_of(core: Any, found: Any, own: Mapping[int, Sequence[Mapping[str, An
     finding = found.finding
     ranks = [int(each) for each in found.ranks]
     more: Plain = {
-        "ranks": ranks, "ranks_text": str(core.ranks_text(ranks)), "victims": [str(each) for each in found.victims],
+        "ranks": ranks, "ranks_text": str(core.ranks_text(ranks)), "victims": list(found.victims),
         "of": None,
     }  # fmt: skip
-    evidence = [str(each) for each in finding.evidence]
+    evidence = list(finding.evidence)
     repairs = [repair_of(core, each) for each in finding.repairs]
     if found.of_rank >= 0:
         told = dict(own[found.of_rank][found.of_finding])
@@ -49,7 +49,7 @@ def finding_of(core: Any, found: Any, own: Mapping[int, Sequence[Mapping[str, An
     shown = _shown(found, own, report, more)
     return {
         "id": str(finding.id), "cause": str(finding.cause), "code": str(finding.code), "name": str(finding.name),
-        "title": str(finding.title), "headline": str(finding.title), "severity": _word(finding.severity),
+        "title": finding.title, "headline": finding.title, "severity": _word(finding.severity),
         "confidence": _word(finding.confidence), "time": 0.0, "op": "", "kind": "none", "phase": "none", "sentence": "",
         "sites": [site_of(site) for site in report.sites], "also_at": [],
         "stack": [made for site in finding.sites if (made := frame_of(site.frame)) is not None], "operands": [],
@@ -76,11 +76,11 @@ def _report(core: Any, finding: Any, more: Plain) -> Report:
     repairs = [shown_repair(each) for each in finding.repairs]
     cause = Cause(
         str(finding.code), repair=repairs[0] if repairs else None, bare_move=str(finding.bare_move),
-        evidence=tuple(str(each) for each in finding.evidence), others=tuple(repairs[1:]),
+        evidence=tuple(finding.evidence), others=tuple(repairs[1:]),
     )  # fmt: skip
     sites = [site for each in finding.sites if (site := _site(each.frame)) is not None]
     return Report(
-        str(finding.title), "", tuple(sites), notes=tuple(more["victims"]), rank=more["ranks_text"], cause=cause,
+        finding.title, "", tuple(sites), notes=tuple(more["victims"]), rank=more["ranks_text"], cause=cause,
         severity=_word(finding.severity),
     )  # fmt: skip
 

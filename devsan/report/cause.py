@@ -52,7 +52,7 @@ def _explained(report: Report, explanation: Explanation) -> Report:
     placed = tuple(_placed(operand, rows, facts.models) for operand in _told(operands))
     named = tuple((each, name_of(each)) for each in candidates)
     best, others = _repairs(finding)
-    evidence = tuple(str(each) for each in finding.evidence)
+    evidence = tuple(finding.evidence)
     cause = Cause(code, placed, best, named, evidence, str(finding.bare_move), others)
     return replace(report, operands=tuple(rows), cause=cause)
 
@@ -145,5 +145,5 @@ def repair_of(repair: Any) -> Repair:
     edit, shown = repair.edit, None
     if edit is not None:
         shown = Edit(shown_path(str(edit.file)), int(edit.line), str(edit.before), str(edit.after))
-    text = str(repair.text).removeprefix("or ")
+    text = repair.text
     return Repair(text, str(repair.confidence.name).lower(), shown, str(repair.kind.name).lower())

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from devsan.diagnostics.messages import Message
 from devsan.report.facts import Cause, Edit, Placed, Repair, Site
 from devsan.report.language import Language
 from devsan.report.text import Line, display_width, padded, wrapped
@@ -125,10 +126,17 @@ def _candidate_lines(cause: Cause, say: Language, width: int) -> Iterator[Line]:
     why = "what was seen fits several causes" if many else "what was seen is not enough to be sure of"
     yield from _headed(say("undecided"), "note", say(why), width)
     for code, name in cause.candidates:
-        seen = [each.partition(": ")[2] for each in cause.evidence if each.startswith(f"{code}: ")][:_TOLD]
+        seen = [_of_candidate(each) for each in cause.evidence if each.startswith(f"{code}: ")][:_TOLD]
         told = f": {say(' ').join(map(say.text, seen))}" if seen else ""
         for number, line in enumerate(wrapped(f"{code} {name}{told}", 6, 2, width)):
             yield [("      " if number else "  ", ""), (line, "")]
+
+
+def _of_candidate(evidence: str) -> str:
+    """What was seen, without the code of the candidate that it speaks for."""
+    if isinstance(evidence, Message) and "sentence" in evidence.arguments:
+        return evidence.arguments["sentence"]
+    return evidence.partition(": ")[2]
 
 
 def _bare_move(text: str, say: Language) -> str:

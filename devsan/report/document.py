@@ -64,13 +64,13 @@ def _explained(core: Any, finding: Any, facts: Any) -> Plain:
     failure = facts.failure
     return {
         "id": str(finding.id), "cause": str(finding.cause), "code": str(finding.code), "name": str(finding.name),
-        "title": str(finding.title), "severity": _word(finding.severity), "confidence": _word(finding.confidence),
+        "title": finding.title, "severity": _word(finding.severity), "confidence": _word(finding.confidence),
         "op": str(failure.op), "kind": _word(failure.kind), "phase": _word(failure.phase),
         "sentence": str(failure.sentence), "also_at": [],
         "stack": frames_of(failure.frames),
         "operands": [operand_of(core, operand) for operand in failure.operands],
         "involved": [int(number) for number in finding.operands],
-        "evidence": [str(each) for each in finding.evidence],
+        "evidence": list(finding.evidence),
         "repairs": [repair_of(core, each) for each in finding.repairs],
         "bare_move": str(finding.bare_move),
         "candidates": [{"code": str(each), "name": name_of(str(each))} for each in finding.candidates],
@@ -151,7 +151,7 @@ def repair_of(core: Any, repair: Any) -> Plain:
             "applicable": fits and span[0] > 0,
         }  # fmt: skip
     return {
-        "kind": _word(repair.kind), "text": str(repair.text).removeprefix("or "),
+        "kind": _word(repair.kind), "text": repair.text,
         "confidence": _word(repair.confidence), "edit": made,
     }  # fmt: skip
 

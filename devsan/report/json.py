@@ -6,7 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from devsan.diagnostics.messages import recorded
+
 
 def render(runs: Sequence[Mapping[str, Any]]) -> str:
     """Returns one document, or an array of them where there are several runs."""
-    return json.dumps(runs[0] if len(runs) == 1 else list(runs), indent=1, ensure_ascii=False) + "\n"
+    documents = [recorded(run) for run in runs]
+    return json.dumps(documents[0] if len(documents) == 1 else documents, indent=1, ensure_ascii=False) + "\n"

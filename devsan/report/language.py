@@ -20,6 +20,7 @@ from typing import TextIO
 
 from devsan import session
 from devsan.diagnostics.codes import all_codes
+from devsan.diagnostics.messages import Message
 
 VARIABLE = "DEVSAN_LANG"
 
@@ -52,6 +53,9 @@ class Language:
         """Returns a text that was made from some template; the text itself where none fits."""
         if not self._catalogue or not text:
             return text
+        if isinstance(text, Message) and text.id:
+            known = self._catalogue.get(text.id)
+            return _filled(known, {name: self._slot(each) for name, each in text.arguments.items()}) if known else text
         exact = self._catalogue.get(text)
         if exact is not None:
             return exact

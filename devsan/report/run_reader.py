@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from devsan.diagnostics.messages import restored
 from devsan.errors import DevsanError
 from devsan.report.document import Plain
 from devsan.report.run_file import FORMAT, VERSION
@@ -72,7 +73,7 @@ class _Run:
         if reader is None:  # of a later edition of the same version
             return
         try:
-            reader(record)
+            reader(restored(record))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
             raise DevsanError(f"expected a run file, got {self._path!r}, whose line {number} is damaged") from None
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from devsan.diagnostics.messages import recorded
 from devsan.errors import tell
 from devsan.report.document import Plain
 from devsan.report.movement import Movement
@@ -148,7 +149,7 @@ class RunWriter:
         self._put(head)
 
     def _put(self, record: Plain) -> None:
-        line = json.dumps(record, ensure_ascii=True, default=str).encode("ascii") + b"\n"
+        line = json.dumps(recorded(record), ensure_ascii=True, default=str).encode("ascii") + b"\n"
         try:
             while line and self._file is not None:
                 line = line[os.write(self._file, line) :]

@@ -28,7 +28,7 @@ std::optional<Hypothesis> generator_or_default_device(const Scene& scene) {
           RepairKind::kCreationSite,
           "make the generator on the device of the result: torch.Generator(device=...); the numbers change with it");
       found.propose(RepairKind::kUseSite,
-                    "or draw on the host with the host's generator and move the result: same numbers everywhere");
+                    "draw on the host with the host's generator and move the result: same numbers everywhere");
     }
   } else if (changed) {
     for (const Operand& operand : scene.operands()) {
@@ -61,7 +61,7 @@ std::optional<Hypothesis> generator_or_default_device(const Scene& scene) {
         "set no global default device; name the device where tensors are created, or use `with torch.device(...)` "
         "around your own code only");
     found.propose(RepairKind::kUseSite,
-                  "or give the sampler a generator of that device: DataLoader(generator=torch.Generator(device=...))",
+                  "give the sampler a generator of that device: DataLoader(generator=torch.Generator(device=...))",
                   model::Confidence::kPossible);
   }
   return found;

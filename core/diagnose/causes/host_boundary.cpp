@@ -46,7 +46,7 @@ std::optional<Hypothesis> collective(const Scene& scene) {
   }
   found.propose(RepairKind::kConfiguration,
                 "give the group a backend for the host as well: init_process_group(\"cpu:gloo,cuda:nccl\")");
-  found.propose(RepairKind::kUseSite, "or move the tensor to the rank's GPU before the collective");
+  found.propose(RepairKind::kUseSite, "move the tensor to the rank's GPU before the collective");
   return found;
 }
 

@@ -112,7 +112,7 @@ std::optional<Hypothesis> moved_after_dispatch(const Scene& scene) {
     found.propose(RepairKind::kConfiguration, "leave out the move of the dispatched model" + at_text(*move));
   }
   if (move != nullptr && move->subject.empty() && scene.model()->device_map.size() > 1) {
-    found.propose(RepairKind::kConfiguration, "or load the model without device_map, so that " + text_of(move->owner) +
+    found.propose(RepairKind::kConfiguration, "load the model without device_map, so that " + text_of(move->owner) +
                                                   " alone places it, on " + move->device.str());
   }
   if (scene.process().world_size > 1 || scene.is_wrapped_by("lightning")) {
@@ -121,7 +121,7 @@ std::optional<Hypothesis> moved_after_dispatch(const Scene& scene) {
   }
   found.propose(
       RepairKind::kMap,
-      "or take the hooks off before another owner places it: accelerate.hooks.remove_hook_from_submodules(model)");
+      "take the hooks off before another owner places it: accelerate.hooks.remove_hook_from_submodules(model)");
   return found;
 }
 

@@ -71,7 +71,7 @@ Hypothesis norm_regression(const Scene& scene, Hypothesis found, const model::Se
                     " keeps on the host, are multiplied by a 0-dim tensor of the GPU.");
   found.propose(RepairKind::kConfiguration, "install deepspeed 0.14.3 or later (or 0.14.0)", Confidence::kCertain);
   found.propose(RepairKind::kUseSite,
-                "or multiply by the value, (1. / combined_scale).item(), in unscale_and_clip_grads of your copy");
+                "multiply by the value, (1. / combined_scale).item(), in unscale_and_clip_grads of your copy");
   return found;
 }
 
@@ -156,7 +156,7 @@ std::optional<Hypothesis> offload_engine(const Scene& scene) {
       scene.text_of(*away) + " is kept there by an offload, the operation needs it on " + partner->device.str();
   found.propose(RepairKind::kConfiguration,
                 "read or change it through the engine's own access, inside of its forward or its context");
-  found.propose(RepairKind::kUseSite, "or run the operation where the data is kept: on the host",
+  found.propose(RepairKind::kUseSite, "run the operation where the data is kept: on the host",
                 Confidence::kPossible);
   return found;
 }

@@ -31,7 +31,7 @@ std::optional<Hypothesis> refused_owners(const Scene& scene) {
     found.title = "FSDP's offload policy and a move of the model both want to place it";
     found.propose(RepairKind::kUseSite, "leave out the move: .to(device), .cuda() or a loaded state that is on the GPU",
                   model::Confidence::kCertain);
-    found.propose(RepairKind::kConfiguration, "or leave out CPUOffloadPolicy: the parameters stay on the GPU");
+    found.propose(RepairKind::kConfiguration, "leave out CPUOffloadPolicy: the parameters stay on the GPU");
     return found;
   } else if (scene.sentence_has("cannot be moved to a specific device")) {
     found.saw(95, "A pipeline was given a device for a model that a map has placed; transformers refuses to move it.");

@@ -26,7 +26,7 @@ std::optional<Hypothesis> silent_transfer(const Scene& scene) {
   }
   found.propose(RepairKind::kConfiguration, "switch the IOMMU/ACS off in the host's set-up, then test the links again");
   found.propose(RepairKind::kConfiguration,
-                "or copy through the host: NCCL_P2P_DISABLE=1, and no peer access in this program");
+                "copy through the host: NCCL_P2P_DISABLE=1, and no peer access in this program");
   return found;
 }
 

@@ -138,7 +138,7 @@ std::optional<Hypothesis> single_device_assumption(const Scene& scene) {
   if (scene.model_spans_gpus() && scene.has_map()) {
     const auto path = std::string(model::parent_of(scene.path_of(*partner)));
     found.propose(RepairKind::kMap,
-                  "or let the map put " + (path.empty() ? "the modules that meet here" : path) + " on " +
+                  "let the map put " + (path.empty() ? "the modules that meet here" : path) + " on " +
                       culprit->device.str() + " as well",
                   Confidence::kPossible);
   }

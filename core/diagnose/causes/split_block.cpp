@@ -88,13 +88,13 @@ std::optional<Hypothesis> split_block(const Scene& scene) {
                 scene.text_of(*partner);
   if (block->path.empty()) {  // the whole model: nothing that could be kept together
     const Operand& small = smaller_of(*first, *partner);
-    found.propose(RepairKind::kMap, "or map the parts whose results meet to one GPU", model::Confidence::kPossible);
+    found.propose(RepairKind::kMap, "map the parts whose results meet to one GPU", model::Confidence::kPossible);
     found.propose(move_at_use(scene, small, &small == first ? *partner : *first));
     return found;
   }
   found.propose(RepairKind::kConfiguration, "keep the block whole: no_split_module_classes=[\"" + block->type +
                                                 "\"], or _no_split_modules of the model");
-  found.propose(RepairKind::kMap, "or map \"" + name + "\" as one entry");
+  found.propose(RepairKind::kMap, "map \"" + name + "\" as one entry");
   return found;
 }
 

@@ -134,7 +134,7 @@ std::vector<RankHypothesis> ended_rank(const Job& job) {
         break;
       case RankEnd::kExited:
         found.title = who + " left with exit code " + std::to_string(first.exit_code);
-        found.saw(80, found.title + ", and without an exception.");
+        found.saw(80, {"{title}, and without an exception.", {{"title", found.title}}});
         tell_last_call(found, first);
         found.propose(RepairKind::kUseSite, "see why it calls sys.exit or os._exit; its own output says more");
         break;

@@ -66,9 +66,9 @@ void propose(RankHypothesis& found, const RankModel& model) {
                 model::Confidence::kLikely, std::move(edit));
   found.propose(
       RepairKind::kConfiguration,
-      "or load it without device_map, after torch.cuda.set_device(local_rank), and let the ranks' owner (DDP, "
+      "load it without device_map, after torch.cuda.set_device(local_rank), and let the ranks' owner (DDP, "
       "FSDP, DeepSpeed, the Trainer) place it");
-  found.propose(RepairKind::kConfiguration, "or shard by map in one process: python train.py, not torchrun");
+  found.propose(RepairKind::kConfiguration, "shard by map in one process: python train.py, not torchrun");
 }
 
 }  // namespace

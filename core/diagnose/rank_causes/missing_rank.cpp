@@ -94,7 +94,7 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
   if (!finished.empty()) {
     found.propose(RepairKind::kConfiguration,
                   "give every rank the same number of steps: DistributedSampler or DataLoader with drop_last=True");
-    found.propose(RepairKind::kUseSite, "or let DDP wait for uneven inputs: with Join([model]): around the loop");
+    found.propose(RepairKind::kUseSite, "let DDP wait for uneven inputs: with Join([model]): around the loop");
     found.propose(
         RepairKind::kUseSite,
         "where a rank stops or skips a step by what it alone sees (early stopping, a loss that is not finite), "

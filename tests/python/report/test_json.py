@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 from recorded import validate
 
+from devsan.diagnostics.messages import restored
 from devsan.report import json as as_json
 from devsan.report.codec import from_plain, to_plain
 from devsan.report.document import repair_of
@@ -20,12 +21,12 @@ from devsan.report.run_text import report_of, write
 def test_one_run_is_its_document(failed):
     document = json.loads(as_json.render([failed.run]))
     validate(document)
-    assert document == failed.run
+    assert restored(document) == failed.run
 
 
 def test_several_runs_are_an_array(failed):
     documents = json.loads(as_json.render([failed.run, failed.run]))
-    assert documents == [failed.run, failed.run]
+    assert [restored(each) for each in documents] == [failed.run, failed.run]
 
 
 def test_the_schema_can_refuse(failed):
@@ -97,7 +98,7 @@ def test_edits_that_could_not_run_are_sketches(tmp_path):
 
     class Edited:
         def __init__(self, before, after, line=1, kind=_core.RepairKind.CREATION_SITE):
-            self.kind, self.text, self.confidence = kind, "or make it there", _core.Confidence.LIKELY
+            self.kind, self.text, self.confidence = kind, "make it there", _core.Confidence.LIKELY
             self.edit = type("E", (), {"file": str(source), "line": line, "before": before, "after": after})()
 
     made = "a = torch.ones(3, device='cuda:0')"
