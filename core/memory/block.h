@@ -44,6 +44,10 @@ struct Block {
 
   [[nodiscard]] bool is_split() const noexcept { return previous != nullptr || next != nullptr; }
 
+  /// All of what one cudaMalloc gave. Only such a block can be returned to the device by itself; of an expandable segment
+  /// pages are unmapped.
+  [[nodiscard]] bool is_whole_segment() const noexcept { return !is_split() && expandable == nullptr; }
+
   [[nodiscard]] bool is_waiting() const noexcept { return event_count > 0 || !stream_uses.empty(); }
 
   /// Neither held nor waited for: free to be merged or handed out.

@@ -25,7 +25,7 @@ void CachingAllocator::collect_garbage() {
   std::int64_t total_age = 0;
   std::int64_t releasable = 0;
   for (const Block* block : large_.cached()) {
-    if (!block->is_split()) {
+    if (block->is_whole_segment()) {
       total_age += large_.age(block);
       ++releasable;
     }
@@ -36,8 +36,7 @@ void CachingAllocator::collect_garbage() {
     released = false;
     for (auto it = large_.cached().begin(); it != large_.cached().end();) {
       Block* block = *it++;
-      // Pages of expandable segments are not segments of their own; torch's allocator asserts here.
-      if (block->is_split() || block->expandable != nullptr || static_cast<double>(large_.age(block)) < average_age) {
+      if (!block->is_whole_segment() || static_cast<double>(large_.age(block)) < average_age) {
         continue;
       }
       released = true;
@@ -49,8 +48,12 @@ void CachingAllocator::collect_garbage() {
   }
 }
 
-/// With max_split_size: releases one oversize block that is large enough, or the largest ones until their sum
-/// is. @returns whether enough was released
+/// With max_split_size: releases one oversize segment that is large enough, or the largest ones until their sum
+/// is (release_available_cached_blocks). @returns whether enough was released
+///
+/// torch passes over expandable segments here. A part of a segment is passed over as well: there is one when the limit is
+/// below large_segment_size, or was lowered while segments were split, and torch then gives cudaFree an address that it
+/// never got from cudaMalloc.
 bool CachingAllocator::release_oversize_blocks(const Request& request) {
   if (settings_.max_split_size() == Settings::kUnlimited) {
     return false;
@@ -58,7 +61,7 @@ bool CachingAllocator::release_oversize_blocks(const Request& request) {
   BlockPool& pool = request.pool;
   const std::size_t wanted = is_oversize(request.size) ? request.size : settings_.max_split_size();
   auto it = pool.at_least(request.stream, wanted);
-  if (it != pool.cached().end() && (*it)->stream == request.stream) {
+  if (it != pool.end() && (*it)->stream == request.stream && (*it)->is_whole_segment()) {
     release_segment(*it);
     return true;
   }
@@ -68,6 +71,10 @@ bool CachingAllocator::release_oversize_blocks(const Request& request) {
     Block* block = *largest;
     if (block->stream != request.stream || !is_oversize(block->size)) {
       break;
+    }
+    if (!block->is_whole_segment()) {
+      it = largest;
+      continue;
     }
     released += block->size;
     release_segment(block);  // erases `largest`; `it` stays valid
@@ -88,7 +95,7 @@ void CachingAllocator::release_pool(BlockPool& pool) {
     Block* block = *it++;
     if (block->expandable != nullptr) {
       to_unmap.push_back(block);
-    } else if (!block->is_split()) {
+    } else if (block->is_whole_segment()) {
       release_segment(block);
     }
   }

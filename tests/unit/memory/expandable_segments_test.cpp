@@ -102,6 +102,21 @@ TEST_F(ExpandableSegmentsTest, RunningOutLeavesTheAllocatorUsable) {
   allocator.free(fits);
 }
 
+TEST_F(ExpandableSegmentsTest, OversizeBlocksAreUnmappedNotReleased) {
+  allocator.update_settings("expandable_segments:True,max_split_size_mb:100");
+  std::vector<Block*> blocks{allocator.allocate(400 * kMiB, 0)};
+  allocator.free(allocator.allocate(500 * kMiB, 0));
+  EXPECT_THROW((void)allocator.allocate(700 * kMiB, 0), OutOfMemory);
+  blocks.push_back(allocator.allocate(300 * kMiB, 0));
+  blocks.push_back(allocator.allocate(300 * kMiB, 0));
+  EXPECT_THROW((void)allocator.allocate(300 * kMiB, 0), OutOfMemory);
+  ASSERT_EQ(allocator.snapshot().size(), 1U);
+  EXPECT_EQ(reserved(), 1000 * kMiB);
+  for (Block* block : blocks) allocator.free(block);
+  allocator.empty_cache();
+  EXPECT_EQ(reserved(), 0);
+}
+
 TEST_F(ExpandableSegmentsTest, TurnedOffOldPagesAreNotHandedOut) {
   Block* old = allocator.allocate(30 * kMiB, 0);
   allocator.free(old);
