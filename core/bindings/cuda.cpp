@@ -17,7 +17,6 @@ void show_devices(const std::vector<model::DeviceSpec>& devices) {
   } else {
     emulate::create_devices(devices);
     emulate::ensure_autograd_threads();
-    emulate::set_current_device(0);
   }
 }
 

@@ -1,15 +1,18 @@
 #include "emulate/device.h"
 
-#include <array>
 #include <atomic>
+#include <charconv>
 #include <cstdlib>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include <c10/util/Exception.h>
+#include <c10/util/thread_name.h>
 #include <torch/headeronly/version.h>
 
 #include "emulate/generator.h"
+#include "emulate/since_start.h"
 #include "memory/shared_table.h"
 
 namespace devsan::emulate {
@@ -27,7 +30,18 @@ std::vector<std::unique_ptr<DeviceSet>>& all_sets() {
 }
 std::atomic<DeviceSet*> g_devices{nullptr};
 
-thread_local c10::DeviceIndex t_current_device = 0;
+std::atomic<unsigned> g_generation{0};
+thread_local SinceStart<c10::DeviceIndex> t_current_device;
+
+/// cuda:0; for autograd's worker of `cuda:k` that device, which Engine::thread_init sets once for the life of the thread
+/// (torch/csrc/autograd/engine.cpp). It also names the thread so.
+c10::DeviceIndex first_device_of_thread() {
+  constexpr std::string_view kWorker = "pt_autograd_";
+  const std::string name = c10::getThreadName();
+  int index = 0;
+  if (name.starts_with(kWorker)) std::from_chars(name.data() + kWorker.size(), name.data() + name.size(), index);
+  return index < device_count() ? static_cast<c10::DeviceIndex>(index) : c10::DeviceIndex{0};
+}
 
 // The CUDA context (kernels' code, the runtime's own buffers) takes a few hundred MiB of each GPU that a process
 // uses; 300 MiB to 500 MiB is what nvidia-smi shows for an idle torch process on A100 and H100.
@@ -99,6 +113,7 @@ void create_devices(const std::vector<model::DeviceSpec>& specs, bool shared) {
     set->push_back(std::make_unique<EmulatedDevice>(index, specs[i], budget_of(specs[i], shared)));
   }
   stop_sharing(g_devices.exchange(set.get(), std::memory_order_acq_rel));
+  g_generation.fetch_add(1, std::memory_order_release);
   all_sets().push_back(std::move(set));
 }
 
@@ -108,6 +123,8 @@ c10::DeviceIndex device_count() noexcept {
   const DeviceSet* set = g_devices.load(std::memory_order_acquire);
   return set == nullptr ? c10::DeviceIndex{0} : static_cast<c10::DeviceIndex>(set->size());
 }
+
+unsigned device_generation() noexcept { return g_generation.load(std::memory_order_acquire); }
 
 EmulatedDevice* find_device(c10::DeviceIndex index) noexcept {
   const DeviceSet* set = g_devices.load(std::memory_order_acquire);
@@ -121,16 +138,16 @@ EmulatedDevice& device(c10::DeviceIndex index) {
   return *found;
 }
 
-c10::DeviceIndex current_device() noexcept { return t_current_device; }
+c10::DeviceIndex current_device() noexcept { return t_current_device.get(&first_device_of_thread); }
 
 void set_current_device(c10::DeviceIndex index) {
   if (C10_UNLIKELY(device_count() == 0)) return;  // an operator on a tensor that has outlived its emulation
   device(index);
-  t_current_device = index;
+  t_current_device.set(index);
 }
 
 void set_current_device_unchecked(c10::DeviceIndex index) noexcept {
-  if (index >= 0 && index < device_count()) t_current_device = index;
+  if (index >= 0 && index < device_count()) t_current_device.set(index);
 }
 
 c10::Device resolve(c10::Device requested) {

@@ -43,6 +43,9 @@ void retire_devices() noexcept;
 
 c10::DeviceIndex device_count() noexcept;
 
+/// Counts the sets of devices that were made; 0 before the first.
+unsigned device_generation() noexcept;
+
 /// The emulated GPU `index`. Raises torch.AcceleratorError "CUDA error: invalid device ordinal", in
 /// CUDA's words, when there is none.
 EmulatedDevice& device(c10::DeviceIndex index);
@@ -50,7 +53,7 @@ EmulatedDevice& device(c10::DeviceIndex index);
 /// The emulated GPU `index`, or null when there is none.
 EmulatedDevice* find_device(c10::DeviceIndex index) noexcept;
 
-/// The calling thread's current device, as cudaGetDevice.
+/// The calling thread's current device, as cudaGetDevice. A thread that was there before these GPUs begins like a new one.
 c10::DeviceIndex current_device() noexcept;
 /// As cudaSetDevice; raises like `device` for an ordinal that is not there. Without emulated GPUs it does nothing: a tensor
 /// that has outlived its emulation can still be computed with.

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "emulate/device.h"
+#include "emulate/since_start.h"
 
 namespace devsan::emulate {
 namespace {
@@ -19,15 +20,20 @@ constexpr std::uintptr_t kHandleStep = 16;
 // A stream's id: 0, or 1 + slot * kPriorities + urgency. It says all there is to know.
 c10::StreamId id_of(int slot, int urgency) { return 1 + static_cast<c10::StreamId>(slot) * kPriorities + urgency; }
 
-thread_local std::array<c10::StreamId, kMaxDevices> t_current{};
+using CurrentStreams = std::array<c10::StreamId, kMaxDevices>;
+thread_local SinceStart<CurrentStreams> t_current;
 std::array<std::array<std::atomic<unsigned>, kPriorities>, kMaxDevices> g_next{};
+
+c10::StreamId& current_id(c10::DeviceIndex index) noexcept {
+  return t_current.get([] { return CurrentStreams{}; })[static_cast<std::size_t>(index)];
+}
 
 }  // namespace
 
-c10::StreamId current_stream_id(c10::DeviceIndex index) noexcept { return t_current[static_cast<std::size_t>(index)]; }
+c10::StreamId current_stream_id(c10::DeviceIndex index) noexcept { return current_id(index); }
 
 c10::Stream exchange_stream(c10::Stream stream) noexcept {
-  auto& current = t_current[static_cast<std::size_t>(stream.device_index())];
+  c10::StreamId& current = current_id(stream.device_index());
   const c10::Stream before(c10::Stream::UNSAFE, stream.device(), current);
   current = stream.id();
   return before;
