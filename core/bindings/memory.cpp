@@ -3,6 +3,7 @@
 #include "bindings/bindings.h"
 #include "emulate/device.h"
 #include "emulate/device_allocator.h"
+#include "emulate/since_start.h"
 #include "emulate/stream.h"
 #include "memory/out_of_memory.h"
 
@@ -36,10 +37,14 @@ py::dict memory_stats(c10::DeviceIndex device) {
   return dict;
 }
 
-/// Blocks taken beside any tensor, by their address: caching_allocator_alloc. They carry no bytes.
-std::unordered_map<memory::Address, memory::Block*>& raw_blocks() {
-  static auto* blocks = new std::unordered_map<memory::Address, memory::Block*>();
-  return *blocks;
+using RawBlocks = std::unordered_map<memory::Address, memory::Block*>;
+
+/// Blocks taken beside any tensor, by their address: caching_allocator_alloc. They carry no bytes, and end with their GPUs,
+/// because the next ones give out the same addresses. Python's lock guards them: every function here holds it, and a
+/// free-threaded Python turns it on when it imports an extension that does not declare Py_MOD_GIL_NOT_USED.
+RawBlocks& raw_blocks() {
+  static auto* blocks = new emulate::SinceStart<RawBlocks>();
+  return blocks->get([] { return RawBlocks{}; });
 }
 
 memory::Address raw_allocate(std::size_t bytes, std::uintptr_t stream) {

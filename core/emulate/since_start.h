@@ -8,9 +8,9 @@
 
 namespace devsan::emulate {
 
-/// What a thread remembers of the GPUs there are, for a `thread_local` variable. Pools, autograd and loaders have threads
-/// that live on when one emulation ends and another starts: what they remember of the first, which may have had more GPUs,
-/// is forgotten, as if the process had begun anew.
+/// What is remembered of the GPUs there are. Pools, autograd and loaders have threads that live on when one emulation ends
+/// and another starts: what they remember of the first, which may have had more GPUs, is forgotten, as if the process had
+/// begun anew. Not thread-safe: a `thread_local` variable, or one with a lock of its own.
 template <typename Value>
 class SinceStart {
  public:

@@ -1,9 +1,9 @@
 #include "emulate/through_host.h"
 
-#include <mutex>
+#include <utility>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/List.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -63,26 +63,22 @@ variable_list ToDevice::backward(AutogradContext* /*context*/, const variable_li
   return {gradients[0].defined() ? ToHost::apply(gradients[0]) : at::Tensor(), at::Tensor()};
 }
 
-/// While it lives, the CPU's default generator draws the numbers of `cuda:index`: composites name no generator.
-class BorrowedGenerator {
+thread_local const at::Generator* t_numbers = nullptr;  ///< see NOTE [Numbers of a composite]
+
+/// While it lives, the calling thread's composites draw the numbers of `cuda:index`.
+class NumbersOfDevice {
  public:
-  explicit BorrowedGenerator(c10::DeviceIndex index) : lock_(turn()) {
-    saved_ = default_.get_state();
-    default_.set_state(host_generator(at::Generator(), index).get_state());
+  explicit NumbersOfDevice(c10::DeviceIndex index) : generator_(host_generator(at::Generator(), index)) {
+    t_numbers = &generator_;
   }
-  ~BorrowedGenerator() { default_.set_state(saved_); }
-  BorrowedGenerator(const BorrowedGenerator&) = delete;
-  BorrowedGenerator& operator=(const BorrowedGenerator&) = delete;
+  ~NumbersOfDevice() { t_numbers = before_; }
+  NumbersOfDevice(const NumbersOfDevice&) = delete;
+  NumbersOfDevice& operator=(const NumbersOfDevice&) = delete;
 
  private:
-  static std::mutex& turn() {
-    static std::mutex mutex;
-    return mutex;
-  }
-
-  std::lock_guard<std::mutex> lock_;
-  at::Generator default_ = at::detail::getDefaultCPUGenerator();
-  at::Tensor saved_;
+  const at::Generator* before_ = t_numbers;
+  at::Generator generator_;
+  c10::impl::IncludeDispatchKeyGuard included_{kNumbersKey};
 };
 
 /// Whether autograd, backward or forward, follows `tensor` here. The functions above cost more than a small network.
@@ -156,10 +152,20 @@ bool drops_out(const c10::FunctionSchema& schema, const c10::IValue* argument) {
 
 }  // namespace
 
+at::Tensor& bernoulli_of_composite(c10::DispatchKeySet keys, at::Tensor& self, double p,
+                                   std::optional<at::Generator> generator) {
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("aten::bernoulli_", "float")
+                             .typed<at::Tensor&(at::Tensor&, double, std::optional<at::Generator>)>();
+  if (!generator.has_value() && t_numbers != nullptr) generator = *t_numbers;
+  return op.redispatch(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kNumbersKey), self, p,
+                       std::move(generator));
+}
+
 void call_through_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack,
                        c10::Device device) {
   c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
-  std::optional<BorrowedGenerator> numbers;
+  std::optional<NumbersOfDevice> numbers;
   if (drops_out(op.schema(), argument)) numbers.emplace(device.index());
   Crossing crossing(is_recorded(argument, plan.arguments));
   for (std::size_t i = 0; i < plan.arguments; ++i) crossing.send(argument[i]);

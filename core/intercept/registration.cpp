@@ -9,6 +9,7 @@
 #include "emulate/attention_choice.h"
 #include "emulate/factories.h"
 #include "emulate/reducer_timer.h"
+#include "emulate/through_host.h"
 #include "guard/nondeterminism.h"
 #include "intercept/alerting_kernel.h"
 #include "intercept/aten_operators.h"
@@ -79,6 +80,14 @@ void register_factories_of_host() {
   g_host_factories = std::move(library);
 }
 
+/// See NOTE [Numbers of a composite]. The key is included in one thread for one call; all else passes through it.
+void register_numbers() {
+  library_for("_", emulate::kNumbersKey).release()->fallback(CppFunction::makeFallthrough());
+  library_for("aten", emulate::kNumbersKey)
+      .release()
+      ->impl("bernoulli_.float", TORCH_FN(emulate::bernoulli_of_composite));
+}
+
 }  // namespace
 
 void register_operators() {
@@ -111,6 +120,7 @@ void register_operators() {
   });
   for (const LayoutKeys& keys : kLayouts) register_layout(*library_for("aten", keys.emulated).release(), keys.host);
   others.fallback(CppFunction::makeFromBoxedFunction<&call_any_operator>());
+  register_numbers();
   register_collectives();
   emulate::register_reducer_timer();
   emulate::register_attention_choice();
