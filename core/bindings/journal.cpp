@@ -7,6 +7,7 @@
 #include <torch/csrc/utils/pythoncapi_compat.h>
 
 #include "bindings/bindings.h"
+#include "bindings/main_thread.h"
 #include "bindings/python_ending.h"
 #include "collectives/journal.h"
 #include "collectives/python.h"
@@ -77,16 +78,14 @@ bool locate_in(PyThreadState* thread, CallSite& site) {
 
 /// A backward pass calls from a thread without frames: then the main thread tells where the program is.
 void locate(CallSite& site) {
-  if (Py_IsInitialized() == 0 || is_python_ending()) return;
+  if (!has_python()) return;
   const py::gil_scoped_acquire locked;
   PyThreadState* self = PyThreadState_Get();
   if (locate_in(self, site)) return;
-  PyThreadState* main = PyInterpreterState_ThreadHead(PyThreadState_GetInterpreter(self));
-  for (PyThreadState* next = main; next != nullptr; next = PyThreadState_Next(next)) main = next;  // the oldest
-  if (main != self) locate_in(main, site);
+  if (PyThreadState* main = main_thread(); main != self) locate_in(main, site);
 }
 
-bool holds_lock() { return Py_IsInitialized() != 0 && !is_python_ending() && PyGILState_Check() == 1; }
+bool holds_lock() { return has_python() && PyGILState_Check() == 1; }
 
 void without_lock(const std::function<void()>& long_one) {
   const py::gil_scoped_release released;

@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "bindings/python_ending.h"
 #include "emulate/device.h"
 #include "emulate/tensor.h"
 #include "intercept/alignment.h"
@@ -22,13 +23,10 @@ at::Tensor take_over(const at::Tensor& tensor) {
 
 /// Has `told(sentence)` called where the calling thread goes on after a mismatch.
 void start_alignment(py::function told) {
-  // Freed, if ever, by a thread that may not hold the GIL.
-  auto kept = std::shared_ptr<py::function>(new py::function(std::move(told)), [](py::function* function) {
-    if (Py_IsInitialized() == 0) return;
-    const py::gil_scoped_acquire gil;
-    delete function;
-  });
+  // Leaked: the last thread that has it may not hold the GIL, or may be there when Python is not.
+  auto* kept = new py::function(std::move(told));
   intercept::start_alignment([kept](const char* sentence) {
+    if (!has_python()) return;
     const py::gil_scoped_acquire gil;
     (*kept)(sentence);
   });

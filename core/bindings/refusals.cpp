@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "bindings/python_ending.h"
 #include "emulate/origin.h"
 #include "guard/meta_mixes.h"
 #include "guard/verdict.h"
@@ -17,7 +18,7 @@ namespace {
 
 /// "train.py:12": the innermost line of Python that is not torch's.
 std::string python_site() {
-  if (Py_IsInitialized() == 0) return {};
+  if (!has_python()) return {};
   const py::gil_scoped_acquire gil;
   auto frame = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame.ptr() != nullptr && !frame.is_none()) {

@@ -8,6 +8,7 @@
 #include <torch/csrc/utils/pythoncapi_compat.h>
 
 #include "bindings/bindings.h"
+#include "bindings/main_thread.h"
 #include "bindings/python_ending.h"
 #include "emulate/device.h"
 #include "emulate/origin.h"
@@ -59,10 +60,8 @@ bool is_waiting(PyFrameObject* frame) {
 /// Adds the frames of the main thread while this thread, another one, works for it: it waits, or runs the same file.
 /// Libraries load and pin in threads of their own, and what asked for that is on the main thread's stack.
 std::size_t add_main_thread(Frames& frames, std::size_t depth) {
-  PyThreadState* self = PyThreadState_Get();
-  PyThreadState* main = PyInterpreterState_ThreadHead(PyThreadState_GetInterpreter(self));
-  for (PyThreadState* next = main; next != nullptr; next = PyThreadState_Next(next)) main = next;  // the oldest
-  PyFrameObject* frame = main == nullptr || main == self ? nullptr : PyThreadState_GetFrame(main);
+  PyThreadState* main = main_thread();
+  PyFrameObject* frame = main == PyThreadState_Get() ? nullptr : PyThreadState_GetFrame(main);
   if (frame == nullptr) return depth;
   const bool waits = is_waiting(frame);
   const std::size_t all = add_frames(frame, frames, depth);
@@ -77,7 +76,7 @@ std::size_t add_main_thread(Frames& frames, std::size_t depth) {
 
 /// Nothing for a thread that Python does not know: it has no stack, and must not wait for the lock of the others.
 record::StackId capture_stack(record::StackDepot& depot) {
-  if (Py_IsInitialized() == 0 || is_python_ending() || PyGILState_GetThisThreadState() == nullptr) {
+  if (!has_python() || PyGILState_GetThisThreadState() == nullptr) {
     return record::kNoStack;
   }
   const py::gil_scoped_acquire gil;

@@ -1,0 +1,39 @@
+"""The stack of a placement: its cost does not grow with the threads that the program has."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import torch
+
+from devsan import emulate
+
+
+def cost_of_a_placement() -> float:
+    """Seconds for the quickest of some rounds."""
+    rounds = []
+    for _ in range(15):
+        begin = time.perf_counter()
+        for _ in range(200):
+            torch.empty(1, device="cuda:0")
+        rounds.append(time.perf_counter() - begin)
+    return min(rounds) / 200
+
+
+@pytest.mark.stress
+def test_a_placement_costs_the_same_among_many_threads() -> None:
+    with emulate(gpus=1):
+        alone = cost_of_a_placement()
+        end = threading.Event()
+        threads = [threading.Thread(target=end.wait) for _ in range(1000)]
+        for thread in threads:
+            thread.start()
+        try:
+            among_many = cost_of_a_placement()
+        finally:
+            end.set()
+            for thread in threads:
+                thread.join()
+    assert among_many < 2 * alone
