@@ -156,8 +156,7 @@ std::optional<Hypothesis> offload_engine(const Scene& scene) {
       scene.text_of(*away) + " is kept there by an offload, the operation needs it on " + partner->device.str();
   found.propose(RepairKind::kConfiguration,
                 "read or change it through the engine's own access, inside of its forward or its context");
-  found.propose(RepairKind::kUseSite, "run the operation where the data is kept: on the host",
-                Confidence::kPossible);
+  found.propose(RepairKind::kUseSite, "run the operation where the data is kept: on the host", Confidence::kPossible);
   return found;
 }
 
