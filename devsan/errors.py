@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 
 
 class DevsanError(Exception):
@@ -26,14 +25,6 @@ class UsageError(DevsanError):
     def __init__(self, expected: str, got: str, hint: str | None = None) -> None:
         sentence = f"expected {expected}, got {got}"
         super().__init__(sentence if hint is None else f"{sentence}; did you mean {hint}?")
-
-
-def nearest(word: str, choices: Iterable[str]) -> str | None:
-    """Returns the choice that is spelled most like ``word``, or None when nothing comes close."""
-    from difflib import get_close_matches  # only needed once something is already wrong
-
-    found = get_close_matches(word.lower(), list(choices), n=1, cutoff=0.5)
-    return found[0] if found else None
 
 
 def one_line(error: BaseException) -> str:

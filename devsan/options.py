@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from devsan.errors import UsageError, nearest
+from devsan.errors import UsageError
 from devsan.profiles import DEFAULT_PROFILE, DeviceSpec, find_profile
 from devsan.sizes import read_size, write_size
+from devsan.spelling import nearest
 
 VARIABLE = "DEVSAN_OPTIONS"
 

@@ -9,7 +9,8 @@ import functools
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devsan.errors import UsageError, nearest
+from devsan.errors import UsageError
+from devsan.spelling import nearest
 
 DEFAULT_PROFILE = "a100-80g"
 
@@ -123,10 +124,10 @@ def find_profile(key: str) -> Profile:
 
 
 def _nearest_profile(key: str, profiles: dict[str, Profile]) -> str | None:
-    """The nearest profile by its key, else by the name that torch prints for the GPU."""
-    by_name = {profile.name.lower(): profile.key for profile in profiles.values()}
-    near_key = nearest(key, profiles)
-    if near_key is not None:
-        return near_key
-    near_name = nearest(key, by_name)
-    return None if near_name is None else by_name[near_name]
+    """The nearest profile, by its key or by the name that torch prints; of a GPU without its size the largest."""
+    sizes = [profile for profile in profiles.values() if profile.key.startswith(f"{key.strip().lower()}-")]
+    if sizes:
+        return max(sizes, key=lambda profile: profile.total_memory).key
+    known = {profile.name: profile.key for profile in profiles.values()} | {name: name for name in profiles}
+    near = nearest(key, known)
+    return None if near is None else known[near]

@@ -13,7 +13,8 @@ from devsan.cli.explain import ExplainCommand
 from devsan.cli.profiles import ProfilesCommand
 from devsan.cli.report import ReportCommand
 from devsan.cli.run import RunCommand
-from devsan.errors import DevsanError, UsageError, nearest, tell
+from devsan.errors import DevsanError, UsageError, tell
+from devsan.spelling import nearest
 
 COMMANDS: tuple[Command, ...] = (
     RunCommand(), ReportCommand(), DoctorCommand(), ExplainCommand(), ProfilesCommand(),

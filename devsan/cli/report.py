@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from devsan.cli.command import Action, Parser
-from devsan.errors import DevsanError, UsageError, nearest
+from devsan.errors import DevsanError, UsageError
 from devsan.options import LANGUAGES
+from devsan.spelling import nearest
 
 Runs = Sequence[Mapping[str, Any]]
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from devsan import excepthook, session
 from devsan.cli.command import Action, Parser
 from devsan.cli.program import Code, CommandLine, Module, Program, Script
-from devsan.errors import UsageError, nearest
+from devsan.errors import UsageError
 from devsan.job import member
 from devsan.options import OPTIONS, VARIABLE, read_variable
+from devsan.spelling import nearest
 
 _USAGE = """devsan run [options] script.py [args ...]
        devsan run [options] -m module [args ...]

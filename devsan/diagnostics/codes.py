@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from devsan.errors import DevsanError, UsageError, nearest
+from devsan.errors import DevsanError, UsageError
+from devsan.spelling import nearest
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -107,8 +108,7 @@ def named(text: str, language: str = "en") -> Code:
         raise UsageError("one of the codes that the report names as candidates", "'DV000', which means undecided")
     found = find_code(text.upper()) or find_code(text.lower())
     if found is None:
-        number = nearest(text, [code.lower() for code in all_codes()])
-        near = number.upper() if number else nearest(text, [code.name for code in all_codes().values()])
+        near = nearest(text, (*all_codes(), *(code.name for code in all_codes().values())))
         raise UsageError("a code that `devsan explain` lists", repr(text), near)
     return found
 

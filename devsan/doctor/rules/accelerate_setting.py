@@ -14,7 +14,7 @@ from devsan.doctor.case import Case
 from devsan.doctor.document import Document
 from devsan.doctor.findings import Finding
 from devsan.doctor.settings import whole
-from devsan.errors import nearest
+from devsan.spelling import nearest
 
 CODE = own_code(__name__)
 
@@ -59,9 +59,9 @@ def _keys(case: Case, document: Document) -> Iterator[Finding]:
     for name, member in document.root.members.items():
         if name in _KEYS:
             continue
-        near = nearest(name, _KEYS)
-        moved = name in _DEEPSPEED or name.startswith("fsdp_")
-        section = "deepspeed_config" if name in _DEEPSPEED else "fsdp_config"
+        near = nearest(name, (*_KEYS, *_DEEPSPEED))
+        moved = near not in _KEYS and (near in _DEEPSPEED or name.startswith("fsdp_"))
+        section = "deepspeed_config" if near in _DEEPSPEED else "fsdp_config"
         yield Finding(
             CODE, f"{name} is not a key of an accelerate configuration", member.place,
             ("accelerate launch stops: the config file had unknown keys.",),
@@ -83,13 +83,14 @@ def _kind(document: Document) -> Iterator[Finding]:
         return
     said = "NO" if member.node.value is False else str(member.node.value)
     if said not in _TYPES:
-        near = nearest(said, [each.lower() for each in _TYPES]) or "multi_gpu"
+        near = nearest(said, _TYPES)
         yield Finding(
             CODE,
             f"distributed_type is {member.node.written()}, expected one of {', '.join(_TYPES[:3])}, DEEPSPEED, FSDP",
-            member.node.place, ("accelerate launch stops when it reads the file.",), f"write {near.upper()}",
+            member.node.place, ("accelerate launch stops when it reads the file.",),
+            f"write {near}" if near else "write one of them",
             severity="error", confidence="certain",
-            edits=written(document, member.node, near.upper(), safe=near[:2] == said[:2].lower()),
+            edits=written(document, member.node, near, safe=near[:2] == said[:2].upper()) if near else (),
         )  # fmt: skip
     for kind, section in _SECTIONS.items():
         other = document.at(section)
@@ -133,11 +134,12 @@ def _numbers(document: Document) -> Iterator[Finding]:
     precision = document.at("mixed_precision")
     value = precision.node.value if precision is not None else None
     if precision is not None and value not in (None, False, "", *_PRECISIONS):
-        near = nearest(str(value), _PRECISIONS) or "bf16"
+        near = nearest(str(value), _PRECISIONS)
         yield Finding(
             CODE, f"mixed_precision is {precision.node.written()}, expected one of {', '.join(_PRECISIONS)}",
-            precision.node.place, ("accelerate launch stops when it reads the file.",), f"write {near}",
-            severity="error", confidence="certain", edits=written(document, precision.node, near),
+            precision.node.place, ("accelerate launch stops when it reads the file.",),
+            f"write {near}" if near else "write one of them", severity="error", confidence="certain",
+            edits=written(document, precision.node, near) if near else (),
         )  # fmt: skip
 
 

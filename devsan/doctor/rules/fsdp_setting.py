@@ -14,7 +14,7 @@ from devsan.doctor.document import Document
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.nodes import Member, Node
 from devsan.doctor.settings import truth, whole
-from devsan.errors import nearest
+from devsan.spelling import nearest
 
 CODE = own_code(__name__)
 
@@ -91,11 +91,11 @@ def _values(document: Document, given: dict[str, Member]) -> Iterator[Finding]:
         number = whole(value)
         if name in _BY_NUMBER and number is not None and 1 <= number <= len(choices):
             continue
-        near = nearest(str(value), [each.lower() for each in choices])
+        near = nearest(str(value), choices)
         yield Finding(
             CODE, f"{name} is {member.node.written()}, expected one of {', '.join(choices)}", member.node.place,
-            ("accelerate stops when it reads the file.",), f"write {near.upper()}" if near else f"write {choices[0]}",
-            severity="error", confidence="certain", edits=written(document, member.node, near.upper()) if near else (),
+            ("accelerate stops when it reads the file.",), f"write {near}" if near else "write one of them",
+            severity="error", confidence="certain", edits=written(document, member.node, near) if near else (),
         )  # fmt: skip
 
 

@@ -11,11 +11,12 @@ from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.nodes import Member
 from devsan.doctor.script import Script
 from devsan.doctor.settings import Setting, Settings, real
-from devsan.errors import nearest
+from devsan.spelling import nearest
 
 CODE = own_code(__name__)
 
-_OWN = ("adagrad", "adam", "adamw", "lamb", "muadam", "muadamw", "musgd", "lion", "muon")
+_SPELLED = ("Adagrad", "Adam", "AdamW", "Lamb", "MuAdam", "MuAdamW", "MuSGD", "Lion", "Muon")
+_OWN = tuple(name.lower() for name in _SPELLED)  # DeepSpeed does not look at capitals
 _ON_HOST = {"adam", "adamw", "adagrad", "lion", "muon"}
 _OF_TORCH = ("ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "NAdam", "Optimizer",
              "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "Muon")  # fmt: skip
@@ -39,13 +40,12 @@ def check(case: Case) -> Iterator[Finding]:
 def _by_name(settings: Settings, kind: Setting) -> Iterator[Finding]:
     name = str(kind.value).lower()
     if name in _REMOVED or (name not in _OWN and kind.value not in _OF_TORCH):
-        known = ["Adam", "AdamW", "Lamb", "Lion", "Muon", "Adagrad", "SGD"]
-        near = nearest(str(kind.value), known) or "AdamW"
+        near = nearest(str(kind.value), (*_SPELLED, *_OF_TORCH))
         yield Finding(
             CODE, f"{kind.value} is not an optimizer that DeepSpeed makes", kind.place,
             ("It knows Adam, AdamW, Adagrad, Lamb, Lion and Muon, and takes those of torch.optim by their exact "
              "names.",),
-            f"write {near}", severity="error", confidence="likely",
+            f"write {near}" if near else "write one of these names", severity="error", confidence="likely",
         )  # fmt: skip
         return
     offload = settings.offload("offload_optimizer")

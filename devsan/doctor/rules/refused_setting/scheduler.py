@@ -9,7 +9,7 @@ from devsan.doctor.amendments import written
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
 from devsan.doctor.settings import Settings, whole
-from devsan.errors import nearest
+from devsan.spelling import nearest
 
 CODE = own_code(__name__)
 
@@ -27,13 +27,12 @@ def check(case: Case) -> Iterator[Finding]:
         if kind is None or not isinstance(kind.value, str):
             continue
         if kind.value not in (*_OWN, *_OF_TORCH):
-            near = nearest(kind.value, _OWN) or "WarmupLR"
-            near = next((name for name in (*_OWN, *_OF_TORCH) if name.lower() == kind.value.lower()), near)
+            near = nearest(kind.value, (*_OWN, *_OF_TORCH))
             yield Finding(
                 CODE, f"{kind.value} is not a scheduler that DeepSpeed knows", kind.place,
                 (f"It has {', '.join(_OWN)}, and takes those of torch.optim.lr_scheduler by their names.",),
-                f"write {near}", severity="error", confidence="likely",
-                edits=written(settings.document, kind.node, near),
+                f"write {near}" if near else "write one of these names", severity="error", confidence="likely",
+                edits=written(settings.document, kind.node, near) if near else (),
             )  # fmt: skip
             continue
         yield from _steps(settings, kind.value)

@@ -15,7 +15,7 @@ from devsan.doctor.document import Document
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.nodes import Member, Node
 from devsan.doctor.settings import Settings, real, truth, whole
-from devsan.errors import nearest
+from devsan.spelling import nearest
 
 CODE = own_code(__name__)
 
@@ -77,7 +77,7 @@ def _top(document: Document, known: dict[str, Any], installed: str) -> Iterator[
             continue
         taken = known["top"].get(name)
         if taken is None:
-            near = _near(name, known["top"])
+            near = nearest(name, known["top"], _CLOSE)
             if near:
                 yield Finding(
                     CODE, f"{name} is not a setting of DeepSpeed", member.place,
@@ -186,7 +186,7 @@ def _unknown(
     document: Document, path: str, name: str, member: Member, names: list[str], known: dict[str, Any], installed: str,
     around: Node,
 ) -> Finding:  # fmt: skip
-    near = _near(name, names)
+    near = nearest(name, names, _CLOSE)
     moved = name in known["top"]
     repair = f"write {near}" if near else "move it to the top of the file" if moved else "remove it"
     same = installed in ("", known["version"])
@@ -249,13 +249,6 @@ def _wrong(path: str, member: Member, expected: str, edits: tuple[Edit, ...] = (
         ("DeepSpeed refuses the value when it reads the file, or fails where it first counts with it.",),
         f"write {expected}", severity="error", confidence="certain", edits=edits,
     )  # fmt: skip
-
-
-def _near(name: str, names: Any) -> str | None:
-    from difflib import SequenceMatcher
-
-    near = nearest(name, names)
-    return near if near and SequenceMatcher(None, name.lower(), near).ratio() >= _CLOSE else None
 
 
 def _not_older(installed: str, version: str) -> bool:
