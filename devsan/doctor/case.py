@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from devsan.doctor.document import Document, read_document
 from devsan.doctor.facts import Facts
+from devsan.doctor.findings import Place
 from devsan.doctor.launch import LaunchFacts
 from devsan.doctor.nodes import Node
 from devsan.doctor.script import Script, read_script
 from devsan.doctor.settings import Settings, whole
+from devsan.doctor.source import visible_of
+from devsan.doctor.source.visible import Visible
 
 _FEW = 3
 
@@ -27,12 +31,14 @@ class Case:
         launch: how the job is started.
         documents: configurations that were named, on the command line or by one another.
         scripts: training scripts.
+        visible: CUDA_VISIBLE_DEVICES as the script of the launch sets it for itself, and where; None where it does not.
     """
 
     facts: Facts
     launch: LaunchFacts
     documents: tuple[Document, ...] = ()
     scripts: tuple[Script, ...] = ()
+    visible: tuple[Visible, Place] | None = None
 
     def deepspeed(self) -> Iterator[Settings]:
         """Yields the documents that configure DeepSpeed."""
@@ -145,10 +151,19 @@ def collect(facts: Facts, launch: LaunchFacts, paths: Sequence[str], launched: M
         named = document.at("deepspeed_config.deepspeed_config_file") if document.kind == "accelerate" else None
         if named is not None and isinstance(named.node.value, str) and os.path.isfile(named.node.value):
             queue.append((named.node.value, "deepspeed"))
-    case = Case(facts, launch, tuple(documents), tuple(scripts))
+    case = Case(facts, launch, tuple(documents), tuple(scripts), _set_by_script(launch))
     stages = [settings.stage for settings in case.deepspeed() if settings.stage is not None]
     ranks = case.world or launch.ranks
     return replace(case, launch=replace(launch, zero_stage=stages[0] if stages else None, ranks=ranks))
+
+
+def _set_by_script(launch: LaunchFacts) -> tuple[Visible, Place] | None:
+    if not launch.script.endswith(".py"):
+        return None
+    try:
+        return visible_of(Path(launch.script), launch)
+    except Exception:  # our own mistake, which is said when the source is judged
+        return None
 
 
 def _named_by_launch(launch: LaunchFacts) -> dict[str, str]:

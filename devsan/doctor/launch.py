@@ -37,7 +37,7 @@ class LaunchFacts:
         ranks: of all machines together; 0 where it is not known.
         launcher: "torchrun", "accelerate", "deepspeed", "mpirun", "srun", "python"; "" without a command.
         zero_stage: of the DeepSpeed configuration, where there is one.
-        visible: CUDA_VISIBLE_DEVICES of the job; None where it is not set.
+        visible: CUDA_VISIBLE_DEVICES that ranks start with; None where it is not set, or not known.
         per_node: ranks on this machine; 0 where it is not known. "auto" and "gpu" are as many as it has GPUs: -1.
         nodes: machines.
         script: the program; "" where it is not to be seen.
@@ -75,7 +75,7 @@ def read_launch(command: Sequence[str], environment: Mapping[str, str], gpus: in
     words = list(command)
     assigned: dict[str, str] = {}
     if words[:1] == ["env"]:
-        words.pop(0)
+        environment = _of_env(words, environment)
     while words and (match := _ASSIGNMENT.fullmatch(words[0])):
         assigned[match[1]] = match[2]
         words.pop(0)
@@ -88,9 +88,27 @@ def read_launch(command: Sequence[str], environment: Mapping[str, str], gpus: in
     launcher, rest = _launcher(words)
     options, script, script_words = _split(launcher, rest)
     per_node, nodes, ranks = _counts(launcher, options, gpus, seen)
+    visible = _visible(launcher, options, visible)
     return LaunchFacts(
         ranks, launcher, None, visible, per_node, nodes, script, tuple(script_words), options, assigned, tuple(command)
     )
+
+
+def _of_env(words: list[str], environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Takes ``env`` and its options away, and returns the environment that it leaves."""
+    words.pop(0)
+    while words and words[0].startswith("-"):
+        word = words.pop(0)
+        name, equals, value = word.partition("=")
+        if word in ("-i", "-", "--ignore-environment"):
+            environment = {}
+        elif word in ("-u", "--unset", "-C", "--chdir", "-S", "--split-string"):
+            value = words.pop(0) if words else ""
+        if name in ("-u", "--unset"):
+            environment = {name: each for name, each in environment.items() if name != value}
+        if word == "--":
+            break
+    return environment
 
 
 def _launcher(words: list[str]) -> tuple[str, list[str]]:
@@ -176,6 +194,18 @@ def _counts(
         ranks = _number(environment.get("WORLD_SIZE")) or 1
         return _number(environment.get("LOCAL_WORLD_SIZE")) or (1 if ranks == 1 else 0), 1, ranks
     return 0, 1, 0
+
+
+def _visible(launcher: str, options: Mapping[str, str], inherited: str | None) -> str | None:
+    """CUDA_VISIBLE_DEVICES as a launcher's own options set it: those win over what it inherits."""
+    if launcher == "deepspeed" and not options.keys().isdisjoint(("include", "exclude", "num_gpus", "num_nodes")):
+        if "include" in options:
+            hosts = options["include"].split("@")
+            return hosts[0].partition(":")[2] or None if len(hosts) == 1 else None
+        return ",".join(map(str, range(_number(options.get("num_gpus"))))) or None
+    if launcher == "accelerate" and options.get("gpu_ids", "all") != "all":
+        return options["gpu_ids"]
+    return inherited
 
 
 def _deepspeed_counts(options: Mapping[str, str], gpus: int | None) -> tuple[int, int, int]:

@@ -55,6 +55,17 @@ def test_what_the_script_is_given():
 def test_the_environment():
     launch = read_launch(["env", "CUDA_VISIBLE_DEVICES=1,2", "torchrun", "t.py"], {"CUDA_VISIBLE_DEVICES": "0"})
     assert launch.visible == "1,2"
+    inherited = {"CUDA_VISIBLE_DEVICES": "0"}
+    assert read_launch(["env", "-u", "CUDA_VISIBLE_DEVICES", "torchrun", "t.py"], inherited).visible is None
+    assert read_launch(["env", "--unset=A", "-i", "B=1", "torchrun", "t.py"], inherited).visible is None
+    kept = read_launch(["env", "-C", "/tmp", "--", "A=1", "torchrun", "t.py"], inherited)
+    assert (kept.visible, kept.launcher, kept.environment) == ("0", "torchrun", {"A": "1"})
+    for command, visible in (
+        ("deepspeed t.py", "7"), ("deepspeed --num_gpus 2 t.py", "0,1"), ("deepspeed --include h:1,3 t.py", "1,3"),
+        ("deepspeed --num_nodes 2 t.py", None), ("deepspeed --include a:0@b:1 t.py", None), ("torchrun t.py", "7"),
+        ("accelerate launch --gpu_ids 2,3 t.py", "2,3"), ("accelerate launch --gpu_ids all t.py", "7"),
+    ):  # fmt: skip
+        assert read_launch(shlex.split(command), {"CUDA_VISIBLE_DEVICES": "7"}).visible == visible
     launched = read_launch([], {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"})
     assert (launched.ranks, launched.per_node, launched.launcher) == (4, 2, "")
 

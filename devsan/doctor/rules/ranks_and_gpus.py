@@ -5,31 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.cuda.visible_devices import visible_devices
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, Place
 from devsan.doctor.settings import whole
+from devsan.doctor.source.visible import Visible
 
 CODE = own_code(__name__)
 
 
 def check(case: Case) -> Iterator[Finding]:
     """Yields more ranks than GPUs, and ranks that several places count differently."""
-    gpus = len(case.facts.visible)
+    gpus, text, place = _seen(case)
     per_node = _per_node(case)
-    known = case.facts.driver.state == "ok" and bool(case.facts.driver.gpus)
-    if known and per_node > gpus and not _cut_short(case):
+    machine = len(case.facts.driver.gpus) if case.facts.driver.state == "ok" else 0
+    if gpus and per_node > gpus:
         seen = f"{gpus} are visible" if gpus != 1 else "1 is visible"
         evidence = ["Rank r takes GPU r: the ranks beyond fail with CUDA error: invalid device ordinal."]
-        if case.facts.visible_text is not None:
+        if text is not None:
             evidence.append(
-                f"CUDA_VISIBLE_DEVICES={case.facts.visible_text}; the machine has {len(case.facts.driver.gpus)}."
+                f"CUDA_VISIBLE_DEVICES={text}" + (f"; the machine has {machine}." if machine else " names no others.")
             )
         yield Finding(
-            CODE, f"{per_node} ranks on this machine, and {seen} of its GPUs", None, tuple(evidence),
-            _fewer(case, gpus), severity="error", confidence="certain", subject=_subject(case),
-            others=_more(case, per_node),
+            CODE, f"{per_node} ranks on this machine, and {seen} of its GPUs", place, tuple(evidence),
+            _fewer(case, gpus), severity="error", confidence="certain", subject="" if place else _subject(case),
+            others=_more(text, machine, per_node),
         )  # fmt: skip
-    elif known and 0 < per_node < gpus and case.launch.launcher not in ("", "python") and case.launch.visible is None:
+    elif machine and 0 < per_node < gpus and case.launch.launcher not in ("", "python") and text is None:
         yield Finding(
             CODE, f"{per_node} ranks on this machine, and {gpus} of its GPUs are visible", None,
             ("The others stay idle, unless each rank has several.",), f"start {gpus} ranks", severity="note",
@@ -39,15 +41,34 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _stale(case)
 
 
-def _cut_short(case: Case) -> bool:
-    """Whether CUDA_VISIBLE_DEVICES hides GPUs because of a slip in it, which is another finding."""
-    text = case.facts.visible_text
-    return not case.facts.visible or (text is not None and len(text.split(",")) > len(case.facts.visible))
+def _seen(case: Case) -> tuple[int, str | None, Place | None]:
+    """How many GPUs each rank sees, by which CUDA_VISIBLE_DEVICES, set where; 0 GPUs where that is not known.
+
+    Of a machine whose GPUs are not known, the variable says how many there are at most.
+    """
+    known = case.facts.driver.state == "ok" and bool(case.facts.driver.gpus)
+    if case.visible is not None:
+        visible, place = case.visible
+    else:
+        visible, place = Visible(case.launch.visible, True), None
+    machine = len(case.facts.driver.gpus)
+    if visible.text is None:
+        return (machine if known and visible.shared else 0), None, place
+    if not known:
+        gpus = visible.count or 0
+    elif visible.text == case.facts.visible_text:
+        gpus = len(case.facts.visible)
+    else:
+        gpus = len(visible_devices(visible.text, [gpu.uuid for gpu in case.facts.driver.gpus]))
+    # Where a slip hides GPUs, that is another finding.
+    return (gpus if len(visible.text.split(",")) <= gpus else 0), visible.text, place
 
 
 def _per_node(case: Case) -> int:
     if case.launch.per_node > 0:
         return case.launch.per_node
+    if case.launch.per_node < 0 and case.visible is not None:
+        return case.launch.ranks // max(1, case.launch.nodes)  # the launcher has not seen what the script sets
     if (case.launch.launcher in ("accelerate", "") and not case.launch.ranks) or case.launch.launcher == "accelerate":
         for document in case.of_kind("accelerate"):
             count, machines = document.at("num_processes"), document.at("num_machines")
@@ -71,8 +92,8 @@ def _fewer(case: Case, gpus: int) -> str:
     return f"start {gpus}: {option}" if option else f"start {gpus}"
 
 
-def _more(case: Case, per_node: int) -> tuple[str, ...]:
-    if case.facts.visible_text is not None and len(case.facts.driver.gpus) >= per_node:
+def _more(text: str | None, machine: int, per_node: int) -> tuple[str, ...]:
+    if text is not None and machine >= per_node:
         return (f"let it see more: CUDA_VISIBLE_DEVICES={','.join(map(str, range(per_node)))}",)
     return ()
 

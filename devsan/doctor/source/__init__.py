@@ -14,9 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from devsan.cuda.visible_devices import VARIABLE
+from devsan.doctor.findings import Place
 from devsan.doctor.source.judgement import Judgement
+from devsan.doctor.source.visible import UNSET, Launched, Visible
 
-__all__ = ["Judgement", "diff", "fix", "judge"]
+__all__ = ["Judgement", "diff", "fix", "judge", "visible_of"]
 
 
 def judge(paths: Sequence[Path], launch: Any = None, edits: bool = True) -> Judgement:
@@ -24,12 +27,36 @@ def judge(paths: Sequence[Path], launch: Any = None, edits: bool = True) -> Judg
 
     Args:
         paths: files and folders.
-        launch: what is known of the launch (devsan.doctor.launch.LaunchFacts): its ``ranks``.
+        launch: what is known of the launch (devsan.doctor.launch.LaunchFacts): its ``ranks`` and
+            ``visible``.
         edits: also make the mechanical repairs; without, libcst is not imported.
     """
     from devsan.doctor.source.many import judge_files
 
-    return judge_files(paths, int(getattr(launch, "ranks", 0) or 0), edits)
+    return judge_files(paths, _launched(launch), edits)
+
+
+def visible_of(path: Path, launch: Any = None) -> tuple[Visible, Place] | None:
+    """Returns CUDA_VISIBLE_DEVICES as a program sets it for itself, and where; None where it does not."""
+    from devsan.doctor.source.events import HidesGpus
+    from devsan.doctor.source.program import follow_program
+    from devsan.doctor.source.source_file import Unreadable, read_source
+
+    try:
+        source = read_source(path)
+    except Unreadable:
+        return None
+    if VARIABLE not in source.text:
+        return None
+    program = follow_program(source, _launched(launch), alone=True)
+    places = [source.place(event.node) for event in program.events if isinstance(event, HidesGpus)]
+    return None if program.visible is None else (program.visible, places[-1])
+
+
+def _launched(launch: Any) -> Launched:
+    # Without a command the environment is the doctor's, and need not be the job's.
+    text = getattr(launch, "visible", None) if getattr(launch, "command", None) else None
+    return Launched(int(getattr(launch, "ranks", 0) or 0), UNSET if text is None else Visible(text, True))
 
 
 def diff(judgement: Judgement, unsafe: bool = True) -> str:

@@ -95,6 +95,22 @@ def read_text(text: str, shown: str) -> Value:
     return UNKNOWN if "\0" in text else Const(text)
 
 
+def text_method(text: str, name: str, values: list[Value]) -> Value:
+    """Returns what a method of a text gives: those that put lists into texts, and take them out."""
+    texts = [each.value for each in values if isinstance(each, Const) and isinstance(each.value, str)]
+    if name == "join" and len(values) == 1 and isinstance(values[0], Sequence) and values[0].items is not None:
+        parts = [each.value for each in values[0].items if isinstance(each, Const) and isinstance(each.value, str)]
+        return Const(text.join(parts)) if len(parts) == len(values[0].items) else UNKNOWN
+    if len(texts) != len(values):
+        return UNKNOWN
+    given = texts[0] if texts else None
+    if name == "split" and len(texts) <= 1 and given != "":
+        return Sequence(tuple(map(Const, text.split(given))))
+    if name in ("strip", "lstrip", "rstrip", "removeprefix", "removesuffix") and len(texts) <= 1:
+        return Const(getattr(text, name)(*texts)) if texts or name.endswith("strip") else UNKNOWN
+    return UNKNOWN
+
+
 def slot(value: Value) -> str:
     """Returns what a value is in a text; NUL where that is not known."""
     if isinstance(value, Device) and value.where.kind in ("gpu", "host"):

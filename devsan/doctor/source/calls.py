@@ -80,14 +80,7 @@ def invoke(run: Interpreter, function: Value, given: Arguments, scope: Scope) ->
 
 def _of_reference(run: Interpreter, name: str, given: Arguments, scope: Scope) -> Value:
     if name.startswith("os."):
-        if name in ("os.environ.get", "os.getenv") and given.values:
-            environment.read(run, given.node, given.values[0])
-        elif name in ("os.environ.setdefault", "os.putenv") and given.values:
-            environment.write(run, given.node, given.values[0])
-        elif name == "os.environ.update" and given.values and isinstance(given.values[0], Table):
-            for key, _ in given.values[0].items:
-                environment.write(run, given.node, Const(key))
-        return UNKNOWN
+        return environment.call(run, name, given, scope)
     if name.startswith("builtins."):
         return builtin_calls.call(run, name.removeprefix("builtins."), given, scope)
     if name.startswith("numpy."):
@@ -128,6 +121,8 @@ def _of_member(run: Interpreter, function: Member, given: Arguments, scope: Scop
         for value in given.values:
             text = text.replace("{}", arithmetic.slot(value), 1)
         return arithmetic.read_text(text if "{" not in text else f"{text}\0", run.source.shown(given.node))
+    if isinstance(holder, Const) and isinstance(holder.value, str):
+        return arithmetic.text_method(holder.value, name, given.values)
     if isinstance(holder, ClassValue):
         return library_calls.loaded(run, f"{holder.facts.name}.{name}", given) if name == "from_pretrained" else UNKNOWN
     if isinstance(holder, Object):

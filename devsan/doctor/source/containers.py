@@ -114,8 +114,7 @@ def read_item(run: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
     holder = run.value(node.value, scope)
     index = run.value(node.slice, scope)
     if isinstance(holder, Ref) and holder.name == "os.environ":
-        environment.read(run, node, index)
-        return UNKNOWN
+        return environment.read(run, node, index)
     if isinstance(holder, Tensor):
         if holder.how in ("loaded", "batch"):
             return holder  # a field of a batch
@@ -146,7 +145,7 @@ def store(run: Interpreter, target: ast.Subscript, value: Value, scope: Scope) -
     holder = run.value(target.value, scope)
     index = run.value(target.slice, scope)
     if isinstance(holder, Ref) and holder.name == "os.environ":
-        environment.write(run, target, index)
+        environment.assign(run, target, index, value, scope)
     elif isinstance(holder, Tensor):
         meeting.index(run, target, holder, index)
     elif isinstance(holder, Table):

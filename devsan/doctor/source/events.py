@@ -10,6 +10,7 @@ from devsan.doctor.source.definitions import ClassFacts
 from devsan.doctor.source.objects import Map, Object
 from devsan.doctor.source.places import NOWHERE, Where
 from devsan.doctor.source.values import Generator, Tensor
+from devsan.doctor.source.visible import UNSET, Visible
 
 # fresh     created beside what it meets, in a function of the model
 # held      kept by a module as a plain attribute, or by the file
@@ -133,12 +134,17 @@ class Ranks(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class UsesGpu(Event):
-    """CUDA is used. ``where`` is the GPU; ``chosen`` the call that chose the current one before, if any."""
+    """CUDA is used. ``where`` is the GPU; ``chosen`` the call that chose the current one before, if any.
+
+    ``visible`` is CUDA_VISIBLE_DEVICES, ``caught`` whether a handler of exceptions is around.
+    """
 
     where: Where
     chosen: ast.AST | None
     text: str
     guarded: bool = False
+    visible: Visible = UNSET
+    caught: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +153,8 @@ class Chooses(Event):
 
     where: Where
     guarded: bool = False
+    visible: Visible = UNSET
+    caught: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +162,7 @@ class HidesGpus(Event):
     """CUDA_VISIBLE_DEVICES is set; ``used`` is where CUDA was certainly used before, if it was."""
 
     used: ast.AST | None
+    visible: Visible
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -110,14 +110,15 @@ def uses(run: Interpreter, node: ast.AST, where: Where, text: str) -> None:
     if where.kind != "gpu":
         return
     run.tell(UsesGpu(node, run.functions, where=where, chosen=run.process.chosen, text=text,
-                     guarded=run.guards > 0))  # fmt: skip
+                     guarded=run.guards > 0, visible=run.process.visible, caught=run.forgiving > 0))  # fmt: skip
     if run.process.used is None:
         run.process = replace(run.process, used=node)
 
 
 def choose(run: Interpreter, node: ast.AST, where: Where) -> None:
     """The current GPU is chosen."""
-    run.tell(Chooses(node, run.functions, where=where, guarded=run.guards > 0))
+    run.tell(Chooses(node, run.functions, where=where, guarded=run.guards > 0, visible=run.process.visible,
+                     caught=run.forgiving > 0))  # fmt: skip
     run.process = replace(run.process, chosen=run.process.chosen or node, current=where)
 
 

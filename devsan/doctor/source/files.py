@@ -13,6 +13,7 @@ from devsan.doctor.source.judgement import Judgement
 from devsan.doctor.source.program import follow_program
 from devsan.doctor.source.rules import RULES
 from devsan.doctor.source.source_file import SourceFile, Unreadable, read_source
+from devsan.doctor.source.visible import UNLAUNCHED, Launched
 
 _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "build", "dist", "venv"})
 _DEEPEST = 5_000  # frames of Python: an expression of a few hundred terms takes as many
@@ -38,16 +39,16 @@ def _inside(folder: Path) -> Iterator[Path]:
         yield from (Path(root, name) for name in sorted(files) if name.endswith(".py"))
 
 
-def judge_file(path: Path, ranks: int, edits: bool) -> Judgement:
+def judge_file(path: Path, launched: Launched, edits: bool) -> Judgement:
     """Judges a file. Whatever is wrong with it is one sentence."""
     try:
         source = read_source(path)
     except Unreadable as error:
         return Judgement(notes=[str(error)])
-    return judge_source(source, ranks, edits)
+    return judge_source(source, launched, edits)
 
 
-def judge_source(source: SourceFile, ranks: int = 0, edits: bool = True) -> Judgement:
+def judge_source(source: SourceFile, launched: Launched = UNLAUNCHED, edits: bool = True) -> Judgement:
     """Judges a file that was read."""
     made = Judgement(files=1)
     if "torch" not in source.text and "from_pretrained" not in source.text and "CUDA_VISIBLE" not in source.text:
@@ -55,7 +56,7 @@ def judge_source(source: SourceFile, ranks: int = 0, edits: bool = True) -> Judg
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEPEST))
     try:
-        program = follow_program(source, ranks)
+        program = follow_program(source, launched)
         found = [finding for rule in RULES for finding in rule(program, edits)]
         if not program.whole:
             made.notes.append(f"{source.name}: too long to be followed to its end; what was seen until then was judged")

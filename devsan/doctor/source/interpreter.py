@@ -27,6 +27,7 @@ from devsan.doctor.source.scope import Process, Scope, join_names
 from devsan.doctor.source.source_file import SourceFile
 from devsan.doctor.source.values import UNKNOWN, Tensor, Value
 from devsan.doctor.source.values import Sequence as Items
+from devsan.doctor.source.visible import UNSET, Visible
 
 # Expressions: of a file, some seconds, and of one function or module that is followed for itself. A file of 4000 lines
 # takes 40 000; what takes more calls itself in many ways, and says nothing new: the others then have less.
@@ -38,6 +39,7 @@ class Interpreter:
 
     Attributes:
         source: the file.
+        started: what is true of the process when it starts.
         events: what was seen.
         process: what is true of the process on this path.
         frames: the calls that are being followed, the innermost last.
@@ -55,12 +57,13 @@ class Interpreter:
         uncounted: how many loops are open of which one round stands for all.
     """
 
-    def __init__(self, source: SourceFile) -> None:
-        """Prepares to follow ``source``."""
+    def __init__(self, source: SourceFile, visible: Visible = UNSET) -> None:
+        """Prepares to follow ``source``, which is started with ``visible`` as its CUDA_VISIBLE_DEVICES."""
         self.source = source
+        self.started = Process(visible=visible)
         self.events: list[Event] = []
         self.scope = Scope()
-        self.process = Process()
+        self.process = self.started
         self.frames: list[Frame] = []
         self.regions: tuple[int, ...] = ()
         self.forgiving = 0

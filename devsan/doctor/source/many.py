@@ -11,16 +11,17 @@ from pathlib import Path
 
 from devsan.doctor.source.files import judge_file, python_files
 from devsan.doctor.source.judgement import Judgement
+from devsan.doctor.source.visible import Launched
 
 # A file of 1000 lines takes about 40 ms, a process 200 ms to start; bytes are what is known beforehand.
 _WORTH_IT = 2 << 20
 
 
-def judge_files(paths: Sequence[Path], ranks: int, edits: bool) -> Judgement:
+def judge_files(paths: Sequence[Path], launched: Launched, edits: bool) -> Judgement:
     """Judges files and those below folders."""
     files = list(python_files(paths))
     processes = min(len(files), os.cpu_count() or 1, 8)
-    jobs = [(str(file), ranks, edits) for file in files]
+    jobs = [(str(file), launched, edits) for file in files]
     if processes > 1 and sum(map(_size, files)) > _WORTH_IT:
         try:
             # Spawned: nothing of this process, its threads and its torch goes along.
@@ -32,9 +33,9 @@ def judge_files(paths: Sequence[Path], ranks: int, edits: bool) -> Judgement:
     return _together([_one(job) for job in jobs])
 
 
-def _one(job: tuple[str, int, bool]) -> Judgement:
-    name, ranks, edits = job
-    return judge_file(Path(name), ranks, edits)
+def _one(job: tuple[str, Launched, bool]) -> Judgement:
+    name, launched, edits = job
+    return judge_file(Path(name), launched, edits)
 
 
 def _together(judgements: list[Judgement]) -> Judgement:

@@ -11,14 +11,15 @@ from functools import partial
 from devsan.doctor.source import classes, functions
 from devsan.doctor.source.definitions import ClassFacts, ClassValue, Function
 from devsan.doctor.source.entries import inputs_of
-from devsan.doctor.source.events import Begins, Event, Hands, Meeting, Operand
+from devsan.doctor.source.events import Begins, Event, Hands, HidesGpus, Meeting, Operand
 from devsan.doctor.source.frames import Exhausted
 from devsan.doctor.source.interpreter import Interpreter
 from devsan.doctor.source.objects import Object, mapped, move, places
 from devsan.doctor.source.places import HOST, INPUTS, NOWHERE
-from devsan.doctor.source.scope import Process, Scope
+from devsan.doctor.source.scope import Scope
 from devsan.doctor.source.source_file import SourceFile
 from devsan.doctor.source.values import NUMBER, UNKNOWN, Const, Sequence, Tensor, Value
+from devsan.doctor.source.visible import UNLAUNCHED, Launched, Visible
 
 # What a framework calls with tensors that it has put where the module is.
 _ENTRIES = ("forward", "training_step", "validation_step", "test_step", "predict_step")
@@ -35,20 +36,26 @@ class Program:
         source: the file.
         events: in the order in which they happen; ``Begins`` stands where the order is lost.
         launched: how many ranks the launch command starts; 0 is not known.
+        visible: CUDA_VISIBLE_DEVICES, where the running program set it in time.
         whole: False where the file took too long to follow to its end.
     """
 
     source: SourceFile
     events: list[Event] = field(default_factory=list)
     launched: int = 0
+    visible: Visible | None = None
     whole: bool = True
 
 
-def follow_program(source: SourceFile, launched: int = 0) -> Program:
-    """Follows a file."""
-    run = Interpreter(source)
-    program = Program(source, run.events, launched)
+def follow_program(source: SourceFile, launched: Launched = UNLAUNCHED, alone: bool = False) -> Program:
+    """Follows a file; of it ``alone`` what runs, without what nothing calls."""
+    run = Interpreter(source, launched.visible)
+    program = Program(source, run.events, launched.ranks)
     program.whole = _follow_whole(run, lambda: run.block(source.tree.body, run.scope))
+    if any(isinstance(event, HidesGpus) and event.used is None for event in run.events):
+        program.visible = run.process.visible
+    if alone:
+        return program
     run.running = False
     for value in run.scope.names.values():
         if isinstance(value, ClassValue):
@@ -116,7 +123,7 @@ def _count(facts: ClassFacts, instance: Object) -> None:
 
 
 def _begin(run: Interpreter, node: ast.AST) -> None:
-    run.process = Process()
+    run.process = run.started
     run.tell(Begins(node))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from devsan.doctor.source.places import HOST, Where, join
 from devsan.doctor.source.values import UNKNOWN, Ref, Value, join_values
+from devsan.doctor.source.visible import UNSET, Visible
 
 
 @dataclass(eq=False)
@@ -78,12 +79,14 @@ class Process:
         chosen: the call that chose the current GPU.
         current: the GPU that it chose.
         used: the first use of CUDA, on every path to here.
+        visible: CUDA_VISIBLE_DEVICES, as CUDA reads it.
     """
 
     default: Where = HOST
     chosen: ast.AST | None = None
     current: Where | None = None
     used: ast.AST | None = None
+    visible: Visible = UNSET
 
     def joined(self, other: Process) -> Process:
         """Returns what is true after two paths meet."""
@@ -94,4 +97,5 @@ class Process:
             chosen=self.chosen or other.chosen,
             current=self.current if self.current == other.current else None,
             used=self.used if self.used is not None and other.used is not None else None,
+            visible=self.visible.joined(other.visible),
         )

@@ -12,6 +12,7 @@ from devsan.doctor.source import (
     calls,
     classes,
     conditions,
+    environment,
     expressions,
     memory,
     rounds,
@@ -146,6 +147,8 @@ def _delete(run: Interpreter, node: ast.Delete, scope: Scope) -> None:
     for target in node.targets:
         if isinstance(target, ast.Name):
             scope.names.pop(target.id, None)
+        elif isinstance(target, ast.Subscript) and run.value(target.value, scope) == Ref("os.environ"):
+            environment.unset(run, target, run.value(target.slice, scope))
 
 
 def _assert(run: Interpreter, node: ast.Assert, scope: Scope) -> None:

@@ -144,6 +144,8 @@ def _of_cuda(run: Interpreter, name: str, given: Arguments) -> Value:
         factories.choose(run, given.node, NOWHERE if value is None else factories.place(run, value, given.node))
     if name in torch_names.CUDA_UP and run.process.used is None:
         run.process = replace(run.process, used=given.node)
+    if name == "device_count" and run.process.visible.count is not None:
+        return Const(run.process.visible.count)
     if name == "is_available":
         return Const(True)
     if name.endswith("Tensor"):

@@ -63,6 +63,7 @@ AROUND = {
     "map_gap.map_without_rotary": "from transformers import AutoModelForCausalLM\n\nname = 'llama'\n{text}",
     "refused_owners": "from transformers import AutoModelForCausalLM, pipeline\n\nname, tokenizer = 'gpt2', None\n"
     "{text}",
+    "visible_devices": "import os\n\nimport torch\n\nNet = lambda: torch.nn.Linear(2, 2)\n{text}",
     "late_visible_devices": "import os\n\nimport torch\n\n{text}",
 }
 PLAIN = "import torch\n\nmodel = torch.nn.Linear(4, 4)\n{text}"

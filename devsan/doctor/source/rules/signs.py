@@ -18,9 +18,11 @@ Some = TypeVar("Some", bound=Event)
 def runs_in_ranks(program: Program) -> ast.AST | None:
     """Returns the call that says that the program is started once for each GPU; None where nothing says so.
 
-    A launch of one process is believed over the source. Who gives each rank one GPU to see has chosen by that.
+    A launch of one process is believed over the source. Who gives each rank its own GPUs to see has chosen by that.
     """
-    if program.launched == 1 or any(isinstance(event, HidesGpus) for event in program.events):
+    if program.launched == 1 or any(
+        isinstance(event, HidesGpus) and event.used is None and not event.visible.shared for event in program.events
+    ):
         return None
     for sign in ("group", "wrapper", "rank"):
         for event in program.events:
