@@ -99,7 +99,7 @@ def _of_env(words: list[str], environment: Mapping[str, str]) -> Mapping[str, st
     words.pop(0)
     while words and words[0].startswith("-"):
         word = words.pop(0)
-        name, equals, value = word.partition("=")
+        name, _, value = word.partition("=")
         if word in ("-i", "-", "--ignore-environment"):
             environment = {}
         elif word in ("-u", "--unset", "-C", "--chdir", "-S", "--split-string"):

@@ -21,6 +21,7 @@ class Arguments:
 
     Attributes:
         node: the call.
+        called: what is called.
         values: the positional arguments, and the expressions that give them.
         named: the keyword arguments.
         whole: nothing else is given (no ``*args`` or ``**kwargs`` of which the contents are not known).
@@ -31,6 +32,7 @@ class Arguments:
     def __init__(self, run: Interpreter, node: ast.Call, scope: Scope) -> None:
         """Evaluates the arguments of ``node``."""
         self.node = node
+        self.called: ast.expr = node.func
         self.values: list[Value] = []
         self.nodes: list[ast.expr] = []
         self.named: dict[str, Value] = {}

@@ -29,6 +29,7 @@ from devsan.doctor.source.objects import (
 )
 from devsan.doctor.source.places import HOST, NOWHERE
 from devsan.doctor.source.scope import Scope
+from devsan.doctor.source.source_file import unwritten
 from devsan.doctor.source.values import (
     NONE,
     UNKNOWN,
@@ -197,12 +198,12 @@ def _of_library(run: Interpreter, holder: Object, operands: list[Operand], given
         return Tensor(state.where, False, None, how="placed")
     if short.endswith("Loss"):
         counted = state.attributes.get("weight")
-        held = [Operand(counted, given.node.func)] if isinstance(counted, Tensor) else []
+        held = [Operand(counted, given.called)] if isinstance(counted, Tensor) else []
         result = meeting.meet(run, given.node, [*operands, *held])
         return replace(result, scalar=True) if isinstance(result, Tensor) else result
     if not state.weights:
         return meeting.meet(run, given.node, operands[:1], checked=False) if short in torch_names.SHAPED else UNKNOWN
-    weight = Operand(Tensor(state.where, False, None, how="weight", plain=state.plain), given.node.func)
+    weight = Operand(Tensor(state.where, False, None, how="weight", plain=state.plain), given.called)
     if not operands:
         return replace(weight.tensor, how="placed")
     joined = meeting.meet(run, given.node, [weight, *operands])
@@ -215,16 +216,20 @@ def _chain(run: Interpreter, holder: Object, operands: list[Operand], given: Arg
     if holder.state.uncertain or not operands:
         return UNKNOWN
     value: Value = operands[0].tensor
-    for child in holder.state.children:
+    holders, said = run.source.shown(given.called), operands[0].node
+    for number, child in enumerate(holder.state.children):
         if not isinstance(child, Object) or not isinstance(value, Tensor):
             return UNKNOWN
-        value = call(run, child, _given(given, value, operands[0].node))
+        called = unwritten(given.called, f"{holders}[{number}]")
+        value = call(run, child, _given(given, called, value, said))
+        said = unwritten(said, f"{called.text}({run.source.shown(said)})")
     return value
 
 
-def _given(given: Arguments, value: Tensor, node: ast.AST) -> Arguments:
+def _given(given: Arguments, called: ast.expr, value: Tensor, node: ast.AST) -> Arguments:
     """The arguments of a call inside: one tensor."""
     inside = object.__new__(type(given))
-    inside.node, inside.values, inside.nodes = given.node, [value], [node]  # type: ignore[list-item]
+    inside.node, inside.called = given.node, called
+    inside.values, inside.nodes = [value], [node]  # type: ignore[list-item]
     inside.named, inside.named_nodes, inside.whole, inside.named_whole = {}, {}, True, True
     return inside

@@ -133,7 +133,7 @@ def places(module: Object) -> set[Where]:
     """Returns where the weights of a module and its parts are."""
     found = set()
     for _, part in parts(module):
-        if part.state.weights:
+        if part.state.weights or part.state.opaque:
             found.add(part.state.where)
         for name, value in part.state.attributes.items():
             if isinstance(value, Tensor) and is_registered(part, name, value):

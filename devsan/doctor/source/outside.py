@@ -52,7 +52,7 @@ def call(run: Interpreter, holder: Object, given: Arguments) -> Value:
         return Tensor(first.where, None, how="outputs") if known and first is not None else UNKNOWN
     if where.kind != "gpu" or holder.state.map is not None or holder.state.wrapped not in ("", "accelerate"):
         return UNKNOWN
-    weight = Operand(Tensor(where, False, None, how="weight"), given.node.func)
+    weight = Operand(Tensor(where, False, None, how="weight"), given.called)
     for operand in operands:
         brought = holder.state.wrapped == "accelerate" and operand.tensor.how != "loaded"
         if operand.tensor.where == HOST and operand.tensor.scalar is False and not brought:

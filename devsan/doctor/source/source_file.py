@@ -18,6 +18,22 @@ class Unreadable(Exception):
     """A file cannot be judged; the text is one sentence that says why."""
 
 
+class Unwritten(ast.expr):
+    """An expression that nobody has written, but which happens: the second layer of a Sequential, and what it is given.
+
+    It stands where what is written stands.
+    """
+
+    text: str = ""
+
+
+def unwritten(node: ast.AST, text: str) -> Unwritten:
+    """Returns the expression ``text``, which happens inside of ``node``."""
+    made = Unwritten()
+    made.text = text
+    return ast.copy_location(made, node)
+
+
 class SourceFile:
     """One file.
 
@@ -70,7 +86,7 @@ class SourceFile:
 
     def shown(self, node: ast.AST, longest: int = 60) -> str:
         """Returns the text of ``node`` on one line, cut where it is long."""
-        text = " ".join(self.segment(node).split())
+        text = node.text if isinstance(node, Unwritten) else " ".join(self.segment(node).split())
         return text if len(text) <= longest else text[: longest - 3].rstrip() + "..."
 
     def line(self, number: int) -> str:

@@ -1,0 +1,159 @@
+"""What the doctor calls certain is so: drawn programs are run on emulated GPUs, and each such finding is looked at.
+
+The operation that a finding names has to fail, with its operands where the finding says that they are; a module that
+is said to be on a device has to be there whole. DEVSAN_CERTAIN=400 draws so many; the default is a part.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+import devsan
+from devsan.doctor.findings import Finding
+from devsan.doctor.source.files import judge_source
+from devsan.doctor.source.source_file import SourceFile
+from tests.doctor.source.certain_programs import program
+
+DRAWN = int(os.environ.get("DEVSAN_CERTAIN", "60"))
+GPUS = 2
+
+# What the owner's cases were: a module that has several devices, and a statement that it has one.
+SPREAD = {
+    "sequential": 'm = nn.Sequential(nn.Linear(4, 4).cuda(0), nn.Linear(4, 4).cuda(1))\ny = m(torch.ones(2, 4).cuda(1))',
+    "weight of it": "m = nn.Sequential(nn.Linear(4, 4).cuda(0), nn.Linear(4, 4).cuda(1))\n"
+                    "x = torch.ones(4, 4)\ny = x @ m[1].weight",
+    "part": 'm = Net().cuda()\nm.layer2.to("cuda:1")\ny = m(torch.ones(2, 4).cuda())',
+    "part, from the CPU": 'm = Net().cuda()\nm.layer2.to("cuda:1")\ny = m(torch.ones(2, 4))',
+    "by a map": 'm = dispatch_model(Net(), {"layer1": 0, "layer2": 1, "mean": 1})\n'
+                'y = m(torch.ones(2, 4)) + torch.ones(4, device="cuda:1")',
+    "wrapped": "m = nn.Sequential(nn.Linear(4, 4).cuda(0), nn.Linear(4, 4).cuda(1))\np = nn.DataParallel(m)",
+    "wrapped elsewhere": 'm = Net().cuda()\nm.layer1.to("cuda:1")\np = nn.DataParallel(m)',
+    "first parameter": "m = nn.Sequential(nn.Linear(4, 4).cuda(0), nn.Linear(4, 4).cuda(1))\n"
+                       'y = next(m.parameters()).sum(0) + torch.ones(4, device="cuda:1")',
+    "each parameter": "m = nn.Sequential(nn.Linear(4, 4).cuda(0), nn.Linear(4, 4).cuda(1))\n"
+                      'for p in m.parameters():\n    y = p.sum(0) + torch.ones(4, device="cuda:1")',
+    "buffer": 'm = Net()\nm.layer1.cuda(1)\nm.layer2.cuda(1)\ny = m(torch.ones(2, 4).cuda(1))',
+}  # fmt: skip
+
+
+@dataclass
+class Failures:
+    """What failed: by the lines that were active, with the places of expressions at that time, and the error.
+
+    Attributes:
+        found: of each failure.
+        skipped: lines that need what failed before.
+        after: places of expressions behind each line.
+    """
+
+    found: list[tuple[set[int], dict[str, set[str]], Exception]] = field(default_factory=list)
+    skipped: set[int] = field(default_factory=set)
+    after: dict[int, dict[str, set[str]]] = field(default_factory=dict)
+
+    def at(self, line: int) -> list[tuple[dict[str, set[str]], Exception]]:
+        return [(real, error) for lines, real, error in self.found if line in lines]
+
+
+def run(text: str, asked: set[str]) -> Failures:
+    """Runs a program statement by statement; where one fails the next goes on. ``asked`` are expressions."""
+    failures, names = Failures(), {"__name__": "__main__", "input_of_the_program": 0}
+    for statement in ast.parse(text).body:
+        code = compile(ast.Module([statement], []), "drawn.py", "exec")
+        try:
+            exec(code, names)
+        except NameError:
+            failures.skipped.update(range(statement.lineno, (statement.end_lineno or 0) + 1))
+        except Exception as error:
+            frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
+                      if frame.f_code.co_filename == "drawn.py"]  # fmt: skip
+            inner = frames[-1][0]
+            real = {each: places(each, {**inner.f_globals, **inner.f_locals}) for each in asked}
+            failures.found.append(({line for _, line in frames}, real, error))
+        if asked:
+            failures.after[statement.lineno] = {each: places(each, names) for each in asked if each.isidentifier()}
+    return failures
+
+
+def places(expression: str, names: dict[str, Any]) -> set[str]:
+    """Where what an expression gives is; nowhere where it cannot be asked."""
+    import torch
+
+    try:
+        value = eval(expression, names)
+    except Exception:
+        return set()
+    tensors = [value] if isinstance(value, torch.Tensor) else []
+    if isinstance(value, torch.nn.Module):
+        tensors = [*value.parameters(), *value.buffers()]
+    return {str(each.device) for each in tensors}
+
+
+def said_places(finding: Finding) -> list[tuple[str, str]]:
+    """The expressions of a title, and where each is said to be."""
+    found = re.findall(r"`([^`]+)`(?:, which)? is (?:created )?on (the CPU|cuda(?::\d+)?)", finding.title)
+    other = re.search(r"meets `([^`]+)`, which is on (the CPU|cuda(?::\d+)?)", finding.title)
+    wrapped = re.search(r"DataParallel\((\w+).*` wraps a model that is on (cuda:\d+)", finding.title)
+    return [*found, *(each.groups() for each in (other, wrapped) if each)]  # type: ignore[misc]
+
+
+def wrong_with(finding: Finding, failures: Failures) -> str:
+    """Why a certain finding is not true of the run; "" where it is."""
+    assert finding.place is not None
+    line = next((int(found[1]) for text in finding.evidence if (found := re.search(r"line (\d+), joins", text))),
+                finding.place.line)  # fmt: skip
+    if line in failures.skipped or "is thrown away" in finding.title:
+        return ""
+    # A wrapper is made without a word, and fails when it is called.
+    frames = [(failures.after[line], None)] if finding.code == "DV202" else failures.at(line)
+    wrong = f"line {line} did not fail"
+    for real, error in frames:
+        wrong = "" if error is None or _is_of_devices(error) else f"it fails otherwise: {error}"
+        for expression, place in said_places(finding):
+            wanted = {"the CPU": "cpu", "cuda": "cuda:0"}.get(place, place)
+            if real[expression] != {wanted}:
+                wrong = f"`{expression}` is on {sorted(real[expression])}, not on {wanted}"
+        if not wrong:
+            return ""
+    return wrong
+
+
+def _is_of_devices(error: Exception) -> bool:
+    return re.search("device|cuda|numpy", str(error), re.IGNORECASE) is not None
+
+
+def checked(text: str) -> tuple[int, list[str]]:
+    """How many findings are certain, and what is wrong with them."""
+    judgement = judge_source(SourceFile("drawn.py", text), edits=False)
+    assert judgement.notes == []
+    certain = [each for each in judgement.findings if each.confidence == "certain"]
+    with devsan.emulate(gpus=GPUS):
+        asked = {expression for each in certain for expression, _ in said_places(each)}
+        failures = run(text, asked) if certain else Failures()
+        wrong = [f"{each.code} {each.place}: {each.title}: {why}" for each in certain
+                 if (why := wrong_with(each, failures))]  # fmt: skip
+    return len(certain), wrong
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_a_module_that_spans_devices_has_no_single_one(name: str) -> None:
+    head = program(0).partition("x1 = ")[0]
+    assert checked(head + SPREAD[name] + "\n")[1] == []
+
+
+def test_what_is_certain_of_drawn_programs_is_so() -> None:
+    wrong, many = [], 0
+    for seed in range(DRAWN):
+        text = program(seed)
+        count, found = checked(text)
+        many += count
+        wrong += [f"seed {seed}: {each}" for each in found]
+    print(f"{many} certain findings of {DRAWN} programs, {len(wrong)} false")
+    assert wrong == [], "\n".join(wrong)
+    assert many >= DRAWN / 4  # or nothing was looked at
