@@ -140,6 +140,9 @@ def _transposed(given: Arguments) -> Value:
 
 def _mapped(run: Interpreter, given: Arguments) -> Value:
     function, items = given.values[0], rounds.listed(given.values[1])
+    if function == Ref("builtins.str") and items is not None:
+        texts = [arithmetic.slot(each) for each in items]
+        return Sequence(tuple(UNKNOWN if "\0" in text else Const(text) for text in texts))
     if not isinstance(function, Function):
         return Sequence(None)
     each = items if items else [element_of(given.values[1])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -113,6 +114,14 @@ def uses(run: Interpreter, node: ast.AST, where: Where, text: str) -> None:
                      guarded=run.guards > 0, visible=run.process.visible, caught=run.forgiving > 0))  # fmt: skip
     if run.process.used is None:
         run.process = replace(run.process, used=node)
+
+
+def names(run: Interpreter, node: ast.AST, places: Iterable[Where]) -> None:
+    """A call names GPUs, which may be more than the program sees."""
+    seen = run.process.visible.count
+    for where in places:
+        if seen is not None and where.kind == "gpu" and (where.index or 0) >= seen:
+            uses(run, node, where, run.source.shown(node))
 
 
 def choose(run: Interpreter, node: ast.AST, where: Where) -> None:

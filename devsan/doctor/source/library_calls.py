@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devsan.doctor.source import factories, modules, outside, parsers
@@ -119,10 +120,10 @@ def _read_map(run: Interpreter, given: Arguments) -> Map | None:
         run.tell(Mapped(given.node, run.functions, map=found, guarded=run.guards > 0))
         if not found.spread and found.entries and found.entries[0][1].kind == "gpu":
             factories.uses(run, given.node, found.entries[0][1], f"device_map={found.text}")
-        elif run.process.used is None:
-            from dataclasses import replace
-
-            run.process = replace(run.process, used=given.node)
+        else:
+            factories.names(run, given.node, (where for _, where in found.entries))
+            if run.process.used is None:
+                run.process = replace(run.process, used=given.node)
     return found
 
 
@@ -196,6 +197,7 @@ def _wrapped(run: Interpreter, name: str, given: Arguments) -> Value:
         numbers: tuple[int, ...] = ()
         if isinstance(ids, Sequence) and ids.items is not None:
             numbers = tuple(each.value for each in ids.items if isinstance(each, Const) and type(each.value) is int)
+        factories.names(run, given.node, (Where("gpu", number) for number in numbers))
         found = mapped(module)
         placed = place_of(module)
         run.tell(

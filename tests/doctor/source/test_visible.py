@@ -16,6 +16,7 @@ VALUES = {
     '"0,1"': "all",
     '",".join(["0", "1"])': "all",
     '",".join(str(each) for each in range(2))': "all",
+    '",".join(map(str, [0, 1]))': "all",
     'f"{0},{1}"': "all",
     '"%d,%d" % (0, 1)': "all",
     '"{},{}".format(0, 1)': "all",
@@ -111,6 +112,14 @@ def test_what_is_set_too_late_changes_nothing(tmp_path: Path, tail: str) -> None
         ('os.environ["CUDA_VISIBLE_DEVICES"] = "2,3"\nx = torch.zeros(2, device="cuda:1")', False),
         ('os.environ["CUDA_VISIBLE_DEVICES"] = "2,3"\ntorch.cuda.set_device(3)', True),
         ('os.environ["CUDA_VISIBLE_DEVICES"] = "2,3"\nmodel = torch.nn.Linear(2, 2).cuda(3)', True),
+        ('os.environ["CUDA_VISIBLE_DEVICES"] = "2,3"\n'
+         'model = torch.nn.DataParallel(torch.nn.Linear(2, 2).cuda(), device_ids=[0, 2])', True),
+        ('os.environ["CUDA_VISIBLE_DEVICES"] = "2,3"\n'
+         'model = torch.nn.DataParallel(torch.nn.Linear(2, 2).cuda(), device_ids=[0, 1])', False),
+        ('from transformers import AutoModelForCausalLM\nos.environ["CUDA_VISIBLE_DEVICES"] = "2"\n'
+         'model = AutoModelForCausalLM.from_pretrained("gpt2", device_map={"transformer": 0, "lm_head": 1})', True),
+        ('from transformers import AutoModelForCausalLM\nos.environ["CUDA_VISIBLE_DEVICES"] = "2,5"\n'
+         'model = AutoModelForCausalLM.from_pretrained("gpt2", device_map={"transformer": 0, "lm_head": 1})', False),
         ('os.environ["CUDA_VISIBLE_DEVICES"] = ""\nmodel = torch.nn.Linear(2, 2).cuda()', True),
         ('os.environ["CUDA_VISIBLE_DEVICES"] = "0,0"\nx = torch.zeros(2, device="cuda:0")', True),
         ('os.environ["CUDA_VISIBLE_DEVICES"] = "GPU-1f,GPU-2e"\nx = torch.zeros(2, device="cuda:1")', False),
