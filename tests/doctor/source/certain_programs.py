@@ -153,7 +153,8 @@ class _Draw:
         one, other = self.random.choice(self.tensors), self.random.choice(self.tensors)
         out = self.name("z")
         how = self.random.choice(("{0} + {1}", "torch.cat([{0}, {1}])", "F.mse_loss({0}, {1})", "{0}.mul({1})",
-                                  "{0} @ {1}.T", "torch.where({0} > 0, {0}, {1})", "{0} + {1}.to({0}.device)"))  # fmt: skip
+                                  "{0} @ {1}.T", "torch.where({0} > 0, {0}, {1})",
+                                  "{0} + {1}.to({0}.device)"))  # fmt: skip
         self.lines.append(f"{out} = {how.format(one, other)}")
         if "mse" not in how and "@" not in how:
             self.tensors.append(out)
