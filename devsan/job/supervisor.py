@@ -4,6 +4,9 @@ What a shell would see of the command it sees of this process: the same exit cod
 terminal's own signals (Ctrl-C, Ctrl-\\) reach the command from the terminal, as they reach everything in front; what
 somebody sends to this process is passed on. If this process is killed the command is told to end (SIGTERM), and the
 guardian reports.
+
+The command inherits what this process inherited: a signal that whoever started devsan ignores (nohup, a shell's ``&``)
+is ignored by the command too, unless it decides otherwise.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from devsan.job.deaths import Deaths
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _SI_KERNEL = 0x80  # sigaction(2): the terminal sent it
 _FROM_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # subprocess gives them back to its children as well
 _PASSED_ON = (*_FROM_THE_TERMINAL, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -36,8 +40,11 @@ def run(words: Sequence[str], how: str) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_PASSED_ON, signal.SIGCHLD})
+    unwaited = signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN
+    if unwaited:  # inherited: the kernel would throw the command's status away (wait(2)), and nobody would be told
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
-        pid = _start(words, before)
+        pid = _start(words, before, unwaited)
         deaths = Deaths(path, lambda: guardian.start(path, how)) if path and how != "off" else None
         if deaths is not None:
             deaths.start()
@@ -51,6 +58,8 @@ def run(words: Sequence[str], how: str) -> int:
         # What came meanwhile was for the command, which has ended: it must not end this process behind it.
         while signal.sigtimedwait({*_PASSED_ON, signal.SIGCHLD}, 0) is not None:
             pass
+        if unwaited:
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
@@ -68,8 +77,14 @@ def _make_folder() -> str:
     return path
 
 
-def _start(words: Sequence[str], mask: set[int | signal.Signals]) -> int:
-    """Starts the command; what keeps it from starting is told by the child, which then ends with 2."""
+def _start(words: Sequence[str], mask: set[int | signal.Signals], unwaited: bool) -> int:
+    """Starts the command; what keeps it from starting is told by the child, which then ends with 2.
+
+    Args:
+        words: the command and its arguments.
+        mask: the signals that the command finds blocked.
+        unwaited: the command finds SIGCHLD ignored.
+    """
     end_with_parent = _pdeathsig()
     parent = os.getpid()
     pid = os.fork()
@@ -77,6 +92,10 @@ def _start(words: Sequence[str], mask: set[int | signal.Signals]) -> int:
         return pid
     try:
         end_with_parent()
+        for number in _IGNORED_BY_PYTHON:
+            signal.signal(number, signal.SIG_DFL)
+        if unwaited:
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if os.getppid() == parent:
             os.execvpe(words[0], list(words), os.environ)

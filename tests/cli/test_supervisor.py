@@ -23,11 +23,18 @@ def own_temporary_folder(front, tmp_path_factory) -> Path:
     return folder
 
 
-def start(front, *words: str) -> subprocess.Popen[str]:
+def start(front, *words: str, ignored: bool = False) -> subprocess.Popen[str]:
+    """Starts devsan run with every signal ignored, or none, whatever these tests were started with."""
     return subprocess.Popen(
         [sys.executable, "-m", "devsan", "run", "--", *words], cwd=front.folder, env=front.environment,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: inherit(ignored),
     )  # fmt: skip
+
+
+def inherit(ignored: bool) -> None:
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_IGN if ignored else signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 255])
@@ -38,8 +45,8 @@ def test_the_exit_code_is_the_commands(front, code):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGINT])
 def test_the_signal_is_the_commands(front, number):
-    done = front.devsan("run", "--", "sh", "-c", f"kill -{number.value} $$")
-    assert (done.returncode, done.stdout, done.stderr) == (-number, "", "")
+    process = start(front, "sh", "-c", f"kill -{number.value} $$")
+    assert (*process.communicate(timeout=30), process.returncode) == ("", "", -number)
 
 
 def test_standard_input_is_the_commands(front):
@@ -67,6 +74,51 @@ def test_a_signal_is_passed_on(front, number):
     process.send_signal(number)
     out, error = process.communicate(timeout=30)
     assert (process.returncode, out, error) == (5, f"got {name}\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
+def test_a_signal_that_is_ignored_ends_neither(front, number):
+    """As under nohup: the shell keeps what it inherits, and so does devsan."""
+    process = start(front, "sh", "-c", "echo ready; read line; exit 5", ignored=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    out, error = process.communicate("line\n", timeout=30)
+    assert (process.returncode, out, error) == (5, "", "")
+
+
+DISPOSITIONS = """
+import pathlib, sys
+lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+print(*(line for line in lines if line.startswith(("SigBlk", "SigIgn"))))
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+@pytest.mark.parametrize("form", ["script", "command"])
+def test_a_program_inherits_the_signals_that_devsan_inherits(front, form, ignored):
+    """Every signal there is, ignored or not; python itself decides on two of them."""
+    front.write("program.py", DISPOSITIONS)
+    direct = [sys.executable, "program.py"]
+
+    def outcome(words: list[str]) -> tuple[str, str, int]:
+        process = subprocess.Popen(
+            words, cwd=front.folder, env=front.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: inherit(ignored),
+        )  # fmt: skip
+        return (*process.communicate(timeout=60), process.returncode)
+
+    started = {"script": ["program.py"], "command": ["--", *direct]}[form]
+    expected = outcome(direct)
+    assert expected[2] == 3 and "SigIgn" in expected[0], expected
+    assert outcome([sys.executable, "-m", "devsan", "run", *started]) == expected
+
+
+def test_a_command_meets_a_closed_pipe_as_it_does_without_devsan(front):
+    """python ignores SIGPIPE for itself; a command in a shell's pipeline ends by it, in silence."""
+    process = start(front, "sh", "-c", "yes | head -n 1")
+    assert (*process.communicate(timeout=30), process.returncode) == ("y\n", "", 0)
 
 
 def test_the_terminals_interrupt_reaches_the_command_once(front):
