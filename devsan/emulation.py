@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from devsan.cuda.surface import Surface
 
 BUILD_STAMP = "_build.json"
-REBUILD = "build DevSan again beside this torch: pip install --force-reinstall --no-deps --no-build-isolation devsan"
+REBUILD = "build DevSan again beside this torch: in its source folder, pip install --force-reinstall --no-deps ."
 
 _running: Emulation | None = None
 

@@ -23,6 +23,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+import torch_facts
+
+torch_facts.see_installed_packages()
+
 import torchgen
 from torchgen.api import cpp, native
 from torchgen.api.types import CppSignatureGroup
