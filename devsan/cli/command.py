@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NoReturn, Protocol
 
 from devsan.errors import UsageError
@@ -25,6 +26,12 @@ class Command(Protocol):
         """
 
 
+def _choice(choices: Iterable[str] | None, text: str) -> str:
+    if choices is not None and text not in choices:
+        raise ValueError(text)
+    return text
+
+
 class Parser(argparse.ArgumentParser):
     """argparse with DevSan's manners: its errors are UsageErrors, and nothing may be abbreviated."""
 
@@ -37,6 +44,19 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """Reads the words; options may stand before, between and behind the others."""
+        return self.parse_intermixed_args(list(words))
+
+    def readers(self) -> dict[str, Callable[[str], object] | None]:
+        """Returns, by spelling, what reads an option's value; None for an option without one."""
+        return {
+            spelling: None if action.nargs == 0 else partial(_choice, action.choices)
+            for action in self._actions
+            for spelling in action.option_strings
+            if spelling not in ("-h", "--help")
+        }
 
     def error(self, message: str) -> NoReturn:
         """Raises what argparse found as a UsageError."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from devsan.cli.command import Action, Parser
+from devsan.cli.misplaced import find
+from devsan.cli.source import script_among, texts
 from devsan.doctor.findings import Finding
 from devsan.errors import UsageError, tell
 from devsan.options import LANGUAGES
@@ -32,8 +36,7 @@ class DoctorCommand:
 
     def prepare(self, words: Sequence[str]) -> Action:
         """Reads the words; what they name is read later, because a file that cannot be read is a finding."""
-        words = list(words)
-        command: list[str] = []
+        words, command = list(words), []
         if "--" in words:
             at = words.index("--")
             words, command = words[:at], words[at + 1 :]
@@ -41,6 +44,10 @@ class DoctorCommand:
                 raise UsageError(
                     "a launch command after --", "nothing", "devsan doctor ds_config.json -- torchrun train.py"
                 )
+        launch = _launch_among(words)
+        if launch < len(words):
+            hint = _line(words[:launch], words[launch:])
+            raise UsageError("-- before the launch command", repr(words[launch]), hint)
         parser = Parser(self, usage="devsan doctor [options] [FILE ...] [-- launch command]")
         parser.add_argument("files", metavar="FILE", nargs="*", help="configurations, scripts, folders of source")
         how = parser.add_mutually_exclusive_group()
@@ -57,13 +64,39 @@ class DoctorCommand:
                             help="judge the files alone: nothing is asked of driver, torch and packages")  # fmt: skip
         parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default=None,
                             help="en or zh (default: DEVSAN_LANG, or the locale's)")  # fmt: skip
-        options = parser.parse_args(words)
+        options = parser.read(words)
         for file in options.files:
             if not Path(file).is_dir() and not file.lower().endswith(_KINDS):
                 raise UsageError("JSON, YAML, a Python file or a folder", repr(file))
         if (options.diff or options.fix) and not options.files:
             raise UsageError("files or folders to repair", "none")
+        _tell_misplaced(parser, words, command)
         return lambda: _run(options, command)
+
+
+def _line(words: Sequence[str], command: Sequence[str]) -> str:
+    return shlex.join(["devsan", "doctor", *words, "--", *command])
+
+
+def _launch_among(words: Sequence[str]) -> int:
+    """Returns where a launch command without its -- begins: a word that is no file here and a command on PATH."""
+    for at, word in enumerate(words):
+        is_value = at > 0 and words[at - 1] == "--lang"
+        if not (is_value or word.startswith("-") or os.path.exists(word)) and shutil.which(word) is not None:
+            return at
+    return len(words)
+
+
+def _tell_misplaced(parser: Parser, words: Sequence[str], command: Sequence[str]) -> None:
+    """Tells of the doctor's options behind the script of the launch command. See NOTE [Whose option]."""
+    script = script_among(command)
+    if script == len(command):
+        return
+    path = Path(command[script])
+    misplaced = find(command[script + 1 :], parser.readers(), texts(path, path.parent))
+    if misplaced is not None:
+        line = _line([*words, *misplaced.options], [*command[: script + 1], *misplaced.others])
+        misplaced.tell(command[script], line)
 
 
 def _is_source(file: str) -> bool:

@@ -27,7 +27,7 @@ class ExplainCommand:
         parser.add_argument(
             "--lang", metavar="LANG", default=chosen(), help="en or zh (default: DEVSAN_LANG, or the locale's)"
         )
-        options = parser.parse_args(list(words))
+        options = parser.read(words)
         if options.code is not None:
             page = named(options.code, options.lang).page(options.lang)
             return lambda: _show(page)

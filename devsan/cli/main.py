@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 
@@ -12,7 +14,7 @@ from devsan.cli.doctor import DoctorCommand
 from devsan.cli.explain import ExplainCommand
 from devsan.cli.profiles import ProfilesCommand
 from devsan.cli.report import ReportCommand
-from devsan.cli.run import RunCommand
+from devsan.cli.run import READERS, RunCommand
 from devsan.errors import DevsanError, UsageError, tell
 from devsan.spelling import nearest
 
@@ -71,7 +73,17 @@ def _find_action(words: Sequence[str]) -> Action:
     if first.endswith(".py"):
         raise UsageError(expected, repr(first), f"devsan run {first}")
     near = nearest(first, [*names, "--help", "--version", "--cmake-prefix"])
-    raise UsageError(expected, repr(first), near and f"devsan {near}")
+    raise UsageError(expected, repr(first), _rearranged(words) or (near and f"devsan {near}"))
+
+
+def _rearranged(words: Sequence[str]) -> str | None:
+    """Returns the line that was meant where the command is missing, or stands behind its options."""
+    if words[0].startswith("-"):
+        at = next((at for at, word in enumerate(words) if any(word == command.name for command in COMMANDS)), None)
+        if at is not None:
+            return shlex.join(["devsan", words[at], *words[:at], *words[at + 1 :]])
+        return shlex.join(["devsan", "run", *words]) if words[0].partition("=")[0] in READERS else None
+    return shlex.join(["devsan", "run", "--", *words]) if shutil.which(words[0]) is not None else None
 
 
 def _show_help() -> int:

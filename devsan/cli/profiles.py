@@ -20,7 +20,7 @@ class ProfilesCommand:
         """Reads the optional name of a profile."""
         parser = Parser(self, usage="devsan profiles [PROFILE]")
         parser.add_argument("profile", metavar="PROFILE", nargs="?", help="show this one in full")
-        key = parser.parse_args(list(words)).profile
+        key = parser.read(words).profile
         if key is None:
             return _list_all
         profile = find_profile(key)

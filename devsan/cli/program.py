@@ -16,17 +16,29 @@ import importlib.util
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import Protocol
 
 from devsan import excepthook
+from devsan.cli import source
 from devsan.errors import DevsanError, StartError, UsageError, tell
 
 
 class Program(Protocol):
-    """Something to run under emulation."""
+    """Something to run under emulation.
+
+    Attributes:
+        called: what its arguments stand behind, as it was written.
+        arguments: the words that are passed on to it.
+    """
+
+    called: str
+    arguments: Sequence[str]
+
+    def texts(self) -> Iterable[str]:
+        """Returns its Python text, and that of the modules beside it; nothing if it cannot be read."""
 
     def check(self) -> None:
         """Raises UsageError if there is nothing to run. Cheap: it comes before the emulation starts."""
@@ -39,8 +51,13 @@ class Script:
     """``script.py args...``, also a directory or a zip file with a ``__main__.py`` in it."""
 
     def __init__(self, path: str, arguments: Sequence[str]) -> None:
-        self._path = path
-        self._arguments = arguments
+        self._path = self.called = path
+        self.arguments = arguments
+
+    def texts(self) -> Iterable[str]:
+        """Returns the script's text and that of the modules beside it."""
+        path = Path(self._path)
+        return source.texts(path, path if path.is_dir() else path.parent)
 
     def check(self) -> None:
         """Raises UsageError if there is no such file or it may not be read."""
@@ -53,7 +70,7 @@ class Script:
 
     def run(self) -> int:
         """Runs the file as ``__main__``."""
-        sys.argv = [self._path, *self._arguments]
+        sys.argv = [self._path, *self.arguments]
         # Absolute but not normalised, as config_run_filename_abspath in CPython's initconfig.c makes it.
         path = os.path.join(os.getcwd(), self._path)
         if os.path.isdir(path) or zipfile.is_zipfile(path):
@@ -76,7 +93,13 @@ class Module:
 
     def __init__(self, name: str, arguments: Sequence[str]) -> None:
         self._name = name
-        self._arguments = arguments
+        self.called = f"-m {name}"
+        self.arguments = arguments
+
+    def texts(self) -> Iterable[str]:
+        """Returns the module's text and that of the modules in the working folder that it imports."""
+        file = source.find_module(self._name)
+        return () if file is None else source.texts(file, Path.cwd())
 
     def check(self) -> None:
         """Raises UsageError if the first part of the dotted name cannot be found; nothing is imported for it."""
@@ -91,7 +114,7 @@ class Module:
 
     def run(self) -> int:
         """Runs the module as ``__main__``."""
-        sys.argv = ["-m", *self._arguments]  # what python shows until the module is found
+        sys.argv = ["-m", *self.arguments]  # what python shows until the module is found
         return _execute(self._load)
 
     def _load(self) -> tuple[CodeType, ModuleType]:
@@ -105,14 +128,19 @@ class Code:
 
     def __init__(self, text: str, arguments: Sequence[str]) -> None:
         self._text = text
-        self._arguments = arguments
+        self.called = "the code"
+        self.arguments = arguments
+
+    def texts(self) -> Iterable[str]:
+        """Returns the text."""
+        return (self._text,)
 
     def check(self) -> None:
         """Any text can be tried."""
 
     def run(self) -> int:
         """Runs the text as ``__main__``."""
-        sys.argv = ["-c", *self._arguments]
+        sys.argv = ["-c", *self.arguments]
         _set_first_on_path("")
         return _execute(self._load)
 
@@ -128,6 +156,13 @@ class CommandLine:
     def __init__(self, words: Sequence[str]) -> None:
         self._words = list(words)
         self._how = "terminal"
+        script = source.script_among(words)
+        self.called = words[script] if script < len(words) else ""
+        self.arguments = words[script + 1 :]
+
+    def texts(self) -> Iterable[str]:
+        """Returns the text of the script that the command runs, if one is named and there."""
+        return source.texts(Path(self.called), Path(self.called).parent) if self.called else ()
 
     def reported(self, how: str) -> None:
         """Says how to report on the job that the command starts: a value of the option ``report``."""

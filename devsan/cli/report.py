@@ -33,7 +33,7 @@ class ReportCommand:
         parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
         parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default="",
                             help="of terminal: en or zh (default: DEVSAN_LANG, or the locale's)")  # fmt: skip
-        options = parser.parse_args(list(words))
+        options = parser.read(words)
         if options.format not in FORMATS:
             near = nearest(options.format, FORMATS)
             expected = f"a format ({', '.join(FORMATS)})"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import time
 from collections.abc import Sequence
 
 from devsan import excepthook, session
 from devsan.cli.command import Action, Parser
+from devsan.cli.misplaced import apart, find
 from devsan.cli.program import Code, CommandLine, Module, Program, Script
 from devsan.errors import UsageError
 from devsan.job import member
-from devsan.options import OPTIONS, VARIABLE, read_variable
+from devsan.options import OPTIONS, VARIABLE, Options, read_variable
 from devsan.spelling import nearest
 
 _USAGE = """devsan run [options] script.py [args ...]
@@ -29,6 +32,8 @@ torch reads it through its backend autoloading; TORCH_DEVICE_BACKEND_AUTOLOAD=0 
 
 Exit code: that of the program, or 2 when devsan itself could not do what was asked."""
 
+READERS = {spelling: option.read for option in OPTIONS for spelling in option.spellings}
+
 
 class RunCommand:
     """Run a Python program, unedited, on emulated GPUs.
@@ -41,16 +46,7 @@ class RunCommand:
 
     def prepare(self, words: Sequence[str]) -> Action:
         """Reads the options, finds the program and starts the emulation."""
-        own, rest = _split(words)
-        parser = Parser(self, usage=_USAGE, epilog=_EPILOG)
-        for option in OPTIONS:
-            help_text = option.help.replace("%", "%%")
-            parser.add_argument(*option.spellings, dest=option.name, metavar=option.metavar, help=help_text)
-        given = {key: text for key, text in vars(parser.parse_args(own)).items() if text is not None}
-        options = read_variable(os.environ.get(VARIABLE, "")).updated(given)
-        options.devices()  # contradictions are found before anything starts
-        program = _find_program(rest)
-        program.check()
+        options, program = self.read(words)
         if options.output:
             _prepare_output(options.output, starts_now=isinstance(program, CommandLine))
         if isinstance(program, CommandLine):
@@ -63,6 +59,25 @@ class RunCommand:
         if options.report != "off" or options.output:
             excepthook.install()
         return _recorded(program.run) if options.output else program.run
+
+    def read(self, words: Sequence[str]) -> tuple[Options, Program]:
+        """Reads the options and finds the program, and tells of options that stand behind it; nothing starts."""
+        own, rest = _split(words)
+        before = words[: len(words) - len(rest)]
+        parser = Parser(self, usage=_USAGE, epilog=_EPILOG)
+        for option in OPTIONS:
+            help_text = option.help.replace("%", "%%")
+            parser.add_argument(*option.spellings, dest=option.name, metavar=option.metavar, help=help_text)
+        given = {key: text for key, text in vars(parser.parse_args(own)).items() if text is not None}
+        options = read_variable(os.environ.get(VARIABLE, "")).updated(given)
+        options.devices()  # contradictions are found before anything starts
+        program = _find_program(rest, before)
+        program.check()
+        misplaced = find(program.arguments, READERS, program.texts())
+        if misplaced is not None:
+            named = rest[: len(rest) - len(program.arguments)]
+            misplaced.tell(program.called, _line([*before, *misplaced.options], *named, *misplaced.others))
+        return options, program
 
 
 def _prepare_output(pattern: str, starts_now: bool) -> None:
@@ -134,17 +149,34 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return own, rest
 
 
-def _find_program(words: Sequence[str]) -> Program:
+def _find_program(words: Sequence[str], before: Sequence[str]) -> Program:
+    """Reads what is to be run.
+
+    Args:
+        words: from the script, -m, -c or -- on.
+        before: devsan's own words, for the line to type where they are in the wrong place.
+    """
     if not words:
         raise UsageError("a program to run: script.py, -m module, -c code or -- command", "nothing")
     first, rest = words[0], words[1:]
-    if first == "--":
+    flag = first if first == "--" else first[:2]
+    what = {"-m": "a module", "-c": "code", "--": "a command"}.get(flag)
+    if what is None:
+        if not os.path.exists(first) and shutil.which(first) is not None:
+            raise UsageError("a script that exists", repr(first), _line(before, "--", *words))
+        return Script(first, rest)
+    if first == flag and rest and rest[0].partition("=")[0] in READERS:
+        misplaced = apart(rest, READERS)
+        hint = _line([*before, *misplaced.options], flag, *misplaced.others) if misplaced.options else None
+        raise UsageError(f"{what} after {flag}", repr(rest[0]), hint)
+    if flag == "--":
         return CommandLine(rest)
-    for flag, what, kind in (("-m", "a module", Module), ("-c", "code", Code)):
-        if first == flag:
-            if not rest:
-                raise UsageError(f"{what} after {flag}", "nothing")
-            return kind(rest[0], rest[1:])
-        if first.startswith(flag):
-            return kind(first[2:], rest)  # python takes -mmodule as well
-    return Script(first, rest)
+    if first != flag:  # python takes -mmodule as well
+        rest = [first[2:], *rest]
+    if not rest:
+        raise UsageError(f"{what} after {flag}", "nothing")
+    return Module(rest[0], rest[1:]) if flag == "-m" else Code(rest[0], rest[1:])
+
+
+def _line(own: Sequence[str], *words: str) -> str:
+    return shlex.join(["devsan", "run", *own, *words])
