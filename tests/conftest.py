@@ -25,6 +25,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="write the goldens of the tests that are run anew")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Names the order of a run that failed, also where -q leaves the header out."""
+    if config.getoption("random_order_enabled", False) and terminalreporter.stats.keys() & {"failed", "error"}:
+        seed = str(config.getoption("random_order_seed")).removeprefix("default:")
+        terminalreporter.write_line(f"The order of the tests: --random-order-seed={seed}")
+
+
 @pytest.fixture
 def explained(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Path, int], Any]:
     """Returns the Explanation of how a program's text fails on so many GPUs; None if it does not fail.

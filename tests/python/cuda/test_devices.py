@@ -61,7 +61,7 @@ def test_every_gpu_has_a_uuid_of_its_own() -> None:
         lambda: torch.cuda.synchronize(4),
         lambda: torch.cuda.mem_get_info(4),
         lambda: torch.cuda.current_stream(4),
-        lambda: torch.cuda.memory_allocated(4),
+        lambda: (torch.cuda.init(), torch.cuda.memory_allocated(4)),  # 0 before: torch/cuda/memory.py asks nobody
         lambda: torch.UntypedStorage(3, device="cuda:4"),
         lambda: torch.accelerator.set_device_index(4),
     ],
