@@ -6,7 +6,7 @@ export VENV TORCH_SPEC
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test ops frameworks lint format sanitize bench verdicts gpu-parity matrix clean
+.PHONY: help setup build demo test test-all ops frameworks lint format sanitize bench verdicts gpu-parity matrix clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -21,8 +21,11 @@ build:  ## build the core and install DevSan into the environment (editable)
 demo: setup build  ## a script for four GPUs dies of mixed devices, on this machine
 	@tools/demo.sh
 
-test: setup build  ## run the C++ unit tests and the Python tests
+test: setup build  ## run the C++ unit tests and the Python tests, but for the long ones
 	@tools/test.sh
+
+test-all: setup build  ## the same with the long ones
+	@tools/test.sh -m "not frameworks"
 
 ops: setup build  ## compare every operator of torch's lists with the CPU (about 10 minutes)
 	@tools/ops.sh --write docs/reference/operators.md

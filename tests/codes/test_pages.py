@@ -139,6 +139,8 @@ def test_both_languages_have_the_same_code(code: str) -> None:
     assert re.search("[一-鿿]", chinese.text.splitlines()[2])
 
 
+# Two processes a page; test_examples.py runs the same programs in its own process.
+@pytest.mark.long
 @pytest.mark.parametrize("code", [code for code in CODES if code not in SILENT | LAUNCHED])
 def test_the_example_fails_as_the_page_says(code: str, tmp_path: Path) -> None:
     page = read(code)
@@ -155,6 +157,7 @@ def test_the_self_test_passes_where_copies_arrive(code: str, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", [code for code in CODES if code not in LAUNCHED])
 def test_the_repaired_form_runs(code: str, tmp_path: Path) -> None:
     page = read(code)

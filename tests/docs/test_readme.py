@@ -77,8 +77,20 @@ def test_every_command_of_the_readme_exists() -> None:
         command.split()[0] for block in blocks("README.md", "console") for command, _ in sessions(block) if command
     }
     assert commands <= {"devsan", "make", "pip", "pytest", 'DEVSAN_OPTIONS="gpus=4:profile=a100-80g"'}
-    targets = re.findall(r"^\$ make (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    targets = re.findall(r"^\$ make ([\w-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert targets
     for target in targets:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"make {target} is in the README only"
+
+
+def test_continuous_integration_runs_the_tests_that_the_readme_names() -> None:
+    """make test is pytest's default, and what CI runs behind it is exactly what make test-all adds."""
+    script, makefile, project = (
+        (ROOT / name).read_text(encoding="utf-8") for name in (".ci/run", "Makefile", "pyproject.toml")
+    )
+    commands = [line.split(" || ")[0] for line in script.splitlines() if line.startswith(("make", "tools"))]
+    assert commands[-2:] == ["make --no-print-directory test", "tools/test.sh -m long"]
+    assert '"-m", "not frameworks and not long"' in project
+    assert re.search(r'^test-all:.*\n\t@tools/test.sh -m "not frameworks"$', makefile, re.MULTILINE)
+    assert re.search(r"^test:.*\n\t@tools/test.sh$", makefile, re.MULTILINE)
