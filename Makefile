@@ -48,7 +48,7 @@ bench: setup build  ## measure the costs of emulation against plain CPU
 	@$(VENV)/bin/python benchmarks/run.py
 
 verdicts: setup build  ## compare the whole matrix of mixed devices with CUDA's checks (some minutes)
-	@DEVSAN_VERDICTS=whole $(VENV)/bin/python -m pytest -q -s tests/verdicts/test_matrix.py
+	@DEVSAN_VERDICTS=whole $(VENV)/bin/python -m pytest -q -s -m long tests/verdicts/test_matrix.py
 
 gpu-parity: setup build  ## compare the verdicts on mixed devices with a real GPU's
 	@$(VENV)/bin/python tools/gpu_parity.py --record docs/reference/verdicts.md

@@ -26,6 +26,7 @@ def of(module: str, names: str) -> list[str]:
     return [f"{module}:{name}" for name in names.split()]
 
 
+@pytest.mark.long
 def test_trainer_and_peft(equal: Equal) -> None:
     pytest.importorskip("transformers")
     pytest.importorskip("peft")
@@ -41,6 +42,7 @@ def test_accelerate(equal: Equal) -> None:
     )
 
 
+@pytest.mark.long
 def test_lightning(equal: Equal) -> None:
     pytest.importorskip("lightning")
     equal(of("lightning_cases", "ddp ddp_in_bf16 fsdp model_parallel saved_and_tested fabric"), gpus=2)

@@ -53,10 +53,12 @@ def test_torch_loses_the_first_gradients_of_ddps_own_mixed_precision() -> None:
     assert ended.stdout.splitlines() == ["step 0: something else", "step 1: the gradients", "step 2: the gradients"]
 
 
+@pytest.mark.long
 def test_fsdp(equal: Equal) -> None:
     equal(FSDP)
 
 
+@pytest.mark.long
 def test_divided_models(equal: Equal) -> None:
     equal(DIVIDED, ABOUT)
 

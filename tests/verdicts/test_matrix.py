@@ -48,6 +48,7 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return samples, expected
 
 
+@pytest.mark.long
 def test_every_operator_gives_cudas_verdict(oracle: tuple[Path, Path]) -> None:
     calls, expected = load(oracle[0]), json.loads(oracle[1].read_text(encoding="utf-8"))
     counts, differences = outcomes.compare(calls, expected)

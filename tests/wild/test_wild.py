@@ -24,6 +24,7 @@ def test_there_are_enough_cases_of_every_class():
     assert len(set(codes)) >= 18
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
 def test_cause_operands_owner_and_repair(
     case: Path, explained: Callable[[str, Path, int], Any], request: pytest.FixtureRequest, tmp_path: Path

@@ -12,6 +12,7 @@ ABOUT = {
 }
 
 
+@pytest.mark.long
 def test_they_train_as_on_the_cpu(equal: Callable[..., None]) -> None:
     for library in ("transformers", "accelerate", "lightning"):
         pytest.importorskip(library, reason=f"{library} is not installed")

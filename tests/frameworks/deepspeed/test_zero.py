@@ -22,6 +22,7 @@ def of(names: str) -> list[str]:
     return [f"deepspeed_cases:{name}" for name in names.split()]
 
 
+@pytest.mark.long
 def test_stages_offload_and_checkpoints(equal: Equal) -> None:
     plain = "stage0 stage1 stage2 stage3 stage2_bf16 stage2_accumulates fused_adam"
     equal(of(f"{plain} stage2_offload stage3_offload_clipped stage3_resumed zero_init"), ABOUT, gpus=2)

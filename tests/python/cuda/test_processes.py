@@ -151,8 +151,18 @@ LOADER = """
 """
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
-@pytest.mark.parametrize("before", ["pass", "torch.ones(1, device='cuda')"])
+# Workers that are not forked import torch, which takes seconds, and inherit nothing of what was before.
+@pytest.mark.parametrize(
+    ("context", "before"),
+    [
+        ("fork", "pass"),
+        ("fork", "torch.ones(1, device='cuda')"),
+        ("spawn", "torch.ones(1, device='cuda')"),
+        pytest.param("spawn", "pass", marks=pytest.mark.long),
+        pytest.param("forkserver", "pass", marks=pytest.mark.long),
+        pytest.param("forkserver", "torch.ones(1, device='cuda')", marks=pytest.mark.long),
+    ],
+)
 def test_data_loaders(run: Run, context: str, before: str) -> None:
     lines = run(LOADER.format(context=context, before=before)).stdout.splitlines()
     assert lines == ["15.0 cuda:1", "51.0 cuda:1"] * 2
@@ -208,6 +218,7 @@ def test_nothing_is_left_in_shared_memory(run: Run) -> None:
     assert lines == ["cuda:0 True True", "True", "False 0"]
 
 
+@pytest.mark.long
 def test_children_drop_what_they_inherit_while_threads_allocate(run: Run) -> None:
     lines = run("""
         import gc, os, sys, threading

@@ -17,6 +17,7 @@ pytest.importorskip("accelerate", reason="some of the programs drive accelerate,
 CHINESE = language_named("zh")
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
 def test_the_first_cause_is_told(case: Path, tmp_path: Path, launched: Callable[..., Any]) -> None:
     text = case.read_text(encoding="utf-8")
@@ -69,6 +70,7 @@ def ranks_in(line: str) -> list[int]:
 WORKING = sorted((Path(__file__).parent / "working").glob("*.py"))
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("program", WORKING, ids=lambda program: program.stem)
 def test_nothing_is_said_of_what_works(program: Path, tmp_path: Path, launched: Callable[..., Any]) -> None:
     text = program.read_text(encoding="utf-8")
