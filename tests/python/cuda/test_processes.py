@@ -133,6 +133,103 @@ def test_spawn_with_arguments(run: Run) -> None:
     assert lines == ["[3.0, 3.0]"]
 
 
+EVERY_CHANNEL = """
+    import faulthandler
+    import torch
+    import torch.multiprocessing as mp
+    from devsan import emulate
+    emulate(gpus=2).start()
+
+    METHOD = {method!r}
+
+    def make():
+        return torch.full((3,), 5.0, device="cuda:1")
+
+    def double(tensor):
+        tensor.mul_(2)
+
+    def serve(receive, send, done):
+        send(make())  # before anything is received: the memory is this child's
+        double(receive())
+        send(None)
+        done.wait()
+
+    def by_queue(given, results, done):
+        serve(given.get, results.put, done)
+
+    def by_pipe(end, done):
+        serve(end.recv, end.send, done)
+
+    def by_rank(rank, given, results, done):
+        by_queue(given, results, done)
+
+    def start(kind):
+        done = context.Event()
+        if kind == "Pipe":
+            here, there = context.Pipe()
+            child, receive, send = context.Process(target=by_pipe, args=(there, done)), here.recv, here.send
+        else:
+            maker = context.Queue if kind == "Queue" else context.SimpleQueue
+            given, results = maker(), maker()
+            receive, send = results.get, given.put
+            if kind == "spawn":
+                arguments = (given, results, done)
+                return mp.start_processes(by_rank, arguments, join=False, start_method=METHOD), receive, send, done
+            child = context.Process(target=by_queue, args=(given, results, done))
+        child.start()
+        return child, receive, send, done
+
+    def show(kind, tensor, received):
+        print(kind, tensor.device, tensor.tolist(), received.device, received.tolist(), flush=True)
+
+    if __name__ == "__main__":
+        faulthandler.dump_traceback_later(120, exit=True)
+        context = mp.get_context(METHOD)
+        pool = context.Pool(1)
+        started = {{kind: start(kind) for kind in ("Queue", "SimpleQueue", "Pipe", "spawn")}}
+        for kind, (child, receive, send, done) in started.items():
+            received, tensor = receive(), torch.ones(2, device="cuda:0")
+            send(tensor)
+            receive()
+            show(kind, tensor, received)
+            done.set()
+            if kind == "spawn":
+                print(child.join(30))
+            else:
+                child.join(30)
+                print(child.exitcode)
+        received, tensor = pool.apply(make), torch.ones(2, device="cuda:0")
+        pool.apply(double, (tensor,))
+        show("Pool", tensor, received)
+        pool.close()
+        pool.join()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_tensors_travel_both_ways_and_the_children_end(run: Run, method: str) -> None:
+    travelled = "cuda:0 [2.0, 2.0] cuda:1 [5.0, 5.0, 5.0]"
+    assert run(EVERY_CHANNEL.format(method=method)).stdout.splitlines() == [
+        f"Queue {travelled}", "0", f"SimpleQueue {travelled}", "0", f"Pipe {travelled}", "0",
+        f"spawn {travelled}", "True", f"Pool {travelled}",
+    ]  # fmt: skip
+
+
+def test_a_process_keeps_what_its_own_children_inherit(run: Run) -> None:
+    lines = run("""
+        import os, torch
+        from devsan import emulate
+        emulate(gpus=1).start()
+        ours, theirs = os.pipe()
+        os.set_inheritable(theirs, True)
+        torch.ones(2, device="cuda").untyped_storage()._share_cuda_()
+        print(os.get_inheritable(theirs), os.get_inheritable(ours))
+        os.close(theirs)
+        print(os.read(ours, 1))
+    """).stdout.splitlines()
+    assert lines == ["True False", "b''"]
+
+
 LOADER = """
     import torch
     from torch.utils.data import DataLoader, TensorDataset
