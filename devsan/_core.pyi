@@ -579,6 +579,9 @@ def read_journal(path: str) -> dict[str, Any] | None:
     ``line``, ``function``, ``error``.
     """
 
+def set_nccl_version(version: str) -> None:
+    """Sets the release of NCCL that its sentences name, e.g. "2.29.7"."""
+
 class ProcessGroupNCCL:
     """NcclBackend of core/collectives: torch's ``Backend`` is its base. Missing in a torch without distributed."""
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "bindings/bindings.h"
+#include "collectives/failures.h"
 #include "collectives/nccl_backend.h"
 
 namespace devsan::bindings {
@@ -64,6 +65,7 @@ void bind_collectives(py::module_& module) {
   } catch (py::error_already_set&) {
     return;
   }
+  module.def("set_nccl_version", &collectives::set_nccl_version);
   py::class_<NcclBackend, NoGilHolder<NcclBackend>> backend(module, "ProcessGroupNCCL", c10d.attr("Backend"));
 
   py::class_<NcclConfig>(backend, "NCCLConfig")

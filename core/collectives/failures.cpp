@@ -1,13 +1,17 @@
 #include "collectives/failures.h"
 
+#include <utility>
+
 #include <c10/util/Exception.h>
 #include <c10/util/StringUtil.h>
 
 namespace devsan::collectives {
 namespace {
 
+std::string nccl_version;
+
 std::string detailed(const char* error, const char* meaning, const std::string& last_error) {
-  return c10::str("NCCL error in: torch/csrc/distributed/c10d/NCCLUtils.cpp, ", error, ", NCCL version ", kNcclVersion,
+  return c10::str("NCCL error in: torch/csrc/distributed/c10d/NCCLUtils.cpp, ", error, ", NCCL version ", nccl_version,
                   "\n", meaning, "\nLast error:\n", last_error);
 }
 
@@ -21,6 +25,8 @@ std::string named(const Group& group, const std::vector<Identity>& ranks, const 
 }
 
 }  // namespace
+
+void set_nccl_version(std::string version) { nccl_version = std::move(version); }
 
 std::string invalid_usage(const std::string& last_error) {
   return detailed("invalid usage (run with NCCL_DEBUG=WARN for details)",

@@ -13,8 +13,8 @@ namespace devsan::collectives {
 
 // The sentences of torch's C10D_NCCL_CHECK and getNcclErrorDetailStr (torch/csrc/distributed/c10d/NCCLUtils.hpp, .cpp).
 
-/// The release of NCCL that is answered for, as torch.cuda.nccl.version() tells.
-inline constexpr const char* kNcclVersion = "2.29.7";
+/// The release of NCCL that the sentences name, as torch.cuda.nccl.version() tells. Set before the first of them.
+void set_nccl_version(std::string version);
 
 /// NCCL's refusal of a call: ncclInvalidUsage, with its own last line.
 std::string invalid_usage(const std::string& last_error);

@@ -5,13 +5,10 @@ In a build of torch with CUDA these are torch's ProcessGroupNCCL and its like; t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
-from types import FunctionType
 from typing import Any, NoReturn
 
 import torch
-from torch.nn.parallel import distributed as data_parallel
 
 from devsan import _core
 from devsan.cuda.patches import Patches
@@ -37,6 +34,7 @@ def install(patches: Patches) -> dict[int, Any]:
     for name, value in _POLICIES.items():
         setattr(backend, name, value)
     backend.get_build_nccl_version = backend.get_runtime_nccl_version = staticmethod(lambda: version())
+    _core.set_nccl_version(".".join(map(str, version())))
     before = patches.set(native, "ProcessGroupNCCL", backend)
     for module in (distributed_c10d, torch.distributed):
         patches.set(module, "ProcessGroupNCCL", backend)
@@ -52,30 +50,11 @@ def install(patches: Patches) -> dict[int, Any]:
     for name in _SYMMETRIC_MEMORY:
         if hasattr(native._SymmetricMemory, name):
             patches.set(native._SymmetricMemory, name, staticmethod(_refuse_symmetric_memory))
-    if torch.version.cuda is None:
-        check = data_parallel.DistributedDataParallel._check_comm_hook
-        patches.set(data_parallel.DistributedDataParallel, "_check_comm_hook", _without_version(check))
     return {} if before is None else {id(before): backend}
 
 
 def _refuse_symmetric_memory(*args: object, **kwargs: object) -> NoReturn:
     refuse("symmetric memory is")
-
-
-def _without_version(check: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    """DDP's check of a communication hook, but for what it asks of bf16's: the version of CUDA that torch is built for.
-
-    It knows those hooks by their names; the emulated GPUs have bf16 whatever the build is.
-    """
-
-    def _check_comm_hook(self: Any, hook: Any) -> None:
-        if isinstance(hook, FunctionType) and hook.__name__ in ("bf16_compress_hook", "bf16_compress_wrapper_hook"):
-            renamed = FunctionType(hook.__code__, hook.__globals__, "hook", hook.__defaults__, hook.__closure__)
-            renamed.__annotations__ = hook.__annotations__
-            hook = renamed
-        check(self, hook)
-
-    return _check_comm_hook
 
 
 def version() -> tuple[int, ...]:

@@ -21,11 +21,13 @@ class Devices:
 
     Args:
         machine: every GPU of the emulated machine, before ``CUDA_VISIBLE_DEVICES``.
+        capabilities: what torch has kernels for, each as ten times its major number and its minor one.
         patches: takes what ``torch._C._cuda_init`` puts into ``torch.cuda``.
     """
 
-    def __init__(self, machine: Sequence[DeviceSpec], patches: Patches) -> None:
+    def __init__(self, machine: Sequence[DeviceSpec], capabilities: Sequence[int], patches: Patches) -> None:
         self._machine = machine
+        self._capabilities = capabilities
         self._patches = patches
         self._is_driver_open = False
         self._sync_debug_mode = 0
@@ -46,7 +48,7 @@ class Devices:
             "_cuda_hasPrimaryContext": lambda device: torch.cuda.is_initialized() and device < _core.device_count(),
             "_cuda_synchronize": lambda: None,
             "_cuda_sleep": self._sleep,
-            "_cuda_getArchFlags": self._arch_flags,
+            "_cuda_getArchFlags": lambda: " ".join(f"sm_{capability}" for capability in self._capabilities),
             "_cuda_get_sync_debug_mode": lambda: self._sync_debug_mode,
             "_cuda_set_sync_debug_mode": self._set_sync_debug_mode,
         }
@@ -112,11 +114,6 @@ class Devices:
         _core.check_device(device)
         _core.check_device(peer)
         return device != peer  # at::cuda::canDeviceAccessPeer; NVLink or not, servers allow it
-
-    def _arch_flags(self) -> str:
-        """What a release of torch is built for, and the visible GPUs in any case."""
-        capabilities = {75, 80, 86, 90, 100, 120} | {spec.major * 10 + spec.minor for spec in self._machine}
-        return " ".join(f"sm_{capability}" for capability in sorted(capabilities))
 
     def _sleep(self, cycles: int) -> None:
         if not isinstance(cycles, int):

@@ -42,8 +42,8 @@ class Libraries:
 
 
 def _compiled_version() -> int:
-    """CUDA_VERSION of cuda.h, e.g. 13000; 0 in a CPU build."""
-    major, _, minor = (torch.version.cuda or "0.0").partition(".")
+    """CUDA_VERSION of cuda.h, e.g. 13000."""
+    major, _, minor = str(torch.version.cuda).partition(".")
     return int(major) * 1000 + int(minor) * 10
 
 

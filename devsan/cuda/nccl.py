@@ -15,11 +15,10 @@ from torch import Tensor
 # ncclRedOp_t: sum, prod, max, min, avg
 _COMBINE: tuple[Callable[..., Tensor], ...] = (torch.add, torch.mul, torch.maximum, torch.minimum, torch.add)
 _AVERAGE = 4
-_VERSION = (2, 29, 7)
 
 
-def names() -> dict[str, Callable[..., Any]]:
-    """The functions, by their name in ``torch._C``. Streams and communicators order nothing here and are not read."""
+def names(version: tuple[int, int, int]) -> dict[str, Callable[..., Any]]:
+    """The functions, by their name in ``torch._C``; a build with CUDA keeps its own version. Streams order nothing."""
     found: dict[str, Callable[..., Any]] = {
         "_nccl_reduce": _reduce,
         "_nccl_all_reduce": _all_reduce,
@@ -29,14 +28,10 @@ def names() -> dict[str, Callable[..., Any]]:
         "_nccl_unique_id": _unique_id,
     }
     if not hasattr(torch._C, "_nccl_version"):
-        found |= {"_nccl_version": _version, "_nccl_version_suffix": bytes}
+        major, minor, patch = version
+        found["_nccl_version"] = lambda: major << 32 | minor << 16 | patch
+        found["_nccl_version_suffix"] = bytes
     return found
-
-
-def _version() -> int:
-    """That of torch 2.13's wheels; a build with CUDA keeps its own."""
-    major, minor, patch = _VERSION
-    return major << 32 | minor << 16 | patch
 
 
 def _unique_id() -> bytes:

@@ -57,6 +57,8 @@ _CLASSES = {
     "torch.cuda.graphs.CUDAGraph": "CUDA graphs are",
     "torch.cuda.memory.MemPool": "memory pools are",
 }
+# Functions of torch.cuda that go on to a library of CUDA's by themselves.
+_FUNCTIONS = {"_compile_kernel": "NVRTC is"}
 # What asks whether a feature is on is answered, not refused.
 _ANSWERS: dict[str, Any] = {
     "_cuda_tunableop_is_enabled": False,
@@ -83,21 +85,28 @@ def names(provided: Iterable[str]) -> dict[str, Callable[..., Any]]:
 
 
 def refuse_classes(patches: Patches) -> None:
-    """Makes torch.cuda's classes of such features refuse to be instantiated."""
+    """Makes torch.cuda's classes of such features refuse to be instantiated, and its functions to be called."""
     for path, subject in _CLASSES.items():
         module_name, _, class_name = path.rpartition(".")
         module: Any = torch.cuda
         for part in module_name.removeprefix("torch.cuda").split("."):
             module = getattr(module, part, None) if part else module
         patches.set(getattr(module, class_name), "__new__", _refusing_class(subject))
+    for name, subject in _FUNCTIONS.items():
+        if hasattr(torch.cuda, name):
+            patches.set(torch.cuda, name, _refusing_function(subject))
     contexts = getattr(torch.cuda, "green_contexts", None)  # younger than the oldest torch that DevSan knows
     if contexts is not None and hasattr(contexts, "SUPPORTED"):
         patches.set(contexts, "SUPPORTED", False)  # torch has a sentence of its own
 
 
 def _refusing(name: str) -> Callable[..., NoReturn]:
-    subject = next((text for start, text in _FEATURES.items() if name.startswith(start)), f"torch._C.{name} is")
+    return _refusing_function(
+        next((text for start, text in _FEATURES.items() if name.startswith(start)), f"torch._C.{name} is")
+    )
 
+
+def _refusing_function(subject: str) -> Callable[..., NoReturn]:
     def refused(*args: object, **kwargs: object) -> NoReturn:
         refuse(subject)
 

@@ -13,6 +13,7 @@ import torch.cuda
 
 from devsan.cuda import (
     attention,
+    build,
     collectives,
     comm,
     compiler,
@@ -56,9 +57,11 @@ class Surface:
         """Makes ``torch.cuda`` show ``machine``, as far as ``CUDA_VISIBLE_DEVICES`` lets it."""
         patches = self._patches
         self._reset_state()
-        devices = Devices(machine, patches)
+        emulated = build.build_for(torch.__version__, machine)
+        told = build.install(patches, emulated)
+        devices = Devices(machine, emulated.capabilities, patches)
         functions = devices.names() | streams.names() | Memory().names() | Libraries().names()
-        functions |= comm.names() | nccl.names() | attention.names()
+        functions |= comm.names() | nccl.names(emulated.nccl) | attention.names()
         functions |= refused.names(functions)
         replaced: dict[int, Any] = {}
         for name, function in functions.items():
@@ -85,6 +88,7 @@ class Surface:
                 "torch._dynamo.backends.cudagraphs": lambda module: compiler.change_cudagraphs(module, patches),
                 "deepspeed.ops.op_builder.builder": lambda module: deepspeed_operators.change_builders(module, patches),
                 "triton.runtime.jit": lambda module: triton.change_jit(module, patches),
+                **told,
             }
         )
         self._imports.install()
@@ -114,8 +118,7 @@ class Surface:
         patches = self._patches
         runtime, nvtx = CudaRuntime(), Nvtx()
         patches.set(torch._C, "_has_cuda", True)
-        patches.set(torch._C, "_has_cudnn", False)
-        # nn.RNN asks it for tensors on a GPU; torch's own answer where cuDNN is missing comes with a warning.
+        # nn.RNN asks it for tensors on a GPU, and would call cuDNN's own operators.
         patches.set(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
         patches.set(torch._C, "_CudaDeviceProperties", DeviceProperties)
         patches.set(torch._C, "_cudart", runtime)

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("four_gpus")
             ),
             "the jiterator is",
         ),
+        (lambda: torch.cuda._compile_kernel("__global__ void f() {}", "f"), "NVRTC is"),
         (lambda: torch.cuda.memory._get_current_allocator(), "pluggable allocators are"),
         (lambda: torch.cuda.Event(interprocess=True).ipc_handle(), "events shared between processes are"),
     ],
