@@ -1,6 +1,7 @@
 """Copies between GPUs for DataParallel: ``torch._C._broadcast`` and its like (torch/csrc/cuda/comm.cpp).
 
-The checks and their sentences are torch's. Every device index is one of the emulated machine.
+The checks and their sentences are torch's, and so is what is taken as a list (torch/csrc/cuda/python_comm.cpp). Every
+device index is one of the emulated machine.
 """
 
 from __future__ import annotations
@@ -13,26 +14,15 @@ from torch import Tensor
 from torch._utils import _flatten_dense_tensors, _reorder_tensors_as, _take_tensors, _unflatten_dense_tensors
 
 from devsan import _core
+from devsan.cuda.compiled import as_compiled, expect, vector
 
 _Streams = Sequence["torch.cuda.Stream | None"]
 
 
 def names() -> dict[str, Callable[..., Any]]:
     """The functions, by their name in ``torch._C``."""
-    return {
-        "_broadcast": _broadcast,
-        "_broadcast_out": _broadcast_out,
-        "_broadcast_coalesced": _broadcast_coalesced,
-        "_scatter": _scatter,
-        "_scatter_out": _scatter_out,
-        "_gather": _gather,
-        "_gather_out": _gather_out,
-    }
-
-
-def _expect(condition: bool, sentence: str) -> None:
-    if not condition:
-        raise RuntimeError(sentence)
+    functions = (_broadcast, _broadcast_out, _broadcast_coalesced, _scatter, _scatter_out, _gather, _gather_out)
+    return {function.__name__: as_compiled(function) for function in functions}
 
 
 def _shape(size: Sequence[int]) -> str:
@@ -40,7 +30,7 @@ def _shape(size: Sequence[int]) -> str:
 
 
 def _copy(tensor: Tensor, device: int) -> Tensor:
-    _expect(device >= 0, f"Expected non-negative device index, but got {device}")
+    expect(device >= 0, f"Expected non-negative device index, but got {device}")
     return tensor if tensor.get_device() == device else tensor.to(torch.device("cuda", device), non_blocking=True)
 
 
@@ -48,10 +38,11 @@ def _broadcast(tensor: Tensor, devices: Sequence[int]) -> tuple[Tensor, ...]:
     return tuple(_copy(tensor, device) for device in devices)
 
 
-def _broadcast_out(tensor: Tensor, out: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def _broadcast_out(tensor: Tensor, out: Any) -> tuple[Tensor, ...]:
+    out = vector(out, Tensor, "_broadcast_out")
     for index, target in enumerate(out):
         _expect_cuda_output(target, index)
-        _expect(
+        expect(
             target.shape == tensor.shape,
             f"Expected all output tensors to have same shape as the source tensor {_shape(tensor.shape)}, "
             f"but output tensor at index {index} has shape {_shape(target.shape)}",
@@ -60,9 +51,10 @@ def _broadcast_out(tensor: Tensor, out: Sequence[Tensor]) -> tuple[Tensor, ...]:
     return tuple(out)
 
 
-def _broadcast_coalesced(tensors: Sequence[Tensor], devices: Sequence[int], buffer_size: int) -> list[list[Tensor]]:
+def _broadcast_coalesced(tensors: Any, devices: Sequence[int], buffer_size: int) -> list[list[Tensor]]:
     """Small tensors travel together: the copies on one device are views of one buffer, as far as it holds them."""
-    _expect(
+    tensors = vector(tensors, Tensor, "_broadcast_coalesced")
+    expect(
         all(tensor.get_device() == devices[0] for tensor in tensors),
         f"All tensors must be on devices[0]: {devices[0]}",
     )
@@ -87,11 +79,11 @@ def _scatter(
     dim: int = 0,
     streams: _Streams | None = None,
 ) -> tuple[Tensor, ...]:
-    _expect(len(devices) > 0, "Expected at least one device to scatter to")
+    expect(len(devices) > 0, "Expected at least one device to scatter to")
     if chunk_sizes is None:
         chunks = tensor.chunk(len(devices), dim)
     else:
-        _expect(
+        expect(
             len(chunk_sizes) == len(devices),
             "Expected devices and chunk_sizes to be of same length, but got "
             f"len(devices) = {len(devices)} and len(chunk_sizes) = {len(chunk_sizes)}",
@@ -101,22 +93,21 @@ def _scatter(
     return tuple(_copy(chunk, device) for chunk, device in zip(chunks, devices, strict=False))
 
 
-def _scatter_out(
-    tensor: Tensor, out: Sequence[Tensor], dim: int = 0, streams: _Streams | None = None
-) -> tuple[Tensor, ...]:
-    _expect(len(out) > 0, "Expected at least one output tensor to scatter to")
+def _scatter_out(tensor: Tensor, out: Any, dim: int = 0, streams: _Streams | None = None) -> tuple[Tensor, ...]:
+    out = vector(out, Tensor, "_scatter_out")
+    expect(len(out) > 0, "Expected at least one output tensor to scatter to")
     dim %= tensor.dim()
     for index, target in enumerate(out):
         _expect_cuda_output(target, index)
         expected = list(tensor.shape)
         expected[dim] = target.size(dim)
-        _expect(
+        expect(
             list(target.shape) == expected,
             f"Output tensor at index {index} has incorrect shape: {_shape(target.shape)}. Expected same shape except "
             f"for scatter dim {dim} as the source tensor: {_shape(tensor.shape)}",
         )
     total = sum(target.size(dim) for target in out)
-    _expect(
+    expect(
         total == tensor.size(dim),
         f"Total size for output tensors along scatter dim {dim} does not match the source tensor size at dim {dim}. "
         f"Expected {tensor.size(dim)}, but got total size {total}",
@@ -126,7 +117,8 @@ def _scatter_out(
     return tuple(out)
 
 
-def _gather(tensors: Sequence[Tensor], dim: int = 0, destination: int | None = None) -> Tensor:
+def _gather(tensors: Any, dim: int = 0, destination: int | None = None) -> Tensor:
+    tensors = vector(tensors, Tensor, "_gather")
     shape = _gathered_shape(tensors, dim)
     if destination == -1:
         device = torch.device("cpu")
@@ -140,9 +132,10 @@ def _gather(tensors: Sequence[Tensor], dim: int = 0, destination: int | None = N
     return _gather_into(result, tensors, dim)
 
 
-def _gather_out(tensors: Sequence[Tensor], out: Tensor, dim: int = 0) -> Tensor:
+def _gather_out(tensors: Any, out: Tensor, dim: int = 0) -> Tensor:
+    tensors = vector(tensors, Tensor, "_gather_out")
     shape = _gathered_shape(tensors, dim)
-    _expect(list(out.shape) == shape, f"Expected out tensor to have shape {_shape(shape)}, but got {_shape(out.shape)}")
+    expect(list(out.shape) == shape, f"Expected out tensor to have shape {_shape(shape)}, but got {_shape(out.shape)}")
     return _gather_into(out, tensors, dim)
 
 
@@ -153,20 +146,20 @@ def _gather_into(result: Tensor, tensors: Sequence[Tensor], dim: int) -> Tensor:
 
 
 def _gathered_shape(tensors: Sequence[Tensor], dim: int) -> list[int]:
-    _expect(len(tensors) > 0, "Expected at least one tensor to gather from")
+    expect(len(tensors) > 0, "Expected at least one tensor to gather from")
     shape = list(tensors[0].shape)
     for index, tensor in enumerate(tensors):
-        _expect(
+        expect(
             tensor.is_cuda,
             f"Expected all input tensors to be CUDA tensors, but tensor at index {index} has device '{tensor.device}'",
         )
-        _expect(
+        expect(
             tensor.dim() == len(shape),
             f"Expected all input tensors to have the same number of dimensions, but tensor at index {index}has "
             f"{tensor.dim()} dimensions, (expected {len(shape)})",
         )
         shape[dim] = tensor.size(dim)
-        _expect(
+        expect(
             list(tensor.shape) == shape,
             f"Input tensor at index {index} has invalid shape {_shape(tensor.shape)}, but expected {_shape(shape)}",
         )
@@ -175,7 +168,7 @@ def _gathered_shape(tensors: Sequence[Tensor], dim: int) -> list[int]:
 
 
 def _expect_cuda_output(tensor: Tensor, index: int) -> None:
-    _expect(
+    expect(
         tensor.is_cuda,
         f"Expected all output tensors to be CUDA tensors, but output tensor at index {index} has device "
         f"'{tensor.device}'",
@@ -184,7 +177,7 @@ def _expect_cuda_output(tensor: Tensor, index: int) -> None:
 
 def _expect_streams(streams: _Streams | None, devices: Sequence[int]) -> None:
     for index, (stream, device) in enumerate(zip(streams or (), devices, strict=False)):
-        _expect(
+        expect(
             stream is None or stream.device_index == device,
             f"Expected the device associated with the stream at index {index} (was {stream and stream.device_index}) "
             f"to match the device supplied at that index (expected {device})",

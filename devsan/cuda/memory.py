@@ -36,6 +36,7 @@ class Memory:
             "_cuda_cudaCachingAllocator_set_allocator_settings": _core.update_allocator_settings,
             "_accelerator_setAllocatorSettings": _core.update_allocator_settings,
             "_cuda_ipc_collect": lambda: None,
+            "_host_emptyCache": lambda: None,
             "_cuda_lock_mutex": lambda: None,  # torch 2.11: torch.cuda.memory._free_mutex
             "_cuda_unlock_mutex": lambda: None,
             "_cuda_memorySnapshot": _snapshot,

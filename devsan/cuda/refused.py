@@ -25,6 +25,7 @@ _FEATURES = {
     "_cuda_getAllocator": "pluggable allocators are",
     "_cuda_attach_out_of_memory_observer": "out-of-memory observers are",
     "_gds_": "GPUDirect Storage is",
+    "_nccl_init_rank": "communicators of torch.cuda.nccl are",
     "_nccl_": "torch.cuda.nccl is",
 }
 # The names that a CPU build lacks and torch.cuda's Python files call.
@@ -51,6 +52,7 @@ _NAMES = (
     "_cuda_beginAllocateCurrentStreamToPool",
     "_cuda_endAllocateToPool",
     "_cuda_releasePool",
+    "_nccl_init_rank",
 )
 # Classes of torch.cuda: refused when an object is made.
 _CLASSES = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -93,6 +93,97 @@ def test_nccl_within_the_process(recwarn: pytest.WarningsRecorder) -> None:
     torch.cuda.nccl.broadcast(inputs)
     assert inputs[2].tolist() == [7.0] * 4
     assert [str(warning.message) for warning in recwarn if "NCCL" in str(warning.message)] == []
+
+
+def on_three(*values: float, dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
+    return [torch.full((3,), value, device=f"cuda:{device}", dtype=dtype) for device, value in enumerate(values)]
+
+
+# Every collective of torch.cuda.nccl with the same inputs, as any kind of iterable; how many elements an output has.
+COLLECTIVES: dict[str, tuple[Callable[[Any, Any], None], int]] = {
+    "all_reduce": (lambda inputs, outputs: torch._C._nccl_all_reduce(inputs, outputs, 0, None, None), 3),
+    "reduce": (lambda inputs, outputs: torch._C._nccl_reduce(inputs, outputs[0], 0, 0, None, None), 3),
+    "broadcast": (lambda inputs, outputs: torch._C._nccl_broadcast(inputs, 0, None, None), 3),
+    "all_gather": (lambda inputs, outputs: torch._C._nccl_all_gather(inputs, outputs, None, None), 9),
+    "reduce_scatter": (lambda inputs, outputs: torch._C._nccl_reduce_scatter(inputs, outputs, 0, None, None), 1),
+}
+KINDS: dict[str, Callable[[list[torch.Tensor]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "generator": lambda tensors: (tensor for tensor in tensors),
+    "keys": lambda tensors: dict.fromkeys(tensors).keys(),
+    "map": lambda tensors: map(torch.Tensor.view, tensors, [(3,)] * 3),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_nccl_takes_whatever_can_be_iterated_over(collective: str, kind: str) -> None:
+    call, elements = COLLECTIVES[collective]
+    results = []
+    for made in (list, KINDS[kind]):
+        inputs = on_three(1.0, 2.0, 4.0)
+        outputs = [torch.zeros(elements, device=tensor.device) for tensor in inputs]
+        call(made(inputs), outputs)
+        results.append([tensor.tolist() for tensor in inputs + outputs])
+    assert results[0] == results[1]
+    assert results[0] != [tensor.tolist() for tensor in on_three(1.0, 2.0, 4.0)] + [[0.0] * elements] * 3
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "sentence"),
+    [
+        (lambda: 7, TypeError, "expected a sequence"),
+        (lambda: [1, 2], TypeError, "expected Tensor at 0 (got int)"),
+        (lambda: {"a": torch.ones(1)}, TypeError, "expected Tensor at 0 (got str)"),
+        (lambda: [torch.ones(3)], RuntimeError, "input and output elements have to be cuda dense Tensors"),
+        (lambda: on_three(1)[:1] * 2, RuntimeError, "inputs must be on unique devices"),
+        (lambda: [*on_three(1), torch.ones(2, device="cuda:1")], RuntimeError, "the same number of elements"),
+        (lambda: [*on_three(1), torch.ones(3, device="cuda:1").long()], RuntimeError, "of the same Tensor dtype"),
+        (lambda: [torch.ones(2, 3, device="cuda").t()], RuntimeError, "have to be contiguous"),
+        (lambda: on_three(1, 2, dtype=torch.complex64), RuntimeError, "Unconvertible NCCL type ComplexFloat"),
+    ],
+)
+def test_nccl_refuses_in_torchs_words(inputs: Callable[[], Any], error: type[Exception], sentence: str) -> None:
+    for collective in ("all_reduce", "broadcast"):
+        with pytest.raises(error) as failure:
+            COLLECTIVES[collective][0](inputs(), inputs())
+        assert sentence in str(failure.value)
+
+
+def test_copies_take_what_pybind_takes() -> None:
+    tensor, out = torch.arange(4.0, device="cuda:1"), on_three(0, 0)
+    assert comm.broadcast(torch.ones(3), out=(each for each in out))[1].tolist() == [1.0] * 3
+    assert comm.gather(iter(comm.scatter(tensor, [0, 2])), destination=1).tolist() == tensor.tolist()
+    assert torch._C._gather(map(torch.clone, out), 0, 0).shape == (6,)
+    for wrong in (None, 3, "ab", {"a": tensor}, iter(out), [1]):
+        with pytest.raises(TypeError, match=r"^_gather\(\): incompatible function arguments"):
+            torch._C._gather(wrong, 0, 0)
+
+
+def test_data_parallel_of_a_lazy_module_is_refused_in_torchs_words() -> None:
+    model = nn.DataParallel(nn.Sequential(nn.LazyLinear(4), nn.LazyBatchNorm1d()).cuda(), [0, 1])
+    # autograd's own, behind the copies: test_data_parallel_lazy_linear of torch's test_data_parallel.py
+    with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in <method 'view_as'"):
+        model(torch.ones(4, 3, device="cuda"))
+
+
+def test_compiled_functions_never_meet_torch_function() -> None:
+    class Watching(torch.Tensor):
+        seen: ClassVar[list[str]] = []
+
+        @classmethod
+        def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            cls.seen.append(function.__name__)
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    inputs = [tensor.as_subclass(Watching) for tensor in on_three(1, 2, 4)]
+    Watching.seen.clear()
+    for call, elements in COLLECTIVES.values():
+        call(inputs, [torch.zeros(elements, device=f"cuda:{device}") for device in range(3)])
+    torch._C._broadcast_coalesced(inputs[:1], [0, 1], 100)
+    torch._C._gather(inputs, 0, -1)
+    assert Watching.seen == []
 
 
 class Model(nn.Module):
