@@ -137,6 +137,9 @@ def empty_cache() -> None: ...
 def memory_info(device: int) -> tuple[int, int]:
     """Free and total bytes, as cudaMemGetInfo."""
 
+def gpu_processes(uuid: str) -> list[tuple[int, int]]:
+    """Returns the processes of the job that hold memory of a GPU, visible or not, and their bytes."""
+
 def memory_fraction(device: int) -> float: ...
 def set_memory_fraction(fraction: float, device: int) -> None: ...
 def raw_allocate(bytes: int, stream: int) -> int:

@@ -3,6 +3,7 @@
 #include "bindings/bindings.h"
 #include "emulate/device.h"
 #include "emulate/device_allocator.h"
+#include "emulate/gpu_processes.h"
 #include "emulate/since_start.h"
 #include "emulate/stream.h"
 #include "memory/out_of_memory.h"
@@ -90,6 +91,16 @@ void bind_memory(py::module_& module) {
       "set_memory_fraction",
       [](double fraction, c10::DeviceIndex device) { allocator_of(device).set_memory_fraction(fraction); },
       py::arg("fraction"), py::arg("device"));
+  module.def(
+      "gpu_processes",
+      [](const std::string& uuid) {
+        py::list found;
+        for (const memory::ProcessUse& use : emulate::gpu_processes(uuid)) {
+          found.append(py::make_tuple(use.process_id, use.bytes));
+        }
+        return found;
+      },
+      py::arg("uuid"));
   module.def("raw_allocate", &raw_allocate, py::arg("bytes"), py::arg("stream"));
   module.def("raw_free", &raw_free, py::arg("address"));
 }

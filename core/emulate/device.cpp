@@ -12,6 +12,7 @@
 #include <torch/headeronly/version.h>
 
 #include "emulate/generator.h"
+#include "emulate/gpu_processes.h"
 #include "emulate/since_start.h"
 #include "memory/shared_table.h"
 
@@ -51,9 +52,9 @@ std::shared_ptr<memory::SharedTable> g_table;  // under g_mutex
 std::uint64_t g_node = 0;
 
 /// The same number for the same GPU in every process: FNV-1a over its uuid and its node.
-std::uint64_t key_of(const model::DeviceSpec& spec, std::uint64_t node) {
+std::uint64_t key_of(const std::string& uuid, std::uint64_t node) {
   std::uint64_t key = 14695981039346656037ULL;
-  for (const char byte : spec.uuid + '/' + std::to_string(node)) {
+  for (const char byte : uuid + '/' + std::to_string(node)) {
     key = (key ^ static_cast<unsigned char>(byte)) * 1099511628211ULL;
   }
   return key | 1U;
@@ -67,7 +68,7 @@ memory::DeviceBudget budget_of(const model::DeviceSpec& spec, bool shared) {
   budget.context_bytes = std::min(kContextBytes, spec.total_memory / 50);
   if (shared && g_table != nullptr) {
     budget.shared = g_table;
-    budget.gpu = key_of(spec, g_node);
+    budget.gpu = key_of(spec.uuid, g_node);
   }
   return budget;
 }
@@ -101,6 +102,14 @@ void share_memory(const std::string& path, std::uint64_t node) {
   std::lock_guard<std::mutex> lock(g_mutex);
   g_table = std::move(table);
   g_node = node;
+}
+
+std::vector<memory::ProcessUse> gpu_processes(const std::string& uuid) {
+  std::lock_guard<std::mutex> lock(g_mutex);
+  if (g_table == nullptr) return {};
+  g_table->forget_the_dead();
+  const int column = g_table->column_of(key_of(uuid, g_node));
+  return column < 0 ? std::vector<memory::ProcessUse>{} : g_table->uses(column);
 }
 
 void create_devices(const std::vector<model::DeviceSpec>& specs, bool shared) {

@@ -21,28 +21,30 @@ _Version = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class CudaBuild:
-    """The versions that torch was built with, and the GPUs that it has kernels for."""
+    """The versions that torch was built with, the oldest driver that runs it, and the GPUs that it has kernels for."""
 
     cuda: str
     cudnn: _Version
     nccl: _Version
     cusparselt: _Version
+    driver: str = "580.65.06"
     capabilities: tuple[int, ...] = (75, 80, 86, 90, 100, 120)
 
 
-# The requirements of torch's wheels for Linux on PyPI, by release (`pip install --dry-run --report`).
+# The requirements of torch's wheels for Linux on PyPI, by release (`pip install --dry-run --report`); drivers are from
+# the release notes of the CUDA toolkit.
 _BUILDS = {
     (2, 11): CudaBuild("13.0", (9, 19, 0), (2, 28, 9), (0, 8, 0)),
     (2, 12): CudaBuild("13.0", (9, 20, 0), (2, 29, 7), (0, 8, 1)),
     (2, 13): CudaBuild("13.0", (9, 20, 0), (2, 29, 7), (0, 8, 1)),
     (2, 14): CudaBuild("13.0", (9, 24, 0), (2, 30, 7), (0, 8, 1)),
-    (2, 15): CudaBuild("13.2", (9, 26, 0), (2, 30, 7), (0, 8, 1)),
+    (2, 15): CudaBuild("13.2", (9, 26, 0), (2, 30, 7), (0, 8, 1), "595.45.04"),
 }
 # For older GPUs there are the wheels for CUDA 12.6, with the last cuDNN that knows them: CUDA 13 and cuDNN 9.11 begin
 # with 7.5 (torch/backends/cudnn/__init__.py).
 _OLDEST = 75
 _FOR_OLDER = {
-    "cuda": "12.6", "cudnn": (9, 10, 2), "capabilities": (50, 60, 70, 75, 80, 86, 90),
+    "cuda": "12.6", "cudnn": (9, 10, 2), "driver": "560.35.05", "capabilities": (50, 60, 70, 75, 80, 86, 90),
 }  # fmt: skip
 
 

@@ -61,6 +61,11 @@ class Devices:
         """As NVML names them."""
         return [f"GPU-{spec.uuid}" for spec in self._machine]
 
+    def ordinal_of(self, index: int) -> int | None:
+        """CUDA's number for a GPU of the machine; None for one that is not visible."""
+        shown = self._shown or []
+        return shown.index(index) if index in shown else None
+
     def _show(self) -> None:
         visible = visible_devices(os.environ.get(VARIABLE), self.machine_uuids())
         if visible != self._shown:

@@ -35,6 +35,8 @@ from devsan.cuda.devices import Devices
 from devsan.cuda.imports import AfterImport
 from devsan.cuda.libraries import Libraries
 from devsan.cuda.memory import Memory
+from devsan.cuda.nvml.library import Library
+from devsan.cuda.nvml.module import Nvml
 from devsan.cuda.nvtx import Nvtx
 from devsan.cuda.patches import Patches
 from devsan.cuda.properties import DeviceProperties
@@ -51,6 +53,7 @@ class Surface:
     def __init__(self) -> None:
         self._patches = Patches()
         self._imports: AfterImport | None = None
+        self._nvml: Nvml | None = None
         self._fused_on_gpus: bool | None = None
 
     def install(self, machine: Sequence[DeviceSpec]) -> None:
@@ -81,6 +84,8 @@ class Surface:
         compiler.install(patches)
         self._fused_on_gpus = torchscript.fuse_on_gpus(False)
         refused.refuse_classes(patches)
+        self._nvml = Nvml(Library(machine, emulated, devices.ordinal_of))
+        self._nvml.install(patches)
         patches.rebind(replaced)
         self._imports = AfterImport(
             {
@@ -97,6 +102,8 @@ class Surface:
         """Restores every name. A second call does nothing."""
         if self._imports is not None:
             self._imports.remove()
+        if self._nvml is not None:
+            self._nvml.remove()
         self._patches.undo()
         if self._fused_on_gpus is not None:
             torchscript.fuse_on_gpus(self._fused_on_gpus)

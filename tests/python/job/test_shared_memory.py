@@ -47,6 +47,27 @@ def test_two_ranks_run_out_of_memory_together(job):
     assert job.left() == ([], [])
 
 
+ASK_NVML = """\
+import os, pynvml, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+held = torch.empty((dist.get_rank() + 1) << 30, dtype=torch.uint8, device="cuda:0")
+pids = [None, None]
+dist.all_gather_object(pids, os.getpid())
+pynvml.nvmlInit()
+gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
+found = {process.pid: process.usedGpuMemory for process in pynvml.nvmlDeviceGetComputeRunningProcesses(gpu)}
+used = pynvml.nvmlDeviceGetMemoryInfo(gpu).used
+os.write(1, f"{[found[pid] >> 30 for pid in pids]} {used == sum(found.values())}\\n".encode())
+dist.barrier()
+"""
+
+
+def test_nvml_lists_the_ranks_on_a_gpu(job):
+    job.write("train.py", ASK_NVML)
+    done = job.devsan("run", "--gpus", "2", "--", "torchrun", "--nproc-per-node", "2", "train.py")
+    assert done.stdout.splitlines() == ["[1, 2] True"] * 2, done.stderr
+
+
 ALONE = """\
 import sys, time, torch
 held = torch.empty(10 << 30, dtype=torch.uint8, device="cuda:0")

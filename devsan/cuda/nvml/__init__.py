@@ -1,0 +1,1 @@
+"""NVML: what ``pynvml`` tells of the emulated GPUs."""
