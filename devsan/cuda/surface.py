@@ -35,8 +35,7 @@ from devsan.cuda.devices import Devices
 from devsan.cuda.imports import AfterImport
 from devsan.cuda.libraries import Libraries
 from devsan.cuda.memory import Memory
-from devsan.cuda.nvml.library import Library
-from devsan.cuda.nvml.module import Nvml
+from devsan.cuda.nvml.module import LIBRARY, Nvml
 from devsan.cuda.nvtx import Nvtx
 from devsan.cuda.patches import Patches
 from devsan.cuda.properties import DeviceProperties
@@ -84,7 +83,8 @@ class Surface:
         compiler.install(patches)
         self._fused_on_gpus = torchscript.fuse_on_gpus(False)
         refused.refuse_classes(patches)
-        self._nvml = Nvml(Library(machine, emulated, devices.ordinal_of))
+        LIBRARY.open(machine, emulated, devices.ordinal_of)
+        self._nvml = Nvml()
         self._nvml.install(patches)
         patches.rebind(replaced)
         self._imports = AfterImport(

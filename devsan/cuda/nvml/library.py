@@ -32,32 +32,34 @@ class Handle:
 class Library:
     """NVML, between ``nvmlInit`` and ``nvmlShutdown``. Every method is the function of its name.
 
-    Args:
-        machine: every GPU of the machine.
-        build: whose driver is answered for.
-        ordinal_of: the number that CUDA has for a GPU of the machine, None for one that is not visible.
+    One for the process: a program may keep what it initialized from one emulation to the next.
     """
 
-    def __init__(
-        self, machine: Sequence[DeviceSpec], build: CudaBuild, ordinal_of: Callable[[int], int | None]
-    ) -> None:
-        self._machine = machine
-        self._build = build
-        self._ordinal_of = ordinal_of
+    def __init__(self) -> None:
+        self._machine: Sequence[DeviceSpec] = ()
         self._users = 0
-        self._is_there = True
+
+    def open(self, machine: Sequence[DeviceSpec], build: CudaBuild, ordinal_of: Callable[[int], int | None]) -> None:
+        """Begins with an emulation.
+
+        Args:
+            machine: every GPU of the machine.
+            build: whose driver is answered for.
+            ordinal_of: the number that CUDA has for a GPU of the machine, None for one that is not visible.
+        """
+        self._machine, self._build, self._ordinal_of = machine, build, ordinal_of
 
     def close(self) -> None:
         """Ends with the emulation: whoever kept the module is told that there is no driver."""
-        self._users, self._is_there = 0, False
+        self._machine = ()
 
     def expect_initialized(self) -> None:
-        """Raises NVML's error before ``nvmlInit``."""
-        if self._users == 0:
+        """Raises NVML's error before ``nvmlInit``, and where nothing is emulated."""
+        if self._users == 0 or not self._machine:
             fail("Uninitialized")
 
     def nvmlInit(self) -> None:
-        if not self._is_there:
+        if not self._machine:
             fail("LibraryNotFound")
         self._users += 1
 

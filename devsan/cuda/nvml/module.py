@@ -32,9 +32,8 @@ _CONSTANTS = {
 class Nvml(MetaPathFinder, Loader):
     """Makes ``import pynvml`` find the module, and importlib.metadata the package."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
-        self._module = _make(library)
+    def __init__(self) -> None:
+        self._module = _MODULE
         self._before: ModuleType | None = None
 
     def install(self, patches: Patches) -> None:
@@ -53,7 +52,7 @@ class Nvml(MetaPathFinder, Loader):
             sys.modules.pop(_NAME, None)
             if self._before is not None:
                 sys.modules[_NAME] = self._before
-        self._library.close()
+        LIBRARY.close()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -99,3 +98,7 @@ def _refusing(name: str) -> Callable[..., Any]:
         fail("NotSupported", f"devsan: {name} of NVML is not emulated; see docs/limits.md")
 
     return refused
+
+
+LIBRARY = Library()
+_MODULE = _make(LIBRARY)

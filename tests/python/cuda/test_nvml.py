@@ -86,7 +86,9 @@ def test_errors_are_pynvmls(nvml: Any) -> None:
     assert str(failure.value) == "devsan: nvmlDeviceGetFanSpeed of NVML is not emulated; see docs/limits.md"
     assert type(nvml.NVMLError(nvml.NVML_ERROR_DRIVER_NOT_LOADED)) is nvml.NVMLError_DriverNotLoaded
     assert not hasattr(nvml, "NVML_NO_SUCH_NAME")
-    nvml.nvmlShutdown()
+    with pytest.raises(nvml.NVMLError_Uninitialized):
+        for _ in range(100):  # torch and accelerate, which initialize it too, never shut it down
+            nvml.nvmlShutdown()
     with pytest.raises(nvml.NVMLError_Uninitialized):
         nvml.nvmlDeviceGetCount()
     nvml.nvmlInit()
@@ -123,6 +125,9 @@ def test_it_comes_and_goes_with_the_emulation(monkeypatch: pytest.MonkeyPatch) -
         pynvml.nvmlDeviceGetCount()
     with pytest.raises(pynvml.NVMLError_LibraryNotFound):
         pynvml.nvmlInit()
+    with emulate(gpus=3):  # as DeepSpeed's accelerator, which is made once
+        assert pynvml.nvmlDeviceGetCount() == 3
+        pynvml.nvmlShutdown()
 
 
 def test_the_package_is_found_by_its_name() -> None:
