@@ -14,11 +14,10 @@ import signal
 import threading
 from collections.abc import Iterator
 from types import FrameType
-from typing import TextIO
 
 _LINE = re.compile(r'  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)')
 
-_file: TextIO | None = None
+_file: int | None = None  # a descriptor: a file object that a child lets go of warns there
 _forks_watched = False
 
 
@@ -31,7 +30,7 @@ def write_stack_to(path: str) -> None:
     if _file is not None or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         return
     try:
-        _file = open(path, "w", encoding="utf-8")  # noqa: SIM115  it is open as long as the process
+        _file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)  # it is open as long as the process
         faulthandler.register(signal.SIGTERM, file=_file, all_threads=False, chain=True)
     except (OSError, RuntimeError, ValueError):
         return
@@ -86,4 +85,5 @@ def _forget() -> None:
     global _file
     if _file is not None:
         faulthandler.unregister(signal.SIGTERM)
+        os.close(_file)
         _file = None

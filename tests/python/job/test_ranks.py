@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 GOES_ON = """\
 import os, threading, torch, torch.distributed as dist, devsan
 dist.init_process_group("gloo")
@@ -53,4 +55,37 @@ def test_what_has_nothing_to_do_with_devices_is_left_to_the_tracebacks(job):
     assert done.returncode == 1
     assert "ValueError: no rank goes on" in done.stderr and "ChildFailedError" in done.stderr
     assert done.stderr.rstrip().endswith("=" * 60), done.stderr
+    assert job.left() == ([], [])
+
+
+FORKS = """\
+import os, sys, warnings, torch, torch.distributed as dist
+warnings.simplefilter("{filter}")  # behind the imports: what torch's own warn of is not ours
+warnings.filterwarnings("ignore", message=".*use of fork", category=DeprecationWarning)  # Python's, of any threads
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group("nccl")
+x = torch.ones(4, device="cuda")
+dist.all_reduce(x)
+for batch in torch.utils.data.DataLoader(torch.ones(8, 4), batch_size=4, num_workers=2):
+    x = x + batch.cuda().sum()
+for leave in (sys.exit, os._exit):
+    child = os.fork()
+    if child == 0:
+        if os.fork() == 0:  # and what a child forks
+            leave(0)
+        os.wait()
+        leave(0)
+    os.waitpid(child, 0)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("filter", ["default", "error"])
+def test_children_say_nothing(job, filter):
+    """What a fork inherits of DevSan's, open files above all, is let go of without a warning."""
+    job.write("train.py", FORKS.format(filter=filter))
+    done = job.devsan("run", "--gpus", "2", "-o", "run.dvs", "--", "torchrun", "--nproc-per-node", "2", "train.py")
+    assert done.returncode == 0, done.stderr
+    own = ("devsan: the run is in ", "W1", "*****")  # torchrun's word on OMP_NUM_THREADS
+    assert [line for line in done.stderr.splitlines() if not line.startswith(own)] == []
     assert job.left() == ([], [])
