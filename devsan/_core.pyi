@@ -585,6 +585,9 @@ def read_journal(path: str) -> dict[str, Any] | None:
 def set_nccl_version(version: str) -> None:
     """Sets the release of NCCL that its sentences name, e.g. "2.29.7"."""
 
+def hash_tensors(tensors: Sequence[Any]) -> int:
+    """A number for the bytes of all together, as hashTensors of torch/csrc/distributed/c10d/NCCLUtils.cpp makes it."""
+
 class ProcessGroupNCCL:
     """NcclBackend of core/collectives: torch's ``Backend`` is its base. Missing in a torch without distributed."""
 

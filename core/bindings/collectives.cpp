@@ -5,6 +5,7 @@
 #include "bindings/bindings.h"
 #include "collectives/failures.h"
 #include "collectives/nccl_backend.h"
+#include "collectives/payload.h"
 
 namespace devsan::bindings {
 namespace {
@@ -131,6 +132,7 @@ void bind_collectives(py::module_& module) {
       .def("_verify_work_timeout", [](NcclBackend&, const py::object&, const py::object&) { return true; })
       .def("_add_ephemeral_timeout", [](NcclBackend&, std::chrono::milliseconds) {})
       .def("_set_enable_nan_check", [](NcclBackend&, bool) {});
+  module.def("hash_tensors", &collectives::hash_of, py::arg("tensors"), py::call_guard<py::gil_scoped_release>());
 }
 
 }  // namespace devsan::bindings

@@ -1,6 +1,7 @@
 #include "collectives/payload.h"
 
 #include <ATen/Functions.h>
+#include <c10/util/hash.h>
 
 #include "emulate/tensor.h"
 
@@ -55,6 +56,20 @@ std::int64_t count(const std::vector<at::Tensor>& tensors) {
 
 std::int64_t units(const at::Tensor& tensor) {
   return gloo_moves(tensor.scalar_type()) ? 1 : static_cast<std::int64_t>(tensor.element_size());
+}
+
+std::size_t hash_of(const std::vector<at::Tensor>& tensors) {
+  std::size_t hash = 0;
+  for (const at::Tensor& tensor : tensors) {
+    const c10::Storage storage = emulate::host_alias(tensor).storage();
+    const std::size_t size = storage.nbytes();
+    const auto* const bytes = static_cast<const char*>(storage.data());
+    if (tensor.numel() == 0 || bytes == nullptr) continue;
+    for (std::size_t place = 0; place < size; ++place) {
+      hash = c10::hash_combine(hash, c10::get_hash(bytes[place], size));
+    }
+  }
+  return hash;
 }
 
 }  // namespace devsan::collectives

@@ -47,6 +47,7 @@ def install(patches: Patches) -> dict[int, Any]:
             patches.set(native, name, getattr(native, dump))
     if not hasattr(native, "_reset_fr_recording_nccl"):
         patches.set(native, "_reset_fr_recording_nccl", lambda: None)
+    patches.set(native, "_hash_tensors", _core.hash_tensors)  # object collectives under TORCH_DISTRIBUTED_DEBUG=DETAIL
     for name in _SYMMETRIC_MEMORY:
         if hasattr(native._SymmetricMemory, name):
             patches.set(native._SymmetricMemory, name, staticmethod(_refuse_symmetric_memory))

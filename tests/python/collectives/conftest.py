@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def free_port() -> int:
 def checks_of(job: str) -> list[str]:
     """The names of the checks in jobs/<job>, in the order in which they stand there."""
     lines = (JOBS / job).read_text(encoding="utf-8").splitlines()
-    return [line.removeprefix("def ").partition("(")[0] for line in lines if line.startswith("def check_")]
+    return [match[1] for line in lines if (match := re.match(r"(?:def )?(check_\w+)", line)) is not None]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -85,12 +86,16 @@ def outputs_of(processes: list[subprocess.Popen[str]], seconds: float = SECONDS)
 
 @pytest.fixture(scope="module")
 def outcomes(request: pytest.FixtureRequest, start_ranks: Start) -> dict[str, list[str]]:
-    """What became of each check of the module's JOB on each of its RANKS: "passed", or why not."""
+    """What became of each check of the module's JOB on each of its RANKS: "passed", or why not.
+
+    The ranks have the module's VARIABLES, and those that the fixture is parametrized with.
+    """
     module: Any = request.module
+    variables = getattr(module, "VARIABLES", {}) | getattr(request, "param", {})
     names = checks_of(module.JOB)
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, str(JOBS / "run.py"), str(JOBS / module.JOB), folder, *names]
-        ends = outputs_of(start_ranks(command, module.RANKS, **getattr(module, "VARIABLES", {})))
+        ends = outputs_of(start_ranks(command, module.RANKS, **variables))
         results: list[dict[str, str]] = []
         for rank, (code, _, err) in enumerate(ends):
             file = Path(folder, f"rank{rank}.json")
