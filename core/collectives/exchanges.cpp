@@ -26,9 +26,12 @@ WorkPtr NcclBackend::alltoall_base(at::Tensor& output, at::Tensor& input, std::v
     for (std::int64_t& size : sizes) size *= slice * units(tensor);
     return sizes;
   };
-  return start(
-      {OpType::ALLTOALL_BASE, "all_to_all_single", input.numel(), output.numel(), options.timeout, {input}, {output}},
-      all_to_all(row(output), row(input), scaled(output_sizes, output), scaled(input_sizes, input), size_));
+  Call call{
+      OpType::ALLTOALL_BASE, "all_to_all_single", input.numel(), output.numel(), options.timeout, {input}, {output}};
+  call.splits_in = input_sizes;
+  call.splits_out = output_sizes;
+  return start(std::move(call),
+               all_to_all(row(output), row(input), scaled(output_sizes, output), scaled(input_sizes, input), size_));
 }
 
 WorkPtr NcclBackend::alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
@@ -50,11 +53,13 @@ WorkPtr NcclBackend::alltoall(std::vector<at::Tensor>& outputs, std::vector<at::
   for (const at::Tensor& each : in_rows) in_sizes.push_back(each.numel());
   const at::Tensor in = at::cat(in_rows);
   const at::Tensor out = at::empty({count(out_rows)}, in.options());
-  return start({OpType::ALLTOALL, "all_to_all", count(inputs), count(outputs), options.timeout, inputs, outputs},
-               all_to_all(out, in, out_sizes, in_sizes, size_), [out, out_rows, out_sizes] {
-                 const std::vector<at::Tensor> parts = out.split_with_sizes(out_sizes);
-                 for (std::size_t i = 0; i < parts.size(); ++i) out_rows[i].copy_(parts[i]);
-               });
+  Call call{OpType::ALLTOALL, "all_to_all", count(inputs), count(outputs), options.timeout, inputs, outputs};
+  for (const at::Tensor& each : inputs) call.splits_in.push_back(each.numel());
+  for (const at::Tensor& each : outputs) call.splits_out.push_back(each.numel());
+  return start(std::move(call), all_to_all(out, in, out_sizes, in_sizes, size_), [out, out_rows, out_sizes] {
+    const std::vector<at::Tensor> parts = out.split_with_sizes(out_sizes);
+    for (std::size_t i = 0; i < parts.size(); ++i) out_rows[i].copy_(parts[i]);
+  });
 }
 
 }  // namespace devsan::collectives

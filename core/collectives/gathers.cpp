@@ -6,6 +6,7 @@
 #include "collectives/joined_work.h"
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
+#include "collectives/profile.h"
 
 namespace devsan::collectives {
 namespace {
@@ -53,6 +54,8 @@ WorkPtr NcclBackend::allgather(std::vector<std::vector<at::Tensor>>& outputs, st
   const at::AutoDispatchBelowADInplaceOrView below;
   if (!have_one_size(list)) {
     // As ProcessGroupNCCL: a broadcast from each rank in turn, coalesced.
+    profile_coalesced();
+    const at::RecordFunctionGuard quiet(false);
     std::vector<WorkPtr> works;
     const bool was_coalescing = std::exchange(coalescing_, false);
     for (int rank = 0; rank < size_; ++rank) {
@@ -103,6 +106,7 @@ WorkPtr NcclBackend::allgather_coalesced(std::vector<std::vector<at::Tensor>>& /
 
 WorkPtr NcclBackend::allgather_into_tensor_coalesced(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
                                                      const c10d::AllgatherOptions& options) {
+  const Profiled profiled(group_, together("all_gather_into_tensor_coalesced", inputs, outputs), coalescing_);
   std::vector<WorkPtr> works;
   for (std::size_t i = 0; i < outputs.size(); ++i) works.push_back(_allgather_base(outputs[i], inputs.at(i), options));
   return join(std::move(works));

@@ -5,6 +5,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include "collectives/joined_work.h"
+#include "collectives/payload.h"
+#include "collectives/profile.h"
 #include "emulate/device.h"
 
 namespace devsan::collectives {
@@ -62,6 +64,8 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::start(Call call, c10::ArrayRef<Parce
   const at::Device device = on.has_value() ? *on : first != nullptr ? first->device() : guess_device();
   call.sequence = ++sequence_;
   call.timeout = timeout_of(call.timeout);
+  refresh_group();
+  const Profiled profiled(group_, call, coalescing_);
   const CallSite site = call_site();
   Noted noted = note(call, site);
   std::vector<c10::intrusive_ptr<c10d::Work>> carriers;
@@ -79,6 +83,15 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::start(Call call, c10::ArrayRef<Parce
   under_way_.emplace_back(work);
   work->follow(carriers, std::move(after));
   return remember(std::move(work));
+}
+
+Call NcclBackend::together(const char* name, const std::vector<at::Tensor>& inputs,
+                           const std::vector<at::Tensor>& outputs) const {
+  Call call{c10d::OpType::COALESCED, name, 0, 0, {}, inputs, outputs};
+  call.elements_in = count(inputs);
+  call.elements_out = count(outputs);
+  call.sequence = sequence_ + 1;
+  return call;
 }
 
 /// The group's place in the journal is taken at its first call: torch gives it its name after it has made it.
@@ -153,6 +166,7 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::endCoalescing() {
   if (coalesced_.empty()) return nullptr;
   auto works = std::move(coalesced_);
   coalesced_.clear();
+  profile_coalesced();
   return join(std::move(works));
 }
 

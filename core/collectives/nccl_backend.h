@@ -102,6 +102,8 @@ class NcclBackend final : public c10d::Backend {
   c10::intrusive_ptr<c10d::Work> start(Call call, c10::ArrayRef<Parcel> parcels, std::function<void()> after = nullptr,
                                        std::optional<at::Device> on = std::nullopt);
   Noted note(const Call& call, const CallSite& site);
+  /// A call that is made of several: a profile shows them as one.
+  Call together(const char* name, const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) const;
   std::shared_ptr<Communicator> communicator_on(c10::Device device);
   std::shared_ptr<Communicator> communicator_with(int peer, c10::Device device);
   c10::intrusive_ptr<c10d::Work> point_to_self(Call call);

@@ -5,6 +5,7 @@
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
 #include "collectives/point_work.h"
+#include "collectives/profile.h"
 
 namespace devsan::collectives {
 
@@ -32,6 +33,8 @@ WorkPtr NcclBackend::point(c10d::OpType op, std::vector<at::Tensor>& tensors, in
   const bool sends = op == c10d::OpType::SEND;
   Call call{op, sends ? "send" : "recv", tensor.numel(), tensor.numel(), options_->timeout, {}, tensors, peer};
   call.sequence = ++point_sequence_;
+  refresh_group();
+  const Profiled profiled(group_, call, coalescing_);
   if (peer == rank_) return point_to_self(std::move(call));
   Noted noted = note(call, call_site());
   std::shared_ptr<Communicator> communicator;

@@ -5,6 +5,7 @@
 #include "collectives/joined_work.h"
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
+#include "collectives/profile.h"
 #include "collectives/reduction.h"
 #include "emulate/device.h"
 #include "emulate/tensor.h"
@@ -145,6 +146,7 @@ WorkPtr NcclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
 
 WorkPtr NcclBackend::reduce_scatter_tensor_coalesced(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
                                                      const c10d::ReduceScatterOptions& options) {
+  const Profiled profiled(group_, together("reduce_scatter_tensor_coalesced", inputs, outputs), coalescing_);
   std::vector<WorkPtr> works;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     works.push_back(_reduce_scatter_base(outputs[i], inputs.at(i), options));
