@@ -7,7 +7,8 @@
   deaths      when the ranks ended, and by what
   outcome     what happened to each rank, and who was first
   findings    what the ranks found, joined
-  text        the report on a terminal
+  diagnosis   all of that, made once, and kept in the run files
+  text        the diagnosis on a terminal
   closing     the owner's end: everything read, said, and removed
   guardian    closes the job of an owner that was killed
   supervisor  ``devsan run -- command``: waits for the command, to report behind it

@@ -12,7 +12,6 @@ from typing import Any, TextIO
 from devsan.job import folder, outcome, record, termination
 from devsan.job.deaths import Deaths, Exit, exit_of
 
-_ENDED_RANK = "DV306"
 # seconds that ranks get that outlive their launcher: Lightning's main process does not wait for its others
 _PATIENCE = 5.0
 
@@ -59,7 +58,7 @@ def forget_documents(path: str) -> None:
 
 
 def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out: TextIO) -> bool:
-    from devsan.job import findings, places, text
+    from devsan.job import diagnosis, findings, text
 
     fates = outcome.fates_of(documents)
     for document, fate in zip(documents, fates, strict=True):
@@ -69,16 +68,18 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
         found = findings.of_job(documents, _journals(path, {document["process"]["pid"] for document in documents}))
     else:
         found = findings.joined(documents)
-    if not any(fate.is_consequence or fate.how in ("killed", "vanished") for fate in fates):
-        found = [finding for finding in found if finding["code"] != _ENDED_RANK]  # their tracebacks tell as much
-    said = text.write(documents, found, fates, out)
-    said = places.tell_places(documents) or said
-    if how == "github" and found:
+    job = diagnosis.made(documents, fates, found, folder.command_of(path))
+    said = text.write(job, out)
+    if how == "github" and job["findings"]:
         from devsan.report.github import command
 
-        out.write("".join(command(finding, documents[0]["process"]["directory"]) for finding in found))
+        out.write("".join(command(finding, documents[0]["process"]["directory"]) for finding in job["findings"]))
         out.flush()
-    _tell_run_files([document["run_file"] for document in documents if document["run_file"]])
+    files = [os.path.join(document["process"]["directory"], document["run_file"])
+             for document in documents if document["run_file"]]  # fmt: skip
+    if len(documents) > 1:  # the file of a rank by itself has all that is known
+        diagnosis.keep(job, files)
+    _tell_run_files(files)
     return said
 
 

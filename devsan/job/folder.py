@@ -1,6 +1,7 @@
 """The folder of a job: made by its owner, known to the others by ``DEVSAN_JOB``, removed when the owner ends.
 
   owner                 "<process id> <start>" of the process that made it and reports
+  command               the words that started the job
   rank<r>-<pid>.json    the document of a rank: devsan/job/record.py
   <pid>.journal         in which collective a process is: core/collectives
   <pid>.stack           where a rank was when it was told to end
@@ -13,20 +14,24 @@ A process id alone may come back as another process; with the time of its start 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 VARIABLE = "DEVSAN_JOB"
 
 _PREFIX = "devsan-job-"
-_OWNER, _MEMORY = "owner", "memory"
+_OWNER, _MEMORY, _COMMAND = "owner", "memory", "command"
 _ATTEMPTS = 3
 _UNOWNED = 3600.0  # seconds: a folder without an owner that is older was left by a process that was killed right then
 
 
-def make() -> str:
+def make(command: Sequence[str] = ()) -> str:
     """Makes the folder of a new job, owned by this process, and returns it. Removes those that the killed have left.
+
+    Args:
+        command: the words that started the job, as they were typed.
 
     Raises:
         OSError: there is no place for temporary files.
@@ -36,6 +41,8 @@ def make() -> str:
     _sweep(tempfile.gettempdir())
     path = tempfile.mkdtemp(prefix=_PREFIX)
     own(path)
+    with open(os.path.join(path, _COMMAND), "w", encoding="ascii") as file:
+        json.dump(list(command), file)
     return path
 
 
@@ -43,6 +50,15 @@ def own(path: str) -> None:
     """Makes this process the owner of a folder."""
     with open(os.path.join(path, _OWNER), "w", encoding="ascii") as file:
         file.write(f"{os.getpid()} {started(os.getpid())}")
+
+
+def command_of(path: str) -> list[str]:
+    """Returns the words that started the job; none where nobody knows."""
+    try:
+        with open(os.path.join(path, _COMMAND), encoding="ascii") as file:
+            return [str(word) for word in json.load(file)]
+    except (OSError, ValueError):
+        return []
 
 
 def remove(path: str) -> None:

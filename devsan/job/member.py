@@ -53,7 +53,9 @@ def join(options: Options) -> None:
         path = os.environ.get(folder.VARIABLE, "")
         owns = not folder.has_living_owner(path)
         if owns:
-            path = folder.make()
+            from devsan.report.recording import command
+
+            path = folder.make(command())
             os.environ[folder.VARIABLE] = path
         _folder, _pid, _owns, _how = path, os.getpid(), owns, options.report
         _watch_forks()
@@ -148,6 +150,12 @@ def leave_places(places: list[dict[str, Any]]) -> None:
     _update(lambda record: record.document.update(places=places))
 
 
+def leave_run_file() -> None:
+    """Puts the name of this rank's run file into its document, as soon as there is one: a rank that is killed has no
+    occasion later."""
+    _update(lambda record: None)
+
+
 def patience(otherwise: float) -> float:
     """Returns how many seconds a diagnosis may take: more where a rank makes it that speaks through its job."""
     return PATIENCE if _explaining else otherwise
@@ -194,7 +202,6 @@ def _update(change: Any) -> None:
 
 
 def _note_run_file(record: Record) -> None:
-    """At every occasion: a rank that is killed has none at its end."""
     recording = sys.modules.get("devsan.report.recording")
     record.document["run_file"] = recording.last_path() if recording is not None else ""
 

@@ -1,4 +1,4 @@
-"""What happened to each rank, and who was first: the others end for want of it, or are ended by the launcher."""
+"""What happened to each rank, and who was first: the others fail because of it, or are ended by the launcher."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from devsan.job.deaths import Exit
 
 Document = Mapping[str, Any]
 
-_WANT_OF_A_PEER = re.compile(
+_PEER_FAILED = re.compile(
     # gloo (transport/tcp), the stores (TCPStoreLibUvBackend), ProcessGroupNCCL's watchdog and ncclGetErrorString
     r"[Cc]onnection (closed|reset) by peer|Broken pipe|recvValue failed|[Ss]ocket [Tt]imeout|Timed out waiting|"
     r"[Ww]ait timeout|Application timeout caused pair closure|failed to (recv|send)|[Cc]onnection was likely closed|"
@@ -29,7 +29,7 @@ class Fate:
         rank: its number.
         how: "finished", "failed" by an exception, "killed" by a signal, "exited" with a code, "vanished" without a
             word, "running" still, "interrupted" by whoever ended the whole job; as a consequence of another rank's:
-            "starved" for want of a peer, "terminated" by the launcher.
+            "peer_failed" because a peer rank had failed, "terminated" by the launcher.
         time: when, in seconds since the epoch; None where nobody knows.
         type: of the exception: "RuntimeError".
         message: its first line.
@@ -55,7 +55,7 @@ class Fate:
     @property
     def is_consequence(self) -> bool:
         """Returns whether the rank ended because another one had."""
-        return self.how in ("starved", "terminated")
+        return self.how in ("peer_failed", "terminated")
 
 
 def exit_fields(ended: Exit | None, by_launcher: bool = False) -> dict[str, Any] | None:
@@ -96,12 +96,12 @@ def _fate(document: Document) -> Fate:
     code = ended["code"] if ended is not None else None
     if failure is not None:
         lines = str(failure["message"]).strip().splitlines()
-        starving = [line for line in lines if _WANT_OF_A_PEER.search(line)]
-        starved = bool(starving)
+        about_peers = [line for line in lines if _PEER_FAILED.search(line)]
+        peer_failed = bool(about_peers)
         message = (
-            min(starving, key=len) if starving else next(iter(lines), "")
+            min(about_peers, key=len) if about_peers else next(iter(lines), "")
         )  # NCCL's own word comes behind a line about its source
-        how = "starved" if starved else "failed"
+        how = "peer_failed" if peer_failed else "failed"
         return Fate(rank, how, failure["time"], str(failure["type"]), message, failure["place"], code)
     place = _where(document)
     if ended is not None and ended["signal"] is not None:

@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from devsan.errors import tell
-
 _GPU = re.compile(r"\bcuda:\d+")
 
 
@@ -35,18 +33,6 @@ class Place:
     cause: str
     name: str
     times: dict[int, int] = field(default_factory=dict)
-
-
-def tell_places(documents: Sequence[Mapping[str, Any]]) -> bool:
-    """Tells where the ranks went on. Returns whether one did.
-
-    Args:
-        documents: of the ranks, each with its field "places".
-    """
-    found = joined(documents)
-    if found:
-        tell(text_of(found, with_ranks=len(documents) > 1))
-    return bool(found)
 
 
 def joined(documents: Sequence[Mapping[str, Any]]) -> list[Place]:

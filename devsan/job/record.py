@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -77,9 +78,10 @@ class Record:
         file = os.path.join(self._folder, f"rank{process['rank']}-{process['pid']}.json")
         text = json.dumps(recorded(self.document), ensure_ascii=True, default=str)
         with contextlib.suppress(FileNotFoundError):
-            with open(file + ".new", "w", encoding="ascii") as new:
+            fresh = f"{file}.{threading.get_ident()}.new"  # the thread of the run file may write as well
+            with open(fresh, "w", encoding="ascii") as new:
                 new.write(text)
-            os.replace(file + ".new", file)
+            os.replace(fresh, file)
             if self._file not in ("", file):
                 os.unlink(self._file)
             self._file = file

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from devsan.errors import tell
 from devsan.job import closing, folder, guardian, member
 from devsan.job.deaths import Deaths
+from devsan.report.recording import command
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _SI_KERNEL = 0x80  # sigaction(2): the terminal sent it
@@ -69,7 +70,7 @@ def run(words: Sequence[str], how: str) -> int:
 
 def _make_folder() -> str:
     try:
-        path = folder.make()
+        path = folder.make(command())
     except OSError as error:
         tell(f"no report on the job as a whole: {error}")
         return ""

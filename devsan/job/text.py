@@ -2,7 +2,7 @@
 
 train.py, 4 ranks:
   rank 1      killed by SIGKILL
-  ranks 0, 2  failed at train.py:12, 0.3 s later, for want of another rank: RuntimeError: Connection closed by peer
+  ranks 0, 2  failed at train.py:12, 0.3 s later, because a peer rank failed: RuntimeError: Connection closed by peer
   rank 3      ended by the launcher at train.py:12, 0.4 s later
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, TextIO
 
 from devsan.job.findings import ranks_text
@@ -18,16 +19,16 @@ from devsan.report import plain, run_text
 from devsan.report.language import Language, language_for
 from devsan.report.text import Line, padded
 
-Document = Mapping[str, Any]
+Job = Mapping[str, Any]
 Finding = Mapping[str, Any]
 
 _LONGEST = 72  # characters of an error's first line
 _ENDS = {
     "killed": "killed by {signal}",
-    "vanished": "ended without a word, as by os._exit or a kill",
+    "vanished": "exited without a traceback, as by os._exit or a kill",
     "failed": "failed",
-    "exited": "left with exit code {code}",
-    "starved": "failed",
+    "exited": "exited with code {code}",
+    "peer_failed": "failed",
     "terminated": "ended by the launcher",
     "interrupted": "interrupted",
     "running": "still running",
@@ -37,22 +38,25 @@ _ENDS = {
 _IN_SOURCE = re.compile(r"^\[\S+:\d+\] |^\[(?:PG ID|Rank)[^\]]*\] |: WorkNCCL\(.*$|(?<=ncclRemoteError): .*$")
 
 
-def write(documents: Sequence[Document], findings: Sequence[Finding], fates: Sequence[Fate], stream: TextIO) -> bool:
+def write(job: Job, stream: TextIO, language: str = "") -> bool:
     """Writes the report on a job; nothing, and False, where there is nothing to say.
 
     Args:
-        documents: of the ranks.
-        findings: of the job, the first cause first, each with its ranks.
-        fates: how the ranks ended, by rank.
+        job: its diagnosis (devsan/job/diagnosis.py).
         stream: where to write.
+        language: by default the chosen one.
     """
-    say = language_for(stream)
-    for finding in findings:
-        _write_finding({"count": 1, **finding}, stream)
-    if is_worth_telling(fates):
-        plain.write_lines(list(lines_of(documents, findings, fates, say)), stream)
-        return True
-    return bool(findings)
+    say = language_for(stream, language)
+    fates = [Fate(**{field.name: rank[field.name] for field in fields(Fate)}) for rank in job["ranks"]]
+    for finding in job["findings"]:
+        _write_finding(finding, stream, say)
+    worth = is_worth_telling(fates)
+    if worth:
+        plain.write_lines(list(lines_of(job, fates, say)), stream)
+    if job["places"]:
+        stream.write(f"devsan: {job['places']}\n")
+        stream.flush()
+    return worth or bool(job["findings"] or job["places"])
 
 
 def is_worth_telling(fates: Sequence[Fate]) -> bool:
@@ -61,17 +65,14 @@ def is_worth_telling(fates: Sequence[Fate]) -> bool:
     first = first_of(fates)
     if first is None:
         return False
-    return first.how not in ("failed", "exited") or any(fate.how == "starved" for fate in fates)
+    return first.how not in ("failed", "exited") or any(fate.how == "peer_failed" for fate in fates)
 
 
-def lines_of(
-    documents: Sequence[Document], findings: Sequence[Finding], fates: Sequence[Fate], say: Language
-) -> Iterator[Line]:
+def lines_of(job: Job, fates: Sequence[Fate], say: Language) -> Iterator[Line]:
     """Yields the lines about how the ranks ended, the first cause first."""
     first = first_of(fates)
     start = first.time if first is not None else None
-    found = {int(document["process"]["rank"]) for document in documents if document["findings"]}
-    found |= {rank for finding in findings if finding["code"] == "DV306" for rank in finding["ranks"]}
+    found = {int(rank["rank"]) for rank in job["ranks"] if rank["reported"]}
     groups: dict[tuple[object, ...], list[Fate]] = {}
     for fate in sorted(fates, key=lambda fate: (fate is not first, _order(fate), fate.time or 0.0, fate.rank)):
         code = fate.code if fate.how == "exited" else None
@@ -79,7 +80,7 @@ def lines_of(
         groups.setdefault(kind, []).append(fate)
     names = [ranks_text([fate.rank for fate in group]) for group in groups.values()]
     counted = "{program}, 1 rank:" if len(fates) == 1 else "{program}, {count} ranks:"
-    yield [(say(counted, program=program_of(documents[0]), count=str(len(fates))), "title")]
+    yield [(say(counted, program=job["program"], count=str(len(fates))), "title")]
     for name, group in zip(names, groups.values(), strict=True):
         lead = group[0] is first
         later = "" if lead or start is None else _later(group, start)
@@ -87,20 +88,15 @@ def lines_of(
         yield [(f"  {padded(name, names)}  ", "odd" if lead else "other"), (text, "")]
 
 
-def program_of(document: Document) -> str:
-    """Returns the words of the program that the ranks ran."""
-    return run_text.program_of(document["process"]["command"])
-
-
-def _write_finding(finding: Finding, stream: TextIO) -> None:
+def _write_finding(finding: Finding, stream: TextIO, say: Language) -> None:
     report = run_text.report_of(finding)
     if report is not None:
-        plain.write(report, stream)
+        plain.write(report, stream, say)
     else:
         name = f"{finding['code'] or ''} {finding['name']}".strip()
-        head = f"{finding['severity']}[{name}]" if name else str(finding["severity"])
-        who = f"  ({ranks_text(finding['ranks'])})"
-        plain.write_lines([[(head, "error"), (f": {finding['title']}", "title"), (who, "frame")]], stream)
+        head = f"{say(finding['severity'])}[{name}]" if name else say(finding["severity"])
+        who = f"  ({finding['ranks_text']})"
+        plain.write_lines([[(head, "error"), (f": {say.text(finding['title'])}", "title"), (who, "frame")]], stream)
 
 
 def _order(fate: Fate) -> int:
@@ -113,9 +109,9 @@ def _sentence(fate: Fate, later: str, told: bool, say: Language) -> str:
         text += say(" at {place}", place=fate.place)
     if later:
         text += say(", {seconds} s later", seconds=later)
-    if fate.how == "starved":
-        text += say(", for want of another rank")
-    if fate.how not in ("failed", "starved"):
+    if fate.how == "peer_failed":
+        text += say(", because a peer rank failed")
+    if fate.how not in ("failed", "peer_failed"):
         return text
     if told:
         return text + say(": the report is above")

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from devsan.report.in_words import heading, is_file, main_site, message, region, relative
+from devsan.report.jobs import launches_of
 
 if TYPE_CHECKING:
     from devsan.probe.explain import Explanation
@@ -21,11 +22,11 @@ def render(runs: Sequence[Mapping[str, Any]]) -> str:
     """Returns a workflow command for each finding of ``runs``; a finding that several ranks share, once."""
     seen: set[str] = set()
     lines = []
-    for run in runs:
-        for finding in run["findings"]:
+    for launch in launches_of(runs):
+        for finding in launch.findings:
             if finding["id"] not in seen:
                 seen.add(finding["id"])
-                lines.append(command(finding, run["process"]["directory"]))
+                lines.append(command(finding, launch.runs[0]["process"]["directory"]))
     return "".join(lines)
 
 

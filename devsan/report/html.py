@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from devsan.report.jobs import launches_of
 from devsan.report.page import devices, findings, labels, overview, ranks, tree
 from devsan.report.page.amounts import amount, seconds
 
@@ -42,7 +43,8 @@ def render(run: Run, *others: Run) -> str:
     style = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in _STYLES)
     found = ranks.findings_of(runs)
     page = _environment().get_template("page.html").render(
-        first=runs[0], runs=runs, many=len(runs) > 1, ranks=[each["process"]["rank"] for each in runs], findings=found,
+        first=runs[0], launch=launches_of(runs)[0], runs=runs,
+        many=len(runs) > 1, ranks=[each["process"]["rank"] for each in runs], findings=found,
         gpus=overview.gpus_of(runs), pages=overview.pages_of(found), models=overview.models_of(runs),
         timelines=overview.timelines_of(runs), memories=overview.memories_of(runs),
         notes=list(dict.fromkeys(note for each in runs for note in each["notes"])),

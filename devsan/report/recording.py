@@ -62,7 +62,10 @@ def begin(pattern: str, devices: Sequence[DeviceSpec]) -> None:
         from devsan.report.run_writer import RunWriter
 
         _pattern = pattern
-        _writer = RunWriter(core, pattern, launched or time.time(), _process, lambda: _gpus(devices), lazily)
+        _writer = RunWriter(
+            core, pattern, launched or time.time(), _process, lambda: _gpus(devices), lazily, _tell_the_job
+        )
+        _tell_the_job()
         _watch_forks()
         atexit.register(_finish)
     except Exception as error:
@@ -113,6 +116,13 @@ def ended(code: int | None, error: BaseException | None = None) -> None:
     """Remembers how the program ended: its exit code, and the exception that did it."""
     global _exit_code, _ended_by
     _exit_code, _ended_by = code, error
+
+
+def _tell_the_job() -> None:
+    from devsan.job import member
+
+    if last_path():  # not while the writer is being made
+        member.leave_run_file()
 
 
 def _finish() -> None:
@@ -212,12 +222,15 @@ def _is_worker() -> bool:
 
 
 def command() -> list[str]:
-    """The words as one would type them: devsan run ..., or python ... where the environment started the emulation."""
+    """The words as one would type them: devsan run ..., or where the environment started the emulation python ... or the
+    name of an installed script (torchrun ...)."""
     words = [str(word) for word in getattr(sys, "orig_argv", ["python", *sys.argv])]
     for place, word in enumerate(words[1:], start=1):
         if os.path.basename(word) in ("devsan", "__main__.py") and words[place + 1 : place + 2] == ["run"]:
             return ["devsan", *words[place + 1 :]]
         if not word.startswith("-"):  # the program's own words begin
+            if place == 1 and os.path.dirname(word) == os.path.dirname(sys.executable):
+                return [os.path.basename(word), *words[2:]]
             break
     return ["python", *words[1:]]
 

@@ -9,6 +9,7 @@ from typing import Any
 from devsan.diagnostics.messages import restored
 from devsan.errors import DevsanError
 from devsan.report.document import Plain
+from devsan.report.jobs import end_of
 from devsan.report.run_file import FORMAT, VERSION
 
 
@@ -38,7 +39,7 @@ def read_run(path: str) -> Plain:
         except ValueError:
             if not lines:
                 raise DevsanError(f"expected a run file, got {path!r}, which is none") from None
-            run.notes.append(f"the last line is cut off ({len(rest)} bytes): the process was stopped while it wrote")
+            run.notes.append(_cut_off(len(rest)))
     return run.document()
 
 
@@ -62,6 +63,7 @@ class _Run:
         self._peaks: dict[int, tuple[int, int]] = {}
         self._budgets: dict[int, int] = {}
         self._end: Plain | None = None
+        self._job: Plain | None = None
         self.notes: list[str] = []
 
     def take(self, number: int, record: Any) -> None:
@@ -142,6 +144,26 @@ class _Run:
                 "totals hold them"
             )
 
+    def _take_job(self, record: Mapping[str, Any]) -> None:
+        job = record["job"]
+        if not _JOB.issubset(job) or not all(_FINDING.issubset(finding) for finding in job["findings"]):
+            raise KeyError("a job without all its parts")
+        self._job = job
+        if record["cut_off"]:
+            self.notes.append(_cut_off(record["cut_off"]))
+
+    def _ended(self, process: Plain, start: str) -> Plain | None:
+        """How the process ended, by itself or by what its job knows, which tells its rank too."""
+        own = next((rank for rank in self._job["ranks"] if rank["pid"] == process["pid"]), None) if self._job else None
+        if self._job is None or own is None:
+            return self._end
+        process |= {"rank": own["rank"], "local_rank": own["local_rank"]}
+        process["world_size"] = max(process["world_size"], len(self._job["ranks"]))
+        if self._end is None:
+            return end_of(own, start)
+        code = self._end["exit_code"]
+        return {**self._end, "exit_code": own["code"] if code is None else code}
+
     def document(self) -> Plain:
         if self._head is None:
             raise DevsanError(f"expected a run file, got {self._path!r}, which is empty")
@@ -153,16 +175,23 @@ class _Run:
                 "device": gpu["device"], "budget": self._budgets.get(index, gpu["memory"] - gpu["busy"]),
                 "peak_allocated": allocated, "peak_reserved": reserved,
             })  # fmt: skip
+        process = dict(self._head["process"])
+        end = self._ended(process, self._head["start"])
         return {
-            "format": FORMAT, "version": VERSION, "start": self._head["start"], "process": self._head["process"],
+            "format": FORMAT, "version": VERSION, "start": self._head["start"], "process": process,
             "gpus": gpus, "findings": self._findings, "models": self._models,
             "places": list(self._places.values()),
             "transfers": sorted(self._transfers, key=lambda transfer: transfer["time"]),
             "memory": {"devices": devices, "samples": sorted(self._samples, key=lambda sample: sample["time"])},
-            "end": self._end, "notes": self.notes,
+            "end": end, "notes": self.notes, "job": self._job,
         }  # fmt: skip
 
 
+def _cut_off(size: int) -> str:
+    return f"the last line is cut off ({size} bytes): the process was stopped while it wrote"
+
+
+_JOB = {"id", "command", "program", "findings", "ranks", "places"}
 _HEAD = {"start": str, "process": dict, "gpus": list}
 _PROCESS = {"command", "directory", "pid", "rank", "local_rank", "world_size", "devsan", "python", "torch", "platform"}
 _FINDING = {"id", "cause", "code", "name", "title", "headline", "severity", "confidence", "time", "op", "sentence",

@@ -18,6 +18,7 @@ from devsan.report import plain
 from devsan.report.codec import from_plain
 from devsan.report.facts import Label, Report, Site
 from devsan.report.in_words import heading
+from devsan.report.jobs import launches_of
 from devsan.report.language import Language, language_for
 from devsan.report.page import amounts
 from devsan.report.plain import write_lines
@@ -25,14 +26,28 @@ from devsan.report.text import Line, padded
 
 Plain = Mapping[str, Any]
 
+_ENDS = {
+    "finished": "finished after {time}",
+    "exited": "finished after {time}",
+    "killed": "killed by {signal} after {time}",
+    "terminated": "ended by the launcher after {time}",
+    "interrupted": "interrupted after {time}",
+    "vanished": "exited without a traceback after {time}",
+}  # of a run that no exception ended
+
 
 def write(runs: Sequence[Plain], stream: TextIO, language: str = "") -> None:
     """Writes ``runs`` to ``stream``, in colour where that is wanted; in ``language``, by default the chosen one."""
+    from devsan.job import text
+
     say = language_for(stream, language)
-    for run in runs:
-        for finding in run["findings"]:
-            _write_finding(finding, stream, say)
-        write_lines(list(_summary(run, say)), stream)
+    for launch in launches_of(runs):
+        if launch.job is not None:
+            text.write(launch.job, stream, language)
+        for run in launch.runs:
+            for finding in run["findings"] if launch.job is None else ():
+                _write_finding(finding, stream, say)
+            write_lines(list(_summary(run, say)), stream)
 
 
 def report_of(finding: Plain) -> Report | None:
@@ -111,7 +126,7 @@ def _outcome(run: Plain, say: Language) -> str:
     error, time = end["exception"], _seconds(end["time"])
     code = say(", exit code {code}", code=str(end["exit_code"])) if end["exit_code"] else ""
     if error is None:
-        return start + say("finished after {time}", time=time) + code
+        return start + say(_ENDS[end["how"]], time=time, signal=end.get("signal", "")) + code
     return start + say("{error} after {time}", error=error["type"], time=time) + code
 
 

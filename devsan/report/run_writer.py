@@ -33,6 +33,7 @@ class RunWriter:
         process: what the first line says of the process; asked when the file is opened.
         gpus: and of the GPUs, as far as is known by then.
         lazily: open the file when there is something to say besides.
+        opened: called when there is a file.
     """
 
     def __init__(
@@ -43,13 +44,14 @@ class RunWriter:
         process: Callable[[], Plain],
         gpus: Callable[[], list[Plain]],
         lazily: bool,
+        opened: Callable[[], None] = lambda: None,
     ) -> None:
         self.path: str | None = None
         self.start = time.monotonic_ns()
         self._core = core
         self._pattern, self._launched = pattern, launched
         self._began = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self._process = process
+        self._process, self._opened = process, opened
         self._find_gpus, self._gpus, self._gpus_settled = gpus, list[Plain](), False
         self._file: int | None = None
         self._failed = False
@@ -147,6 +149,7 @@ class RunWriter:
             self._give_up(error)
             return
         self._put(head)
+        self._opened()
 
     def _put(self, record: Plain) -> None:
         line = json.dumps(recorded(record), ensure_ascii=True, default=str).encode("ascii") + b"\n"

@@ -16,6 +16,7 @@ from typing import Any
 
 from devsan.diagnostics.codes import find_code, page_file
 from devsan.report.in_words import heading, is_file, is_inside, main_site, message, placed, region, relative
+from devsan.report.jobs import Launch, launches_of
 
 Plain = dict[str, Any]
 
@@ -27,19 +28,20 @@ _RANKS = {"certain": 90.0, "likely": 70.0, "possible": 30.0}
 
 
 def render(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Returns one log with a run for each of ``runs``."""
-    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [_Log(run).made() for run in runs]}
+    """Returns one log with a run for each of ``runs``; the ranks of a job are one run."""
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [_Log(launch).made() for launch in launches_of(runs)]}
     return json.dumps(log, indent=1, ensure_ascii=False) + "\n"
 
 
 class _Log:
-    def __init__(self, run: Mapping[str, Any]) -> None:
-        self._run = run
-        self._directory = str(run["process"]["directory"])
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._run = launch.runs[0]
+        self._directory = str(self._run["process"]["directory"])
         self._rules: dict[str, Plain] = {}
 
     def made(self) -> Plain:
-        results = [self._result(finding) for finding in self._run["findings"]]
+        results = [self._result(finding) for finding in self._launch.findings]
         process = self._run["process"]
         driver: Plain = {"name": "DevSan", "rules": list(self._rules.values())}
         if process["devsan"]:
@@ -48,19 +50,19 @@ class _Log:
         if home is not None:
             driver["informationUri"] = home
         made = {
-            "tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "invocations": [self._invocation()],
+            "tool": {"driver": driver}, "columnKind": "unicodeCodePoints",
+            "invocations": [self._invocation(run) for run in self._launch.runs],
             "originalUriBaseIds": {_ROOT: {"uri": pathlib.Path(self._directory).as_uri() + "/"}},
             "results": results,
         }  # fmt: skip
-        if process["world_size"] > 1:
+        if process["world_size"] > 1 and self._launch.job is None:
             made["automationDetails"] = {"id": f"devsan/rank{process['rank']}/"}
         return made
 
-    def _invocation(self) -> Plain:
-        run, end = self._run, self._run["end"]
+    def _invocation(self, run: Mapping[str, Any]) -> Plain:
+        end, words = run["end"], self._launch.command
         made: Plain = {
-            "commandLine": shlex.join(run["process"]["command"]),
-            "arguments": list(run["process"]["command"][1:]), "startTimeUtc": run["start"],
+            "commandLine": shlex.join(words), "arguments": list(words[1:]), "startTimeUtc": run["start"],
             "executionSuccessful": False,
             "workingDirectory": {"uri": pathlib.Path(self._directory).as_uri() + "/"},
             "processId": run["process"]["pid"],

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from devsan.report.jobs import launches_of
+
 
 @dataclass(frozen=True)
 class Shared:
@@ -16,12 +18,20 @@ class Shared:
 
 
 def findings_of(runs: Sequence[Mapping[str, Any]]) -> list[Shared]:
-    """Returns the findings of all ``runs``, each once: errors before warnings, then by rank and time.
+    """Returns the findings of all ``runs``, each once: those of a job as it was diagnosed, then errors before warnings,
+    by rank and time.
 
     Two ranks have the same finding when code and cause agree, or, where no cause is known, the failing operation.
     """
     found: dict[object, tuple[Mapping[str, Any], list[int]]] = {}
-    for run in runs:
+    told: list[Shared] = []
+    alone: list[Mapping[str, Any]] = []
+    for launch in launches_of(runs):
+        if launch.job is None:
+            alone += launch.runs
+        else:
+            told += [Shared(finding, tuple(finding["ranks"])) for finding in launch.findings]
+    for run in alone:
         rank = int(run["process"]["rank"])
         for finding in run["findings"]:
             key = (finding["code"], finding["cause"] or finding["id"])
@@ -29,7 +39,7 @@ def findings_of(runs: Sequence[Mapping[str, Any]]) -> list[Shared]:
             if rank not in ranks:
                 ranks.append(rank)
     shared = [Shared(finding, tuple(sorted(ranks))) for finding, ranks in found.values()]
-    return sorted(shared, key=lambda each: each.finding["severity"] != "error")
+    return told + sorted(shared, key=lambda each: each.finding["severity"] != "error")
 
 
 @dataclass(frozen=True)

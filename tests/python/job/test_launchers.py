@@ -28,7 +28,7 @@ def test_torchrun_behind_devsan_run(job):
     lines = [line for line in report.splitlines() if line.startswith("  rank")]
     assert lines[0] == "  ranks 1 and 2  failed at train.py:6: the report is above"
     assert lines[1].startswith("  rank 0         failed at train.py:7, ")
-    assert "for want of another rank: RuntimeError: Connection closed by peer" in lines[1]
+    assert "because a peer rank failed: RuntimeError: Connection closed by peer" in lines[1]
     assert job.left() == ([], [])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devsan.job import findings, outcome, record, text
+from devsan.job import diagnosis, findings, outcome, record, text
 from devsan.job.deaths import exit_of
 
 GLOO = "[/pytorch/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:424"
@@ -27,7 +27,7 @@ def document(rank: int, *, code: int | None = None, at: float = 10.0, failure: s
 def told(documents: list[dict[str, Any]]) -> list[str]:
     out = io.StringIO()
     fates = outcome.fates_of(documents)
-    text.write(documents, findings.joined(documents), fates, out)
+    text.write(diagnosis.made(documents, fates, findings.joined(documents), ["torchrun", "train.py"]), out)
     return out.getvalue().splitlines()
 
 
@@ -45,7 +45,7 @@ def test_a_killed_rank_is_the_cause_and_the_others_its_victims(monkeypatch):
         "",
         "train.py, 4 ranks:",
         "  rank 1  killed by SIGKILL",
-        "  rank 0  failed at train.py:1, 0.5 s later, for want of another rank: RuntimeError: Connection closed by "
+        "  rank 0  failed at train.py:1, 0.5 s later, because a peer rank failed: RuntimeError: Connection closed by "
         "peer [127.0.0.1]:424",
         "  rank 2  ended by the launcher at <string>:12, 1.2 s later",
         "  rank 3  finished",
@@ -61,7 +61,7 @@ def test_in_chinese(monkeypatch):
     assert told(documents)[1:] == [
         "train.py，2 个 rank：",
         "  rank 1  被 SIGKILL 终止",
-        "  rank 0  失败（train.py:1），0.5 秒之后，因为另一个 rank 已经不在：RuntimeError: Connection closed by peer "
+        "  rank 0  失败（train.py:1），0.5 秒之后，因为另一个 rank 失败了：RuntimeError: Connection closed by peer "
         "[127.0.0.1]:424",
     ]
 

@@ -1,0 +1,87 @@
+"""The diagnosis of a job: made once, when its ranks have ended, then printed and kept in their run files.
+
+It is plain data, as docs/reference/run.schema.json describes it ("job"):
+
+  id        the same in the run files of one job
+  command   as it was typed
+  program   the words of the program that the ranks ran
+  findings  the first cause first, each with its "ranks", "ranks_text" and "victims"
+  ranks     how each rank ended: the fields of ``outcome.Fate``, its "pid" and "local_rank", and whether a finding
+            reports its failure already ("reported")
+  places    the list of places at which ranks went on after mismatches (``policy=warn``); "" without any
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from devsan.job import findings, outcome, places
+from devsan.report.run_text import program_of
+
+Document = dict[str, Any]
+Plain = dict[str, Any]
+
+_ENDED_RANK = "DV306"
+
+
+def made(
+    documents: Sequence[Document], fates: Sequence[outcome.Fate], found: Sequence[Plain], command: Sequence[str]
+) -> Plain:
+    """Returns the diagnosis of one launch.
+
+    Args:
+        documents: of its ranks, by rank.
+        fates: how they ended, by rank.
+        found: what was found, the first cause first.
+        command: that started the job, as it was typed; none where nobody knows.
+    """
+    if not any(fate.is_consequence or fate.how in ("killed", "vanished") for fate in fates):
+        found = [finding for finding in found if finding["code"] != _ENDED_RANK]  # their tracebacks tell as much
+    reported = {int(document["process"]["rank"]) for document in documents if document["findings"]}
+    reported |= {rank for finding in found if finding["code"] == _ENDED_RANK for rank in finding["ranks"]}
+    first = documents[0]["process"]
+    ranks = [
+        {**asdict(fate), "pid": document["process"]["pid"], "reported": fate.rank in reported,
+         "local_rank": document["process"].get("local_rank", fate.rank)}
+        for document, fate in zip(documents, fates, strict=True)
+    ]  # fmt: skip
+    went_on = places.joined(documents)
+    return {
+        "id": f"{first['pid']}-{first['start']}", "command": list(command or first["command"]),
+        "program": program_of(first["command"]),
+        "findings": [
+            {"count": 1, "victims": [], "ranks_text": findings.ranks_text(each["ranks"]), **each} for each in found
+        ],
+        "ranks": ranks, "places": places.text_of(went_on, with_ranks=len(documents) > 1) if went_on else "",
+    }  # fmt: skip
+
+
+def keep(job: Plain, files: Sequence[str]) -> None:
+    """Writes the diagnosis into the run files of the ranks, behind what they have written. Never raises."""
+    for path in files:
+        with contextlib.suppress(OSError):
+            _append(path, job)
+
+
+def _append(path: str, job: Plain) -> None:
+    """A killed rank leaves a last line that is cut off. It makes room for this one, and its length is kept."""
+    with open(path, "r+b") as file:
+        file.seek(0, os.SEEK_END)
+        size = end = file.tell()
+        while end > 0:
+            start = max(0, end - 4096)
+            file.seek(start)
+            newline = file.read(end - start).rfind(b"\n")
+            end = start + newline + 1 if newline >= 0 else start
+            if newline >= 0:
+                break
+        file.truncate(end)
+        file.seek(end)
+        file.write(
+            json.dumps({"record": "job", "job": job, "cut_off": size - end}, default=str).encode("ascii") + b"\n"
+        )
