@@ -52,19 +52,25 @@ const RankTensor* find(const RankModel& model, const std::string& name) {
   return found == model.tensors.end() ? nullptr : &*found;
 }
 
-/// The first difference between the models of ranks `one` (the usual one) and `other`.
-First compare(const RankModel& usual, const RankModel& odd, const std::string& one, const std::string& other) {
+/// The first difference between the model of the ranks that have the usual one and that of others.
+First compare(const RankModel& usual, const RankModel& odd, const std::vector<int>& usual_ranks,
+              const std::vector<int>& odd_ranks) {
+  const std::string one = ranks_text(usual_ranks);
+  const std::string other = ranks_text(odd_ranks);
+  const std::string model = form(odd_ranks, "The model of ", "The models of ") + other;
+  const char* const has = form(odd_ranks, " has ", " have ");
+  const char* const has_no = form(odd_ranks, " has no ", " have no ");
+  const char* const usual_has = form(usual_ranks, " has.", " have.");
+  const char* const usual_lacks = form(usual_ranks, " lacks.", " lack.");
   const std::size_t both = std::min(usual.tensors.size(), odd.tensors.size());
   for (std::size_t place = 0; place < both; ++place) {
     const RankTensor& left = usual.tensors[place];
     const RankTensor& right = odd.tensors[place];
     if (left.name != right.name) {
       if (find(odd, left.name) == nullptr)
-        return {Difference::kMissing,
-                "The model of " + other + " has no " + tensor_text(left) + ", which " + one + " has."};
+        return {Difference::kMissing, model + has_no + tensor_text(left) + ", which " + one + usual_has};
       if (find(usual, right.name) == nullptr)
-        return {Difference::kMissing,
-                "The model of " + other + " has " + tensor_text(right) + ", which " + one + " lacks."};
+        return {Difference::kMissing, model + has + tensor_text(right) + ", which " + one + usual_lacks};
       return {Difference::kOrder, "Number " + std::to_string(place) + " is " + tensor_text(left) + " in " + one +
                                       ", and " + tensor_text(right) + " in " + other + ": the order differs."};
     }
@@ -85,8 +91,8 @@ First compare(const RankModel& usual, const RankModel& odd, const std::string& o
   const RankModel& longer = usual.tensors.size() > odd.tensors.size() ? usual : odd;
   if (longer.tensors.size() > both) {
     const RankTensor& extra = longer.tensors[both];
-    return {Difference::kMissing, "The model of " + other + (&longer == &odd ? " has " : " has no ") +
-                                      tensor_text(extra) + ", which " + one + (&longer == &odd ? " lacks." : " has.")};
+    return {Difference::kMissing, model + (&longer == &odd ? has : has_no) + tensor_text(extra) + ", which " + one +
+                                      (&longer == &odd ? usual_lacks : usual_has)};
   }
   return {};
 }
@@ -158,7 +164,7 @@ std::vector<RankHypothesis> differing_models(const Job& job) {
     for (const RankFacts* rank : ranks) numbers.push_back(rank->process.rank);
     const RankModel& odd = ranks.front()->models.front();
     if (odd.type != usual.type && !refused && !replicated) return {};  // two programs, not one model
-    const First here = compare(usual, odd, ranks_text(usual_ranks), ranks_text(numbers));
+    const First here = compare(usual, odd, usual_ranks, numbers);
     if (here.difference == Difference::kNone) continue;
     if (first.difference == Difference::kNone) first = here;
     found.saw(found.score == 0 ? (refused || replicated ? 60 : 50) : 0, here.sentence);
@@ -176,7 +182,9 @@ std::vector<RankHypothesis> differing_models(const Job& job) {
     if (is_refused(*rank) || Job::is_victim(*rank)) found.explains.push_back(rank->process.rank);
     if (is_refused(*rank) && rank->where.is_known() && found.sites.empty()) found.sites.push_back(rank->where);
   }
-  found.title = "the model of " + ranks_text(found.ranks) + " is not that of " + ranks_text(usual_ranks);
+  found.title = form(found.ranks, "the model of ", "the models of ") + ranks_text(found.ranks) +
+                form(found.ranks, " differs from ", " differ from ") + form(usual_ranks, "that of ", "those of ") +
+                ranks_text(usual_ranks);
   found.about = usual.type + "\n" + first.sentence.substr(first.sentence.find('`'));
   found.severity = job.any_failed() ? model::Severity::kError : model::Severity::kWarning;
   propose(found, first.difference);

@@ -115,8 +115,8 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
     const bool named = !each.memory->placed.empty() && source_of(each.memory->placed.front()) != DeviceSource::kCurrent;
     const bool was_set = each.rank->process.set_device_called;
     if (!received && (!named || !was_set)) propose_set_device(found, *each.rank);
-    found.title = who + (each.ranks.size() == 1 ? " holds" : " hold") + " memory on the " + (several ? "GPUs" : "GPU") +
-                  " of " + ranks_text(each.owners) + ", " + device;
+    found.title = who + form(each.ranks, " holds", " hold") + " memory on the " + (several ? "GPUs" : "GPU") + " of " +
+                  ranks_text(each.owners) + ", " + device;
     found.as = {code::kMovedAfterDispatch};
     // NCCL's refusal is the ranks', whatever each of them says of it.
     const bool refused =

@@ -100,19 +100,23 @@ std::vector<RankHypothesis> map_in_ranks(const Job& job) {
   if (first == nullptr) return {};
   const bool several = devices.size() > 1;
   const std::string who = ranks_text(found.ranks);
-  const bool one = found.ranks.size() == 1;
   const std::string map = first->device_map_text.empty() ? "" : " (" + first->device_map_text + ")";
   if (several) {
-    found.saw(75, "The map of " + who + map + at_text(first->mapped_at) + " spreads the model over " +
-                      list_of(devices) + ", and each rank is to have one GPU.");
-    found.title = who + (one ? " spreads its model" : " spread their models") + " over the GPUs of other ranks";
+    found.saw(75, "The map of " + who + map + " spreads the model over " + list_of(devices) +
+                      at_text(first->mapped_at) + ", but each rank should use one GPU.");
+    found.title =
+        who + form(found.ranks, " spreads its model", " spread their models") + " over the GPUs of other ranks";
   } else {
-    found.saw(75, "The model of " + who + map + at_text(first->mapped_at) + " is bound to " + devices.front().str() +
-                      ", which is not its rank's GPU.");
+    found.saw(75, form(found.ranks, "The model of ", "The models of ") + who + map +
+                      form(found.ranks, " is bound to ", " are bound to ") + devices.front().str() +
+                      at_text(first->mapped_at) +
+                      form(found.ranks, ": that is not its rank's GPU.", ": that is not the GPU of these ranks."));
     if (!fits.empty()) {
-      found.saw(10, "In " + ranks_text(fits) + " that is its own GPU, so nothing fails there.");
+      found.saw(10, "In " + ranks_text(fits) + " that is " + form(fits, "the rank's own GPU", "the ranks' own GPU") +
+                        ", so nothing fails there.");
     }
-    found.title = "the model of " + who + " is bound to another rank's GPU";
+    found.title = form(found.ranks, "the model of ", "the models of ") + who +
+                  form(found.ranks, " is bound to another rank's GPU", " are bound to another rank's GPU");
   }
   found.about = first->mapped_at.source;
   if (first->mapped_at.is_known()) found.sites.push_back(first->mapped_at);

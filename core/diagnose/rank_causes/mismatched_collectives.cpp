@@ -91,9 +91,9 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
   const Odd what = usual.call->name != odd.call->name || usual.call->group != odd.call->group ? Odd::kCall
                    : usual.call->dtype != odd.call->dtype                                     ? Odd::kDtype
                                                                                               : Odd::kShape;
-  const std::string number = sequence > 0 ? ", number " + std::to_string(sequence) + " of its group" : "";
+  const std::string number = sequence > 0 ? ", call " + std::to_string(sequence) + " of the group" : "";
   for (const Side* side : order) {
-    found.saw(side == &usual ? 60 : 30, ranks_text(side->ranks) + (side->ranks.size() == 1 ? " is in " : " are in ") +
+    found.saw(side == &usual ? 60 : 30, ranks_text(side->ranks) + form(side->ranks, " is in ", " are in ") +
                                             text_of(*side->call) + at_text(*side->call) + number +
                                             job.waited_text(*job.rank(side->ranks.front())) + ".");
     if (!side->call->condition.empty()) {
@@ -108,7 +108,7 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
   switch (what) {
     case Odd::kCall:
       if (usual.call->group != odd.call->group) {
-        found.title = ranks_text(usual.ranks) + (usual.ranks.size() == 1 ? " waits" : " wait") + " in group " +
+        found.title = ranks_text(usual.ranks) + form(usual.ranks, " waits", " wait") + " in group " +
                       usual.call->group + ", and " + ranks_text(odd.ranks) + " in group " + odd.call->group +
                       ": each for the other";
         found.propose(RepairKind::kCreationSite, "use the groups in the same order in every rank: " + usual.call->name +
@@ -120,8 +120,8 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
         found.propose(RepairKind::kCreationSite,
                       "call " + odd.call->name + " in every rank: take it out of the branch" + at_text(*odd.call));
       }
-      found.title = ranks_text(usual.ranks) + (usual.ranks.size() == 1 ? " calls " : " call ") + usual.call->name +
-                    " where " + ranks_text(odd.ranks) + (odd.ranks.size() == 1 ? " calls " : " call ") + odd.call->name;
+      found.title = ranks_text(usual.ranks) + form(usual.ranks, " calls ", " call ") + usual.call->name + " where " +
+                    ranks_text(odd.ranks) + form(odd.ranks, " calls ", " call ") + odd.call->name;
       found.propose(RepairKind::kCreationSite,
                     "let every rank make the same calls in the same order: " + usual.call->name + at_text(*usual.call) +
                         ", meets " + odd.call->name + at_text(*odd.call));

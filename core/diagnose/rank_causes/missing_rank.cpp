@@ -62,13 +62,12 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
     if (takes_part(*call, number)) present.push_back(number);
   }
   const std::string who = ranks_text(found.ranks);
-  found.saw(55, ranks_text(present) + (present.size() == 1 ? " is in " : " are in ") + text_of(*call) + at_text(*call) +
-                    ", and " + who + (found.ranks.size() == 1 ? " has" : " have") + " not come to it.");
+  found.saw(55, ranks_text(present) + form(present, " is in ", " are in ") + text_of(*call) + at_text(*call) +
+                    ", and " + who + form(found.ranks, " has", " have") + " not come to it.");
   if (!finished.empty()) {
     const Collective* last = last_in(*job.rank(finished.front()), call->group);
     const bool counted = finished.size() == 1 && last != nullptr && last->sequence > 0 && call->sequence > 0;
-    found.saw(35, ranks_text(finished) +
-                      (finished.size() == 1 ? " has finished its program" : " have finished their programs") +
+    found.saw(35, ranks_text(finished) + form(finished, " has finished its program", " have finished their programs") +
                       (counted ? " after number " + std::to_string(last->sequence) + " of the group's collectives" +
                                      at_text(*last) + "; that one is number " + std::to_string(call->sequence) + "."
                                : "."));
@@ -82,8 +81,9 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
   for (const int number : elsewhere) {
     const Collective* last = last_in(*job.rank(number), call->group);
     if (last == nullptr || last->sequence == 0) continue;
-    found.saw(10, "Its last collective was number " + std::to_string(last->sequence) + ", " + text_of(*last) +
-                      at_text(*last) + "; that one is number " + std::to_string(call->sequence) + ".");
+    found.saw(10, (found.ranks.size() == 1 ? "Its last collective" : "The last collective of " + ranks_text({number})) +
+                      " was number " + std::to_string(last->sequence) + ", " + text_of(*last) + at_text(*last) +
+                      "; that one is number " + std::to_string(call->sequence) + ".");
     break;
   }
   if (!call->condition.empty()) {
@@ -105,8 +105,8 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
                   "let every rank reach " + call->name + at_text(*call) +
                       ", or none: a branch or a loop that differs between ranks goes round it");
   }
-  found.title = who + (found.ranks.size() == 1 ? " has" : " have") + " not come to " + call->name + ", in which " +
-                ranks_text(present) + (present.size() == 1 ? " waits" : " wait");
+  found.title = who + form(found.ranks, " has", " have") + " not come to " + call->name + ", in which " +
+                ranks_text(present) + form(present, " waits", " wait");
   found.sites.push_back(call->where);
   found.about = call->name + "\n" + call->where.source;
   found.explains = present;

@@ -11,6 +11,12 @@ namespace devsan::diagnose::ranks {
 /// "rank 3", "ranks 1-7", "ranks 0, 2 and 4-5".
 std::string ranks_text(std::vector<int> ranks);
 
+/// The form of a verb, a pronoun or a noun for so many ranks: `form(ranks, "waits", "wait")`.
+template <typename Ranks>
+const char* form(const Ranks& ranks, const char* one, const char* several) {
+  return ranks.size() == 1 ? one : several;
+}
+
 /// "4 KiB", "1.5 GiB".
 std::string bytes_text(std::uint64_t bytes);
 

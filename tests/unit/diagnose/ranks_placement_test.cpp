@@ -273,7 +273,7 @@ TEST(MapInRanks, HooksLoadedBeforeSetDevice) {
   job.finds(1, "DV201", "embedding");
   job.waits(0, "all_reduce", 40);
   const auto first = expect_first(job, "DV201", {1});
-  expect_evidence(first.finding, "In rank 0 that is its own GPU");
+  expect_evidence(first.finding, "In rank 0 that is the rank's own GPU");
   expect_victim(first, "rank 0 waits in all_reduce of float32[1024] (4 KiB), at train.py:40");
 }
 

@@ -39,7 +39,7 @@ TEST(EndedRank, KilledInsideOfACollective) {
   job.waits(2, "all_reduce", 12);
   const auto first = expect_first(job, "DV306", {1});
   EXPECT_NE(first.finding.title.find("SIGKILL"), std::string::npos);
-  expect_evidence(first.finding, "cannot tell");  // who killed it is not decided
+  expect_evidence(first.finding, "cannot see who sent the signal");  // who killed it is not decided
   expect_victim(first, "ranks 0 and 2 wait in all_reduce");
 }
 
@@ -72,7 +72,7 @@ TEST(EndedRank, SilenceIsNotCalledDeath) {
   job.waits(0, "all_reduce", 12);
   const auto first = expect_first(job, "DV306", {1});
   EXPECT_EQ(first.finding.confidence, model::Confidence::kLikely);
-  expect_evidence(first.finding, "it was killed, left by os._exit, or still runs");
+  expect_evidence(first.finding, "it was killed, called os._exit, or still runs");
 }
 
 TEST(MissingRank, FinishedEarly) {
