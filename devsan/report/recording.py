@@ -222,8 +222,8 @@ def _is_worker() -> bool:
 
 
 def command() -> list[str]:
-    """The words as one would type them: devsan run ..., or where the environment started the emulation python ... or the
-    name of an installed script (torchrun ...)."""
+    """The words as one would type them: devsan run ...; where the environment started the emulation, python ... or an
+    installed script by its name (torchrun ...)."""
     words = [str(word) for word in getattr(sys, "orig_argv", ["python", *sys.argv])]
     for place, word in enumerate(words[1:], start=1):
         if os.path.basename(word) in ("devsan", "__main__.py") and words[place + 1 : place + 2] == ["run"]:
