@@ -16,6 +16,9 @@ constexpr std::int64_t kFlash = 1;
 /// CUDA's choice is made for it: an error, or one of the fused kernels, whose place the CPU's flash kernel takes if it can.
 std::int64_t choose(const AttentionCall& call, std::optional<double> scale) {
   if (C10_LIKELY(at::globalContext().userEnabledMathSDP())) {
+    // The CPU's choice asks this of the mask too (sdp_utils_cpp.h, check_attn_mask_shape), but is given its host alias,
+    // which requires no gradient.
+    if (call.mask.has_value() && call.mask->requires_grad()) return kMath;
     return at::_fused_sdp_choice(call.query, call.key, call.value, call.mask, call.dropout, call.is_causal, scale,
                                  call.enable_gqa);
   }

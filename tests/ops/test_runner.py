@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 import torch
 from conformance.comparison import Comparison
+from conformance.judging import limited
+from conformance.kinds import KINDS
 from conformance.known import Entry, Known
 from conformance.outcome import Outcome, evaluate
-from conformance.placing import Placer
+from conformance.placing import Placer, tensors
 from conformance.report import Report, Totals
+from conformance.samples import Sample, Subject, subjects
+from torch.testing._internal.common_methods_invocations import op_db
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda:1")
 
@@ -74,6 +78,24 @@ def test_a_copy_shares_what_the_original_shares() -> None:
     assert placed[0].data_ptr() == placed[1].data_ptr() + 4
     assert [t.stride() for t in placed] == [(2,), (1,), (1,), (1, 4), (0,)]
     assert {t.device for t in placed} == {GPU}
+
+
+@pytest.mark.parametrize("kind", ["alone", "unasked"])
+def test_each_operand_is_differentiated_by_itself(kind: str) -> None:
+    info = next(op for op in op_db if op.name == "lerp")
+    subject = Subject("op_db", "lerp", torch.float32, info)
+    values = [torch.rand(3).requires_grad_(kind == "alone") for _ in range(3)]
+    sample = Sample((values[0], (values[1],), {"weight": [values[2]]}), lambda tree: tree)
+    trials = [trial for one in KINDS if one.name == kind for trial in one.trials(subject, sample)]
+    wants = [[leaf.requires_grad for leaf in tensors(trial.sample.tree)] for trial in trials]
+    assert wants == [[True, False, False], [False, True, False], [False, False, True]]
+    assert [leaf.requires_grad for leaf in values] == [kind == "alone"] * 3
+
+
+def test_a_cap_leaves_out_no_operand() -> None:
+    attention = next(one for one in subjects() if one.name == "nn.functional.scaled_dot_product_attention")
+    tried = [trial for kind, _, trial in limited(attention, 0.1) if kind == "backward"]
+    assert any("attn_mask" in trial.sample.tree[2] for trial in tried)
 
 
 def test_a_known_difference_that_is_none_any_more_is_told() -> None:

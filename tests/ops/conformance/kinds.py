@@ -53,14 +53,14 @@ def forward(subject: Subject, sample: Sample) -> Iterator[Trial]:
 
 def backward(subject: Subject, sample: Sample) -> Iterator[Trial]:
     if differentiable(subject) or subject.database == "module_db":
-        yield Trial(sample, lambda tree: sample.process(sample.call(tree)), order=1)
+        yield Trial(sample, follow(sample), order=1)
 
 
 def gradgrad(subject: Subject, sample: Sample) -> Iterator[Trial]:
     if subject.database == "optim_db" or not subject.info.supports_gradgrad:
         return
     if differentiable(subject) or subject.database == "module_db":
-        yield Trial(sample, lambda tree: sample.process(sample.call(tree)), order=2)
+        yield Trial(sample, follow(sample), order=2)
 
 
 def forward_mode(subject: Subject, sample: Sample) -> Iterator[Trial]:
@@ -82,6 +82,38 @@ def forward_mode(subject: Subject, sample: Sample) -> Iterator[Trial]:
             return pytree.tree_map(both, sample.call(pytree.tree_map(dual, tree)))
 
     yield Trial(sample, call)
+
+
+def float_leaves(sample: Sample) -> list[torch.Tensor]:
+    return list({id(leaf): leaf for leaf in tensors(sample.tree) if may_differ(leaf)}.values())
+
+
+def differentiated_by(sample: Sample, source: torch.Tensor) -> Trial:
+    """`source` alone requires a gradient, wherever in the sample it is."""
+
+    def copy(leaf: Any) -> Any:
+        return leaf.detach().requires_grad_(leaf is source) if isinstance(leaf, torch.Tensor) else leaf
+
+    memo: dict[int, Any] = {}
+    tree = pytree.tree_map(lambda leaf: memo.setdefault(id(leaf), copy(leaf)), sample.tree)
+    return Trial(Sample(tree, sample.call, close=sample.close, random=sample.random), follow(sample), order=1)
+
+
+def follow(sample: Sample) -> Callable[[Any], Any]:
+    return lambda tree: sample.process(sample.call(tree))
+
+
+def alone(subject: Subject, sample: Sample) -> Iterator[Trial]:
+    """By each operand that torch's sample differentiates, while the others require no gradient."""
+    if is_operator(subject) and differentiable(subject):
+        asked = [leaf for leaf in float_leaves(sample) if leaf.requires_grad]
+        yield from (differentiated_by(sample, leaf) for leaf in asked if len(asked) > 1)
+
+
+def unasked(subject: Subject, sample: Sample) -> Iterator[Trial]:
+    """By each operand that torch's sample leaves without a gradient: a mask, a weight, a bound, a value in a list."""
+    if is_operator(subject) and differentiable(subject):
+        yield from (differentiated_by(sample, leaf) for leaf in float_leaves(sample) if not leaf.requires_grad)
 
 
 def is_operator(subject: Subject) -> bool:
@@ -152,7 +184,7 @@ def changed(change: Change, applies: Callable[[torch.Tensor], bool]) -> Callable
             order = 1 if differentiable(subject) else 0
             source = sample if order else detached(sample)
             change_some: Change = lambda tensor: change(tensor) if applies(tensor) else tensor  # noqa: E731
-            yield Trial(source, lambda tree: sample.process(sample.call(tree)), order, change_some)
+            yield Trial(source, follow(sample), order, change_some)
 
     return trials
 
@@ -193,6 +225,8 @@ KINDS = (
     Kind("forward", 64, forward),
     Kind("backward", 16, backward),
     Kind("gradgrad", 4, gradgrad),
+    Kind("alone", 6, alone),
+    Kind("unasked", 16, unasked),
     Kind("forward mode", 3, forward_mode),
     Kind("out=", 4, out),
     Kind("in-place", 8, inplace),

@@ -189,6 +189,40 @@ def test_a_program_may_allow_one_backend(backend: SDPBackend, dtype: torch.dtype
                 functional.scaled_dot_product_attention(query, key, value, mask)
 
 
+@pytest.mark.parametrize("shape", [(1, 4, 6, 6), (6, 6), (2, 1, 1, 6)])
+@pytest.mark.parametrize("dropout", [0.0, 0.25])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_mask_may_want_a_gradient(shape: tuple[int, ...], dropout: float, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    given = [torch.randn(size, dtype=dtype) for size in (*[(2, 4, 6, 8)] * 3, shape)]
+    for wants in ([True] * 4, [False, False, False, True]):
+        results = []
+        for device in ("cpu", GPU):
+            leaves = [one.clone().to(device).requires_grad_(want) for one, want in zip(given, wants, strict=True)]
+            torch.manual_seed(1)
+            output = functional.scaled_dot_product_attention(*leaves[:3], attn_mask=leaves[3], dropout_p=dropout)
+            output.float().pow(2).sum().backward()
+            results.append([output, *(leaf.grad for leaf in leaves if leaf.requires_grad)])
+        for theirs, ours in zip(*results, strict=True):
+            assert ours.device == GPU
+            assert torch.equal(theirs, ours.cpu())
+
+
+@pytest.mark.parametrize(
+    ("backend", "runs"), [(SDPBackend.FLASH_ATTENTION, False), (SDPBackend.EFFICIENT_ATTENTION, True)]
+)
+def test_a_fused_kernel_that_takes_a_mask_differentiates_it(backend: SDPBackend, runs: bool) -> None:
+    query, key, value, mask = tensors(*[(1, 2, 8, 8)] * 4)
+    with sdpa_kernel([backend]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if runs:
+            functional.scaled_dot_product_attention(query, key, value, mask).sum().backward()
+            assert mask.grad.abs().sum() > 0
+        else:
+            with pytest.raises(RuntimeError, match=r"No available kernel\. Aborting execution\."):
+                functional.scaled_dot_product_attention(query, key, value, mask)
+
+
 def test_what_torch_says_of_the_backends() -> None:
     query = torch.randn(1, 2, 6, 8, device=GPU, dtype=torch.float16)
     params = torch.backends.cuda.SDPAParams(query, query, query, None, 0.0, False, False)
