@@ -11,6 +11,7 @@
 #include "intercept/half_fft.h"
 #include "intercept/half_softmax.h"
 #include "intercept/judged.h"
+#include "intercept/linear_algebra.h"
 #include "intercept/sparse_construction.h"
 #include "intercept/types_of_cuda.h"
 
@@ -59,6 +60,7 @@ void register_hand_written(torch::Library& library, torch::Library& autograd) {
   register_cuda_only(library);
   register_half_fft(library);
   register_half_softmax(library);
+  register_linear_algebra(library);
   register_sparse_construction(library, autograd);
   register_types_of_cuda(library);
   for (torch::Library* keyed : {&library, &autograd}) {

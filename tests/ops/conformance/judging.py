@@ -17,7 +17,7 @@ from .known import read
 from .outcome import Outcome, evaluate
 from .placing import Placer, tensors
 from .report import Report
-from .samples import Subject, error_samples, samples
+from .samples import Sample, Subject, error_samples, samples
 from .values import crashes, is_close, is_lacked, is_random
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda:1")
