@@ -8,6 +8,7 @@
 #include "emulate/device.h"
 #include "emulate/device_allocator.h"
 #include "emulate/generator.h"
+#include "emulate/host_allocator.h"
 #include "emulate/pinned_memory.h"
 
 namespace devsan::emulate {
@@ -15,6 +16,16 @@ namespace {
 
 // cuFFT's default from CUDA 10 on (aten/src/ATen/native/cuda/CuFFTPlanCache.h).
 std::atomic<int64_t> g_plan_cache_max_size{4096};
+
+/// aten/src/ATen/cuda/CUDADevice.h, getDeviceFromPtr. To CUDA page-locked memory is the device's that locked it; here it
+/// is the current one's.
+at::Device device_of_address(const void* address) {
+  const memory::Block* block = block_at(address);
+  TORCH_CHECK(block != nullptr || is_pinned(address),
+              "The specified pointer resides on host memory and is not registered with any CUDA device.");
+  const int index = block != nullptr ? block->device : emulate::current_device();
+  return {at::DeviceType::CUDA, static_cast<at::DeviceIndex>(index)};
+}
 
 /// Stateless: all that it knows stands in emulate/device.h.
 struct Hooks final : at::CUDAHooksInterface {
@@ -58,6 +69,7 @@ struct Hooks final : at::CUDAHooksInterface {
   int64_t cuFFTGetPlanCacheSize(at::DeviceIndex /*index*/) const override { return 0; }
   void cuFFTClearPlanCache(at::DeviceIndex /*index*/) const override {}
 
+  at::Device getDeviceFromPtr(void* data) const override { return device_of_address(data); }
   bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
   at::Allocator* getPinnedMemoryAllocator() const override { return &pinned_allocator(); }
   at::Allocator* getCUDADeviceAllocator() const override { return &device_allocator(); }

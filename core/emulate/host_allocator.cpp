@@ -1,7 +1,12 @@
 #include "emulate/host_allocator.h"
 
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include <c10/core/CPUAllocator.h>
@@ -72,9 +77,18 @@ void* first_after_header(void* base) {
 
 Header* header_of(void* data) { return reinterpret_cast<Header*>(static_cast<std::byte*>(data) - kAlignment); }
 
-std::uint64_t seal_of(const void* data) {
+std::uint64_t seal_of(std::uintptr_t data) {
   static const std::uint64_t secret = c10::detail::getNonDeterministicRandom() | 1U;
-  return (reinterpret_cast<std::uintptr_t>(data) ^ secret) * 0x9E3779B97F4A7C15ULL;
+  return (data ^ secret) * 0x9E3779B97F4A7C15ULL;
+}
+
+std::uint64_t seal_of(const void* data) { return seal_of(reinterpret_cast<std::uintptr_t>(data)); }
+
+/// By the kernel, which says where there is no memory, and reads what the address sanitizer would report.
+bool read_page(std::uintptr_t start, std::array<std::byte, kPage>& page) noexcept {
+  const iovec target{page.data(), kPage};
+  const iovec source{reinterpret_cast<void*>(start), kPage};  // NOLINT(performance-no-int-to-ptr)
+  return process_vm_readv(getpid(), &target, 1, &source, 1, 0) == static_cast<ssize_t>(kPage);
 }
 
 /// Reads before a pointer that torch's allocator may have made, which the address sanitizer would report.
@@ -166,6 +180,24 @@ HostAllocator& host_allocator() {
 memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept {
   if (data_ptr.get_deleter() != &release_charge) return nullptr;
   return header_of(data_ptr.get_context())->block;
+}
+
+memory::Block* block_at(const void* address) noexcept {
+  // The nearest header before the address is that of its allocation, or of one that ends before it.
+  auto header_at = reinterpret_cast<std::uintptr_t>(address) / kAlignment * kAlignment - kAlignment;
+  std::array<std::byte, kPage> page{};
+  for (std::uintptr_t start = header_at / kPage * kPage; start != 0; start -= kPage) {
+    if (!read_page(start, page)) return nullptr;
+    for (; header_at >= start; header_at -= kAlignment) {
+      Header header{};
+      std::memcpy(&header, page.data() + (header_at - start), sizeof(Header));
+      const std::uintptr_t data = header_at + kAlignment;
+      if (header.seal != seal_of(data)) continue;
+      const std::size_t offset = reinterpret_cast<std::uintptr_t>(address) - data;
+      return header.block != nullptr && offset < header.block->requested_size ? header.block : nullptr;
+    }
+  }
+  return nullptr;
 }
 
 record::Origin origin_of(const c10::DataPtr& data_ptr) noexcept {

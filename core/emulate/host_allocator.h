@@ -35,6 +35,10 @@ HostAllocator& host_allocator();
 /// The memory block that a charged allocation holds, or null for an uncharged one.
 memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept;
 
+/// The memory block of the charged allocation that `address` lies in, or null where it lies in none. It is searched for
+/// in memory, back from `address`, a page at a time.
+memory::Block* block_at(const void* address) noexcept;
+
 /// What an allocation says about where it comes from; unknown for torch's own.
 record::Origin origin_of(const c10::DataPtr& data_ptr) noexcept;
 

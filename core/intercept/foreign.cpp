@@ -2,10 +2,12 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <ATen/ops/to_native.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "emulate/storage.h"
 #include "emulate/tensor.h"
+#include "intercept/aten_operators.h"
 #include "intercept/operator_kernel.h"
 
 namespace devsan::intercept {
@@ -79,11 +81,26 @@ bool has_cuda_kernels() {
       .hasKernelForDispatchKey(c10::DispatchKey::CUDA);
 }
 
-std::unique_ptr<torch::Library> take_over_foreign_memory() {
-  auto library = std::make_unique<torch::Library>(torch::Library::IMPL, "_", c10::DispatchKey::CUDA, __FILE__,
-                                                  static_cast<std::uint32_t>(__LINE__));
-  library->fallback(torch::CppFunction::makeFromBoxedFunction<&call_with_emulated>());
-  return library;
+void take_over_foreign_memory(std::vector<std::unique_ptr<torch::Library>>& libraries) {
+  libraries.push_back(library_for("_", c10::DispatchKey::CUDA));
+  libraries.back()->fallback(torch::CppFunction::makeFromBoxedFunction<&call_with_emulated>());
+}
+
+namespace {
+
+at::Tensor convert(const at::Tensor& self, at::Device device, at::ScalarType dtype, bool non_blocking, bool copy,
+                   std::optional<at::MemoryFormat> memory_format) {
+  if (is_foreign(self)) emulate::take_over(self);
+  return at::native::to(self, device, dtype, non_blocking, copy, memory_format);
+}
+
+}  // namespace
+
+void take_over_array_interfaces(std::vector<std::unique_ptr<torch::Library>>& libraries) {
+  for (const auto key : {c10::DispatchKey::CUDA, c10::DispatchKey::AutogradCUDA}) {
+    libraries.push_back(library_for("aten", key));
+    libraries.back()->impl("to.device", TORCH_FN(convert));
+  }
 }
 
 void register_collectives() {

@@ -131,7 +131,8 @@ void register_factories() {
   if (g_host_factories == nullptr) register_factories_of_host();
   if (!g_factories.empty()) return;
   g_has_cuda = has_cuda_kernels();
-  if (!g_has_cuda) g_factories.push_back(take_over_foreign_memory());
+  take_over_array_interfaces(g_factories);
+  if (!g_has_cuda) take_over_foreign_memory(g_factories);
   register_factories_on(c10::DispatchKey::CUDA, c10::DispatchKey::CPU);
   for (const LayoutKeys& keys : kLayouts) register_factories_on(keys.factory, keys.host);
 }
