@@ -209,12 +209,21 @@ def drain_timeline() -> tuple[list[tuple[int, int, int, int, int]], list[tuple[i
 def memory_now() -> list[tuple[int, int, int, int]]:
     """Returns (allocated, reserved, most allocated, most reserved) bytes of each GPU."""
 
-def start_recording() -> None:
-    """Notes from now on where tensors are placed."""
+def start_recording(budget: int = ...) -> None:
+    """Notes from now on where tensors are placed, in so many bytes."""
 
 def stop_recording() -> None: ...
 def is_recording() -> bool: ...
-def placement(number: int) -> Placement | None: ...
+def recorded_bytes() -> int:
+    """What the records take now."""
+
+def recording_budget() -> int: ...
+def placements() -> list[int]:
+    """The numbers of the placements that are kept, in the order in which they came."""
+
+def placement(number: int) -> Placement | None:
+    """What is kept under a number; None for 0, and for a placement that was dropped."""
+
 def origin_of(tensor: Any) -> tuple[int, str]:
     """The number of the placement that put the tensor where it is, 0 if unknown, and the operator that computed it."""
 

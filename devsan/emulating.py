@@ -17,6 +17,7 @@ def emulate(
     memory: int | str | Sequence[int | str] | None = None,
     busy: int | str | Sequence[int | str] | None = None,
     policy: str = "stop",
+    history: int | str | None = None,
 ) -> Emulation:
     """Returns an emulation of GPUs, to be entered with ``with`` or by ``start()`` and left by ``stop()``.
 
@@ -29,6 +30,7 @@ def emulate(
         busy: memory that other programs hold, given like ``memory``.
         policy: what a call on mixed devices does: ``"stop"``, with torch's error; or ``"warn"``: it is reported on
             stderr, its operands meet on one device, and the program goes on. In this thread and its backward passes.
+        history: host memory that the records of where tensors were placed may take; 64MiB by default.
 
     Raises:
         devsan.errors.UsageError: an argument is not understood; the message names the nearest right spelling.
@@ -36,10 +38,10 @@ def emulate(
     """
     from devsan.options import from_values
 
-    options = from_values(gpus=gpus, profile=profile, memory=memory, busy=busy, policy=policy)
+    options = from_values(gpus=gpus, profile=profile, memory=memory, busy=busy, policy=policy, history=history)
     devices = options.devices()
     if not devices:
         raise UsageError("GPUs to emulate", "gpus=real", "devsan.install()")
     from devsan.emulation import Emulation
 
-    return Emulation(devices, options.policy)
+    return Emulation(devices, options.policy, options.history)

@@ -11,6 +11,7 @@ from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING
 
 from devsan.errors import StartError, tell
+from devsan.options import DEFAULT_HISTORY
 from devsan.profiles import DeviceSpec
 
 if TYPE_CHECKING:
@@ -28,11 +29,13 @@ class Emulation:
     Args:
         devices: the GPUs of the emulated machine; ``CUDA_VISIBLE_DEVICES`` chooses among them as CUDA does.
         policy: what a call on mixed devices does, a value of the option ``policy``.
+        history: bytes that the records of placements may take, the option ``history``.
     """
 
-    def __init__(self, devices: Sequence[DeviceSpec], policy: str = "stop") -> None:
+    def __init__(self, devices: Sequence[DeviceSpec], policy: str = "stop", history: int = DEFAULT_HISTORY) -> None:
         self.devices = tuple(devices)
         self.policy = policy
+        self.history = history
         self._surface: Surface | None = None
 
     def start(self) -> Emulation:
@@ -56,7 +59,7 @@ class Emulation:
                 "expected a process that has not used its GPUs yet, got CUDA already initialised; "
                 "start the emulation before the first use of torch.cuda"
             )
-        _start_core(core, self.devices)
+        _start_core(core, self.devices, self.history)
         from devsan.cuda.surface import Surface
 
         self._surface = Surface()
@@ -122,7 +125,7 @@ def load_core(torch: ModuleType) -> ModuleType:
     return _core
 
 
-def _start_core(core: ModuleType, devices: Sequence[DeviceSpec]) -> None:
+def _start_core(core: ModuleType, devices: Sequence[DeviceSpec], history: int) -> None:
     from devsan.cuda.devices import native_spec
 
     _share_memory(core)
@@ -134,7 +137,7 @@ def _start_core(core: ModuleType, devices: Sequence[DeviceSpec]) -> None:
         raise StartError(f"DevSan cannot emulate here: {_brief(error)}; {REBUILD}") from error
     core.leave_driver()
     core.require_lazy_init()
-    core.start_recording()
+    core.start_recording(history)
 
 
 def _share_memory(core: ModuleType) -> None:

@@ -32,6 +32,11 @@ DEFAULT_GPUS = 2
 REAL = "real"
 """As ``gpus``: nothing is emulated, errors are explained on the GPUs that are there."""
 
+DEFAULT_HISTORY = 64 << 20
+"""Room for tens of thousands of placements, each under its own stack; a program without generated code has hundreds."""
+
+LEAST_HISTORY = 1 << 20
+
 LANGUAGES = ("en", "zh")
 
 POLICIES = ("stop", "warn")
@@ -134,6 +139,13 @@ def _write_sizes(sizes: tuple[int, ...]) -> str:
     return ",".join(write_size(size) for size in sizes)
 
 
+def _read_history(text: str) -> int:
+    size = read_size(text)
+    if size < LEAST_HISTORY:
+        raise UsageError(f"history of at least {write_size(LEAST_HISTORY)}", repr(text), write_size(LEAST_HISTORY))
+    return size
+
+
 def _read_report(text: str) -> str:
     choices = ("terminal", "github", "off")
     if text not in choices:
@@ -213,6 +225,14 @@ class Options:
         help="what a call on mixed devices does: stop, with torch's error as on a GPU; or warn: it is reported, its "
         "operands meet on one device, and the program goes on to the next (default: stop)",
     )
+    history: int = _option(
+        DEFAULT_HISTORY,
+        metavar="SIZE",
+        read=_read_history,
+        write=write_size,
+        help="host memory that the records of where tensors were placed may take, as in 256MiB; what no tensor needs "
+        "any more is dropped when it is full (default: 64MiB)",
+    )
     report: str = _option(
         "terminal",
         metavar="HOW",
@@ -245,7 +265,7 @@ class Options:
             UsageError: the options contradict each other, e.g. three sizes of memory for four GPUs.
         """
         if not self.gpus:
-            for name in ("profile", "memory", "busy", "policy"):
+            for name in ("profile", "memory", "busy", "policy", "history"):
                 if getattr(self, name) != find_option(name).default:
                     raise UsageError(f"gpus={REAL} without {name}, which is of emulated GPUs", "both")
             return ()
@@ -283,7 +303,14 @@ class Options:
                 raise UsageError(f"{key}={option.metavar}", f"{key} without a value")
             read[key] = option.read(text)
         if read.get("gpus", (None,)) == ():  # what was said of emulated GPUs before is meant for those
-            read = {"profile": None, "memory": (), "busy": (), "policy": POLICIES[0], **read}
+            read = {
+                "profile": None,
+                "memory": (),
+                "busy": (),
+                "policy": POLICIES[0],
+                "history": DEFAULT_HISTORY,
+                **read,
+            }
         if "profile" not in read and (read.get("gpus") or (None,))[0] is not None:
             read["profile"] = None
         return replace(self, **read)
@@ -363,4 +390,4 @@ def from_values(**values: Any) -> Options:
 
 def _as_text(key: str, value: Any) -> str:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return f"{value}B" if is_number and key in ("memory", "busy") else str(value)
+    return f"{value}B" if is_number and key in ("memory", "busy", "history") else str(value)

@@ -50,7 +50,7 @@ def begin(options: Options) -> None:
         if devices:
             from devsan.emulation import Emulation
 
-            emulation = Emulation(devices, options.policy)
+            emulation = Emulation(devices, options.policy, options.history)
             emulation.start()
     except BaseException as error:
         _restore()

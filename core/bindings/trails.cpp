@@ -8,6 +8,7 @@
 #include <torch/csrc/utils/pythoncapi_compat.h>
 
 #include "bindings/bindings.h"
+#include "bindings/code_size.h"
 #include "bindings/main_thread.h"
 #include "bindings/python_ending.h"
 #include "emulate/device.h"
@@ -27,7 +28,19 @@ namespace {
 // The innermost frames say who placed a tensor; a program nested deeper loses its outermost ones.
 constexpr std::size_t kMaxDepth = 128;
 
-void keep(const void* code) { Py_INCREF(static_cast<PyObject*>(const_cast<void*>(code))); }
+PyObject* as_object(const void* code) { return static_cast<PyObject*>(const_cast<void*>(code)); }
+
+std::size_t keep(const void* code) {
+  Py_INCREF(as_object(code));
+  return code_size(*static_cast<const PyCodeObject*>(code));
+}
+
+/// In a thread that has captured a stack.
+void release(std::span<const void* const> codes) {
+  if (codes.empty() || Py_IsInitialized() == 0 || is_python_ending()) return;
+  const py::gil_scoped_acquire gil;
+  for (const void* code : codes) Py_DECREF(as_object(code));
+}
 
 using Frames = std::array<record::Frame, kMaxDepth>;
 
@@ -75,9 +88,10 @@ std::size_t add_main_thread(Frames& frames, std::size_t depth) {
 }
 
 /// Nothing for a thread that Python does not know: it has no stack, and must not wait for the lock of the others.
-record::StackId capture_stack(record::StackDepot& depot) {
+void with_stack(const record::Surroundings::UseStack& use) {
   if (!has_python() || PyGILState_GetThisThreadState() == nullptr) {
-    return record::kNoStack;
+    use({});
+    return;
   }
   const py::gil_scoped_acquire gil;
   Frames frames;
@@ -85,16 +99,20 @@ record::StackId capture_stack(record::StackDepot& depot) {
   Py_XINCREF(frame);
   std::size_t depth = add_frames(frame, frames, 0);
   if (depth < kMaxDepth) depth = add_main_thread(frames, depth);
-  return depot.put({frames.data(), depth}, &keep);
+  use({frames.data(), depth});
 }
 
 /// (code object, offset) pairs, innermost first.
 py::list frames_of(record::StackId id) {
-  py::list found;
-  for (const record::Frame& frame : Recorder::instance().stack(id)) {
-    auto* code = static_cast<PyObject*>(const_cast<void*>(frame.code));
-    found.append(py::make_tuple(py::reinterpret_borrow<py::object>(code), frame.offset));
+  const std::vector<record::Frame> frames = Recorder::instance().stack(id);
+  // All of them first: making Python's objects may let another thread run, which drops the stack.
+  std::vector<py::object> codes;
+  codes.reserve(frames.size());
+  for (const record::Frame& frame : frames) {
+    codes.push_back(py::reinterpret_borrow<py::object>(as_object(frame.code)));
   }
+  py::list found;
+  for (std::size_t at = 0; at < frames.size(); ++at) found.append(py::make_tuple(codes[at], frames[at].offset));
   return found;
 }
 
@@ -145,13 +163,21 @@ void bind_trails(py::module_& module) {
       .def_property_readonly("frames", [](const PlacementRecord& self) { return frames_of(self.placement.stack); })
       .def_readonly("times", &PlacementRecord::times)
       .def_readonly("bytes", &PlacementRecord::bytes);
-  module.def("start_recording", [] { Recorder::instance().start(&capture_stack); });
+  module.def(
+      "start_recording",
+      [](std::size_t budget) {
+        Recorder::instance().start({&with_stack, &keep, &release, &emulate::collect_living}, budget);
+      },
+      py::arg("budget") = Recorder::kDefaultBudget);
   module.def("stop_recording", [] { Recorder::instance().stop(); });
   module.def("is_recording", [] { return Recorder::instance().is_on(); });
   module.def("start_timeline", [] { Timeline::instance().start(); });
   module.def("stop_timeline", [] { Timeline::instance().stop(); });
   module.def("drain_timeline", &drain_timeline);
   module.def("memory_now", &memory_now);
+  module.def("recorded_bytes", [] { return Recorder::instance().bytes(); });
+  module.def("recording_budget", [] { return Recorder::instance().budget(); });
+  module.def("placements", [] { return Recorder::instance().placements(); });
   module.def("placement", [](record::PlacementId id) { return Recorder::instance().find(id); });
   module.def("origin_of", [](const at::Tensor& tensor) {
     const record::Origin origin = emulate::origin_of(tensor);

@@ -21,7 +21,7 @@ inline constexpr std::string_view kUndecided = "DV000";
 // of it the constants, the table below, the list of detectors (a file of causes/ or rank_causes/ that is named as the
 // code) and the vocabulary. So a cause is two files: its manifest and its detector.
 
-/// code::kKvCache as code::kKvCache.
+/// The codes by name: kKvCache is "DV106".
 namespace code {
 #include "diagnose/code_names.inc"
 }  // namespace code

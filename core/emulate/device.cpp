@@ -126,6 +126,13 @@ void create_devices(const std::vector<model::DeviceSpec>& specs, bool shared) {
   all_sets().push_back(std::move(set));
 }
 
+void for_each_device(const std::function<void(EmulatedDevice&)>& visit) {
+  std::lock_guard<std::mutex> lock(g_mutex);
+  for (const std::unique_ptr<DeviceSet>& set : all_sets()) {
+    for (const std::unique_ptr<EmulatedDevice>& each : *set) visit(*each);
+  }
+}
+
 void retire_devices() noexcept { stop_sharing(g_devices.exchange(nullptr, std::memory_order_acq_rel)); }
 
 c10::DeviceIndex device_count() noexcept {

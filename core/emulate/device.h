@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,9 @@ void create_devices(const std::vector<model::DeviceSpec>& specs, bool shared = t
 /// @param node numbers the emulated machine, where several are emulated on one
 /// @throws std::system_error when the file cannot be mapped
 void share_memory(const std::string& path, std::uint64_t node);
+
+/// Calls `visit` for every emulated GPU of this process, those of emulations that have ended too: their tensors stay.
+void for_each_device(const std::function<void(EmulatedDevice&)>& visit);
 
 /// From here on there is no emulated GPU: `device_count()` is 0.
 void retire_devices() noexcept;

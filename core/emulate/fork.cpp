@@ -17,7 +17,7 @@ std::vector<memory::CachingAllocator*>& held() {
 }  // namespace
 
 void hold_locks_for_fork() {
-  for (c10::DeviceIndex i = 0; i < device_count(); ++i) held().push_back(&device(i).allocator);
+  for_each_device([](EmulatedDevice& each) { held().push_back(&each.allocator); });
   for (memory::CachingAllocator* allocator : held()) allocator->before_fork();
   lock_pinned_memory();
 }

@@ -16,6 +16,7 @@
 #include "emulate/device.h"
 #include "emulate/stream.h"
 #include "memory/out_of_memory.h"
+#include "record/living_list.h"
 
 namespace devsan::emulate {
 namespace {
@@ -42,10 +43,11 @@ struct Memory {
 
 struct Header {
   std::uint64_t seal;
-  memory::CachingAllocator* allocator;  ///< null for memory of the host, which only has an origin
+  memory::CachingAllocator* allocator;  ///< null for memory of the host, which only carries an origin
   memory::Block* block;
   Memory memory;
-  record::Origin origin;
+  record::CarriedOrigin
+      carried;  ///< of memory of the host, in the LivingList; that of a GPU has its placement as block->tag too
 };
 
 constexpr std::size_t kAlignment = 64;  // c10::gAlignment: what CPU kernels count on
@@ -100,7 +102,11 @@ __attribute__((no_sanitize("address"))) bool is_charged(void* data) {
 void release_charge(void* data) {
   const Header header = *header_of(data);
   header_of(data)->seal = 0;
-  if (header.allocator != nullptr) header.allocator->free(header.block);
+  if (header.allocator != nullptr) {
+    header.allocator->free(header.block);
+  } else {
+    record::LivingList::instance().leave(header_of(data)->carried);
+  }
   header.memory.release(header.memory.base);
 }
 
@@ -116,13 +122,14 @@ void release_raw(void* data) {
 c10::DataPtr with_header(Memory memory, memory::CachingAllocator* allocator, memory::Block* block,
                          record::Origin origin) {
   void* data = first_after_header(memory.base);
-  new (header_of(data)) Header{seal_of(data), allocator, block, memory, origin};
+  auto* header = new (header_of(data)) Header{seal_of(data), allocator, block, memory, {origin}};
+  if (allocator == nullptr) record::LivingList::instance().enter(header->carried);
   return {data, data, &release_charge, c10::Device(c10::DeviceType::CPU)};
 }
 
 memory::Block* take(EmulatedDevice& target, size_t bytes) {
   try {
-    return target.allocator.allocate(bytes, current_stream_id(target.index));
+    return target.allocator.allocate(bytes, current_stream_id(target.index), /*stack=*/0, t_origin.placement);
   } catch (const memory::OutOfMemory& error) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
   }
@@ -201,11 +208,19 @@ memory::Block* block_at(const void* address) noexcept {
 }
 
 record::Origin origin_of(const c10::DataPtr& data_ptr) noexcept {
-  return data_ptr.get_deleter() == &release_charge ? header_of(data_ptr.get_context())->origin : record::Origin{};
+  return data_ptr.get_deleter() == &release_charge ? header_of(data_ptr.get_context())->carried.origin
+                                                   : record::Origin{};
 }
 
 void set_origin(const c10::DataPtr& data_ptr, record::Origin origin) noexcept {
-  if (data_ptr.get_deleter() == &release_charge) header_of(data_ptr.get_context())->origin = origin;
+  if (data_ptr.get_deleter() != &release_charge) return;
+  Header& header = *header_of(data_ptr.get_context());
+  if (header.allocator == nullptr) {
+    record::LivingList::instance().change(header.carried, origin);
+    return;
+  }
+  if (header.carried.origin.placement != origin.placement) header.allocator->set_tag(header.block, origin.placement);
+  header.carried.origin = origin;
 }
 
 OriginScope::OriginScope(record::Origin origin) noexcept : previous_(t_origin) { t_origin = origin; }

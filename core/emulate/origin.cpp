@@ -84,6 +84,10 @@ record::Origin note_made_on_host(record::OperatorId op) {
   return {Recorder::instance().note({PlacementKind::kMade, record::kHost, record::kHost, op}), record::kNoOperator};
 }
 
+void collect_living(std::vector<record::PlacementId>& living) {
+  for_each_device([&living](EmulatedDevice& each) { each.allocator.collect_tags(living); });
+}
+
 record::Origin origin_of(const at::Tensor& tensor) noexcept {
   const c10::DataPtr* memory = tensor.defined() ? memory_of(tensor) : nullptr;
   return memory == nullptr ? record::Origin{} : origin_of(*memory);

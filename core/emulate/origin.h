@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include <c10/core/Device.h>
 
 #include "emulate/host_allocator.h"
@@ -31,6 +33,9 @@ record::Origin note_made_on_host(record::OperatorId op);
 
 /// Has `result` say that it comes from where `operand` was placed, and was computed by `op` there.
 void note_computed_from(record::OperatorId op, const at::Tensor& result, const at::Tensor& operand);
+
+/// Adds the placements that memory of GPUs carries.
+void collect_living(std::vector<record::PlacementId>& living);
 
 /// What the memory of `tensor` says; unknown for tensors without storage or not allocated here.
 record::Origin origin_of(const at::Tensor& tensor) noexcept;

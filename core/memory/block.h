@@ -14,6 +14,8 @@ class ExpandableSegment;
 using Address = std::uint64_t;
 /// A stream, by whatever number the caller knows it; 0 is the default stream.
 using StreamId = std::uint64_t;
+/// What the caller calls an allocation; 0 is nothing.
+using Tag = std::uint32_t;
 /// A recorded stack, by the caller's number; 0 is none.
 using StackId = std::uint64_t;
 
@@ -27,6 +29,7 @@ struct Block {
   StreamId stream = 0;             ///< the stream it was allocated on
   StackId stack = 0;               ///< the caller's stack of the allocation
   int device = 0;
+  Tag tag = 0;  ///< the caller's, while `allocated`
 
   bool allocated = false;            ///< held by the program
   bool mapped = true;                ///< false: address space of an expandable segment without memory behind it

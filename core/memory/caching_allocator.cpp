@@ -23,7 +23,7 @@ CachingAllocator::CachingAllocator(int device, DeviceBudget budget, Settings set
 
 CachingAllocator::~CachingAllocator() { Ledger::leave(this); }
 
-Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId stack) {
+Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId stack, Tag tag) {
   if (bytes == 0) {
     return nullptr;
   }
@@ -43,7 +43,21 @@ Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId st
   if (found == nullptr) {
     throw out_of_memory(request, bytes);
   }
-  return hand_out(found, request, bytes);
+  Block* block = hand_out(found, request, bytes);
+  block->tag = tag;
+  return block;
+}
+
+void CachingAllocator::set_tag(Block* block, Tag tag) noexcept {
+  const std::lock_guard lock(mutex_);
+  block->tag = tag;
+}
+
+void CachingAllocator::collect_tags(std::vector<Tag>& tags) const {
+  const std::lock_guard lock(mutex_);
+  blocks_.for_each([&tags](const Block& block) {
+    if (block.allocated) tags.push_back(block.tag);
+  });
 }
 
 Block* CachingAllocator::find_cached(const Request& request) {

@@ -52,12 +52,19 @@ class CachingAllocator {
 
   /// A block of at least `bytes` bytes, to be given back by free; nullptr for 0 bytes.
   /// @param stack what snapshot and trace report as the place of the allocation
+  /// @param tag what collect_tags tells of it
   /// @throws OutOfMemory when neither cache nor device has room; nothing is taken then
-  Block* allocate(std::size_t bytes, StreamId stream, StackId stack = 0);
+  Block* allocate(std::size_t bytes, StreamId stream, StackId stack = 0, Tag tag = 0);
 
   /// Gives a block back to the cache. Does nothing for nullptr. A block that other streams used stays
   /// active until the next allocation.
   void free(Block* block) noexcept;
+
+  /// Gives a block that is held another tag.
+  void set_tag(Block* block, Tag tag) noexcept;
+
+  /// Adds the tag of every block that is held.
+  void collect_tags(std::vector<Tag>& tags) const;
 
   /// The block is also used by `stream`. Without effect for the stream it was allocated on, and for nullptr.
   void record_stream(Block* block, StreamId stream);

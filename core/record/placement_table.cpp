@@ -1,5 +1,7 @@
 #include "record/placement_table.h"
 
+#include <algorithm>
+
 namespace devsan::record {
 
 std::size_t PlacementTable::Hash::operator()(const Placement& placement) const noexcept {
@@ -12,49 +14,81 @@ std::size_t PlacementTable::Hash::operator()(const Placement& placement) const n
   return hash ^ hash >> 32U;
 }
 
-PlacementId PlacementTable::ancestor_alike(const Placement& placement) const {
+PlacementRecord* PlacementTable::ancestor_alike(const Placement& placement) {
   Placement alike = placement;
-  for (PlacementId id = placement.source; id != kUnknownPlacement; id = records_[id - 1].placement.source) {
-    alike.source = records_[id - 1].placement.source;
-    if (records_[id - 1].placement == alike) return id;
+  for (auto found = records_.find(placement.source); found != records_.end(); found = records_.find(alike.source)) {
+    alike.source = found->second.placement.source;
+    if (found->second.placement == alike) return &found->second;
   }
-  return kUnknownPlacement;
+  return nullptr;
 }
 
-PlacementId PlacementTable::add(const Placement& placement, std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  PlacementId id = kUnknownPlacement;
+const PlacementRecord* PlacementTable::count(const Placement& placement, std::uint64_t bytes, bool may_grow) {
+  PlacementRecord* record = nullptr;
   if (const auto found = ids_.find(placement); found != ids_.end()) {
-    id = found->second;
+    record = found->second;
   } else {
-    id = ancestor_alike(placement);
-    if (id == kUnknownPlacement) {
-      if (records_.size() >= max_entries_) return kUnknownPlacement;
-      records_.push_back({placement});
-      id = static_cast<PlacementId>(records_.size());
+    record = ancestor_alike(placement);
+    if (record == nullptr) {
+      if (!may_grow || is_out_of_numbers()) return nullptr;
+      ++latest_;
+      record = &records_.emplace(latest_, PlacementRecord{placement, latest_}).first->second;
+      may_grow = true;
     }
-    if (ids_.size() < 2 * max_entries_) ids_.emplace(placement, id);
+    if (may_grow) ids_.emplace(placement, record);
   }
-  PlacementRecord& record = records_[id - 1];
-  ++record.times;
-  record.bytes += bytes;
-  return id;
+  ++record->times;
+  record->bytes += bytes;
+  record->last_use = ++uses_;
+  return record;
 }
 
 void PlacementTable::take_back(PlacementId id) {
-  const std::lock_guard lock(mutex_);
-  if (id != kUnknownPlacement && id <= records_.size() && records_[id - 1].times != 0) --records_[id - 1].times;
+  const auto found = records_.find(id);
+  if (found != records_.end() && found->second.times != 0) --found->second.times;
 }
 
 std::optional<PlacementRecord> PlacementTable::find(PlacementId id) const {
-  const std::lock_guard lock(mutex_);
-  if (id == kUnknownPlacement || id > records_.size()) return std::nullopt;
-  return records_[id - 1];
+  const auto found = records_.find(id);
+  return found == records_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::size_t PlacementTable::size() const {
-  const std::lock_guard lock(mutex_);
-  return records_.size();
+std::vector<PlacementRecord> PlacementTable::unneeded(std::span<const PlacementId> living, std::uint64_t began) const {
+  std::unordered_map<PlacementId, int> needed;  // and how far back from there
+  const auto need = [&](PlacementId id) {
+    for (int depth = kDeepest; depth > 0; --depth) {
+      const auto record = records_.find(id);
+      if (record == records_.end()) return;
+      int& known = needed[id];
+      if (known >= depth) return;
+      known = depth;
+      id = record->second.placement.source;
+    }
+  };
+  for (const PlacementId id : living) need(id);
+  for (const auto& [id, record] : records_) {
+    if (record.last_use > began) need(id);
+  }
+  std::vector<PlacementRecord> found;
+  for (const auto& [id, record] : records_) {
+    if (!needed.contains(id)) found.push_back(record);
+  }
+  std::ranges::sort(found, {}, &PlacementRecord::last_use);
+  return found;
+}
+
+void PlacementTable::drop(const std::unordered_set<PlacementId>& ids) {
+  std::erase_if(ids_,
+                [&](const auto& entry) { return ids.contains(entry.second->id) || ids.contains(entry.first.source); });
+  for (const PlacementId id : ids) records_.erase(id);
+}
+
+std::vector<PlacementId> PlacementTable::numbers() const {
+  std::vector<PlacementId> found;
+  found.reserve(records_.size());
+  for (const auto& [id, record] : records_) found.push_back(id);
+  std::ranges::sort(found);
+  return found;
 }
 
 }  // namespace devsan::record

@@ -2,20 +2,52 @@
 
 #include <pthread.h>
 
+#include <utility>
+
+#include "record/living_list.h"
 #include "record/timeline.h"
 
 namespace devsan::record {
 namespace {
 
-// Enough for every statement of a large program; at 16 bytes a frame and 64 bytes a placement.
-constexpr std::size_t kMaxStackBytes = std::size_t{64} << 20;
-constexpr std::size_t kMaxPlacements = std::size_t{1} << 18;
+// A sweep looks at all living memory. It comes when only this part of the budget is left, and not again before as much
+// was asked for: what it costs is then spread over thousands of placements.
+constexpr std::size_t kPart = 8;
 
-thread_local PlacementId t_latest = kUnknownPlacement;
+// What a placement that was not kept would have taken, about: a new stack and a code object of its own.
+constexpr std::size_t kUsualBytes = 4096;
+
+/// Ends a sweep, for those who wait for it too.
+class Sweeping {
+ public:
+  explicit Sweeping(std::atomic<bool>& flag) : flag_(flag) {}
+  ~Sweeping() {
+    flag_.store(false);
+    flag_.notify_all();
+  }
+  Sweeping(const Sweeping&) = delete;
+  Sweeping& operator=(const Sweeping&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
 
 }  // namespace
 
-Recorder::Recorder() : stacks_(kMaxStackBytes), placements_(kMaxPlacements) {}
+Recorder::Latest::Latest() {
+  const std::lock_guard lock(instance().mutex_);
+  instance().threads_.push_back(this);
+}
+
+Recorder::Latest::~Latest() {
+  const std::lock_guard lock(instance().mutex_);
+  std::erase(instance().threads_, this);
+}
+
+Recorder::Latest& Recorder::latest() {
+  thread_local Latest latest;
+  return latest;
+}
 
 Recorder& Recorder::instance() {
   static auto* recorder = new Recorder();
@@ -24,53 +56,181 @@ Recorder& Recorder::instance() {
 
 void Recorder::before_fork() {
   instance().names_mutex_.lock();
-  instance().stacks_.before_fork();
-  instance().placements_.before_fork();
+  instance().mutex_.lock();
+  LivingList::instance().before_fork();
   Timeline::instance().before_fork();
 }
 
 void Recorder::after_fork() {
   Timeline::instance().after_fork();
-  instance().placements_.after_fork();
-  instance().stacks_.after_fork();
+  LivingList::instance().after_fork();
+  instance().mutex_.unlock();
   instance().names_mutex_.unlock();
 }
 
-void Recorder::start(CaptureStack capture) {
+void Recorder::after_fork_in_child() {
+  after_fork();
+  // The other threads are not here.
+  instance().sweeping_.store(false);
+  std::erase_if(instance().threads_, [](const Latest* each) { return each != &latest(); });
+}
+
+void Recorder::start(const Surroundings& surroundings, std::size_t budget) {
   // It can only fail for want of memory; then a child may wait for ever, as any program's may.
-  static const int registered = pthread_atfork(&before_fork, &after_fork, &after_fork);
+  static const int registered = pthread_atfork(&before_fork, &after_fork, &after_fork_in_child);
   static_cast<void>(registered);
-  capture_.store(capture, std::memory_order_relaxed);
-  on_.store(true, std::memory_order_relaxed);
+  bool is_over = false;
+  {
+    const std::lock_guard lock(mutex_);
+    around_ = surroundings;
+    budget_ = budget;
+    is_over = is_full();
+  }
+  if (is_over) sweep();
+  on_.store(true, std::memory_order_release);
 }
 
 PlacementId Recorder::note(Placement placement, std::uint64_t bytes) {
-  if (!is_on()) return kUnknownPlacement;
-  placement.stack = capture_.load(std::memory_order_relaxed)(stacks_);
-  t_latest = placements_.add(placement, bytes);
-  if (placement.kind == PlacementKind::kMoved) Timeline::instance().add_transfer(t_latest, bytes);
-  return t_latest;
+  if (!on_.load(std::memory_order_acquire)) return kUnknownPlacement;
+  Latest& mine = latest();
+  bool is_due = false;
+  bool is_held_up = false;
+  const auto take = [&](std::span<const Frame> frames) {
+    const std::lock_guard lock(mutex_);
+    mine.noted = mine.given_out = count(placement, frames, bytes);
+    is_due = wants_sweep(frames);
+    is_held_up = mine.noted == kDroppedPlacement && (is_due || sweeping_.load());
+  };
+  around_.with_stack(std::ref(take));
+  PlacementId id = mine.noted;
+  if (is_due || is_held_up) {
+    sweep();
+    mine.noted = mine.given_out = id;  // what runs while code objects are given back may place tensors
+  }
+  if (is_held_up) {
+    around_.with_stack(std::ref(take));
+    id = mine.noted;
+  }
+  if (placement.kind == PlacementKind::kMoved) Timeline::instance().add_transfer(id, bytes);
+  return id;
 }
 
 PlacementId Recorder::note_filled(PlacementId made, OperatorId op, std::int8_t from, PlacementId source,
                                   std::uint64_t bytes) {
-  if (made == kUnknownPlacement || made != t_latest) return made;
+  Latest& mine = latest();
+  if (made == kUnknownPlacement || made != mine.noted) return made;
+  const Placement how{PlacementKind::kMoved, kHost, from, op, kNoStack, source};
+  PlacementId id = made;
+  const auto take = [&](std::span<const Frame> frames) {
+    const std::lock_guard lock(mutex_);
+    id = mine.given_out = count_filled(made, how, frames, bytes);
+  };
+  around_.with_stack(std::ref(take));
+  if (id == made) return made;
+  mine.noted = kUnknownPlacement;  // a second copy into the same tensor is not what placed it
+  if (id != source) Timeline::instance().add_transfer(id, bytes);
+  return id;
+}
+
+PlacementId Recorder::count_filled(PlacementId made, const Placement& how, std::span<const Frame> frames,
+                                   std::uint64_t bytes) {
   const auto record = placements_.find(made);
   if (!record.has_value() || record->placement.kind != PlacementKind::kMade) return made;
-  if (capture_.load(std::memory_order_relaxed)(stacks_) != record->placement.stack) return made;
-  const bool stays = record->placement.device == from;
-  if (stays && source == kUnknownPlacement) return made;
-  Placement moved = record->placement;
-  moved.kind = PlacementKind::kMoved;
-  moved.from = from;
-  moved.op = op;
-  moved.source = source;
+  if (stacks_.find(frames) != record->placement.stack) return made;
+  const bool stays = record->placement.device == how.from;
+  if (stays && how.source == kUnknownPlacement) return made;
   placements_.take_back(made);
-  t_latest = kUnknownPlacement;  // a second copy into the same tensor is not what placed it
-  if (stays) return source;
-  const PlacementId id = placements_.add(moved, bytes);
-  Timeline::instance().add_transfer(id, bytes);
-  return id;
+  if (stays) return how.source;
+  Placement moved = how;
+  moved.device = record->placement.device;
+  return count(moved, frames, bytes);
+}
+
+/// Under the lock.
+PlacementId Recorder::count(Placement placement, std::span<const Frame> frames, std::uint64_t bytes) {
+  const std::size_t before = taken();
+  const std::size_t known = placements_.size();
+  const bool has_room = !is_full();
+  placement.stack = has_room ? stacks_.put(frames, around_.keep) : stacks_.find(frames);
+  const PlacementRecord* record = nullptr;
+  if (placement.stack != kNoStack || frames.empty()) record = placements_.count(placement, bytes, has_room);
+  if (record == nullptr) {
+    asked_for_ += kUsualBytes;
+    return kDroppedPlacement;
+  }
+  if (placements_.size() != known) stacks_.refer(placement.stack);
+  asked_for_ += taken() - before;
+  return record->id;
+}
+
+/// Under the lock. Never in a thread that Python does not know: it must not wait for Python's lock to give code back.
+bool Recorder::wants_sweep(std::span<const Frame> frames) const noexcept {
+  return !frames.empty() && taken() >= budget_ - budget_ / kPart && asked_for_ >= budget_ / kPart;
+}
+
+void Recorder::sweep() {
+  if (sweeping_.exchange(true)) {
+    sweeping_.wait(true);
+    return;
+  }
+  std::vector<const void*> codes;
+  {
+    const Sweeping end(sweeping_);
+    drop_unneeded(codes);
+  }
+  around_.release(codes);
+}
+
+void Recorder::drop_unneeded(std::vector<const void*>& codes) {
+  std::uint64_t began = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    began = placements_.uses();
+    asked_for_ = 0;
+  }
+  std::vector<PlacementId> living;
+  LivingList::instance().collect(living);
+  Timeline::instance().collect(living);
+  around_.collect_living(living);
+  const std::lock_guard lock(mutex_);
+  std::unordered_set<PlacementId> dropped;
+  for (const Latest* each : threads_) living.push_back(each->given_out);
+  for (const PlacementRecord& each : placements_.unneeded(living, began)) {
+    if (taken() <= budget_ / 2 + dropped.size() * PlacementTable::kBytes) break;
+    stacks_.drop(each.placement.stack, codes);
+    dropped.insert(each.id);
+  }
+  placements_.drop(dropped);
+}
+
+std::optional<PlacementRecord> Recorder::find(PlacementId id) const {
+  const std::lock_guard lock(mutex_);
+  return placements_.find(id);
+}
+
+std::vector<Frame> Recorder::stack(StackId id) const {
+  const std::lock_guard lock(mutex_);
+  return stacks_.get(id);
+}
+
+std::size_t Recorder::placement_count() const {
+  const std::lock_guard lock(mutex_);
+  return placements_.size();
+}
+
+std::vector<PlacementId> Recorder::placements() const {
+  const std::lock_guard lock(mutex_);
+  return placements_.numbers();
+}
+
+std::size_t Recorder::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return taken();
+}
+
+std::size_t Recorder::budget() const {
+  const std::lock_guard lock(mutex_);
+  return budget_;
 }
 
 OperatorId Recorder::intern(std::string_view name) {

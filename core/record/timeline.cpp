@@ -79,6 +79,11 @@ void Timeline::add_sample(std::int8_t device, std::int64_t allocated, std::int64
   push(samples_, next_sample_, kMaxSamples, {time, device, allocated, reserved}, gone);
 }
 
+void Timeline::collect(std::vector<PlacementId>& living) const {
+  const std::lock_guard lock(mutex_);
+  for (const Transfer& each : transfers_) living.push_back(each.placement);
+}
+
 Timeline::Entries Timeline::drain() {
   const std::lock_guard lock(mutex_);
   return {take(transfers_, next_transfer_), take(samples_, next_sample_), std::exchange(lost_, 0)};

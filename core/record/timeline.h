@@ -69,6 +69,9 @@ class Timeline {
   /// Returns what was noted since the last call, and forgets it.
   Entries drain();
 
+  /// Adds the placements of what nobody has fetched yet.
+  void collect(std::vector<PlacementId>& living) const;
+
   /// For pthread_atfork: the child must not inherit the lock taken.
   void before_fork() { mutex_.lock(); }
   void after_fork() { mutex_.unlock(); }
@@ -78,7 +81,7 @@ class Timeline {
 
   std::atomic<bool> on_{false};
   std::array<std::atomic<std::int64_t>, kDevices> sampled_{};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Transfer> transfers_;  ///< a ring once it is full: the oldest at next_transfer_
   std::size_t next_transfer_ = 0;
   std::vector<MemorySample> samples_;

@@ -27,7 +27,8 @@ def count_calls(core: Any, trails: Trails, frames: Sequence[Frame], place: int, 
         return -1
     site = frames[place]
     given = list(_given(frames, place))
-    began = max((2 * trails.origin_of(tensor)[0] for tensor in given), default=0)
+    numbers = [trails.origin_of(tensor)[0] for tensor in given]  # of what was dropped the time is not known
+    began = max((2 * number for number in numbers if core.placement(number) is not None), default=0)
     found = -1
     for operand in operands:
         trail = list(operand.trail)

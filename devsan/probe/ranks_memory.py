@@ -44,9 +44,11 @@ def _first_placements(core: Any, devices: set[str]) -> dict[str, list[Any]]:
 
     trails = Trails(core)
     found: dict[str, list[Any]] = {device: [] for device in devices}
-    for number in range(1, _MOST):
+    for number in core.placements()[:_MOST]:
         record = core.placement(number)
-        if record is None or all(len(each) >= _KEPT for each in found.values()):
+        if record is None:  # dropped meanwhile
+            continue
+        if all(len(each) >= _KEPT for each in found.values()):
             break
         device = str(record.device)
         if device not in found or len(found[device]) >= _KEPT or record.times == 0:

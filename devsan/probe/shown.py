@@ -7,6 +7,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from devsan.probe.device_maps import settle
+from devsan.probe.dropped import dropped_of
 from devsan.probe.frames import Frame
 from devsan.probe.models import models_in
 from devsan.probe.module_facts import device_map_of, facts_of, offload_of
@@ -31,7 +32,8 @@ def trail_text(core: Any, tensor: Any, caller: FrameType | None = None) -> str:
         placement: Placement | None = placement_of(tensor)
         events = trail_of(core, tensor, caller) if core is not None else []
     lines = [f"{placement.kind if placement is not None else 'tensor'} on {placement.device if placement else '?'}"]
-    if not events:
+    dropped = dropped_of(core, "this tensor", Trails(core).origin_of(tensor)[0]) if core is not None else ""
+    if not events and not dropped:
         lines.append("  nothing is recorded about it" if core is not None else "  DevSan's core is not loaded")
     for event in events:
         lines.append(f"  {sentence_of(core, event)}")
@@ -41,6 +43,8 @@ def trail_text(core: Any, tensor: Any, caller: FrameType | None = None) -> str:
             lines.append(
                 f"   --> {site.file}:{site.span.line}{column}  {site.source.splitlines()[0] if site.source else ''}"
             )
+    if dropped:
+        lines.append(f"  {dropped}")
     return "\n".join(lines)
 
 

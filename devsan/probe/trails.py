@@ -76,6 +76,17 @@ class Trails:
             placement = 0 if self._is_factory(record) else int(record.source)
         return found
 
+    def known_before_dropped(self, placement: int) -> int | None:
+        """Returns how many placements are known before one that was dropped; None where none was."""
+        for known in range(_DEEPEST):
+            if not placement:
+                return None
+            record = self.core.placement(placement)
+            if record is None:
+                return known
+            placement = 0 if self._is_factory(record) else int(record.source)
+        return None
+
     def _is_factory(self, record: Any) -> bool:
         """Whether what was moved was made by the same instruction: torch.tensor(data, device="cuda")."""
         source = self.core.placement(int(record.source)) if record.is_move and record.source else None

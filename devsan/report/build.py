@@ -6,8 +6,11 @@ import ast
 import dis
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from devsan.probe.chain import Failure
+from devsan.probe.dropped import dropped_of
+from devsan.probe.explain import core_here
 from devsan.probe.expressions import Expression
 from devsan.probe.frames import Frame, Whose, frames_of_failure
 from devsan.probe.modules import qualified_name
@@ -15,8 +18,9 @@ from devsan.probe.operands import operands_in, operands_of_refusal, worth_showin
 from devsan.probe.places import DEVSAN, PYTHON, package_of
 from devsan.probe.sentences import Sentence
 from devsan.probe.subjects import Subject, device_count, generator_in, ordinal_in
-from devsan.probe.tensors import plain_attributes
+from devsan.probe.tensors import is_tensor, plain_attributes
 from devsan.probe.tracking import Tracked, site_of
+from devsan.probe.trails import Trails
 from devsan.probe.wordings import Kind
 from devsan.report.facts import Label, Operand, Report, Site
 from devsan.report.source import label_at, shown_path, site_at, site_in_text
@@ -50,10 +54,13 @@ def _with_operands(failure: Failure, frames: list[Frame], place: int, operands: 
     if caller is not None:
         sites.append(_site(frames[caller], shown, caller, failure.sentence, note=_CALLED))
     rest = []
+    core = core_here()
+    notes = []
     for operand in shown:
         name = operand.at[place].text(frames[place]) if place in operand.at else None
         qualified = qualified_name(operand.value, frames)
         role = operand.role or (failure.sentence.argument if operand.odd else None)
+        notes.append(dropped_of(core, name or qualified or role or "an operand", _number_of(core, operand)))
         if name is None and (qualified or role or operand.at):
             rest.append(
                 Operand(
@@ -65,7 +72,13 @@ def _with_operands(failure: Failure, frames: list[Frame], place: int, operands: 
             )
         elif name is not None and qualified not in (None, name):
             rest.append(Operand(name, operand.placement, operand.odd, qualified))
-    return _report(failure, sites, rest, operands, frames[place])
+    return _report(failure, sites, rest, operands, frames[place], notes)
+
+
+def _number_of(core: Any, operand: Tracked) -> int:
+    """The number of the placement that an operand carries; 0 where nothing says it."""
+    number = Trails(core).origin_of(operand.value)[0] if is_tensor(operand.value) else 0
+    return number or operand.origin[0]
 
 
 def _site(frame: Frame, operands: list[Tracked], place: int, sentence: Sentence, note: str = "") -> Site:
@@ -156,7 +169,7 @@ def _from_text(failure: Failure, frames: list[Frame], within: Site) -> Report:
 
 def _report(
     failure: Failure, sites: Sequence[Site], rest: Sequence[Operand], operands: list[Tracked],
-    frame: Frame | None = None,
+    frame: Frame | None = None, notes: Sequence[str] = (),
 ) -> Report:  # fmt: skip
     sentence = failure.sentence
     placed = [(operand.odd, operand.placement.device) for operand in operands if operand.placement is not None]
@@ -165,7 +178,10 @@ def _report(
         devices = list(sentence.devices)
     op = str(failure.refusal.op).split(".")[0] if failure.refusal is not None else sentence.op
     title = title_of(sentence, op, devices, frame, None)
-    return Report(title, sentence.text, tuple(sites), tuple(rest), rank=_rank(), speaker=_speaker(failure))
+    return Report(
+        title, sentence.text, tuple(sites), tuple(rest), tuple(note for note in notes if note), rank=_rank(),
+        speaker=_speaker(failure),
+    )  # fmt: skip
 
 
 def _speaker(failure: Failure) -> str:

@@ -26,6 +26,7 @@ class Movement:
         self._core = core
         self._start = start
         self._trails = Trails(core)
+        self._totals: dict[int, tuple[int, int]] = {}  # times and bytes of each placement, when they were last seen
         self._places: dict[int, int] = {}  # of each placement; those of one statement that moved alike are one
         self._by_sight: dict[Any, int] = {}
         self.lost = 0
@@ -38,6 +39,9 @@ class Movement:
         self.lost += int(lost)
         new = [number for number in dict.fromkeys(move[0] for move in moves) if number not in self._places]
         places = [place for number in new if (place := self._new_place(number)) is not None]
+        moves = [move for move in moves if move[0] in self._places]  # the rest was dropped at once
+        for number in {move[0] for move in moves}:
+            self._see(number)
         transfers = _merged([(self._places[move[0]], *move[1:]) for move in moves])
         now = self._now()
         rows = [[self._seconds(time), index, held, reserved] for time, index, held, reserved in samples]
@@ -47,16 +51,25 @@ class Movement:
         """Returns [place, times, bytes] over the whole run of every place that was fetched."""
         totals: dict[int, list[int]] = {}
         for number, place in self._places.items():
-            record = self._core.placement(number)
+            times, size = self._see(number)
             total = totals.setdefault(place, [place, 0, 0])
-            total[1] += int(record.times)
-            total[2] += int(record.bytes)
+            total[1] += times
+            total[2] += size
         return list(totals.values())
+
+    def _see(self, number: int) -> tuple[int, int]:
+        record = self._core.placement(number)
+        if record is not None:
+            self._totals[number] = int(record.times), int(record.bytes)
+        return self._totals.get(number, (0, 0))
 
     def _new_place(self, number: int) -> Plain | None:
         """The place of a placement, None if one that looks the same is known: tensors of other histories move there."""
         record = self._core.placement(number)
-        event = self._trails.from_placement(number)[0]
+        events = self._trails.from_placement(number)
+        if record is None or not events:
+            return None
+        event = events[0]
         frames = tuple((str(frame.file), int(frame.span.line), int(frame.span.column)) for frame in event.stack)
         sight = (str(record.from_device), str(record.device), str(event.op), frames)
         self._places[number] = place = self._by_sight.setdefault(sight, number)

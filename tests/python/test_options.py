@@ -57,6 +57,7 @@ VARIABLES = [
     "gpus=3:memory=24GiB",
     "gpus=2:memory=24GiB,512MiB:busy=1GiB,0B",
     "gpus=2:busy=3B:report=off",
+    "gpus=2:history=256MiB",
     "memory=1.5GiB",
     "profile=L4-24G",
     "",
@@ -84,6 +85,7 @@ def test_every_option_reads_back_what_it_writes(option):
         "memory": ["1GiB"],
         "busy": ["0B"],
         "policy": ["stop", "warn"],
+        "history": ["256MiB"],
         "report": ["off", "github"],
         "output": ["/run.dvs"],
         "lang": ["zh", "en"],
@@ -121,9 +123,9 @@ def test_devices():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("gpu=4", "expected an option (gpus, profile, memory, busy, policy, report, output, lang), got 'gpu'; "
+        ("gpu=4", "expected an option (gpus, profile, memory, busy, policy, history, report, output, lang), got 'gpu'; "
                   "did you mean 'gpus'?"),
-        ("zzz=4", "expected an option (gpus, profile, memory, busy, policy, report, output, lang), got 'zzz'"),
+        ("zzz=4", "expected an option (gpus, profile, memory, busy, policy, history, report, output, lang), got 'zzz'"),
         ("4", "expected key=value in DEVSAN_OPTIONS, got '4'; did you mean 'gpus=4'?"),
         ("gpus=4:a100-80g", "expected key=value in DEVSAN_OPTIONS, got 'a100-80g'; did you mean 'profile=a100-80g'?"),
         ("gpus=2:24GiB", "expected key=value in DEVSAN_OPTIONS, got '24GiB'; did you mean 'memory=24GiB'?"),

@@ -3,27 +3,70 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
+#include <vector>
+
+#include "record/living_list.h"
 
 namespace devsan::record {
 namespace {
 
-std::int32_t g_line = 0;
+thread_local std::int32_t t_line = 0;
+thread_local const void* t_code = nullptr;
 
-/// A program of one frame that stands at g_line.
-StackId capture(StackDepot& depot) {
+/// A program of one frame that stands at t_line.
+void with_stack(const Surroundings::UseStack& use) {
   static const int code = 0;
-  const std::array<Frame, 1> frames{Frame{&code, g_line}};
-  return depot.put(frames, [](const void*) {});
+  const std::array<Frame, 1> frames{Frame{t_code != nullptr ? t_code : &code, t_line}};
+  use(frames);
 }
+
+constexpr std::size_t kCodeBytes = 3000;
+std::atomic<int> g_codes{0};
+std::size_t keep(const void* /*code*/) {
+  ++g_codes;
+  return kCodeBytes;
+}
+void release(std::span<const void* const> codes) { g_codes -= static_cast<int>(codes.size()); }
+
+/// What memory of GPUs carries, of all threads.
+std::mutex g_living_mutex;
+std::set<PlacementId> g_living;
+void collect_living(std::vector<PlacementId>& living) {
+  const std::lock_guard lock(g_living_mutex);
+  living.insert(living.end(), g_living.begin(), g_living.end());
+}
+
+constexpr std::size_t kBudget = std::size_t{2} << 20;
 
 class RecorderTest : public testing::Test {
  protected:
-  RecorderTest() { recorder.start(&capture); }
-  ~RecorderTest() override { recorder.stop(); }
+  RecorderTest() { recorder.start({&with_stack, &keep, &release, &collect_living}); }
+  ~RecorderTest() override {
+    recorder.stop();
+    g_living.clear();
+    t_code = nullptr;
+  }
+
+  /// From here on with little room, and without what other tests have left.
+  void restrict() { recorder.start({&with_stack, &keep, &release, &collect_living}, kBudget); }
+
+  /// A tensor that new code places.
+  PlacementId made_by_new_code(std::int8_t device) {
+    static std::atomic<std::uintptr_t> next{1U << 20U};
+    t_code = reinterpret_cast<const void*>(next.fetch_add(16));  // NOLINT(performance-no-int-to-ptr): a name
+    const PlacementId made = made_at(1, device);
+    t_code = nullptr;
+    return made;
+  }
 
   PlacementId made_at(std::int32_t line, std::int8_t device) {
-    g_line = line;
+    t_line = line;
     return recorder.note({PlacementKind::kMade, device, kHost, empty});
   }
 
@@ -71,7 +114,7 @@ TEST_F(RecorderTest, OnlyTheFirstCopyIntoAFreshTensorPlacesIt) {
 TEST_F(RecorderTest, ALaterStatementThatFillsATensorDoesNotPlaceIt) {
   const PlacementId source = made_at(60, 0);
   const PlacementId target = made_at(61, 1);
-  g_line = 62;
+  t_line = 62;
   EXPECT_EQ(recorder.note_filled(target, copy, 0, source, 16), target);
 }
 
@@ -110,13 +153,108 @@ TEST_F(RecorderTest, NamesAreNumberedOnce) {
   EXPECT_EQ(recorder.operator_name(kNoOperator), "");
 }
 
-TEST(PlacementTableTest, AFullTableSaysThatItDoesNotKnow) {
-  PlacementTable table(2);
-  const PlacementId first = table.add({PlacementKind::kMade, 0, kHost, 1, 1, 0}, 8);
-  EXPECT_NE(table.add({PlacementKind::kMade, 0, kHost, 1, 2, 0}, 8), kUnknownPlacement);
-  EXPECT_EQ(table.add({PlacementKind::kMade, 0, kHost, 1, 3, 0}, 8), kUnknownPlacement);
-  EXPECT_EQ(table.add({PlacementKind::kMade, 0, kHost, 1, 1, 0}, 8), first);
-  EXPECT_EQ(table.find(first)->times, 2U);
+TEST_F(RecorderTest, CodeWithoutEndStaysWithinTheBudgetAndLivingTensorsKeepTheirPlacements) {
+  restrict();
+  const PlacementId source = made_at(80, 0);
+  const PlacementId moved = recorder.note_filled(made_at(81, 1), copy, 0, source, 16);
+  g_living.insert(moved);
+  const PlacementId dead = made_by_new_code(0);
+  for (int statement = 0; statement < 5000; ++statement) {
+    made_by_new_code(0);
+    ASSERT_LE(recorder.bytes(), kBudget + 2 * kCodeBytes);
+  }
+  EXPECT_LE(g_codes * kCodeBytes, kBudget);
+  EXPECT_FALSE(recorder.find(dead).has_value());
+  ASSERT_TRUE(recorder.find(moved).has_value());
+  EXPECT_EQ(recorder.stack(recorder.find(moved)->placement.stack).front().offset, 81);
+  EXPECT_TRUE(recorder.find(source).has_value()) << "its history belongs to it";
+}
+
+TEST_F(RecorderTest, WhatWasUsedLastIsDroppedLast) {
+  restrict();
+  const PlacementId loop = made_at(90, 0);
+  for (int statement = 0; statement < 5000; ++statement) {
+    made_by_new_code(0);
+    ASSERT_EQ(made_at(90, 0), loop) << "a statement that runs all the time";
+  }
+}
+
+TEST_F(RecorderTest, WhereLivingTensorsTakeItAllNewPlacementsAreDropped) {
+  restrict();
+  std::size_t kept = 0;
+  for (int statement = 0; statement < 3000; ++statement) {
+    const PlacementId made = made_by_new_code(0);
+    if (made != kDroppedPlacement) {
+      g_living.insert(made);
+      ++kept;
+    }
+  }
+  EXPECT_LT(kept, 3000U);
+  EXPECT_LE(recorder.bytes(), kBudget + 2 * kCodeBytes);
+  EXPECT_EQ(made_by_new_code(0), kDroppedPlacement);
+  EXPECT_FALSE(recorder.find(kDroppedPlacement).has_value());
+  for (const PlacementId id : g_living) ASSERT_TRUE(recorder.find(id).has_value());
+  g_living.clear();
+  std::size_t tries = 0;
+  while (made_by_new_code(0) == kDroppedPlacement && tries < 1000) ++tries;
+  EXPECT_LT(tries, 1000U) << "room that is free again is found";
+}
+
+TEST_F(RecorderTest, MemoryOfTheHostCounts) {
+  restrict();
+  CarriedOrigin carried{{made_by_new_code(kHost), kNoOperator}};
+  LivingList::instance().enter(carried);
+  for (int statement = 0; statement < 5000; ++statement) made_by_new_code(0);
+  EXPECT_TRUE(recorder.find(carried.origin.placement).has_value());
+  LivingList::instance().leave(carried);
+  for (int statement = 0; statement < 5000; ++statement) made_by_new_code(0);
+  EXPECT_FALSE(recorder.find(carried.origin.placement).has_value());
+}
+
+TEST_F(RecorderTest, AHistoryWithoutEndIsCutAtItsFarEnd) {
+  restrict();
+  PlacementId last = made_by_new_code(0);
+  for (int move = 0; move < 3000; ++move) {
+    static std::array<int, 3000> codes{};
+    t_code = &codes.at(static_cast<std::size_t>(move));
+    const auto to = static_cast<std::int8_t>((move + 1) % 2);
+    const PlacementId next = recorder.note_filled(made_at(1, to), copy, static_cast<std::int8_t>(move % 2), last, 16);
+    ASSERT_NE(next, kDroppedPlacement);
+    g_living = {last = next};
+  }
+  std::size_t length = 0;
+  for (auto record = recorder.find(last); record.has_value(); record = recorder.find(record->placement.source))
+    ++length;
+  EXPECT_GE(length, static_cast<std::size_t>(PlacementTable::kDeepest));
+  EXPECT_LT(length, 3000U);
+}
+
+TEST_F(RecorderTest, ThreadsThatPlaceAndLetGoNeverLoseALivingTensor) {
+  restrict();
+  std::atomic<int> lost{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 4; ++thread) {
+      threads.emplace_back([&] {
+        std::deque<PlacementId> mine;
+        for (int statement = 0; statement < 3000; ++statement) {
+          const PlacementId made = made_by_new_code(0);
+          {
+            const std::lock_guard lock(g_living_mutex);
+            g_living.insert(made);
+          }
+          mine.push_back(made);
+          if (mine.size() <= 20) continue;
+          if (!recorder.find(mine.front()).has_value()) ++lost;
+          const std::lock_guard lock(g_living_mutex);
+          g_living.erase(mine.front());
+          mine.pop_front();
+        }
+      });
+    }
+  }
+  EXPECT_EQ(lost, 0);
+  EXPECT_LE(recorder.bytes(), kBudget + 8 * kCodeBytes);
 }
 
 }  // namespace
