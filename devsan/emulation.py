@@ -126,11 +126,14 @@ def load_core(torch: ModuleType) -> ModuleType:
 
 
 def _start_core(core: ModuleType, devices: Sequence[DeviceSpec], history: int) -> None:
+    import torch
+
     from devsan.cuda.devices import native_spec
 
     _share_memory(core)
     try:
-        core.start([native_spec(device) for device in devices])
+        with torch._C._DisableTorchDispatch():  # a mode that is on (TORCH_CUDA_SANITIZER) would ask for a GPU already
+            core.start([native_spec(device) for device in devices])
     except ValueError:
         raise  # PYTORCH_CUDA_ALLOC_CONF: torch's own sentence
     except Exception as error:

@@ -4,6 +4,7 @@
 #include "emulate/device.h"
 #include "emulate/device_allocator.h"
 #include "emulate/gpu_processes.h"
+#include "emulate/gpu_trace.h"
 #include "emulate/since_start.h"
 #include "emulate/stream.h"
 #include "memory/out_of_memory.h"
@@ -55,6 +56,7 @@ memory::Address raw_allocate(std::size_t bytes, std::uintptr_t stream) {
         target.allocator.allocate(bytes, static_cast<memory::StreamId>(emulate::stream_of_handle(stream)));
     if (block == nullptr) return 0;
     raw_blocks()[block->address] = block;
+    emulate::trace(&c10::impl::PyInterpreterVTable::trace_gpu_memory_allocation, block->address);
     return block->address;
   } catch (const memory::OutOfMemory& error) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
@@ -67,6 +69,7 @@ void raw_free(memory::Address address) {
   TORCH_CHECK(found != raw_blocks().end(), "invalid device pointer: 0x", std::hex, address);
   memory::Block* block = found->second;
   raw_blocks().erase(found);
+  emulate::trace(&c10::impl::PyInterpreterVTable::trace_gpu_memory_deallocation, address);
   block->owner->free(block);
 }
 

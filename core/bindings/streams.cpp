@@ -1,3 +1,4 @@
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/Event.h>
 
 #include "bindings/bindings.h"
@@ -47,6 +48,9 @@ void bind_streams(py::module_& module) {
         return emulate::native_handle(emulate::current_stream_id(device));
       },
       py::arg("device"));
+  // As THCPModule_cudaSynchronize: the current device.
+  module.def("synchronize",
+             [] { c10::impl::VirtualGuardImpl(c10::kCUDA).synchronizeDevice(emulate::current_device()); });
   module.def("elapsed_time", &elapsed_time, py::arg("start"), py::arg("end"));
   module.def("stream_handle", &emulate::native_handle, py::arg("stream"));
   module.def("stream_of_handle", &emulate::stream_of_handle, py::arg("handle"));

@@ -37,7 +37,7 @@ std::size_t keep(const void* code) {
 
 /// In a thread that has captured a stack.
 void release(std::span<const void* const> codes) {
-  if (codes.empty() || Py_IsInitialized() == 0 || is_python_ending()) return;
+  if (codes.empty() || !has_python()) return;
   const py::gil_scoped_acquire gil;
   for (const void* code : codes) Py_DECREF(as_object(code));
 }

@@ -6,6 +6,7 @@
 #include <ATen/ops/_to_copy_native.h>
 
 #include "emulate/device.h"
+#include "emulate/gpu_trace.h"
 #include "emulate/host_allocator.h"
 #include "emulate/origin.h"
 #include "emulate/storage.h"
@@ -35,6 +36,7 @@ at::Tensor& copy_(at::Tensor& self, const at::Tensor& source, bool non_blocking)
   at::Tensor target = on_host(self);
   target.copy_(on_host(source), non_blocking);
   note_filled(copy_operator(), self, source);
+  trace_copy(self, source, non_blocking);
   return self;
 }
 

@@ -3,12 +3,14 @@
 #include <chrono>
 
 #include "emulate/device.h"
+#include "emulate/gpu_trace.h"
 #include "emulate/storage.h"
 #include "emulate/stream.h"
 
 namespace devsan::emulate {
 namespace {
 
+using Tell = c10::impl::PyInterpreterVTable;
 using Clock = std::chrono::steady_clock;
 
 /// An event is the moment at which it was recorded: the work before it is done by then.
@@ -16,6 +18,8 @@ struct Event {
   Clock::time_point recorded;
   bool timed = false;
 };
+
+std::uintptr_t number_of(const void* event) noexcept { return reinterpret_cast<std::uintptr_t>(event); }
 
 const c10::impl::DeviceGuardImplInterface* g_torch_guard = nullptr;
 bool g_installed = false;
@@ -76,8 +80,14 @@ void* DeviceGuard::getStreamNativeHandle(const c10::Stream stream) const {
 }
 
 bool DeviceGuard::queryStream(const c10::Stream& /*stream*/) const { return true; }
-void DeviceGuard::synchronizeStream(const c10::Stream& /*stream*/) const {}
-void DeviceGuard::synchronizeDevice(const c10::DeviceIndex index) const { device(index); }
+void DeviceGuard::synchronizeStream(const c10::Stream& stream) const {
+  trace(&Tell::trace_gpu_stream_synchronization, native_handle(stream.id()));
+}
+
+void DeviceGuard::synchronizeDevice(const c10::DeviceIndex index) const {
+  device(index);
+  trace(&Tell::trace_gpu_device_synchronization);
+}
 
 void DeviceGuard::recordDataPtrOnStream(const c10::DataPtr& data_ptr, const c10::Stream& stream) const {
   record_stream(data_ptr, stream.id());
@@ -87,20 +97,31 @@ void DeviceGuard::record(void** event, const c10::Stream& stream, const c10::Dev
                          const c10::EventFlag flag) const {
   TORCH_CHECK(index == -1 || index == stream.device_index(), "Event device index ", index,
               " does not match recording stream's device index ", stream.device_index(), ".");
-  if (*event == nullptr) *event = new Event();
+  if (*event == nullptr) {
+    *event = new Event();
+    trace(&Tell::trace_gpu_event_creation, number_of(*event));
+  }
   auto* state = static_cast<Event*>(*event);
   state->recorded = Clock::now();
   state->timed = flag == c10::EventFlag::BACKEND_DEFAULT;
+  trace(&Tell::trace_gpu_event_record, number_of(*event), native_handle(stream.id()));
 }
 
-void DeviceGuard::block(void* /*event*/, const c10::Stream& /*stream*/) const {}
+void DeviceGuard::block(void* event, const c10::Stream& stream) const {
+  if (event != nullptr) trace(&Tell::trace_gpu_event_wait, number_of(event), native_handle(stream.id()));
+}
+
 bool DeviceGuard::queryEvent(void* /*event*/) const { return true; }
 
 void DeviceGuard::destroyEvent(void* event, const c10::DeviceIndex /*index*/) const noexcept {
+  if (event == nullptr) return;
+  trace(&Tell::trace_gpu_event_deletion, number_of(event));
   delete static_cast<Event*>(event);
 }
 
-void DeviceGuard::synchronizeEvent(void* /*event*/) const {}
+void DeviceGuard::synchronizeEvent(void* event) const {
+  if (event != nullptr) trace(&Tell::trace_gpu_event_synchronization, number_of(event));
+}
 
 double DeviceGuard::elapsedTime(void* start, void* end, const c10::DeviceIndex /*index*/) const {
   TORCH_CHECK(start != nullptr && end != nullptr, "Both events must be recorded before calculating elapsed time.");

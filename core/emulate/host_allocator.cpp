@@ -14,12 +14,15 @@
 #include <c10/util/Exception.h>
 
 #include "emulate/device.h"
+#include "emulate/gpu_trace.h"
 #include "emulate/stream.h"
 #include "memory/out_of_memory.h"
 #include "record/living_list.h"
 
 namespace devsan::emulate {
 namespace {
+
+using Tell = c10::impl::PyInterpreterVTable;
 
 constexpr c10::DeviceIndex kNoDevice = -1;
 thread_local c10::DeviceIndex t_charged_device = kNoDevice;
@@ -103,6 +106,7 @@ void release_charge(void* data) {
   const Header header = *header_of(data);
   header_of(data)->seal = 0;
   if (header.allocator != nullptr) {
+    trace(&Tell::trace_gpu_memory_deallocation, reinterpret_cast<std::uintptr_t>(data));
     header.allocator->free(header.block);
   } else {
     record::LivingList::instance().leave(header_of(data)->carried);
@@ -159,7 +163,9 @@ c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex inde
     target.allocator.free(block);
     throw;
   }
-  return with_header(memory, &target.allocator, block, t_origin);
+  c10::DataPtr data = with_header(memory, &target.allocator, block, t_origin);
+  trace(&Tell::trace_gpu_memory_allocation, reinterpret_cast<std::uintptr_t>(data.get()));
+  return data;
 }
 
 bool HostAllocator::is_simple_data_ptr(const c10::DataPtr& data_ptr) const {

@@ -1,5 +1,7 @@
 #include "emulate/host_call.h"
 
+#include "emulate/gpu_trace.h"
+
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/List.h>
 
@@ -154,6 +156,7 @@ void call_on_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::ji
     }
   }
   if (plan.writes) tensors.follow_writes();
+  trace_waiting(op, device);
   if (home.is_cpu()) return;
   c10::IValue* result = stack->data() + (stack->size() - plan.returns);
   for (std::size_t i = 0; i < plan.returns; ++i, ++result) take_back(tensors, *result, home);

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "emulate/device.h"
+#include "emulate/gpu_trace.h"
 #include "emulate/since_start.h"
 
 namespace devsan::emulate {
@@ -28,6 +29,18 @@ c10::StreamId& current_id(c10::DeviceIndex index) noexcept {
   return t_current.get([] { return CurrentStreams{}; })[static_cast<std::size_t>(index)];
 }
 
+std::array<std::atomic<bool>, kMaxDevices> g_has_pools{};
+
+/// CUDA makes all streams of a GPU when the first is asked for.
+void make_pools(c10::DeviceIndex index) {
+  if (g_has_pools[static_cast<std::size_t>(index)].exchange(true)) return;
+  for (int slot = 0; slot < kStreamsPerPool; ++slot) {
+    for (int urgency = 0; urgency < kPriorities; ++urgency) {
+      trace(&c10::impl::PyInterpreterVTable::trace_gpu_stream_creation, native_handle(id_of(slot, urgency)));
+    }
+  }
+}
+
 }  // namespace
 
 c10::StreamId current_stream_id(c10::DeviceIndex index) noexcept { return current_id(index); }
@@ -41,6 +54,7 @@ c10::Stream exchange_stream(c10::Stream stream) noexcept {
 
 c10::Stream new_stream(c10::DeviceIndex index, int priority) {
   device(index);
+  make_pools(index);
   const int urgency = std::clamp(-priority, 0, kPriorities - 1);
   auto& next = g_next[static_cast<std::size_t>(index)][static_cast<std::size_t>(urgency)];
   const int slot = static_cast<int>(next.fetch_add(1, std::memory_order_relaxed) % kStreamsPerPool);

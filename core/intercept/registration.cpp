@@ -8,6 +8,7 @@
 
 #include "emulate/attention_choice.h"
 #include "emulate/factories.h"
+#include "emulate/gpu_trace.h"
 #include "emulate/reducer_timer.h"
 #include "emulate/through_host.h"
 #include "guard/nondeterminism.h"
@@ -39,10 +40,11 @@ void put_operator(Library& library, const c10::OperatorHandle& op, const std::st
     put_kernel<AlertingKernel>(library, op, name, *alert);
     return;
   }
-  const bool typed = !op.schema().is_varret() && with_common_signature(op.schema(), [&](auto* signature) {
-    using Kernel = TypedKernel<std::remove_pointer_t<decltype(signature)>>;
-    library.impl(name.c_str(), Kernel::function(op));
-  });
+  const bool typed =
+      !op.schema().is_varret() && !emulate::is_awaited(op) && with_common_signature(op.schema(), [&](auto* signature) {
+        using Kernel = TypedKernel<std::remove_pointer_t<decltype(signature)>>;
+        library.impl(name.c_str(), Kernel::function(op));
+      });
   if (!typed) put_kernel<OperatorKernel>(library, op, name);
 }
 

@@ -46,7 +46,7 @@ class Devices:
             "_cuda_maybeExchangeDevice": self._maybe_exchange,
             "_cuda_canDeviceAccessPeer": self._can_access_peer,
             "_cuda_hasPrimaryContext": lambda device: torch.cuda.is_initialized() and device < _core.device_count(),
-            "_cuda_synchronize": lambda: None,
+            "_cuda_synchronize": _core.synchronize,
             "_cuda_sleep": self._sleep,
             "_cuda_getArchFlags": lambda: " ".join(f"sm_{capability}" for capability in self._capabilities),
             "_cuda_get_sync_debug_mode": lambda: self._sync_debug_mode,
