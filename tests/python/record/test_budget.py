@@ -114,7 +114,7 @@ def test_where_everything_lives_the_newest_is_dropped_and_said_to_be() -> None:
     report = report_of(lambda: last + other)
     said = [note for note in report.notes if note.startswith("The placement of last was dropped")]
     assert len(said) == 1 and write_size(HISTORY) in said[0] and "--history" in said[0]
-    assert language_named("zh").text(said[0]).startswith("last的放置记录已被丢弃")
+    assert language_named("zh").text(said[0]).startswith("last 的放置记录已被丢弃")
 
 
 def test_room_that_is_free_again_is_used() -> None:
