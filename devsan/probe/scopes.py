@@ -89,8 +89,9 @@ class Spot:
         if not inside or whole is None:
             return None
         name = outer.rpartition(".")[2]
+        line = getattr(self.tree, "lineno", self.line)  # a lambda, a comprehension: parts of a line, without a tree
         for function, node in functions_in(whole):
-            if node.name == name and node.lineno <= self.tree.lineno <= (node.end_lineno or 0):  # type: ignore[attr-defined]
+            if node.name == name and node.lineno <= line <= (node.end_lineno or 0):
                 return Spot(self.file, function, node, _END, globals=self.globals)
         return None
 

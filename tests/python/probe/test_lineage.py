@@ -149,3 +149,18 @@ def test_nothing_of_the_program_runs(tmp_path: Path):
     """
     trail_of("table", text, tmp_path)
     assert torch is sys.modules["torch"]
+
+
+def test_a_lambda_is_followed_into_the_function_around_it(tmp_path: Path):
+    trail = trail_of(
+        "mask",
+        """
+            import torch
+            def use(x):
+                mask = torch.ones(4)
+                return (lambda: x * mask)()
+            use(torch.ones(4, device="cuda:0"))
+        """,
+        tmp_path,
+    )
+    assert [event.stack[0].span.line for event in trail] == [4]
