@@ -117,6 +117,7 @@ void bind_failure(py::module_& module) {
       .def_readwrite("role", &Operand::role)
       .def_readwrite("name", &Operand::name)
       .def_readwrite("known_as", &Operand::known_as)
+      .def_readwrite("output_of", &Operand::output_of)
       .def_readwrite("kind", &Operand::kind)
       .def_readwrite("device", &Operand::device)
       .def_readwrite("dtype", &Operand::dtype)

@@ -63,7 +63,8 @@ std::string moved_text(const Operand& operand, const std::string& asked) {
       return operand.name.substr(0, operand.name.size() - given.size()) + ".to(" + asked + ".device)";
     }
   }
-  return is_primary(operand.name) ? operand.name + ".to(" + asked + ".device)" : "";
+  const std::string whole = is_primary(operand.name) || operand.name.empty() ? operand.name : "(" + operand.name + ")";
+  return whole.empty() ? "" : whole + ".to(" + asked + ".device)";
 }
 
 std::uint64_t size_of(const Operand& operand) {

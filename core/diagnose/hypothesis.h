@@ -8,6 +8,7 @@
 
 #include "model/event.h"
 #include "model/finding.h"
+#include "model/operand.h"
 
 namespace devsan::diagnose {
 
@@ -39,6 +40,7 @@ struct Hypothesis {
   /// Adds what was seen.
   void saw(int weight, model::Message sentence) {
     score += weight;
+    if (sentence.starts_with(model::kOutputOf)) sentence.front() = 'T';
     evidence.push_back(std::move(sentence));
   }
 

@@ -46,9 +46,9 @@ std::size_t end_of_call(std::string_view text, std::size_t start) {
   return at;
 }
 
-/// Where the value of `device=` starts; npos without one.
-std::size_t device_keyword(std::string_view text) {
-  for (std::size_t at = text.find("device"); at != std::string_view::npos; at = text.find("device", at + 1)) {
+/// Where the value of `device=` starts, at or after `from`; npos without one.
+std::size_t device_keyword(std::string_view text, std::size_t from = 0) {
+  for (std::size_t at = text.find("device", from); at != std::string_view::npos; at = text.find("device", at + 1)) {
     std::size_t after = at + 6;
     if (at > 0 && (is_name(text[at - 1]) || text[at - 1] == '.')) continue;
     while (after < text.size() && text[after] == ' ') ++after;
@@ -88,7 +88,7 @@ std::optional<std::size_t> find_factory(std::string_view statement, std::string_
     const auto call = "torch." + std::string(factory) + "(";
     const auto at = statement.find(call);
     if (at == std::string_view::npos) continue;
-    if (factory == op) return at;
+    if (factory == op) return statement.find(call, at + 1) == std::string_view::npos ? std::optional(at) : std::nullopt;
     if (found || statement.find(call, at + 1) != std::string_view::npos) return std::nullopt;
     found = at;
   }
@@ -187,7 +187,8 @@ std::optional<std::string> replace_word(std::string_view text, std::string_view 
 std::optional<std::string> with_device(std::string_view statement, std::string_view op, std::string_view device) {
   if (const auto start = device_keyword(statement); start != std::string_view::npos) {
     const auto end = end_of_argument(statement, start);
-    if (end == std::string_view::npos) return std::nullopt;
+    // Of several calls that say a device it is not known here which of them makes the tensor.
+    if (end == std::string_view::npos || device_keyword(statement, end) != std::string_view::npos) return std::nullopt;
     return std::string(statement.substr(0, start)) + std::string(device) + std::string(statement.substr(end));
   }
   const auto call = find_factory(statement, op);

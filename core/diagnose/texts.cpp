@@ -1,5 +1,7 @@
 #include "diagnose/texts.h"
 
+#include "model/operand.h"
+
 namespace devsan::diagnose {
 
 using model::Event;
@@ -17,7 +19,9 @@ std::string_view last_part(std::string_view name) {
   return dot == std::string_view::npos ? name : name.substr(dot + 1);
 }
 
-std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
+std::string quoted(std::string_view name) {
+  return name.starts_with(model::kOutputOf) ? std::string(name) : "`" + std::string(name) + "`";
+}
 
 std::string text_of(const model::Owner& owner) {
   std::string text = owner.is(owners::kProgram) ? "this program" : owner.name;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/device.h"
@@ -27,11 +28,15 @@ enum class OperandKind {
   kNumber,          ///< a Python number
 };
 
+/// What `Operand::best_name` begins with where it is a description and no name of the source.
+inline constexpr std::string_view kOutputOf = "the output of ";
+
 /// One operand of the failing operation.
 struct Operand {
-  std::string role;      ///< as torch's schema names it: "mat2", "tensors[1]", "self"
-  std::string name;      ///< as the source writes it: "self.norm.weight"; "" when no source names it
-  std::string known_as;  ///< its path in the model: "model.layers.17.mlp.down_proj.weight"; "" outside of one
+  std::string role;       ///< as torch's schema names it: "mat2", "tensors[1]", "self"
+  std::string name;       ///< as the source writes it: "self.norm.weight"; "" when no source names it
+  std::string known_as;   ///< its path in the model: "model.layers.17.mlp.down_proj.weight"; "" outside of one
+  std::string output_of;  ///< the module whose output it is, where no name holds that: "model[1] (ReLU)"
   OperandKind kind = OperandKind::kUnknown;
   Device device;
   std::string dtype;                               ///< without "torch.": "float32"; "" when not known
@@ -49,8 +54,11 @@ struct Operand {
   bool is_leaf = true;
 
   bool is_scalar() const { return shape && shape->empty(); }
-  /// The best name there is: the source's, or the model's, or the schema's.
-  const std::string& best_name() const { return !name.empty() ? name : !known_as.empty() ? known_as : role; }
+  /// The best name there is: the source's, or the model's, or whose output it is, or the schema's.
+  std::string best_name() const {
+    if (!name.empty() || !known_as.empty()) return name.empty() ? known_as : name;
+    return output_of.empty() ? role : std::string(kOutputOf) + output_of;
+  }
 };
 
 }  // namespace devsan::model

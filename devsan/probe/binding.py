@@ -11,8 +11,8 @@ import functools
 
 from devsan.probe.expressions import Expression, arguments_of
 from devsan.probe.frames import Frame
-from devsan.probe.tensors import is_tensor, placement_of
-from devsan.probe.values import MISSING, Step
+from devsan.probe.tensors import are_apart, is_tensor, placement_of
+from devsan.probe.values import MISSING, Step, part
 
 
 def step_out(expression: Expression, callee: Frame, caller: Frame) -> Expression | None:
@@ -24,7 +24,7 @@ def step_out(expression: Expression, callee: Frame, caller: Frame) -> Expression
     given, rest = _given_for(root, steps, callee, caller)
     if given is None:
         return None
-    found = Expression(given.node, given.path + rest, _role(expression, root, steps, callee))
+    found = Expression(given.node, given.path + rest, _role(expression, root, steps, callee)).plain()
     return None if _moved_between(root, callee, given, caller) else found
 
 
@@ -42,6 +42,22 @@ def _role(expression: Expression, root: str, steps: tuple[Step, ...], callee: Fr
     if root == "self":
         return str(steps[0].key) if steps and steps[0].is_attribute else expression.role
     return root + "".join(map(str, steps))
+
+
+def is_made_here(expression: Expression, callee: Frame, given: Expression, caller: Frame) -> bool:
+    """Returns whether ``callee`` has made another tensor of what it was given: what ``expression`` stands for there is
+    not ``given`` of ``caller``, nor a view of it.
+
+    ``nn.Sequential`` calls ``input`` what its first module gets, and then what each has made of it.
+    """
+    root, steps = _root(expression.node, callee)
+    now = callee.scope.value(ast.Name(root, ast.Load())) if root is not None else MISSING
+    for step in steps or ():
+        now = now if is_tensor(now) else part(now, step)
+    for step in expression.path:
+        now = now if is_tensor(now) else part(now, step)
+    then = given.value(caller)
+    return is_tensor(now) and is_tensor(then) and are_apart(now, then)
 
 
 def _root(node: ast.AST, frame: Frame) -> tuple[str | None, tuple[Step, ...] | None]:

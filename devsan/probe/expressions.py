@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from types import ModuleType
 from typing import cast
 
 from devsan.probe.frames import Frame
@@ -30,6 +31,16 @@ class Expression:
     node: ast.AST
     path: tuple[Step, ...] = ()
     role: str | int | None = None
+
+    def plain(self) -> Expression:
+        """Returns the same without steps into what is written out: ``batch`` for ``(batch, mask)[0]``."""
+        node, path = self.node, self.path
+        while path and isinstance(node, (ast.Tuple, ast.List)) and type(path[0].key) is int:
+            here = node.elts[: path[0].key + 1]
+            if len(here) <= path[0].key or any(isinstance(each, ast.Starred) for each in here):
+                break
+            node, path = here[-1], path[1:]
+        return Expression(node, path, self.role)
 
     def value(self, frame: Frame) -> object:
         """Returns what it stands for in ``frame``, or MISSING."""
@@ -83,7 +94,23 @@ def arguments_of(frame: Frame) -> list[Expression]:
     node = frame.node
     if isinstance(node, ast.Call):
         return list(_call_arguments(node, frame))
+    if isinstance(node, ast.Subscript):
+        return _selection(node)
     return [Expression(piece, role=place) for place, piece in enumerate(_operator_pieces(node))]
+
+
+def _selection(node: ast.Subscript) -> list[Expression]:
+    """What ``aten::index`` and ``aten::index_put_`` work on, by their names for it."""
+    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    pieces = [Expression(node.value, role="self")]
+    pieces += [
+        Expression(each, role=f"indices[{place}]")
+        for place, each in enumerate(indices) if not isinstance(each, ast.Slice)
+    ]  # fmt: skip
+    stored = getattr(node, "parent", None)  # executing keeps parents
+    if isinstance(node.ctx, ast.Store) and isinstance(stored, (ast.Assign, ast.AugAssign)):
+        pieces.append(Expression(stored.value, role="values"))
+    return pieces
 
 
 def _operator_pieces(node: ast.AST | None) -> list[ast.AST]:
@@ -97,13 +124,6 @@ def _operator_pieces(node: ast.AST | None) -> list[ast.AST]:
         return [node.operand]
     if isinstance(node, ast.Attribute):
         return [node.value]
-    if isinstance(node, ast.Subscript):
-        pieces: list[ast.AST] = [node.value]
-        pieces += node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        stored = getattr(node, "parent", None)  # executing keeps parents
-        if isinstance(node.ctx, ast.Store) and isinstance(stored, (ast.Assign, ast.AugAssign)):
-            pieces.append(stored.value)
-        return [piece for piece in pieces if not isinstance(piece, ast.Slice)]
     if isinstance(node, (ast.Assign, ast.Expr, ast.Return, ast.AnnAssign)):  # no smaller piece is sure
         value = node.value
         return _operator_pieces(value) if isinstance(value, (ast.BinOp, ast.Compare, ast.UnaryOp)) else []
@@ -141,6 +161,9 @@ def _is_method_of_tensor(receiver: ast.AST, frame: Frame) -> bool:
     if value is not MISSING:
         return is_tensor(value)
     made_here = isinstance(receiver, (ast.Call, ast.BinOp, ast.Subscript))  # f(x).add_(y): nobody kept f(x)
+    if isinstance(receiver, ast.Attribute):  # a property: batch.x.add_(y)
+        holder = frame.scope.value(receiver.value)
+        made_here = holder is not MISSING and not isinstance(holder, (type, ModuleType))
     return made_here or infer(receiver, frame.scope) is not None
 
 

@@ -12,7 +12,7 @@ from devsan.diagnostics.codes import words_of
 from devsan.probe.frames import Frame, Whose
 from devsan.probe.models import Tree, members
 from devsan.probe.places import package_of
-from devsan.probe.tensors import is_module, is_tensor
+from devsan.probe.tensors import is_module, is_tensor, memory_of
 from devsan.probe.values import dict_in, is_a, own_dict
 
 MANY = 64
@@ -160,14 +160,6 @@ def groups_of(optimizer: Any) -> Iterator[Any]:
     """Yields an optimizer's groups of parameters."""
     groups: Any = own_dict(optimizer).get("param_groups")
     yield from (group for group in (list.__iter__(groups) if is_a(groups, list) else ()) if is_a(group, dict))
-
-
-def memory_of(tensor: Any) -> int | None:
-    """Returns what stands for the allocation that ``tensor`` is in; None when it has none."""
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except Exception:
-        return None
 
 
 def key_of(tensor: Any) -> tuple[int, int] | None:

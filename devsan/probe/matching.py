@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from devsan.probe.expressions import Expression
 from devsan.probe.frames import Frame
 from devsan.probe.placement import Placement
-from devsan.probe.tensors import is_tensor, same_memory
+from devsan.probe.tensors import is_tensor, memory_of, same_memory
 from devsan.probe.values import MISSING, Step
 
 if TYPE_CHECKING:
     from devsan.probe.tracking import Tracked
 
-_SAME_TENSOR, _SAME_NAME, _SAME_DEVICE, _SAME_SHAPE = 100, 40, 10, 6
+_SAME_TENSOR, _SAME_MEMORY, _SAME_NAME, _SAME_DEVICE, _SAME_SHAPE = 100, 60, 40, 10, 6
 _SAME_WORD, _SAME_DTYPE, _SAME_PLACE, _SAME_COUNT = 5, 4, 3, 2
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 
@@ -116,8 +116,11 @@ def _index(operand: Tracked) -> int:
 
 def _score(operand: Tracked, expression: Expression, frame: Frame, place: int) -> int:
     score = _SAME_WORD if operand.role == _last_word(expression) else 0
-    if operand.value is not MISSING and expression.value(frame) is operand.value:
+    value = expression.value(frame)
+    if operand.value is not MISSING and value is operand.value:
         score += _SAME_TENSOR
+    elif operand.storage and is_tensor(value) and memory_of(value) == operand.storage:
+        score += _SAME_MEMORY
     wanted, seen = operand.placement, expression.placement(frame)
     if wanted is not None and seen is not None:
         if not seen.is_on(wanted.device):
@@ -152,6 +155,8 @@ def _strict_score(operand: Tracked, expression: Expression, frame: Frame) -> int
     value = expression.value(frame)
     if operand.value is not MISSING and is_tensor(value) and same_memory(operand.value, value):
         return _SAME_TENSOR
+    if is_tensor(value) and operand.storage and not operand.at:  # what no inner frame shows is known by its memory
+        return _SAME_MEMORY if memory_of(value) == operand.storage else 0
     if operand.at:  # it has a name further in; a tensor that looks the same here is another one
         return 0
     wanted, seen = operand.placement, expression.placement(frame)

@@ -16,9 +16,10 @@ from devsan.probe.models import Tree, members
 from devsan.probe.operand_kinds import Kinds
 from devsan.probe.placement import Placement
 from devsan.probe.places import clean, place
+from devsan.probe.producers import made_by_module
 from devsan.probe.registry import ATTRIBUTE, Home, Registry
-from devsan.probe.roots import held_in, only_tensor, root_of
-from devsan.probe.tensors import is_module, is_tensor, placement_of
+from devsan.probe.roots import held_in, is_view_of, only_tensor, root_of
+from devsan.probe.tensors import is_module, is_tensor, memory_of, placement_of
 from devsan.probe.tracking import Tracked
 from devsan.probe.trails import Trails
 from devsan.probe.values import MISSING
@@ -59,16 +60,17 @@ class Operands:
     def _describe(self, tracked: Tracked) -> Any:
         core = self.core
         at, frame = self._seen(tracked)
-        value, root = tracked.value, None
+        value, root, shown = tracked.value, None, None
         name, span = "", core.Span()
         if at is not None and frame is not None:
             value, root = self._value(at, frame, tracked)
-            name = at.text(frame) if root is None else frame.segment(root)
+            shown = root if root is not None and self._is_view(root, at, frame, tracked) else None
+            name = at.text(frame) if shown is None else frame.segment(shown)
             node: Any = at.node
             if hasattr(node, "lineno"):  # a name that the probe made up has no place
                 span = place(core, frame.code, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset).span
         operand = core.Operand(role=tracked.role or "", name=clean(name), odd=tracked.odd, span=span)
-        whole = at is None or frame is None or root is not None or value is tracked.value or at.value(frame) is value
+        whole = at is None or frame is None or shown is not None or value is tracked.value or at.value(frame) is value
         own = placement_of(value) if is_tensor(value) and whole else None  # a part has a shape of its own
         self._placed(operand, own, tracked.placement)
         node = root if root is not None else at.node if at is not None else None
@@ -80,7 +82,9 @@ class Operands:
             operand.holder = type(frame.scope.locals["self"]).__name__
         if at is None and not is_tensor(value):
             self._of_callee(operand)
-        if operand.known_as and frame is not None and frame.whose is Whose.HIDDEN:
+        if frame is not None and frame.whose is Whose.HIDDEN:
+            operand.output_of = made_by_module(tracked, self.frames)
+        if (operand.known_as or operand.output_of) and frame is not None and frame.whose is Whose.HIDDEN:
             operand.name = ""  # torch's own variable: the path in the model says more
         listed = (
             operand.name.endswith("]") and frame is not None and frame.whose is Whose.HIDDEN
@@ -93,6 +97,16 @@ class Operands:
         if kind == "INPUT" and operand.trail and operand.trail[0].followed and self.models:
             operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it
         return operand
+
+    def _is_view(self, root: ast.AST, at: Expression, frame: Frame, tracked: Tracked) -> bool:
+        """Whether what ``at`` makes of ``root`` is ``root`` itself or a view of it, and so may be called by its name.
+
+        By its memory where the core knew that, else by the methods that are called on it.
+        """
+        held = frame.scope.value(root)
+        if is_tensor(held) and tracked.storage and memory_of(held) == tracked.storage:
+            return True
+        return is_view_of(at.node, root)
 
     def _seen(self, tracked: Tracked) -> tuple[Expression | None, Frame | None]:
         if not tracked.at:

@@ -77,6 +77,7 @@ def _from_core(refusal: Any) -> list[Tracked]:
             Placement(str(operand.device), dtype_name(str(operand.dtype)), tuple(operand.shape)),
             place,
             origin=(int(operand.origin[0]), str(operand.origin[1])),
+            storage=int(operand.storage),
         )
         for place, operand in enumerate(refusal.operands)
     ]

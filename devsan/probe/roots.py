@@ -10,6 +10,27 @@ from devsan.probe.tensors import is_tensor
 
 _LEAVES = NOT_TENSORS | {"to", "cuda", "cpu", "type", "pin_memory"}  # methods whose result may be elsewhere
 
+_VIEWS = frozenset({"view", "view_as", "t", "transpose", "permute", "unsqueeze", "squeeze", "expand", "expand_as",
+                    "narrow", "select", "detach", "swapaxes", "movedim", "unflatten", "diagonal"})  # fmt: skip
+
+
+def is_view_of(node: ast.AST, root: ast.AST) -> bool:
+    """Returns whether ``node``, which begins with ``root``, is surely a view of it: ``x.view(-1)``, ``x[1:]``."""
+    while node is not root:
+        called = node.func if isinstance(node, ast.Call) else None
+        viewed = isinstance(called, ast.Attribute) and called.attr in _VIEWS
+        cut = isinstance(node, ast.Subscript) and _is_cut(node.slice)
+        if not (viewed or cut or (isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "data"))):
+            return False
+        node = called.value if viewed else node.value  # type: ignore[union-attr, attr-defined]
+    return True
+
+
+def _is_cut(index: ast.expr) -> bool:
+    """Whether a subscript selects without a tensor or a list of indices."""
+    each = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(isinstance(one, (ast.Slice, ast.Constant, ast.UnaryOp)) for one in each)
+
 
 def root_of(node: ast.AST) -> ast.AST | None:
     """Returns the variable that a chain of methods begins with while the device is kept: ``labels[1:].view(-1)``."""

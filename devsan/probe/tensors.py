@@ -59,6 +59,30 @@ def dtype_name(name: str) -> str:
     return _DTYPES.get(short, short)
 
 
+def memory_of(tensor: Any) -> int | None:
+    """Returns what stands for the allocation that ``tensor`` is in; None when it has none."""
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except Exception:
+        return None
+
+
+def are_apart(left: Any, right: Any) -> bool:
+    """Returns whether two tensors are surely two, neither a view of the other: on one device, in two storages.
+
+    Of a subclass, whose storage may be a mere shell, it is not known; nor of a parameter that was moved since.
+    """
+    return (
+        left is not right and _is_plain(left) and _is_plain(right) and str(left.device) == str(right.device)
+        and None not in (one := memory_of(left), other := memory_of(right)) and one != other
+    )  # fmt: skip
+
+
+def _is_plain(tensor: Any) -> bool:
+    torch = sys.modules["torch"]
+    return type(tensor) in (torch.Tensor, torch.nn.Parameter)
+
+
 def same_memory(left: Any, right: Any) -> bool:
     """Returns whether two tensors are one, or views that begin at one place of one storage. Reads no data.
 

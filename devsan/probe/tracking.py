@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from devsan.probe.binding import parameter_of, step_out
+from devsan.probe.binding import is_made_here, parameter_of, step_out
 from devsan.probe.expressions import Expression, operands_at
 from devsan.probe.frames import Frame, Whose
+from devsan.probe.keepers import tensors_of
 from devsan.probe.matching import match
 from devsan.probe.placement import Placement
-from devsan.probe.tensors import is_tensor, placement_of
+from devsan.probe.tensors import is_tensor, memory_of, placement_of
 from devsan.probe.values import MISSING
 
 
@@ -30,6 +31,7 @@ class Tracked:
         origin: the number of the placement that decided where it is and what computed it there, as the core kept them
             at the refusal; (0, "") when it did not.
         is_itself: whether ``value`` is the tensor that torch was given, not what that was made from.
+        storage: where its bytes are kept, as the core knew at the refusal; 0 where it did not, or it has none.
     """
 
     role: str | None
@@ -41,6 +43,7 @@ class Tracked:
     parameter: str | None = None
     origin: tuple[int, str] = (0, "")
     is_itself: bool = False
+    storage: int = 0
 
     def see(self, expression: Expression, place: int, frame: Frame) -> None:
         """Notes that the operand is ``expression`` in ``frame``, the traceback's frame number ``place``."""
@@ -85,14 +88,14 @@ def follow(operands: list[Tracked], frames: Sequence[Frame], outermost: int) -> 
                 if callee.whose is Whose.HIDDEN and not callee.forwards:
                     operand.parameter = parameter_of(inner, callee) or operand.parameter
                 found = step_out(inner, callee, frame)
-                if found is not None:
+                if found is not None and not is_made_here(inner, callee, found, frame):
                     operand.see(found, place, frame)
         lost = [operand for operand in operands if place not in operand.at]
         if lost:
             taken = [operand.at[place] for operand in operands if place in operand.at]
             free = [found for found in operands_at(frame) if all(found != other for other in taken)]
             seen_before = any(operand.at for operand in operands)
-            for operand, found in match(lost, free, frame, strict=seen_before):
+            for operand, found in match(lost, free, frame, strict=seen_before or place + 1 < len(frames)):
                 operand.see(found, place, frame)
             _see_the_only_one(operands, free, frames, place)
 
@@ -110,15 +113,18 @@ def _see_the_only_one(
     lost = [operand for operand in operands if place not in operand.at]
     taken = [operand.at[place] for operand in operands if place in operand.at]
     unknown = [each for each in free if each.value(frame) is MISSING and all(each != other for other in taken)]
-    if len(lost) == 1 and len(unknown) == 1 and len(operands) > 1 and lost[0].at:
-        lost[0].see(unknown[0], place, frame)
+    if len(lost) != 1 or len(unknown) != 1 or len(operands) < 2 or not lost[0].at:
         return
-    for operand in lost:  # torch has changed it on the way: what is alone on its device is what it was made from
-        device = operand.placement.device if operand.placement is not None else ""
-        alone = sum(1 for each in operands if each.placement is not None and each.placement.device == device) == 1
-        there = [each for each in free if is_tensor(each.value(frame)) and str(each.value(frame).device) == device]  # type: ignore[attr-defined]
-        if operand.odd and alone and operand.at and len(there) == 1:
-            operand.at[place] = there[0]
+    if any(memory_of(each) == lost[0].storage for each in _given_to(frames[place + 1])):
+        lost[0].see(unknown[0], place, frame)
+
+
+def _given_to(frame: Frame) -> Iterator[object]:
+    """The tensors among the arguments of the function of ``frame``, and in lists of them."""
+    code = frame.code
+    names = [*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], *filter(None, frame.varargs)]
+    for name in names:
+        yield from tensors_of(frame.scope.locals.get(name, MISSING))
 
 
 def untraced(frames: Sequence[Frame]) -> Sequence[Frame]:

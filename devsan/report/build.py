@@ -16,6 +16,7 @@ from devsan.probe.frames import Frame, Whose, frames_of_failure
 from devsan.probe.modules import qualified_name
 from devsan.probe.operands import operands_in, operands_of_refusal, worth_showing
 from devsan.probe.places import DEVSAN, PYTHON, package_of
+from devsan.probe.producers import made_by_module
 from devsan.probe.sentences import Sentence
 from devsan.probe.subjects import Subject, device_count, generator_in, ordinal_in
 from devsan.probe.tensors import is_tensor, plain_attributes
@@ -131,6 +132,9 @@ def _caller(frames: list[Frame], place: int) -> int | None:
 
 
 def _innermost_name(operand: Tracked, frames: list[Frame]) -> str | None:
+    made_by = made_by_module(operand, frames)
+    if made_by:
+        return f"the output of {made_by}"
     for place in sorted(operand.at, reverse=True):
         return f"{operand.at[place].text(frames[place])} in {shown_path(frames[place].file)}:{frames[place].line}"
     return None

@@ -100,6 +100,8 @@ def _owner(operand: Any, event: Any) -> str:
 
 def _is_same(name: str, operand: Any) -> bool:
     path = str(operand.known_as)
+    if operand.output_of and name == operand.role:
+        return True
     return name in (operand.name, operand.role, path) or (path != "" and name.endswith(f".{path}"))
 
 

@@ -95,6 +95,7 @@ def operand_of(core: Any, operand: Any) -> Plain:
     span = operand.span
     return {
         "role": str(operand.role), "name": str(operand.name), "known_as": str(operand.known_as),
+        "output_of": str(operand.output_of),
         "kind": _word(operand.kind), "device": str(operand.device), "dtype": str(operand.dtype),
         "shape": None if operand.shape is None else [int(size) for size in operand.shape],
         "bytes": int(operand.bytes), "odd": bool(operand.odd), "line": int(span.line), "column": int(span.column),

@@ -34,7 +34,9 @@ def placed(finding: Plain) -> Iterator[tuple[Plain, str, Plain | None]]:
     for number in finding["involved"]:
         operand = operands[number]
         event = next((each for each in operand["trail"] if each["kind"] not in ("computed", "shared")), None)
-        name = operand["name"] or operand["known_as"] or operand["role"] or "an operand"
+        made_by = operand.get("output_of")  # not in the documents of older releases
+        name = operand["name"] or operand["known_as"] or (made_by and f"the output of {made_by}")
+        name = name or operand["role"] or "an operand"
         if event is None:
             yield operand, f"{name} is on {operand['device']}", None
             continue

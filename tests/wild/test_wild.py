@@ -42,8 +42,9 @@ def test_cause_operands_owner_and_repair(
     assert finding.code == expected.code, f"{finding.title}: {list(finding.evidence)} {list(finding.candidates)}"
     names = [operand.best_name for operand in failure.operands]
     assert set(expected.operands) <= set(names)
-    for number in finding.operands:  # by the source or the model, never by torch's word alone
-        assert failure.operands[number].name or failure.operands[number].known_as
+    for number in finding.operands:  # by the source, the model or what made it, never by torch's word alone
+        operand = failure.operands[number]
+        assert operand.name or operand.known_as or operand.output_of
     if expected.owner != "-":
         placement = failure.operands[finding.operands[0]].placement
         assert placement is not None

@@ -55,7 +55,8 @@ std::optional<Hypothesis> fresh_tensor(const Scene& scene) {
     if (operand.kind == OperandKind::kGenerator || operand.kind == OperandKind::kNumber) continue;
     if (operand.kind == OperandKind::kOptimizerState || operand.kind == OperandKind::kCache) continue;
     if (scene.is_placed_by_map(operand) || made->owner.is(model::owners::kDataLoader)) continue;
-    if (wraps_host_memory(*made)) continue;  // no device could be named there
+    if (!operand.output_of.empty()) continue;  // a module made it of something else
+    if (wraps_host_memory(*made)) continue;    // no device could be named there
     const Operand* partner = scene.partner_of(operand);
     const int weight = weight_of(source_of(*made));
     if (partner == nullptr || weight == 0) continue;

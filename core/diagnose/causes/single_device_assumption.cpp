@@ -142,7 +142,8 @@ std::optional<Hypothesis> single_device_assumption(const Scene& scene) {
                       culprit->device.str() + " as well",
                   Confidence::kPossible);
   }
-  if (placed.kind == model::EventKind::kMade && source_of(placed) != DeviceSource::kPeer) {
+  const bool itself = culprit->output_of.empty();  // not what a module made of something else
+  if (itself && placed.kind == model::EventKind::kMade && source_of(placed) != DeviceSource::kPeer) {
     found.propose(create_with(scene, *culprit, placed, *partner));
   }
   // The smaller one comes; a weight never does.

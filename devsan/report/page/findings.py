@@ -79,8 +79,9 @@ def told_operands(finding: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], 
 
 
 def best_name(operand: Mapping[str, Any]) -> str:
-    """Returns what an operand is called: in the source, in the model, or by torch."""
-    return str(operand["name"] or operand["known_as"] or operand["role"])
+    """Returns what an operand is called: in the source, in the model, by what made it, or by torch."""
+    made_by = operand.get("output_of")  # not in the documents of older releases
+    return str(operand["name"] or operand["known_as"] or (made_by and f"the output of {made_by}") or operand["role"])
 
 
 def placement_of(trail: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:

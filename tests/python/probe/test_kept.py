@@ -151,7 +151,7 @@ def test_the_only_argument_that_no_variable_holds_is_what_torch_hides(
             return torch.einsum("nc,ck->nk", [q, bank.clone().detach()])
         score(torch.ones(2, 3, device="cuda:0"), torch.ones(3, 4))
     """
-    operand(explained, program, tmp_path / "program.py", "bank")
+    operand(explained, program, tmp_path / "program.py", "bank.clone().detach()")
 
 
 def test_an_edit_asks_no_variable_of_torchs(explained: Callable[[str, Path, int], Any], tmp_path: Path):

@@ -71,6 +71,10 @@ TEST(SourceText, AddsADevice) {
             "m = torch.ones(3, device=x.device)");
   EXPECT_EQ(with_device("m = torch.ones(3,", "aten::ones", "x.device"), std::nullopt);
   EXPECT_EQ(with_device("m = ones(3)", "aten::ones", "x.device"), std::nullopt);
+  // Of two calls it is not known which one makes the tensor.
+  EXPECT_EQ(with_device("a, b = torch.ones(3), torch.ones(3)", "aten::ones", "x.device"), std::nullopt);
+  EXPECT_EQ(with_device("a = [torch.ones(3, device=0), torch.ones(3, device=0)]", "aten::ones", "x.device"),
+            std::nullopt);
 }
 
 TEST(Trail, PlacementIsWhatDecidedTheDevice) {

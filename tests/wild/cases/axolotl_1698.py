@@ -1,4 +1,4 @@
-# expect: DV114 | gpus: 1 | operands: grad, combined_scale | owner: program
+# expect: DV114 | gpus: 1 | operands: grad, 1.0 / combined_scale | owner: program
 """axolotl 1698: gradients are offloaded to the host, the norm that scales them stays a 0-dim tensor of the GPU."""
 
 import torch

@@ -1,4 +1,4 @@
-# expect: DV109 | gpus: 1 | operands: w, diff | owner: program
+# expect: DV109 | gpus: 1 | operands: w, scale * diff | owner: program
 """ComfyUI 10940: the weight is streamed from the host, the LoRA's difference is resident on the GPU."""
 
 import torch

@@ -1,4 +1,4 @@
-# expect: DV101 | gpus: 2 | operands: vit_embeds, image_flags | owner: program
+# expect: DV101 | gpus: 2 | operands: vit_embeds, image_flags == 1 | owner: program
 """InternVL PR 132: features come back on the vision tower's GPU and are chosen with flags of the text's side."""
 
 import torch

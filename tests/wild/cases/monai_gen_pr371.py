@@ -1,4 +1,4 @@
-# expect: DV102 | gpus: 1 | operands: sample, noise | owner: program
+# expect: DV102 | gpus: 1 | operands: sample, 0.1 * noise | owner: program
 """The scheduler's noise is drawn on the host."""
 
 import torch

@@ -1,4 +1,4 @@
-# expect: DV106 | gpus: 2 | operands: self.recurrent_states, x | owner: program
+# expect: DV106 | gpus: 2 | operands: self.recurrent_states * 0.5, x | owner: program
 """RecurrentGemma PR 30273: every layer's state is set up on the device of the hidden state that enters the model."""
 
 import torch

@@ -1,4 +1,4 @@
-# expect: DV110 | gpus: 1 | operands: ema_v, model_v | owner: program
+# expect: DV110 | gpus: 1 | operands: 0.9 * ema_v, 0.1 * model_v | owner: program
 """timm's average of the weights, on the host on purpose or not."""
 
 import copy

@@ -1,4 +1,4 @@
-# expect: DV114 | gpus: 1 | operands: self.inv_freq, position_ids | owner: program
+# expect: DV114 | gpus: 1 | operands: self.inv_freq, position_ids.float() | owner: program
 """transformers 45859: an offload keeps buffers on the host; the rotary module does not bring its table along."""
 
 import torch

@@ -1,4 +1,4 @@
-# expect: DV104 | gpus: 2 | operands: logits, labels | owner: program
+# expect: DV104 | gpus: 2 | operands: logits.log_softmax(-1).flatten(0, 1), labels | owner: program
 """trl 1439: a mask of the batch's device meets per-token values of the head's."""
 
 import torch

@@ -1,4 +1,4 @@
-# expect: DV108 | gpus: 1 | operands: self.queue, q | owner: program
+# expect: DV108 | gpus: 1 | operands: self.queue.clone().detach(), q | owner: program
 """MoCo: the queue of negatives is a plain attribute of the module."""
 
 import copy

@@ -1,4 +1,4 @@
-# expect: DV101 | gpus: 2 | operands: mask, q | owner: program
+# expect: DV101 | gpus: 2 | operands: attn_mask, q | owner: program
 """Encoder layers on two GPUs by hand: the states hop, the padding mask does not."""
 
 import torch

@@ -1,4 +1,4 @@
-# expect: DV102 | gpus: 1 | operands: y, grid | owner: program
+# expect: DV102 | gpus: 1 | operands: y * 2, grid | owner: program
 """yolov7 1101: a grid is made without a device inside forward."""
 
 import torch
