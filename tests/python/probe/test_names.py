@@ -70,6 +70,8 @@ def main(first: int, count: int) -> None:
                     programs=1, wrong=bool(verdict.wrong), named=verdict.named, unnamed=len(verdict.unnamed),
                     edits=verdict.edits, mended=verdict.mended, led_back=len(verdict.led_back),
                 )  # fmt: skip
+            if figures["all"]["programs"] % 25 == 0:
+                print(dict(figures["all"]), flush=True)
     for name, counts in sorted(figures.items()):
         print(f"{name:32}" + "".join(f"  {word} {number}" for word, number in counts.items()))
 
