@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from devsan.probe.binding import is_made_here, parameter_of, step_out
 from devsan.probe.expressions import Expression, operands_at
 from devsan.probe.frames import Frame, Whose
-from devsan.probe.keepers import tensors_of
 from devsan.probe.matching import match
 from devsan.probe.placement import Placement
 from devsan.probe.tensors import is_tensor, memory_of, placement_of
-from devsan.probe.values import MISSING
+from devsan.probe.values import MISSING, Step, is_a
 
 
 @dataclass(eq=False)
@@ -97,34 +98,40 @@ def follow(operands: list[Tracked], frames: Sequence[Frame], outermost: int) -> 
             seen_before = any(operand.at for operand in operands)
             for operand, found in match(lost, free, frame, strict=seen_before or place + 1 < len(frames)):
                 operand.see(found, place, frame)
-            _see_the_only_one(operands, free, frames, place)
+            _see_what_was_given(operands, frames, place)
 
 
-def _see_the_only_one(
-    operands: Sequence[Tracked], free: Sequence[Expression], frames: Sequence[Frame], place: int
-) -> None:
-    """Pairs the one operand that a function of torch's hides with the one argument of its call that no variable holds.
+def _see_what_was_given(operands: Sequence[Tracked], frames: Sequence[Frame], place: int) -> None:
+    """Finds an operand that a function of torch's has a variable of its own for by what the function was given.
 
-    ``einsum("ij,jk", [q, bank.clone()])``: q is there by its tensor, so the other is what is left.
+    ``F.l1_loss`` calls it ``expanded_input``, ``einsum`` ``operands[1]``: an argument, or a view of one.
     """
     frame = frames[place]
     if place + 1 >= len(frames) or frames[place + 1].whose is not Whose.HIDDEN or frame.whose is Whose.HIDDEN:
         return
-    lost = [operand for operand in operands if place not in operand.at]
-    taken = [operand.at[place] for operand in operands if place in operand.at]
-    unknown = [each for each in free if each.value(frame) is MISSING and all(each != other for other in taken)]
-    if len(lost) != 1 or len(unknown) != 1 or len(operands) < 2 or not lost[0].at:
-        return
-    if any(memory_of(each) == lost[0].storage for each in _given_to(frames[place + 1])):
-        lost[0].see(unknown[0], place, frame)
+    callee = frames[place + 1]
+    for operand in operands:
+        if place in operand.at or not operand.at or not operand.storage:
+            continue
+        given = [each for each in _given_to(callee) if memory_of(each.value(callee)) == operand.storage]
+        found = step_out(given[0], callee, frame) if len(given) == 1 else None
+        if found is not None and all(other.at.get(place) != found for other in operands):
+            operand.see(found, place, frame)
 
 
-def _given_to(frame: Frame) -> Iterator[object]:
+def _given_to(frame: Frame) -> Iterator[Expression]:
     """The tensors among the arguments of the function of ``frame``, and in lists of them."""
     code = frame.code
     names = [*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], *filter(None, frame.varargs)]
-    for name in names:
-        yield from tensors_of(frame.scope.locals.get(name, MISSING))
+    waiting = [Expression(ast.Name(name, ast.Load())) for name in names]
+    while waiting:
+        each = waiting.pop(0)
+        value = each.value(frame)
+        if is_tensor(value):
+            yield each
+        elif len(each.path) < 2 and is_a(value, list, tuple):
+            count = len(cast(tuple[object, ...], value))
+            waiting += [Expression(each.node, (*each.path, Step(number))) for number in range(count)]
 
 
 def untraced(frames: Sequence[Frame]) -> Sequence[Frame]:
