@@ -40,7 +40,7 @@ struct Hypothesis {
   /// Adds what was seen.
   void saw(int weight, model::Message sentence) {
     score += weight;
-    if (sentence.starts_with(model::kOutputOf)) sentence.front() = 'T';
+    if (sentence.text().starts_with(model::kOutputOf)) sentence.capitalize();
     evidence.push_back(std::move(sentence));
   }
 

@@ -1,6 +1,7 @@
 #include "model/message.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace devsan::model {
 
@@ -32,6 +33,10 @@ Message::Message(const char* one, const char* many, long n, std::vector<Argument
     : id_(one), plural_(many), n_(n), arguments_(std::move(arguments)) {
   arguments_.push_back({"n", Message(std::to_string(n))});
   text_ = filled(n == 1 ? id_ : plural_, arguments_);
+}
+
+void Message::capitalize() {
+  if (!text_.empty()) text_.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text_.front())));
 }
 
 Message Message::recorded(std::string text, std::string id, std::string plural, long n,

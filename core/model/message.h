@@ -33,6 +33,8 @@ class Message {
   long n() const { return n_; }  ///< decides between the forms where there is a plural
   const std::vector<Argument>& arguments() const { return arguments_; }
   bool empty() const { return text_.empty(); }
+  /// Begins the English text with a capital letter: its first slot may hold a phrase.
+  void capitalize();
 
   /// For what is read back from a record: as it was.
   static Message recorded(std::string text, std::string id, std::string plural, long n, std::vector<Argument> arguments);

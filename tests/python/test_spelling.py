@@ -27,7 +27,7 @@ from devsan.doctor.rules import accelerate_file, fsdp, optimizer, scheduler
 from devsan.doctor.rules.deepspeed_values import schema
 from devsan.errors import UsageError
 from devsan.options import LANGUAGES, OPTIONS, POLICIES, find_option
-from devsan.pages import all_codes, read_page
+from devsan.diagnostics.codes import all_codes, named
 from devsan.profiles import all_profiles, find_profile
 from devsan.spelling import distance, nearest
 
@@ -131,7 +131,7 @@ def test_the_distance_counts_slips() -> None:
 @pytest.mark.parametrize("names,read", [
     ([option.name for option in OPTIONS], find_option),
     (list(all_profiles()), find_profile),
-    ([*all_codes(), *(read_page(code).name for code in all_codes())], read_page),
+    ([*all_codes(), *(code.name for code in all_codes().values())], named),
 ])  # fmt: skip
 def test_what_an_error_offers(names: list[str], read: Callable[[str], object]) -> None:
     def offered(word: str) -> str | None:

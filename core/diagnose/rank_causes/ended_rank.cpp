@@ -128,7 +128,7 @@ void tell_signal(RankHypothesis& found, const Ranks& ranks, const std::string& w
 
 void tell_exit(RankHypothesis& found, const Ranks& ranks, const std::string& who) {
   found.title = who + " exited with code " + std::to_string(ranks.front()->exit_code);
-  found.saw(80, found.title + ", and raised no exception.");
+  found.saw(80, {"{title}, and raised no exception.", {{"title", found.title}}});
   tell_last_calls(found, ranks);
   found.propose(RepairKind::kUseSite,
                 form(ranks, "find out why it calls sys.exit or os._exit; its own output shows more",
