@@ -17,17 +17,18 @@ import pytest
 
 from devsan.cli.main import COMMANDS
 from devsan.cli.report import FORMATS
+from devsan.diagnostics.codes import all_codes, named
 from devsan.doctor.case import Case
 from devsan.doctor.document import read_document
 from devsan.doctor.facts import nothing
 from devsan.doctor.findings import Finding
 from devsan.doctor.judge import judge
 from devsan.doctor.launch import LaunchFacts
-from devsan.doctor.rules import accelerate_file, fsdp, optimizer, scheduler
-from devsan.doctor.rules.deepspeed_values import schema
+from devsan.doctor.rules import accelerate_setting, fsdp_setting, optimizer_and_offload
+from devsan.doctor.rules.refused_setting import scheduler
+from devsan.doctor.rules.refused_setting.values import schema
 from devsan.errors import UsageError
 from devsan.options import LANGUAGES, OPTIONS, POLICIES, find_option
-from devsan.diagnostics.codes import all_codes, named
 from devsan.profiles import all_profiles, find_profile
 from devsan.spelling import distance, nearest
 
@@ -79,13 +80,16 @@ MODELS = {f"deepspeed.{name}": list(model["fields"]) for name, model in schema()
 LISTS: dict[str, Sequence[str]] = {
     "deepspeed": list(schema()["top"]),
     **{name: fields for name, fields in MODELS.items() if fields},
-    "accelerate": accelerate_file._KEYS,
-    "accelerate.types": accelerate_file._TYPES,
-    "accelerate.deepspeed": accelerate_file._DEEPSPEED,
-    "accelerate.precisions": accelerate_file._PRECISIONS,
-    "fsdp": fsdp._NAMES,
-    **{f"fsdp.{name}": choices for name, choices in fsdp._CHOICES.items()},
-    "optimizers": (*optimizer._SPELLED, *(name for name in optimizer._OF_TORCH if name not in optimizer._SPELLED)),
+    "accelerate": accelerate_setting._KEYS,
+    "accelerate.types": accelerate_setting._TYPES,
+    "accelerate.deepspeed": accelerate_setting._DEEPSPEED,
+    "accelerate.precisions": accelerate_setting._PRECISIONS,
+    "fsdp": fsdp_setting._NAMES,
+    **{f"fsdp.{name}": choices for name, choices in fsdp_setting._CHOICES.items()},
+    "optimizers": (
+        *optimizer_and_offload._SPELLED,
+        *(name for name in optimizer_and_offload._OF_TORCH if name not in optimizer_and_offload._SPELLED),
+    ),
     "schedulers": (*scheduler._OWN, *(name for name in scheduler._OF_TORCH if name not in scheduler._OWN)),
     "options": [option.name for option in OPTIONS],
     "policies": POLICIES,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devsan.diagnostics.detectors import own_code
 from devsan.cuda.visible_devices import visible_devices
+from devsan.diagnostics.detectors import own_code
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding, Place
 from devsan.doctor.settings import whole

@@ -154,9 +154,9 @@ inline model::ModuleTensor buffer(Device device, std::string name, bool persiste
 inline std::string text_of(const std::vector<model::Finding>& findings) {
   std::string text;
   for (const model::Finding& finding : findings) {
-    text += finding.code + " " + finding.title;
+    text += finding.code + " " + finding.title.text();
     for (const std::string& candidate : finding.candidates) text += " [" + candidate + "]";
-    for (const std::string& sentence : finding.evidence) text += "\n    " + sentence;
+    for (const model::Message& sentence : finding.evidence) text += "\n    " + sentence.text();
     text += "\n";
   }
   return text;
@@ -180,23 +180,23 @@ inline model::Finding expect_code(const Case& scene, const std::string& code) {
 }
 
 inline void expect_operand(const Case& scene, const model::Finding& finding, const std::string& name) {
-  ASSERT_FALSE(finding.operands.empty()) << finding.title;
-  EXPECT_EQ(scene.facts.failure.operands[finding.operands.front()].best_name(), name) << finding.title;
+  ASSERT_FALSE(finding.operands.empty()) << finding.title.text();
+  EXPECT_EQ(scene.facts.failure.operands[finding.operands.front()].best_name(), name) << finding.title.text();
 }
 
 inline void expect_evidence(const model::Finding& finding, const std::string& words) {
-  for (const std::string& sentence : finding.evidence) {
-    if (sentence.find(words) != std::string::npos) return;
+  for (const model::Message& sentence : finding.evidence) {
+    if (sentence.text().find(words) != std::string::npos) return;
   }
   ADD_FAILURE() << "no evidence says \"" << words << "\":\n" << text_of({finding});
 }
 
 inline void expect_repair(const model::Finding& finding, model::RepairKind kind, const std::string& words) {
   for (const model::Repair& repair : finding.repairs) {
-    if (repair.kind == kind && repair.text.find(words) != std::string::npos) return;
+    if (repair.kind == kind && repair.text.text().find(words) != std::string::npos) return;
   }
   std::string all;
-  for (const model::Repair& repair : finding.repairs) all += "\n    " + repair.text;
+  for (const model::Repair& repair : finding.repairs) all += "\n    " + repair.text.text();
   ADD_FAILURE() << "no repair says \"" << words << "\":" << all;
 }
 

@@ -43,8 +43,8 @@ TEST(MovedAfterDispatch, Qwen920EngineMovesToItsRank) {
   expect_evidence(finding, "brings its inputs to cuda:1");
   expect_evidence(finding, "8 ranks");
   expect_repair(finding, RepairKind::kConfiguration, "no device_map");
-  EXPECT_NE(finding.title.find("accelerate"), std::string::npos);
-  EXPECT_NE(finding.title.find("deepspeed"), std::string::npos);
+  EXPECT_NE(finding.title.text().find("accelerate"), std::string::npos);
+  EXPECT_NE(finding.title.text().find("deepspeed"), std::string::npos);
 }
 
 TEST(MovedAfterDispatch, Qwen745RefusedByAccelerate) {
@@ -251,7 +251,7 @@ TEST(Offload, DeepSpeed5538) {
   scene.operand("other", "1. / combined_scale", OperandKind::kTemporary, "cuda:0").shape.emplace();
   auto finding = expect_code(scene, "DV114");
   expect_evidence(finding, "0.14.1 and 0.14.2");
-  EXPECT_EQ(finding.evidence.front().find("DeepSpeed 0.14.2 has this defect"), 0u);
+  EXPECT_EQ(finding.evidence.front().text().find("DeepSpeed 0.14.2 has this defect"), 0u);
   EXPECT_EQ(finding.title, "DeepSpeed 0.14.2 clips gradients on the host by a norm on cuda:0");
   expect_repair(finding, RepairKind::kConfiguration, "0.14.3");
   EXPECT_EQ(finding.repairs.size(), 2u);
@@ -259,7 +259,7 @@ TEST(Offload, DeepSpeed5538) {
 
   scene.facts.process.versions["deepspeed"] = "0.14.4";
   for (const auto& repair : expect_code(scene, "DV114").repairs)
-    EXPECT_EQ(repair.text.find("install deepspeed"), std::string::npos);
+    EXPECT_EQ(repair.text.text().find("install deepspeed"), std::string::npos);
 }
 
 TEST(Offload, AWeightThatTheSettingKeepsOnTheHost) {

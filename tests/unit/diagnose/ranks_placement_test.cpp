@@ -299,7 +299,7 @@ TEST(DifferingModels, MissingOrderDtypeDeviceGradient) {
     job.model(0, usual());
     job.model(1, std::move(odd));
     const auto first = expect_first(job, "DV303", {1});
-    return first.finding.evidence.empty() ? std::string() : first.finding.evidence.front();
+    return first.finding.evidence.empty() ? std::string() : first.finding.evidence.front().text();
   };
   EXPECT_NE(told({tensor_of("a", {8}, "cuda:1")}).find("has no parameter `b`"), std::string::npos);
   EXPECT_NE(told({tensor_of("b", {8}, "cuda:1"), tensor_of("a", {8}, "cuda:1")}).find("order differs"),

@@ -17,7 +17,7 @@ TEST(EndedRank, TheExceptionBeforeTheTimeouts) {
   }
   const auto first = expect_first(job, "DV306", {2});
   EXPECT_EQ(job.found().size(), 1u) << text_of(job.found());
-  EXPECT_NE(first.finding.title.find("ValueError: sample 7 has no label"), std::string::npos);
+  EXPECT_NE(first.finding.title.text().find("ValueError: sample 7 has no label"), std::string::npos);
   expect_victim(first, "ranks 0, 1 and 3 wait in all_reduce");
   expect_repair(first.finding, RepairKind::kUseSite, "data.py:33");
 }
@@ -38,7 +38,7 @@ TEST(EndedRank, KilledInsideOfACollective) {
   job[1].collectives.push_back(job.waits(0, "all_reduce", 12));
   job.waits(2, "all_reduce", 12);
   const auto first = expect_first(job, "DV306", {1});
-  EXPECT_NE(first.finding.title.find("SIGKILL"), std::string::npos);
+  EXPECT_NE(first.finding.title.text().find("SIGKILL"), std::string::npos);
   expect_evidence(first.finding, "cannot see who sent the signal");  // who killed it is not decided
   expect_victim(first, "ranks 0 and 2 wait in all_reduce");
 }
@@ -63,7 +63,7 @@ TEST(EndedRank, OutOfMemoryIsTold) {
   JobCase job(2);
   job.raises(1, "OutOfMemoryError", "CUDA out of memory.", own("train.py", 30, "main"));
   const auto first = expect_first(job, "DV306", {1});
-  EXPECT_NE(first.finding.title.find("out of memory on cuda:1"), std::string::npos);
+  EXPECT_NE(first.finding.title.text().find("out of memory on cuda:1"), std::string::npos);
 }
 
 TEST(EndedRank, SilenceIsNotCalledDeath) {
