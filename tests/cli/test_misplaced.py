@@ -20,7 +20,7 @@ from devsan.options import OPTIONS
 
 VALUES = {
     "gpus": "3", "profile": "l4-24g", "memory": "1GiB", "busy": "1MiB", "policy": "warn", "report": "off",
-    "output": "run.dvs", "lang": "zh",
+    "output": "run.dvs", "lang": "zh", "history": "32MiB",
 }  # fmt: skip
 FORMS = {
     f"{spelling}{form}": [f"{spelling}={VALUES[option.name]}"] if form else [spelling, VALUES[option.name]]

@@ -73,7 +73,8 @@ def test_what_is_missing_is_said_before_anything_is_compiled(build, tmp_path: Pa
 def test_the_build_tools_that_are_named_are_those_that_the_build_requires() -> None:
     requires = re.search(r"^requires = (.*)$", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
     assert requires is not None
-    named = {re.split("[<>=]", text)[0] for text in re.findall(r'"(.*?)"', requires[1])}
+    # What only some releases of Python need is not named.
+    named = {re.split("[<>=]", text)[0] for text in re.findall(r'"(.*?)"', requires[1]) if ";" not in text}
     # scikit-build-core asks pip for CMake and Ninja where the machine has none.
     assert {*named, "cmake", "ninja"} == set(BUILD_TOOLS.split())
 

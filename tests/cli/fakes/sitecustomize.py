@@ -15,7 +15,7 @@ def log(line: str) -> None:
 
 
 class Emulation:
-    def __init__(self, devices, policy):
+    def __init__(self, devices, *settings):
         self.devices = tuple(devices)
 
     def start(self):

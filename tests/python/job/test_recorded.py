@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from devsan.diagnostics.codes import all_codes
 from devsan.report import github, html, run_text, sarif
 from devsan.report import json as as_json
 from devsan.report.run_reader import read_run
 
-PAGES = Path(__file__).parents[3] / "codes"
 SCHEMA = Path(__file__).parents[3] / "docs" / "reference" / "run.schema.json"
 COMMAND = re.compile(r"`devsan run --gpus (\d+) -- torchrun --nproc-per-node (\d+) example\.py`")
 
@@ -45,11 +45,11 @@ WORKS = MISMATCH.replace("x + torch.ones(4)\n", "dist.destroy_process_group()\n"
 def programs() -> dict[str, tuple[str, str, str]]:
     """By name: a program, how many GPUs and how many ranks."""
     found = {"a mismatch in all ranks": (MISMATCH, "2", "2"), "an exit": (EXITS, "2", "2"), "none": (WORKS, "2", "2")}
-    for page in sorted(PAGES.glob("DV???.md")):
-        text = page.read_text(encoding="utf-8")
+    for code in all_codes().values():
+        text = code.page()
         command = COMMAND.search(text)
         if command is not None:
-            found[page.stem] = (re.findall(r"^```python\n(.*?)^```$", text, re.S | re.M)[0], command[1], command[2])
+            found[code.code] = (re.findall(r"^```python\n(.*?)^```$", text, re.S | re.M)[0], command[1], command[2])
     return found
 
 
