@@ -80,8 +80,8 @@ def test_gpus(front, words, profiles):
         ),
         (
             ["--gpu", "4", "x.py"],
-            "expected an option of devsan run (--gpus, --profile, --memory, --busy, --policy, --report, -o, --output, "
-            "--lang), got '--gpu'; did you mean --gpus?",
+            "expected an option of devsan run (--gpus, --profile, --memory, --busy, --policy, --history, --report, "
+            "-o, --output, --lang), got '--gpu'; did you mean --gpus?",
         ),
         (["--report", "of", "x.py"], "expected report to be terminal, github or off, got 'of'; did you mean 'off'?"),
         (["nowhere.py"], "expected a script that exists, got 'nowhere.py'"),
