@@ -156,7 +156,7 @@ def _share_memory(core: ModuleType) -> None:
 
 def _settle_at_exit(core: ModuleType) -> None:
     # Under Python's own end an autograd worker that still holds Python objects aborts the process: see NOTE [Letting go
-    # of a backward pass] in core/emulate/autograd_threads.cpp.
+    # of a backward pass] in core/emulate/runtime/autograd_threads.cpp.
     atexit.unregister(core.settle)
     atexit.register(core.settle)
 

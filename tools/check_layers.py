@@ -1,6 +1,6 @@
 """Check that the sources keep to the order of the layers (ARCHITECTURE.md), and print every line that does not.
 
-C++: a folder of core/ includes only the folders that LAYERS allows it; torch stays out of the folders that are tested
+C++: a folder of core/ includes only the folders that LAYERS and SUBLAYERS allow it; torch stays out of the folders that are tested
 with hand-written facts; only the folders in REGISTRARS see torch's registration header.
 Python: what runs inside every `import torch`, every `import devsan` and every pytest run imports nothing heavy.
 """
@@ -26,6 +26,8 @@ LAYERS: dict[str, frozenset[str]] = {
         {"model", "memory", "diagnose", "plan", "record", "guard", "emulate", "collectives", "intercept"}
     ),
 }
+# The folders within a folder of core/, in order: each may include itself and those before it.
+SUBLAYERS: dict[str, tuple[str, ...]] = {"emulate": ("runtime", "calls", "operators")}
 WITHOUT_TORCH = frozenset({"model", "memory", "record", "diagnose", "plan"})
 TORCH_FOLDERS = frozenset({"torch", "ATen", "c10", "caffe2", "torchgen"})
 # emulate is here for the types that the header declares; it must register nothing.
@@ -41,22 +43,27 @@ def check_includes(root: Path) -> Iterator[str]:
     """Yield a sentence for each include of core/ that the layers forbid."""
     core = root / "core"
     for source in sorted(core.rglob("*")):
-        folder = source.relative_to(core).parts[0]
+        folder, *rest = source.relative_to(core).parts
         if source.suffix not in {".h", ".cpp", ".inc"}:
             continue
         where = source.relative_to(root)
         if folder not in LAYERS:
             yield f"{where}: expected a folder of core/ to be one of {', '.join(LAYERS)}, got {folder}"
             continue
+        if folder in SUBLAYERS and rest[0] not in SUBLAYERS[folder]:
+            yield f"{where}: expected a file of {folder} to be in {', '.join(SUBLAYERS[folder])}, got {rest[0]}"
+            continue
         for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), start=1):
             match = INCLUDE.match(line)
             if match:
-                sentence = judge_include(folder, match["path"], quoted=match["open"] == '"')
+                sentence = check_include(folder, match["path"], quoted=match["open"] == '"')
+                if sentence is None and folder in SUBLAYERS:
+                    sentence = check_sublayer(folder, rest[0], match["path"])
                 if sentence:
                     yield f"{where}:{number}: {sentence}"
 
 
-def judge_include(folder: str, path: str, *, quoted: bool) -> str | None:
+def check_include(folder: str, path: str, *, quoted: bool) -> str | None:
     """Return what is wrong with including `path` from core/`folder`, or None."""
     top = path.split("/")[0]
     if top in TORCH_FOLDERS:
@@ -73,6 +80,16 @@ def judge_include(folder: str, path: str, *, quoted: bool) -> str | None:
     if quoted:
         return f'expected "folder/file" for a file of ours or <> for a library\'s, got "{path}"'
     return None
+
+
+def check_sublayer(folder: str, sublayer: str, path: str) -> str | None:
+    """Return what is wrong with including `path` from core/`folder`/`sublayer`, or None."""
+    order = SUBLAYERS[folder]
+    allowed = order[: order.index(sublayer) + 1]
+    top, _, rest = path.partition("/")
+    if top != folder or rest.split("/")[0] in allowed:
+        return None
+    return f'expected {folder}/{sublayer} to include {", ".join(allowed)} of {folder}, got "{path}"'
 
 
 def check_imports(root: Path) -> Iterator[str]:

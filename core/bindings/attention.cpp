@@ -2,7 +2,7 @@
 #include <torch/csrc/Exceptions.h>
 
 #include "bindings/bindings.h"
-#include "emulate/attention_choice.h"
+#include "emulate/operators/attention/attention_choice.h"
 
 namespace devsan::bindings {
 

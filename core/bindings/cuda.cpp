@@ -2,8 +2,8 @@
 #include <torch/csrc/utils/device_lazy_init.h>
 
 #include "bindings/bindings.h"
-#include "emulate/autograd_threads.h"
-#include "emulate/device.h"
+#include "emulate/runtime/autograd_threads.h"
+#include "emulate/runtime/device.h"
 
 namespace devsan::bindings {
 

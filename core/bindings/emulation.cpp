@@ -1,8 +1,8 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
-#include "emulate/autograd_threads.h"
-#include "emulate/device.h"
+#include "emulate/runtime/autograd_threads.h"
+#include "emulate/runtime/device.h"
 #include "intercept/emulation.h"
 
 namespace devsan::bindings {

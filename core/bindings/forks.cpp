@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "bindings/bindings.h"
-#include "emulate/fork.h"
+#include "emulate/runtime/fork.h"
 
 namespace devsan::bindings {
 namespace {

@@ -1,7 +1,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
-#include "emulate/pinned_memory.h"
+#include "emulate/runtime/pinned_memory.h"
 
 namespace devsan::bindings {
 

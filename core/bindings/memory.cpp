@@ -1,12 +1,12 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
-#include "emulate/device.h"
-#include "emulate/device_allocator.h"
-#include "emulate/gpu_processes.h"
-#include "emulate/gpu_trace.h"
-#include "emulate/since_start.h"
-#include "emulate/stream.h"
+#include "emulate/runtime/device.h"
+#include "emulate/runtime/device_allocator.h"
+#include "emulate/runtime/gpu_processes.h"
+#include "emulate/runtime/gpu_trace.h"
+#include "emulate/runtime/since_start.h"
+#include "emulate/runtime/stream.h"
 #include "memory/out_of_memory.h"
 
 namespace devsan::bindings {

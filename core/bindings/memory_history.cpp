@@ -1,7 +1,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
-#include "emulate/device.h"
+#include "emulate/runtime/device.h"
 
 namespace devsan::bindings {
 

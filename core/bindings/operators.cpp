@@ -2,8 +2,8 @@
 
 #include "bindings/bindings.h"
 #include "bindings/python_ending.h"
-#include "emulate/device.h"
-#include "emulate/tensor.h"
+#include "emulate/runtime/device.h"
+#include "emulate/runtime/tensor.h"
 #include "intercept/alignment.h"
 #include "intercept/python_operators.h"
 

@@ -2,7 +2,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/python_ending.h"
-#include "emulate/origin.h"
+#include "emulate/runtime/origin.h"
 #include "guard/meta_mixes.h"
 #include "guard/verdict.h"
 #include "record/recorder.h"

@@ -1,9 +1,9 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
-#include "emulate/device.h"
-#include "emulate/pinned_memory.h"
-#include "emulate/storage.h"
+#include "emulate/runtime/device.h"
+#include "emulate/runtime/pinned_memory.h"
+#include "emulate/runtime/storage.h"
 
 namespace devsan::bindings {
 

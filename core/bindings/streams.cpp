@@ -2,8 +2,8 @@
 #include <torch/csrc/Event.h>
 
 #include "bindings/bindings.h"
-#include "emulate/device.h"
-#include "emulate/stream.h"
+#include "emulate/runtime/device.h"
+#include "emulate/runtime/stream.h"
 
 namespace devsan::bindings {
 

@@ -11,8 +11,8 @@
 #include "bindings/code_size.h"
 #include "bindings/main_thread.h"
 #include "bindings/python_ending.h"
-#include "emulate/device.h"
-#include "emulate/origin.h"
+#include "emulate/runtime/device.h"
+#include "emulate/runtime/origin.h"
 #include "record/recorder.h"
 #include "record/timeline.h"
 

@@ -12,7 +12,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "emulate/device.h"
+#include "emulate/runtime/device.h"
 
 namespace devsan::collectives {
 namespace {

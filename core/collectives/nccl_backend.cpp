@@ -7,7 +7,7 @@
 #include "collectives/joined_work.h"
 #include "collectives/payload.h"
 #include "collectives/profile.h"
-#include "emulate/device.h"
+#include "emulate/runtime/device.h"
 
 namespace devsan::collectives {
 namespace {

@@ -3,7 +3,7 @@
 #include <ATen/Functions.h>
 #include <c10/util/hash.h>
 
-#include "emulate/tensor.h"
+#include "emulate/runtime/tensor.h"
 
 namespace devsan::collectives {
 namespace {

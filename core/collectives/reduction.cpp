@@ -3,8 +3,8 @@
 #include <ATen/Functions.h>
 
 #include "collectives/failures.h"
-#include "emulate/device.h"
-#include "emulate/tensor.h"
+#include "emulate/runtime/device.h"
+#include "emulate/runtime/tensor.h"
 
 namespace devsan::collectives {
 namespace {

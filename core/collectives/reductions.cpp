@@ -7,8 +7,8 @@
 #include "collectives/payload.h"
 #include "collectives/profile.h"
 #include "collectives/reduction.h"
-#include "emulate/device.h"
-#include "emulate/tensor.h"
+#include "emulate/runtime/device.h"
+#include "emulate/runtime/tensor.h"
 
 namespace devsan::collectives {
 namespace {

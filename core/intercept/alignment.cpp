@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
-#include "emulate/host_tensors.h"
-#include "emulate/origin.h"
+#include "emulate/calls/host_tensors.h"
+#include "emulate/runtime/origin.h"
 #include "guard/verdict.h"
 
 namespace devsan::intercept {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "emulate/host_tensors.h"
+#include "emulate/calls/host_tensors.h"
 
 namespace devsan::intercept {
 

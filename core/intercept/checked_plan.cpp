@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "emulate/device.h"
+#include "emulate/runtime/device.h"
 
 namespace devsan::intercept {
 namespace {

@@ -10,7 +10,7 @@ namespace devsan::intercept {
 void register_cuda_only(torch::Library& library);
 
 /// The same for another layout's key, `host` being that of its CPU tensors: see NOTE [Quantized tensors on an emulated
-/// GPU] and emulate/sparse_products.h.
+/// GPU] and emulate/operators/linear_algebra/sparse_products.h.
 void register_cuda_only_layout(torch::Library& library, c10::DispatchKey host);
 
 }  // namespace devsan::intercept

@@ -4,7 +4,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "emulate/host_tensors.h"
+#include "emulate/calls/host_tensors.h"
 #include "guard/verdict.h"
 
 namespace devsan::intercept {

@@ -8,14 +8,14 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "emulate/autograd_threads.h"
-#include "emulate/device.h"
-#include "emulate/device_allocator.h"
-#include "emulate/device_guard.h"
-#include "emulate/hooks.h"
-#include "emulate/host_allocator.h"
-#include "emulate/profiler.h"
-#include "emulate/tensor.h"
+#include "emulate/runtime/autograd_threads.h"
+#include "emulate/runtime/device.h"
+#include "emulate/runtime/device_allocator.h"
+#include "emulate/runtime/device_guard.h"
+#include "emulate/runtime/hooks.h"
+#include "emulate/runtime/host_allocator.h"
+#include "emulate/runtime/profiler.h"
+#include "emulate/runtime/tensor.h"
 #include "intercept/meta_watch.h"
 #include "intercept/registration.h"
 

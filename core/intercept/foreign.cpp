@@ -5,8 +5,8 @@
 #include <ATen/ops/to_native.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
-#include "emulate/storage.h"
-#include "emulate/tensor.h"
+#include "emulate/runtime/storage.h"
+#include "emulate/runtime/tensor.h"
 #include "intercept/aten_operators.h"
 #include "intercept/operator_kernel.h"
 

@@ -4,9 +4,9 @@
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/view_native.h>
 
-#include "emulate/copy.h"
-#include "emulate/factories.h"
-#include "emulate/whole_ops.h"
+#include "emulate/operators/copy.h"
+#include "emulate/operators/factories.h"
+#include "emulate/operators/whole_ops.h"
 #include "intercept/cuda_only.h"
 #include "intercept/half_fft.h"
 #include "intercept/half_softmax.h"

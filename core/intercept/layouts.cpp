@@ -2,7 +2,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "emulate/sparse.h"
+#include "emulate/operators/copy.h"
 #include "intercept/aten_operators.h"
 #include "intercept/cuda_only.h"
 #include "intercept/nested_sizes.h"

@@ -5,7 +5,7 @@
 
 #include <ATen/Context.h>
 
-#include "emulate/unpivoted_lu.h"
+#include "emulate/operators/linear_algebra/unpivoted_lu.h"
 #include "intercept/checked_plan.h"
 
 namespace devsan::intercept {

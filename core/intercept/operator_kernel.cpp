@@ -2,8 +2,8 @@
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "emulate/factories.h"
-#include "emulate/through_host.h"
+#include "emulate/calls/through_host.h"
+#include "emulate/operators/factories.h"
 #include "intercept/operator_lists.h"
 
 namespace devsan::intercept {

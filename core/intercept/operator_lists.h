@@ -9,7 +9,7 @@ namespace devsan::intercept {
 // Which operators are not served by the general kernel, by full name ("aten::add.Tensor"). Everything else is found by
 // asking the dispatcher what has a CPU kernel.
 
-/// A factory with a kernel of its own on the CUDA key: see emulate/factories.h.
+/// A factory with a kernel of its own on the CUDA key: see emulate/operators/factories.h.
 bool is_made_by_hand(const std::string& name);
 
 /// A composite without a CPU kernel that is nevertheless taken whole. See NOTE [Operators taken whole].

@@ -6,11 +6,11 @@
 
 #include <torch/library.h>
 
-#include "emulate/attention_choice.h"
-#include "emulate/factories.h"
-#include "emulate/gpu_trace.h"
-#include "emulate/reducer_timer.h"
-#include "emulate/through_host.h"
+#include "emulate/calls/through_host.h"
+#include "emulate/operators/attention/attention_choice.h"
+#include "emulate/operators/factories.h"
+#include "emulate/runtime/gpu_trace.h"
+#include "emulate/runtime/reducer_timer.h"
 #include "guard/nondeterminism.h"
 #include "intercept/alerting_kernel.h"
 #include "intercept/aten_operators.h"

@@ -8,8 +8,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "emulate/host_allocator.h"
-#include "emulate/host_call.h"
+#include "emulate/calls/host_call.h"
+#include "emulate/runtime/host_allocator.h"
 #include "intercept/arguments.h"
 #include "intercept/device_check.h"
 #include "record/recorder.h"

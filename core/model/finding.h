@@ -47,9 +47,9 @@ struct Site {
 
 /// What is wrong: the result of a diagnosis.
 struct Finding {
-  std::string code;   ///< "DV101"; "DV000" when the evidence does not decide
-  std::string name;   ///< "single-device-assumption"
-  Message title;      ///< one line about this case
+  std::string code;  ///< "DV101"; "DV000" when the evidence does not decide
+  std::string name;  ///< "single-device-assumption"
+  Message title;     ///< one line about this case
   Severity severity = Severity::kError;
   Confidence confidence = Confidence::kLikely;
   std::vector<std::size_t> operands;    ///< of Failure::operands, the one to change first

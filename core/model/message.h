@@ -37,7 +37,8 @@ class Message {
   void capitalize();
 
   /// For what is read back from a record: as it was.
-  static Message recorded(std::string text, std::string id, std::string plural, long n, std::vector<Argument> arguments);
+  static Message recorded(std::string text, std::string id, std::string plural, long n,
+                          std::vector<Argument> arguments);
 
   bool operator==(const Message& other) const { return text_ == other.text_; }
 

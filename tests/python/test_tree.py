@@ -25,8 +25,8 @@ def lawful_tree(tree: Path) -> Path:
     write(tree, "core/model/device.h", "#pragma once\n#include <string>\n")
     write(tree, "core/memory/ledger.h", '#pragma once\n#include "model/device.h"\n')
     write(tree, "core/guard/verdict.cpp", '#include "guard/verdict.h"\n#include <ATen/ATen.h>\n')
-    write(tree, "core/emulate/kernel.cpp", '#include <torch/library.h>\n#include "memory/ledger.h"\n')
-    write(tree, "core/intercept/door.cpp", '#include "emulate/kernel.h"\n#include "guard/verdict.h"\n')
+    write(tree, "core/emulate/runtime/kernel.cpp", '#include <torch/library.h>\n#include "memory/ledger.h"\n')
+    write(tree, "core/intercept/door.cpp", '#include "emulate/runtime/kernel.h"\n#include "guard/verdict.h"\n')
     write(tree, "devsan/__init__.py", "def emulate():\n    import torch\n")
     write(tree, "devsan/options.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n")
     write(tree, "devsan/report.py", "import rich\n")
@@ -49,11 +49,14 @@ def test_a_lawful_sample_passes(tmp_path: Path) -> None:
         ("core/model/a.h", '#include "memory/ledger.h"', "expected model to include no other folder"),
         ("core/memory/a.h", "#include <c10/core/Device.h>", "expected memory to know nothing of torch"),
         ("core/diagnose/a.cpp", "# include <torch/types.h>", "expected diagnose to know nothing of torch"),
-        ("core/emulate/a.cpp", '#include "guard/verdict.h"', "expected emulate to include model, memory, record"),
-        ("core/guard/a.cpp", '#include "emulate/kernel.h"', "expected guard to include model, memory, record"),
+        ("core/emulate/runtime/a.cpp", '#include "guard/verdict.h"', "expected emulate to include model, memory, record"),
+        ("core/guard/a.cpp", '#include "emulate/runtime/kernel.h"', "expected guard to include model, memory, record"),
         ("core/record/a.cpp", '#include "intercept/door.h"', "expected record to include model, got"),
         ("core/guard/a.cpp", "#include <torch/library.h>", "expected only intercept to register with torch"),
-        ("core/emulate/a.cpp", '#include "kernel.h"', 'expected "folder/file" for a file of ours'),
+        ("core/emulate/runtime/a.cpp", '#include "kernel.h"', 'expected "folder/file" for a file of ours'),
+        ("core/emulate/runtime/a.h", '#include "emulate/calls/b.h"', "expected emulate/runtime to include runtime of"),
+        ("core/emulate/calls/a.h", '#include "emulate/operators/b.h"', "expected emulate/calls to include runtime, calls"),
+        ("core/emulate/a.h", "#pragma once", "expected a file of emulate to be in runtime, calls, operators"),
         ("core/utils/a.h", "#pragma once", "expected a folder of core/ to be one of model"),
         ("devsan/__init__.py", "import torch.nn", "expected devsan to import nothing heavy at module level"),
         ("devsan/autoload.py", "try:\n    from rich import print\nexcept ImportError:\n    pass", "got rich"),

@@ -1,13 +1,13 @@
 # devsan_add_library(<folder> [TORCH] [USES <folder>...])
-# The library devsan_<folder> from the sources of core/<folder> and the folders in it. A folder without sources becomes a library of
+# The library devsan_<folder> from the sources of core/<folder> and the folders under it. A folder without sources becomes a library of
 # headers only, so that the tree can be configured at any moment. Its objects, and those of every folder it uses, are
 # listed in the property DEVSAN_OBJECTS: a module or a test links objects, because a static archive would drop the
 # ones that only register something with torch's dispatcher.
 function(devsan_add_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "USES")
   set(directory "${PROJECT_SOURCE_DIR}/core/${folder}")
-  file(GLOB sources CONFIGURE_DEPENDS "${directory}/*.cpp" "${directory}/*/*.cpp")
-  file(GLOB headers CONFIGURE_DEPENDS "${directory}/*.h" "${directory}/*/*.h")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${directory}/*.cpp")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${directory}/*.h")
   set(target devsan_${folder})
   set(objects "")
   if(sources)

@@ -64,10 +64,9 @@ void propose(RankHypothesis& found, const RankModel& model) {
   }
   found.propose(RepairKind::kConfiguration, std::string("load the model on its rank's GPU: ") + kOwnMap,
                 model::Confidence::kLikely, std::move(edit));
-  found.propose(
-      RepairKind::kConfiguration,
-      "load it without device_map, after torch.cuda.set_device(local_rank), and let the ranks' owner (DDP, "
-      "FSDP, DeepSpeed, the Trainer) place it");
+  found.propose(RepairKind::kConfiguration,
+                "load it without device_map, after torch.cuda.set_device(local_rank), and let the ranks' owner (DDP, "
+                "FSDP, DeepSpeed, the Trainer) place it");
   found.propose(RepairKind::kConfiguration, "shard by map in one process: python train.py, not torchrun");
 }
 

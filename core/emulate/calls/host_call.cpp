@@ -1,0 +1,165 @@
+#include "emulate/calls/host_call.h"
+
+#include "emulate/runtime/gpu_trace.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/List.h>
+
+#include "emulate/calls/widened_call.h"
+#include "emulate/runtime/device.h"
+#include "emulate/runtime/generator.h"
+#include "emulate/runtime/host_allocator.h"
+#include "emulate/runtime/origin.h"
+
+namespace devsan::emulate {
+namespace {
+
+/// A list with tensors in it, some perhaps absent (Tensor[], Tensor?[]).
+bool is_tensor_list(const c10::IValue& value) {
+  if (!value.isList()) return false;
+  const auto elements = value.toListRef();
+  return !elements.empty() && (elements.front().isTensor() || elements.front().isNone());
+}
+
+/// As collectives take them (c10d: Tensor[][]).
+bool is_list_of_lists(const c10::IValue& value) {
+  if (!value.isList()) return false;
+  const auto elements = value.toListRef();
+  return !elements.empty() && elements.front().isList();
+}
+
+bool takes_generator(const c10::Argument& argument) {
+  return argument.type()->isSubtypeOf(*c10::OptionalType::create(c10::GeneratorType::get()));
+}
+
+c10::MaybeOwned<at::Tensor> owned(at::Tensor&& tensor) { return c10::MaybeOwned<at::Tensor>::owned(std::move(tensor)); }
+
+/// The list at `value`, to change in place. Most often it was made for this call alone; another's is copied.
+c10::List<c10::IValue> own_list(c10::IValue& value) {
+  if (value.use_count() != 1) value = value.toList().copy();
+  return value.toList();
+}
+
+void send_list(HostTensors& tensors, c10::IValue& argument, bool written) {
+  c10::List<c10::IValue> list = own_list(argument);
+  tensors.expect(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    c10::IValue element = list.extract(i);
+    if (element.isTensor() && is_virtual(element.toTensor())) {
+      element = tensors.alias(owned(std::move(element).toTensor()), written);
+    }
+    list.set(i, std::move(element));
+  }
+}
+
+void send(HostTensors& tensors, c10::IValue& argument, bool written) {
+  if (argument.isTensor()) {
+    if (is_virtual(argument.toTensor())) {
+      argument = tensors.alias(owned(std::move(argument).toTensor()), written);
+    } else if (C10_UNLIKELY(written)) {
+      tensors.writes_host(argument.toTensor());
+    }
+  } else if (argument.isDevice()) {
+    if (argument.toDevice().is_cuda()) argument = c10::Device(c10::DeviceType::CPU);
+  } else if (is_tensor_list(argument)) {
+    send_list(tensors, argument, written);
+  } else if (C10_UNLIKELY(is_list_of_lists(argument))) {
+    c10::List<c10::IValue> lists = own_list(argument);
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      c10::IValue list = lists.extract(i);
+      if (is_tensor_list(list)) send_list(tensors, list, written);
+      lists.set(i, std::move(list));
+    }
+  }
+}
+
+void take_back(const HostTensors& tensors, c10::IValue& result, c10::Device device) {
+  if (result.isTensor()) {
+    result = tensors.take_back(std::move(result).toTensor(), device);
+  } else if (result.isTensorList()) {
+    c10::List<c10::IValue> list = own_list(result);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      list.set(i, tensors.take_back(list.extract(i).toTensor(), device));
+    }
+  }
+}
+
+/// See NOTE [Origins]. An operator that writes into a tensor without memory (arange.start_out) gives it its place.
+record::Origin origin_of_results(const HostTensors& tensors, const CallPlan& plan, c10::Device device) {
+  const record::Origin origin = tensors.origin(plan.op);
+  const bool makes = tensors.empty() || (plan.writes && origin.placement == record::kUnknownPlacement);
+  return C10_UNLIKELY(makes) ? note_made(plan.op, device.index()) : origin;
+}
+
+}  // namespace
+
+CallPlan CallPlan::of(const c10::FunctionSchema& schema, c10::DispatchKey kernel) {
+  CallPlan plan;
+  plan.kernel = c10::DispatchKeySet(kernel);
+  plan.op = record::Recorder::instance().intern(c10::toString(schema.operator_name()));
+  plan.arguments = schema.arguments().size();
+  plan.returns = schema.returns().size();
+  for (const c10::Argument& argument : schema.arguments()) {
+    const auto* alias = argument.alias_info();
+    plan.written.push_back(alias != nullptr && alias->isWrite());
+    plan.is_generator.push_back(takes_generator(argument));
+    plan.writes = plan.writes || plan.written.back();
+    plan.draws_numbers = plan.draws_numbers || plan.is_generator.back();
+  }
+  return plan;
+}
+
+Placement placement_of(const torch::jit::Stack& stack, const CallPlan& plan) {
+  Placement placement;
+  const c10::IValue* value = stack.data() + (stack.size() - plan.arguments);
+  for (std::size_t i = 0; i < plan.arguments; ++i, ++value) {
+    if (value->isTensor()) {
+      placement.look_at(value->toTensor(), plan.written[i]);
+    } else if (C10_UNLIKELY(is_tensor_list(*value))) {
+      for (const c10::IValue& element : value->toListRef()) {
+        if (element.isTensor()) placement.look_at(element.toTensor(), plan.written[i]);
+      }
+    }
+  }
+  return placement;
+}
+
+void call_on_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack, c10::Device device) {
+  HostTensors tensors;
+  c10::Device home = device;  // where results belong: an operator that copies may be asked for another device
+  c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
+  for (std::size_t i = 0; i < plan.arguments; ++i, ++argument) {
+    if (C10_UNLIKELY(argument->isDevice())) {
+      home = argument->toDevice();
+      if (home.is_cuda()) home = resolve(home);  // a bare "cuda" is the current device, not the operands'
+    }
+    if (C10_UNLIKELY(plan.is_generator[i])) {
+      *argument = host_generator(argument->isNone() ? at::Generator() : argument->toGenerator(), device.index());
+    } else {
+      send(tensors, *argument, plan.written[i]);
+    }
+  }
+  {
+    // The kernel's own calls of operators run on CPU tensors below autograd, as they do under a CPU tensor's operator.
+    const at::AutoDispatchBelowADInplaceOrView below;
+    const DeviceScope scope(device.index(), origin_of_results(tensors, plan, device));
+    try {
+      run_kernel(op, plan, stack);
+    } catch (...) {
+      // What the kernel resized before it refused has its new size (structured kernels do that). What it left half done,
+      // a sparse tensor of new indices and old values, is left as it was.
+      try {
+        if (plan.writes) tensors.follow_writes();
+      } catch (const c10::Error&) {
+      }
+      throw;
+    }
+  }
+  if (plan.writes) tensors.follow_writes();
+  trace_waiting(op, device);
+  if (home.is_cpu()) return;
+  c10::IValue* result = stack->data() + (stack->size() - plan.returns);
+  for (std::size_t i = 0; i < plan.returns; ++i, ++result) take_back(tensors, *result, home);
+}
+
+}  // namespace devsan::emulate

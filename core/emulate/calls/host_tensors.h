@@ -1,0 +1,107 @@
+#pragma once
+
+#include <c10/util/SmallVector.h>
+
+#include "emulate/runtime/tensor.h"
+#include "record/placement.h"
+
+namespace devsan::emulate {
+
+/// Where a call's tensors are. Filled without a lock or an allocation.
+struct Placement {
+  c10::Device device = c10::Device(c10::DeviceType::CPU);  ///< of the first emulated operand
+  bool any = false;                                        ///< some operand is emulated
+  bool mixed = false;                                      ///< some operand is on another device
+  int host_scalars = 0;  ///< 0-dim CPU tensors that are only read; not counted in `mixed`
+
+  void look_at(const at::Tensor& tensor, bool written) {
+    if (!tensor.defined()) return;
+    if (C10_LIKELY(is_virtual(tensor))) {
+      if (!any) {
+        any = true;
+        device = tensor.device();
+      } else if (tensor.device() != device) {
+        mixed = true;
+      }
+    } else if (!written && tensor.is_cpu() && tensor.dim() == 0) {
+      ++host_scalars;
+    } else {
+      mixed = true;
+    }
+  }
+};
+
+/// The emulated tensors of one call and their host aliases: which alias stands for which tensor, so that results can be
+/// recognised.
+class HostTensors {
+ public:
+  HostTensors() = default;
+  HostTensors(const HostTensors&) = delete;
+  HostTensors& operator=(const HostTensors&) = delete;
+  ~HostTensors() {
+    for (Pair& pair : pairs_) recycle(std::move(pair.alias));
+  }
+
+  /// References that `alias` returns stay valid while there are no more tensors than this.
+  static constexpr std::size_t kFew = 4;
+  /// Among so many operands the same one is looked for; longer lists are those of optimizers.
+  static constexpr std::size_t kMany = 16;
+
+  /// So many more tensors will follow.
+  void expect(std::size_t count) { pairs_.reserve(pairs_.size() + count); }
+
+  /// The alias to call the CPU kernel with.
+  /// @param written the operator writes it: see `follow_writes`
+  const at::Tensor& alias(c10::MaybeOwned<at::Tensor>&& tensor, bool written) {
+    // One tensor given twice is one alias: kernels ask whether their `out` is their operand (at::cat, at::gather).
+    for (Pair& pair : pairs_) {
+      if (C10_UNLIKELY(pair.tensor->unsafeGetTensorImpl() == tensor->unsafeGetTensorImpl())) {
+        pair.written |= written;
+        return pair.alias;
+      }
+      if (&pair == &pairs_.front() + kMany) break;
+    }
+    at::Tensor host = host_alias(*tensor);
+    pairs_.push_back({std::move(tensor), std::move(host), written});
+    return pairs_.back().alias;
+  }
+
+  /// A CPU tensor that the operator writes beside emulated ones; it is returned as it is.
+  void writes_host(const at::Tensor& tensor) { host_written_ = tensor.unsafeGetTensorImpl(); }
+
+  bool empty() const { return pairs_.empty(); }
+
+  /// What the results of `op` on these say about where they come from: see NOTE [Origins].
+  record::Origin origin(record::OperatorId op) const;
+
+  /// What the caller gets for a tensor that the kernel returned: the caller's own tensor where the kernel wrote one, a
+  /// view of it where the kernel made a view, otherwise a tensor on `device`.
+  at::Tensor take_back(at::Tensor&& host, c10::Device device) const;
+
+  /// After the kernel: operands that it wrote may have new sizes, or new memory.
+  void follow_writes() const {
+    for (const Pair& pair : pairs_) {
+      if (!pair.written) continue;
+      if (C10_LIKELY(pair.alias.unsafeGetTensorImpl()->has_storage())) {
+        follow_alias(*pair.tensor, pair.alias);
+      } else {
+        follow_sparse_alias(pair);
+      }
+    }
+  }
+
+ private:
+  struct Pair {
+    c10::MaybeOwned<at::Tensor> tensor;
+    at::Tensor alias;
+    bool written;
+  };
+
+  void follow_sparse_alias(const Pair& pair) const;
+  const c10::Storage* storage_over(const c10::Storage& host) const;
+
+  c10::SmallVector<Pair, kFew> pairs_;
+  const c10::TensorImpl* host_written_ = nullptr;
+};
+
+}  // namespace devsan::emulate

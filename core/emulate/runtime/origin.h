@@ -1,0 +1,43 @@
+#pragma once
+
+#include <vector>
+
+#include <c10/core/Device.h>
+
+#include "emulate/runtime/host_allocator.h"
+#include "emulate/runtime/tensor.h"
+#include "record/recorder.h"
+
+namespace devsan::emulate {
+
+// NOTE [Origins]
+// The memory of a tensor says where it comes from: the placement that put it on its device, in the header of its
+// allocation. What an operator computes takes the origin of the operand whose device it takes; that is two numbers to
+// copy, and so costs nothing that can be measured. Only what makes a tensor out of none, or copies one from another
+// device, is a placement, and captures the stack.
+// Tensors of the host are noted when a factory makes them, or when they come from a GPU. Their operators are torch's
+// own, and what those compute says nothing.
+
+/// Notes that an operator makes a tensor on a GPU out of no tensor.
+record::Origin note_made(record::OperatorId op, c10::DeviceIndex index);
+
+/// Notes that `source`, on an emulated GPU, is copied to the host.
+record::Origin note_moved_to_host(record::OperatorId op, const at::Tensor& source);
+
+/// Notes that a tensor on an emulated GPU is filled from `source`: where it has just been made for that, it is a copy.
+void note_filled(record::OperatorId op, const at::Tensor& target, const at::Tensor& source);
+
+/// Notes that a factory makes a tensor on the host, unless it does so for an operator that is noted already: then what is
+/// open is said again.
+record::Origin note_made_on_host(record::OperatorId op);
+
+/// Has `result` say that it comes from where `operand` was placed, and was computed by `op` there.
+void note_computed_from(record::OperatorId op, const at::Tensor& result, const at::Tensor& operand);
+
+/// Adds the placements that memory of GPUs carries.
+void collect_living(std::vector<record::PlacementId>& living);
+
+/// What the memory of `tensor` says; unknown for tensors without storage or not allocated here.
+record::Origin origin_of(const at::Tensor& tensor) noexcept;
+
+}  // namespace devsan::emulate
