@@ -1,4 +1,4 @@
-"""Quantized tensors, products of few bits, and matrices that keep two of four values."""
+"""Quantized tensors, products of few bits, and 2:4 (semi-structured) sparse matrices."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_products_of_groups() -> None:
     torch.testing.assert_close(got.cpu().float(), wanted, atol=0.1, rtol=2e-2)
 
 
-def two_of_four(rows: int, columns: int, dtype: torch.dtype) -> torch.Tensor:
+def semi_structured(rows: int, columns: int, dtype: torch.dtype) -> torch.Tensor:
     """A matrix with a random choice of two values in each group of four (of float32: one in each two)."""
     torch.manual_seed(0)
     size = 2 if dtype == torch.float32 else 4
@@ -145,9 +145,9 @@ def two_of_four(rows: int, columns: int, dtype: torch.dtype) -> torch.Tensor:
 def test_a_semi_structured_matrix(form: type, dtype: torch.dtype) -> None:
     if form is SparseSemiStructuredTensorCUSPARSELT and dtype == torch.float32:
         with pytest.raises(RuntimeError, match="is not a supported dtype"):  # torch's own check
-            form.from_dense(two_of_four(64, 128, dtype).to(GPU))
+            form.from_dense(semi_structured(64, 128, dtype).to(GPU))
         return
-    dense = two_of_four(64, 128, dtype)
+    dense = semi_structured(64, 128, dtype)
     sparse = form.from_dense(dense.to(GPU))
     right = torch.randint(0, 2, (128, 64)).to(dtype)
     if dtype == torch.int8:
@@ -162,7 +162,7 @@ def test_a_semi_structured_matrix(form: type, dtype: torch.dtype) -> None:
 
 
 def test_both_ways_to_the_form_of_cutlass_agree() -> None:
-    dense = two_of_four(64, 128, torch.float16).to(GPU)
+    dense = semi_structured(64, 128, torch.float16).to(GPU)
     values, codes = torch._to_sparse_semi_structured(dense)
     reference = torch.sparse._semi_structured_conversions.sparse_semi_structured_from_dense_cutlass(dense)
     assert torch.equal(values, reference[0])
@@ -171,7 +171,7 @@ def test_both_ways_to_the_form_of_cutlass_agree() -> None:
 
 def test_a_linear_layer_with_semi_structured_weights() -> None:
     layer = torch.nn.Linear(128, 64).half().to(GPU)
-    dense = two_of_four(64, 128, torch.float16).to(GPU)
+    dense = semi_structured(64, 128, torch.float16).to(GPU)
     layer.weight = torch.nn.Parameter(torch.sparse.to_sparse_semi_structured(dense))
     inputs = torch.rand(8, 128, device=GPU, dtype=torch.float16)
     with torch.inference_mode():

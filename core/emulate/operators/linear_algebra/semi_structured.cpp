@@ -4,7 +4,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "emulate/operators/given.h"
-#include "emulate/operators/linear_algebra/two_of_four.h"
+#include "emulate/operators/linear_algebra/semi_structured_matrix.h"
 
 namespace devsan::emulate {
 namespace {
@@ -34,7 +34,7 @@ at::ScalarType result_type(const at::Tensor& values, std::optional<at::ScalarTyp
 }  // namespace
 
 std::tuple<at::Tensor, at::Tensor> to_semi_structured(const at::Tensor& dense) {
-  const TwoOfFour matrix = TwoOfFour::of(dense.cpu());
+  const SemiStructured matrix = SemiStructured::of(dense.cpu());
   return {matrix.values.to(dense.device()), to_cutlass(matrix).to(dense.device())};
 }
 
@@ -68,7 +68,7 @@ at::Tensor cslt_compress(const at::Tensor& dense) {
   TORCH_CHECK(dense.scalar_type() == at::kChar || dense.scalar_type() == at::kHalf ||
                   dense.scalar_type() == at::kBFloat16 || dense.scalar_type() == at::kFloat,
               "Unsupported dtype for cuSPARSELt compressed matrix");
-  return to_run(TwoOfFour::of(dense.cpu())).to(dense.device());
+  return to_run(SemiStructured::of(dense.cpu())).to(dense.device());
 }
 
 at::Tensor cslt_mm(const at::Tensor& compressed, const at::Tensor& dense, const std::optional<at::Tensor>& bias,

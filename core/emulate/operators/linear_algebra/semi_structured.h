@@ -5,12 +5,12 @@
 
 namespace devsan::emulate {
 
-// NOTE [Two of four]
-// A semi-structured matrix keeps two values of each four (of float32: one of each two), and for each group a code that
-// says which. CUTLASS's form is a matrix of values and one of codes, whose elements lie in an order of their own;
-// cuSPARSELt's is one opaque run of both. Here such a matrix becomes dense for the product, which the CPU has. The first
-// form is laid out as torch's Python does it (torch/sparse/_semi_structured_conversions.py); the second is of the size
-// that cuSPARSELt asks for and not of its order, which nobody but cuSPARSELt reads.
+// NOTE [Semi-structured sparsity]
+// A semi-structured (2:4 sparse) matrix keeps two values of each four (of float32: one of each two), and for each group a
+// code that says which. CUTLASS's form is a matrix of values and one of codes, whose elements lie in an order of their
+// own; cuSPARSELt's is one opaque run of both. Here such a matrix becomes dense for the product, which the CPU has. The
+// first form is laid out as torch's Python does it (torch/sparse/_semi_structured_conversions.py); the second is of the
+// size that cuSPARSELt asks for and not of its order, which nobody but cuSPARSELt reads.
 
 /// aten::_to_sparse_semi_structured: CUTLASS's form of a dense matrix. @return values, codes
 std::tuple<at::Tensor, at::Tensor> to_semi_structured(const at::Tensor& dense);

@@ -1,4 +1,4 @@
-#include "emulate/operators/linear_algebra/two_of_four.h"
+#include "emulate/operators/linear_algebra/semi_structured_matrix.h"
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -53,7 +53,7 @@ bool has_short_codes(at::ScalarType type) { return type != at::kChar; }
 
 }  // namespace
 
-TwoOfFour TwoOfFour::of(const at::Tensor& dense) {
+SemiStructured SemiStructured::of(const at::Tensor& dense) {
   const at::ScalarType type = dense.scalar_type();
   TORCH_CHECK(type == at::kHalf || type == at::kBFloat16 || type == at::kFloat || type == at::kChar,
               "expected a dense matrix of int8, float16, bfloat16 or float32, got ", type);
@@ -75,7 +75,7 @@ TwoOfFour TwoOfFour::of(const at::Tensor& dense) {
   return {groups.gather(1, places).view({dense.size(0), dense.size(1) / 2}), codes};
 }
 
-at::Tensor TwoOfFour::dense() const {
+at::Tensor SemiStructured::dense() const {
   const at::ScalarType type = values.scalar_type();
   const std::int64_t size = group_size(type);
   const std::int64_t count = codes.numel();
@@ -92,7 +92,7 @@ at::Tensor TwoOfFour::dense() const {
   return matrix.view({values.size(0), values.size(1) * 2});
 }
 
-at::Tensor to_cutlass(const TwoOfFour& matrix) {
+at::Tensor to_cutlass(const SemiStructured& matrix) {
   const bool is_short = has_short_codes(matrix.values.scalar_type());
   const std::int64_t rows = matrix.codes.size(0);
   const std::int64_t groups = matrix.codes.size(1);
@@ -115,7 +115,7 @@ at::Tensor to_cutlass(const TwoOfFour& matrix) {
   return codes;
 }
 
-TwoOfFour from_cutlass(const at::Tensor& values, const at::Tensor& codes) {
+SemiStructured from_cutlass(const at::Tensor& values, const at::Tensor& codes) {
   const bool is_short = codes.scalar_type() == at::kShort;
   const std::int64_t rows = codes.size(0);
   const std::int64_t groups = codes.size(1) * (is_short ? 4 : 8);
@@ -130,7 +130,7 @@ TwoOfFour from_cutlass(const at::Tensor& values, const at::Tensor& codes) {
   return {values, known};
 }
 
-at::Tensor to_run(const TwoOfFour& matrix) {
+at::Tensor to_run(const SemiStructured& matrix) {
   const at::ScalarType type = matrix.values.scalar_type();
   const std::int64_t dense_count = matrix.values.numel() * 2;
   at::Tensor run = at::zeros({dense_count * (type == at::kChar ? 10 : 9) / 16}, matrix.values.options());
@@ -143,7 +143,7 @@ at::Tensor to_run(const TwoOfFour& matrix) {
   return run;
 }
 
-TwoOfFour from_run(const at::Tensor& run, std::int64_t columns) {
+SemiStructured from_run(const at::Tensor& run, std::int64_t columns) {
   const at::ScalarType type = run.scalar_type();
   const std::int64_t rows = run.numel() * 16 / (type == at::kChar ? 10 : 9) / columns;
   const at::Tensor values = run.narrow(0, 0, rows * columns / 2).view({rows, columns / 2});
