@@ -8,7 +8,7 @@
 #include "emulate/operators/linear_algebra/int4_products.h"
 #include "emulate/operators/linear_algebra/semi_structured.h"
 #include "emulate/operators/linear_algebra/sparse_products.h"
-#include "emulate/operators/linear_algebra/wide_products.h"
+#include "emulate/operators/linear_algebra/upcast_products.h"
 #include "emulate/operators/networks/convolutions.h"
 #include "emulate/operators/networks/dropout.h"
 #include "emulate/operators/networks/fused_cells.h"

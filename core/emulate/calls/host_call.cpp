@@ -5,7 +5,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/List.h>
 
-#include "emulate/calls/widened_call.h"
+#include "emulate/calls/upcast.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/generator.h"
 #include "emulate/runtime/host_allocator.h"

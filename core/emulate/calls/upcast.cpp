@@ -1,4 +1,4 @@
-#include "emulate/calls/widened_call.h"
+#include "emulate/calls/upcast.h"
 
 #include <cstring>
 
@@ -43,16 +43,16 @@ bool is_about_type(const c10::Error& error) {
   return false;
 }
 
-class WidenedCall {
+class UpcastCall {
  public:
-  explicit WidenedCall(at::ScalarType narrow) : narrow_(narrow) {}
+  explicit UpcastCall(at::ScalarType narrow) : narrow_(narrow) {}
 
   void send(c10::IValue& argument, const c10::Argument& declared, bool written) {
     if (argument.isTensor()) {
-      argument = widened(argument.toTensor(), written);
+      argument = upcast(argument.toTensor(), written);
     } else if (argument.isTensorList()) {
       c10::List<at::Tensor> tensors;
-      for (const c10::IValue& element : argument.toListRef()) tensors.push_back(widened(element.toTensor(), written));
+      for (const c10::IValue& element : argument.toListRef()) tensors.push_back(upcast(element.toTensor(), written));
       argument = std::move(tensors);
     } else if (argument.isInt() && declared.name() == "dtype") {
       const auto asked = static_cast<at::ScalarType>(argument.toInt());
@@ -73,19 +73,19 @@ class WidenedCall {
 
   /// Rounds what the kernel wrote into the caller's operands.
   void follow_writes() const {
-    for (const Widened& operand : written_) {
+    for (const Upcast& operand : written_) {
       if (operand.narrow.sizes() != operand.wide.sizes()) operand.narrow.resize_(operand.wide.sizes());
       operand.narrow.copy_(operand.wide);
     }
   }
 
  private:
-  struct Widened {
+  struct Upcast {
     at::Tensor narrow;
     at::Tensor wide;
   };
 
-  at::Tensor widened(const at::Tensor& tensor, bool written) {
+  at::Tensor upcast(const at::Tensor& tensor, bool written) {
     if (!tensor.defined() || !is_narrow(tensor.scalar_type())) return tensor;
     at::Tensor copy = tensor.to(wide(tensor.scalar_type()));
     if (written) written_.push_back({tensor, copy});
@@ -94,7 +94,7 @@ class WidenedCall {
 
   at::Tensor narrowed(const at::Tensor& result) const {
     if (!result.defined()) return result;
-    for (const Widened& operand : written_) {
+    for (const Upcast& operand : written_) {
       if (operand.wide.is_same(result)) return operand.narrow;
     }
     const bool is_wide = result.scalar_type() == at::kFloat || result.scalar_type() == at::kComplexFloat;
@@ -105,7 +105,7 @@ class WidenedCall {
 
   at::ScalarType narrow_;
   bool keeps_wide_ = false;
-  c10::SmallVector<Widened, 4> written_;
+  c10::SmallVector<Upcast, 4> written_;
 };
 
 }  // namespace
@@ -125,7 +125,7 @@ void run_kernel(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit:
     if (!is_about_type(error)) throw;
   }
   stack->resize(static_cast<std::size_t>(first));
-  WidenedCall call(narrow);
+  UpcastCall call(narrow);
   for (std::size_t i = 0; i < plan.arguments; ++i) {
     c10::IValue argument = arguments[i];
     call.send(argument, op.schema().arguments()[i], plan.written[i]);

@@ -1,4 +1,4 @@
-#include "emulate/operators/linear_algebra/wide_products.h"
+#include "emulate/operators/linear_algebra/upcast_products.h"
 
 #include <ATen/Functions.h>
 

@@ -5,7 +5,7 @@
 namespace devsan::emulate {
 
 /// Matrix products whose result is wider than their operands (`out_dtype=`), which CUDA alone has: the operands are
-/// widened first.
+/// upcast first.
 
 at::Tensor mm_to(const at::Tensor& self, const at::Tensor& mat2, at::ScalarType dtype);
 at::Tensor& mm_to_out(const at::Tensor& self, const at::Tensor& mat2, at::ScalarType dtype, at::Tensor& out);
