@@ -2,7 +2,7 @@
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "emulate/calls/through_host.h"
+#include "emulate/calls/cpu_fallback.h"
 #include "emulate/operators/factories.h"
 #include "intercept/operator_lists.h"
 
@@ -45,7 +45,7 @@ void CompositeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKey
     op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::AutogradPrivateUse2), stack);
     return;
   }
-  emulate::call_through_host(op, checked_.plan, stack, checked_.device_of(*stack));
+  emulate::call_cpu_fallback(op, checked_.plan, stack, checked_.device_of(*stack));
 }
 
 void CheckedCompositeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/,

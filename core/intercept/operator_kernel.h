@@ -32,7 +32,8 @@ class FactoryKernel final : public c10::OperatorKernel {
   emulate::CallPlan plan_;
 };
 
-/// For composites that are run whole on the host, above autograd: see NOTE [Through the host] in emulate/calls/through_host.h.
+/// For composites that fall back to the CPU whole, above autograd: see NOTE [CPU fallback] in
+/// emulate/calls/cpu_fallback.h.
 class CompositeKernel final : public c10::OperatorKernel {
  public:
   explicit CompositeKernel(const c10::OperatorHandle& op) : checked_(op) {}

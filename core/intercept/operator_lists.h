@@ -15,8 +15,8 @@ bool is_made_by_hand(const std::string& name);
 /// A composite without a CPU kernel that is nevertheless taken whole. See NOTE [Operators taken whole].
 bool is_taken_whole(const std::string& name);
 
-/// A recurrent network or cell. See NOTE [Through the host].
-bool goes_through_host(const std::string& name);
+/// A recurrent network or cell. See NOTE [CPU fallback].
+bool falls_back_to_cpu(const std::string& name);
 
 /// torch has it for CPU tensors and not for CUDA ones: a program that calls it fails on a GPU, so it fails here.
 bool is_cpu_only(const std::string& name);

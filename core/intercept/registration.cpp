@@ -6,7 +6,7 @@
 
 #include <torch/library.h>
 
-#include "emulate/calls/through_host.h"
+#include "emulate/calls/cpu_fallback.h"
 #include "emulate/operators/attention/attention_choice.h"
 #include "emulate/operators/factories.h"
 #include "emulate/runtime/gpu_trace.h"
@@ -108,7 +108,7 @@ void register_operators() {
     const bool runs = (op.hasKernelForDispatchKey(c10::DispatchKey::CPU) && !stacks) || is_taken_whole(name);
     const bool written = op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);  // see hand_written.h
     if (runs && takes_tensor(op.schema()) && !written) put_operator(library, op, name);
-    if (goes_through_host(name)) {
+    if (falls_back_to_cpu(name)) {
       put_kernel<CompositeKernel>(library, op, name);
       put_kernel<CompositeKernel>(autograd, op, name);
     } else if (guard::verdict_of(name).rule == guard::Rule::kGenerated && !runs &&

@@ -1,4 +1,4 @@
-#include "emulate/calls/through_host.h"
+#include "emulate/calls/cpu_fallback.h"
 
 #include <utility>
 
@@ -162,7 +162,7 @@ at::Tensor& bernoulli_of_composite(c10::DispatchKeySet keys, at::Tensor& self, d
                        std::move(generator));
 }
 
-void call_through_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack,
+void call_cpu_fallback(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack,
                        c10::Device device) {
   c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
   std::optional<NumbersOfDevice> numbers;

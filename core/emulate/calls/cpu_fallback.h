@@ -7,7 +7,7 @@
 
 namespace devsan::emulate {
 
-// NOTE [Through the host]
+// NOTE [CPU fallback]
 // torch runs a recurrent network by cuDNN on CUDA, by oneDNN or by a composite of its own on the CPU; taken apart on a
 // CUDA tensor it asks for fused cells that only CUDA has. Such an operator is carried out whole on CPU tensors, above
 // autograd: its operands cross to the host by a differentiable function and its results come back by another, so that
@@ -26,7 +26,7 @@ at::Tensor& bernoulli_of_composite(c10::DispatchKeySet keys, at::Tensor& self, d
 
 /// Carries out `op` on the host with autograd recording there; its arguments are at the end of `stack`. Numbers that it
 /// draws come from the stream of `device`, memory that it takes is charged to `device`.
-void call_through_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack,
+void call_cpu_fallback(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack,
                        c10::Device device);
 
 }  // namespace devsan::emulate
