@@ -10,7 +10,7 @@ void AlertingKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeyS
       (alert_.applies == nullptr || alert_.applies(op.schema(), *stack))) {
     at::Context::alertNotDeterministic(alert_.caller);
   }
-  emulate::call_on_host(op, checked_.plan, stack, device);
+  emulate::call_on_cpu(op, checked_.plan, stack, device);
 }
 
 }  // namespace devsan::intercept

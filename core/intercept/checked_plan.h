@@ -1,6 +1,6 @@
 #pragma once
 
-#include "emulate/calls/host_call.h"
+#include "emulate/calls/cpu_call.h"
 #include "intercept/device_check.h"
 
 namespace devsan::intercept {

@@ -17,7 +17,7 @@ class Transform final : public c10::OperatorKernel {
     if (C10_UNLIKELY(c10::toRealValueType(self.scalar_type()) == at::kHalf)) {
       check_sizes(self, (first + 1)->toDimVector(), makes_real_ ? std::optional((first + 3)->toInt()) : std::nullopt);
     }
-    emulate::call_on_host(op, checked_.plan, stack, device);
+    emulate::call_on_cpu(op, checked_.plan, stack, device);
   }
 
  private:

@@ -32,7 +32,7 @@ class Backward final : public c10::OperatorKernel {
                   "expected input and grad types to match, or input to be at::Half and grad to be at::Float");
       input_type = given;
     }
-    emulate::call_on_host(op, checked_.plan, stack, device);
+    emulate::call_on_cpu(op, checked_.plan, stack, device);
     if (C10_UNLIKELY(given != wanted)) stack->back() = stack->back().toTensor().to(wanted);
   }
 

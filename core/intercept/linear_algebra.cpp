@@ -47,7 +47,7 @@ class WithDriver final : public c10::OperatorKernel {
     const c10::Device device = checked_.device_of(*stack);
     c10::IValue& driver = torch::jit::peek(*stack, index_, count_);
     driver = translate_(torch::jit::peek(*stack, 0, count_).toTensor(), driver);
-    emulate::call_on_host(op, checked_.plan, stack, device);
+    emulate::call_on_cpu(op, checked_.plan, stack, device);
   }
 
  private:
@@ -67,7 +67,7 @@ class Factorization final : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
     const c10::Device device = checked_.device_of(*stack);
     if (C10_LIKELY(torch::jit::peek(*stack, 1, count_).toBool())) {
-      emulate::call_on_host(op, checked_.plan, stack, device);
+      emulate::call_on_cpu(op, checked_.plan, stack, device);
     } else {
       unpivoted_(stack, count_);
     }

@@ -25,7 +25,7 @@ void refuse_missing(const c10::OperatorHandle& op) {
 }
 
 void run(const c10::OperatorHandle& op, const CheckedPlan& checked, torch::jit::Stack* stack) {
-  emulate::call_on_host(op, checked.plan, stack, checked.device_of(*stack));
+  emulate::call_on_cpu(op, checked.plan, stack, checked.device_of(*stack));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "emulate/calls/host_call.h"
+#include "emulate/calls/cpu_call.h"
 #include "emulate/runtime/host_allocator.h"
 #include "intercept/arguments.h"
 #include "intercept/device_check.h"
@@ -58,7 +58,7 @@ class TypedKernel<Return(Arguments...)> {
     } catch (const c10::NotImplementedError&) {
       // The boxed call knows what to do with a type that the CPU lacks. See NOTE [Reduced precision that the CPU lacks].
       torch::jit::Stack stack{c10::IValue(arguments)...};
-      emulate::call_on_host(op_, emulate::CallPlan::of(op_.schema()), &stack, device);
+      emulate::call_on_cpu(op_, emulate::CallPlan::of(op_.schema()), &stack, device);
       if constexpr (std::is_reference_v<Return>) {
         return std::get<0>(std::tie(arguments...));
       } else {

@@ -62,7 +62,7 @@ class NanSum final : public c10::OperatorKernel {
     const auto first = stack->end() - 4;
     const at::Tensor self = first->toTensor();
     if (C10_LIKELY(!self.is_complex())) {
-      emulate::call_on_host(op, checked_.plan, stack, device);
+      emulate::call_on_cpu(op, checked_.plan, stack, device);
       return;
     }
     const auto dims = (first + 1)->isNone() ? std::vector<std::int64_t>() : (first + 1)->toIntVector();

@@ -3,7 +3,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
-#include "emulate/calls/host_call.h"
+#include "emulate/calls/cpu_call.h"
 
 namespace devsan::emulate {
 

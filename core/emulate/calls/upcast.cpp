@@ -5,7 +5,7 @@
 #include <ATen/core/List.h>
 #include <c10/util/SmallVector.h>
 
-#include "emulate/calls/host_call.h"
+#include "emulate/calls/cpu_call.h"
 
 namespace devsan::emulate {
 namespace {

@@ -94,7 +94,7 @@ void make_on_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::ji
   for (auto value = stack->end() - static_cast<std::ptrdiff_t>(plan.arguments); value != stack->end(); ++value) {
     if (value->isDevice()) requested = value->toDevice();
   }
-  call_on_host(op, plan, stack, place(requested, std::nullopt));
+  call_on_cpu(op, plan, stack, place(requested, std::nullopt));
 }
 
 }  // namespace devsan::emulate

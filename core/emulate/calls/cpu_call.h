@@ -11,7 +11,7 @@
 
 namespace devsan::emulate {
 
-/// What an operator's schema says that matters to a call on the host, worked out once.
+/// What an operator's schema says that matters to a call of a CPU kernel, worked out once.
 struct CallPlan {
   /// @param kernel the key whose kernel carries the call out: CPU, or that of a sparse layout
   static CallPlan of(const c10::FunctionSchema& schema, c10::DispatchKey kernel = c10::DispatchKey::CPU);
@@ -29,9 +29,9 @@ struct CallPlan {
 /// Looks where the tensors of a call are, those in lists too; its arguments are at the end of `stack`.
 Placement placement_of(const torch::jit::Stack& stack, const CallPlan& plan);
 
-/// Carries out `op` by the kernel that its plan names: arguments become their host aliases, results tensors on `device`, generators the
-/// device's stream. In-place and out= operands are the caller's own tensors again afterwards; a result that aliases an
-/// operand takes that operand's storage. Memory that the kernel takes is charged to `device`.
-void call_on_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack, c10::Device device);
+/// Carries out `op` by the CPU kernel that its plan names: arguments become their host aliases, results tensors on
+/// `device`, generators the device's stream. In-place and out= operands are the caller's own tensors again afterwards; a
+/// result that aliases an operand takes that operand's storage. Memory that the kernel takes is charged to `device`.
+void call_on_cpu(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack, c10::Device device);
 
 }  // namespace devsan::emulate

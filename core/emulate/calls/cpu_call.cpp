@@ -1,6 +1,4 @@
-#include "emulate/calls/host_call.h"
-
-#include "emulate/runtime/gpu_trace.h"
+#include "emulate/calls/cpu_call.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/List.h>
@@ -8,6 +6,7 @@
 #include "emulate/calls/upcast.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/generator.h"
+#include "emulate/runtime/gpu_trace.h"
 #include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/origin.h"
 
@@ -124,7 +123,7 @@ Placement placement_of(const torch::jit::Stack& stack, const CallPlan& plan) {
   return placement;
 }
 
-void call_on_host(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack, c10::Device device) {
+void call_on_cpu(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack, c10::Device device) {
   HostTensors tensors;
   c10::Device home = device;  // where results belong: an operator that copies may be asked for another device
   c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
