@@ -9,13 +9,13 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include "collectives/async_shutdown.h"
 #include "collectives/failures.h"
-#include "collectives/let_go.h"
 
 namespace devsan::collectives {
 namespace {
 
-/// gloo with nothing under way is let go of in a moment, and a process that was killed is gone.
+/// gloo with nothing under way shuts down in a moment, and a process that was killed is gone.
 constexpr std::chrono::milliseconds kMoment{1000};
 constexpr std::chrono::milliseconds kPoll{10};
 
@@ -34,7 +34,7 @@ Communicator::~Communicator() {
   eager_sends_.finish(EagerSends::kLastMoments);
   // What is under way may wait for ranks that never come. A program that has failed ends.
   const bool is_quiet = is_idle() && !eager_sends_.has_any();
-  let_go(take_gloo(), process_, is_quiet ? kMoment : std::chrono::milliseconds(0));
+  async_shutdown(take_gloo(), process_, is_quiet ? kMoment : std::chrono::milliseconds(0));
 }
 
 GlooPtr Communicator::take_gloo() {
@@ -120,7 +120,7 @@ std::exception_ptr Communicator::refusal(std::uint64_t number) {
   const std::string reason = agreement_->refusal();
   abort(reason);
   // The other ranks' gloo notices that this one is gone, and their works end.
-  let_go(take_gloo(), process_, std::chrono::milliseconds(0));
+  async_shutdown(take_gloo(), process_, std::chrono::milliseconds(0));
   return std::make_exception_ptr(c10::DistBackendError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
                                                        log_prefix(group_) + aborted(group_, reason)));
 }

@@ -4,8 +4,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "collectives/async_shutdown.h"
 #include "collectives/failures.h"
-#include "collectives/let_go.h"
 #include "collectives/python.h"
 
 namespace devsan::collectives {

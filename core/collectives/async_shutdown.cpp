@@ -1,4 +1,4 @@
-#include "collectives/let_go.h"
+#include "collectives/async_shutdown.h"
 
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ thread_local bool is_thread_of_gloo = false;
 
 void mark_thread_of_gloo() noexcept { is_thread_of_gloo = true; }
 
-void let_go(c10::intrusive_ptr<c10d::Backend> gloo, int process, std::chrono::milliseconds limit) {
+void async_shutdown(c10::intrusive_ptr<c10d::Backend> gloo, int process, std::chrono::milliseconds limit) {
   if (gloo == nullptr) return;
   if (process != getpid()) {
     gloo.release();
