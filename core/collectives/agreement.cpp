@@ -26,15 +26,15 @@ void fill(Text<N>& text, std::string_view value) {
   text[value.size()] = '\0';
 }
 
-BoardCall entry_of(const Call& call, const CallSite& site, const Parcel& parcel, std::uint64_t number) {
+BoardCall entry_of(const Call& call, const CallSite& site, const CollectiveRequest& request, std::uint64_t number) {
   BoardCall entry;
   entry.number = number;
   entry.sequence = call.sequence;
-  entry.bytes = parcel.bytes;
+  entry.bytes = request.bytes;
   entry.elements = call.elements_in;
-  entry.route = static_cast<std::uint32_t>(parcel.route);
-  entry.root = parcel.root;
-  entry.type = static_cast<std::int32_t>(parcel.type);
+  entry.route = static_cast<std::uint32_t>(request.route);
+  entry.root = request.root;
+  entry.type = static_cast<std::int32_t>(request.type);
   entry.line = site.line;
   fill(entry.name, call.name);
   if (const at::Tensor* tensor = call.first()) fill(entry.dtype, name_of(tensor->scalar_type()));
@@ -56,20 +56,20 @@ Agreement::Agreement(const Group& group, std::unique_ptr<Board> board)
       sent_(static_cast<std::size_t>(group.size)),
       received_(static_cast<std::size_t>(group.size)) {}
 
-bool Agreement::proposes(const Call& call, const CallSite& site, c10::ArrayRef<Parcel> parcels) {
+bool Agreement::proposes(const Call& call, const CallSite& site, c10::ArrayRef<CollectiveRequest> requests) {
   if (board_ == nullptr) return true;
   const std::uint64_t first = proposed_ + 1;
   std::vector<BoardCall> entries;
-  entries.reserve(parcels.size());
-  for (const Parcel& parcel : parcels) {
-    entries.push_back(entry_of(call, site, parcel, ++proposed_));
-    if (!parcel.given.empty()) board_->write_shares(group_.rank, proposed_, parcel.given, parcel.wanted);
+  entries.reserve(requests.size());
+  for (const CollectiveRequest& request : requests) {
+    entries.push_back(entry_of(call, site, request, ++proposed_));
+    if (!request.given.empty()) board_->write_shares(group_.rank, proposed_, request.given, request.wanted);
   }
   for (const BoardCall& entry : entries) board_->write(group_.rank, entry);
   if (is_refused(proposed_)) return false;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     for (int rank = 0; rank < group_.size; ++rank) {
-      if (rank == group_.rank || fits(rank, entries[i], parcels[i])) continue;
+      if (rank == group_.rank || fits(rank, entries[i], requests[i])) continue;
       board_->refuse(first + i);
       wait_for_others(first + i);
       return false;
@@ -78,12 +78,12 @@ bool Agreement::proposes(const Call& call, const CallSite& site, c10::ArrayRef<P
   return true;
 }
 
-bool Agreement::fits(int rank, const BoardCall& own, const Parcel& parcel) const {
+bool Agreement::fits(int rank, const BoardCall& own, const CollectiveRequest& request) const {
   if (board_->differs(rank, own)) return false;
-  if (parcel.given.empty()) return true;
+  if (request.given.empty()) return true;
   const auto share = board_->read_share(rank, own.number, group_.rank);
   const auto place = static_cast<std::size_t>(rank);
-  return !share.has_value() || (share->first == parcel.wanted[place] && share->second == parcel.given[place]);
+  return !share.has_value() || (share->first == request.wanted[place] && share->second == request.given[place]);
 }
 
 void Agreement::take_back(std::size_t count) {

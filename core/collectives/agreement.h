@@ -10,8 +10,8 @@
 
 #include "collectives/board.h"
 #include "collectives/call.h"
+#include "collectives/collective_request.h"
 #include "collectives/group.h"
-#include "collectives/parcel.h"
 
 namespace devsan::collectives {
 
@@ -27,7 +27,7 @@ class Agreement {
 
   /// Tells the others what is about to be given to gloo. Returns false where another rank has told something else for
   /// the same call, or did so before: then gloo must not get it, and `refusal` says why.
-  bool proposes(const Call& call, const CallSite& site, c10::ArrayRef<Parcel> parcels);
+  bool proposes(const Call& call, const CallSite& site, c10::ArrayRef<CollectiveRequest> requests);
   /// gloo refused the last `count` of them; the next ones take their numbers.
   void take_back(std::size_t count);
   /// The same for a message to `peer` (a rank of this communicator), or from it.
@@ -42,7 +42,7 @@ class Agreement {
   std::string refusal() const;
 
  private:
-  bool fits(int rank, const BoardCall& own, const Parcel& parcel) const;
+  bool fits(int rank, const BoardCall& own, const CollectiveRequest& request) const;
   void wait_for_others(std::uint64_t number) const;
   std::string refusal_of_call(std::uint64_t number) const;
   std::string refusal_of(const BoardMessage& message) const;

@@ -96,16 +96,16 @@ void Communicator::expect_free(c10::Device device) const {
 }
 
 std::vector<c10::intrusive_ptr<c10d::Work>> Communicator::launch(c10d::Backend& gloo, Call& call, const CallSite& site,
-                                                                 c10::ArrayRef<Parcel> parcels) {
-  const bool fits = agreement_->proposes(call, site, parcels);
+                                                                 c10::ArrayRef<CollectiveRequest> requests) {
+  const bool fits = agreement_->proposes(call, site, requests);
   call.number = agreement_->proposed();
   if (!fits) std::rethrow_exception(refusal(call.number));
   std::vector<c10::intrusive_ptr<c10d::Work>> works;
-  works.reserve(parcels.size());
+  works.reserve(requests.size());
   try {
-    for (const Parcel& parcel : parcels) works.push_back(parcel.launch(gloo, call.timeout));
+    for (const CollectiveRequest& request : requests) works.push_back(request.launch(gloo, call.timeout));
   } catch (...) {
-    agreement_->take_back(parcels.size() - works.size());
+    agreement_->take_back(requests.size() - works.size());
     throw;
   }
   return works;

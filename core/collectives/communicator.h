@@ -43,7 +43,7 @@ class Communicator {
   /// Gives a collective to gloo. Only once connected, and one call at a time.
   /// Raises DistBackendError: another rank makes another call at this place, or one of another size.
   std::vector<c10::intrusive_ptr<c10d::Work>> launch(c10d::Backend& gloo, Call& call, const CallSite& site,
-                                                     c10::ArrayRef<Parcel> parcels);
+                                                     c10::ArrayRef<CollectiveRequest> requests);
   /// A message of so many bytes is about to be given to gloo. Raises as `launch`.
   void expect_message(bool sends, int peer, std::int64_t bytes);
 

@@ -56,8 +56,8 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::remember(c10::intrusive_ptr<c10d::Wo
   return work;
 }
 
-c10::intrusive_ptr<c10d::Work> NcclBackend::start(Call call, c10::ArrayRef<Parcel> parcels, std::function<void()> after,
-                                                  std::optional<at::Device> on) {
+c10::intrusive_ptr<c10d::Work> NcclBackend::start(Call call, c10::ArrayRef<CollectiveRequest> requests,
+                                                  std::function<void()> after, std::optional<at::Device> on) {
   const at::AutoDispatchBelowADInplaceOrView below;
   const std::scoped_lock lock(calls_mutex_);
   const at::Tensor* first = call.first();
@@ -73,7 +73,7 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::start(Call call, c10::ArrayRef<Parce
   try {
     const std::shared_ptr<Communicator> communicator = communicator_on(device);
     const GlooPtr gloo = communicator->connect(device, options_->timeout);
-    carriers = communicator->launch(*gloo, call, site, parcels);
+    carriers = communicator->launch(*gloo, call, site, requests);
     work = c10::make_intrusive<NcclWork>(communicator, std::move(call), noted);
   } catch (const std::exception& error) {
     noted.end(error.what());

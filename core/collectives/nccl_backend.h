@@ -99,7 +99,8 @@ class NcclBackend final : public c10d::Backend {
 
  private:
   /// Starts one collective: connects, gives gloo what carries it out, and returns the work that follows that.
-  c10::intrusive_ptr<c10d::Work> start(Call call, c10::ArrayRef<Parcel> parcels, std::function<void()> after = nullptr,
+  c10::intrusive_ptr<c10d::Work> start(Call call, c10::ArrayRef<CollectiveRequest> requests,
+                                       std::function<void()> after = nullptr,
                                        std::optional<at::Device> on = std::nullopt);
   Noted note(const Call& call, const CallSite& site);
   /// A call that is made of several: a profile shows them as one.

@@ -76,14 +76,15 @@ WorkPtr NcclBackend::allreduce_coalesced(std::vector<at::Tensor>& tensors,
   const at::AutoDispatchBelowADInplaceOrView below;
   wait_for_earlier(tensors);
   std::vector<Reduced> all;
-  std::vector<Parcel> parcels;
+  std::vector<CollectiveRequest> requests;
   for (const at::Tensor& tensor : tensors) {
     all.push_back(in_place(options.reduceOp, tensor, size_));
-    parcels.push_back(all_reduce(all.back().given, all.back().reduction.op));
+    requests.push_back(all_reduce(all.back().given, all.back().reduction.op));
   }
-  return start({OpType::COALESCED, "all_reduce_coalesced", numel, numel, options.timeout, {}, tensors}, parcels, [all] {
-    for (const Reduced& each : all) each.finish();
-  });
+  return start({OpType::COALESCED, "all_reduce_coalesced", numel, numel, options.timeout, {}, tensors}, requests,
+               [all] {
+                 for (const Reduced& each : all) each.finish();
+               });
 }
 
 WorkPtr NcclBackend::reduce(std::vector<at::Tensor>& tensors, const c10d::ReduceOptions& options) {

@@ -1,4 +1,4 @@
-#include "collectives/parcel.h"
+#include "collectives/collective_request.h"
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
@@ -20,7 +20,7 @@ std::vector<std::int64_t> shares_of(const at::Tensor& row, const std::vector<std
 
 }  // namespace
 
-Parcel all_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op) {
+CollectiveRequest all_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op) {
   return {Route::kAllReduce,
           bytes_in(tensor),
           -1,
@@ -36,7 +36,7 @@ Parcel all_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op) {
           }};
 }
 
-Parcel reduce(const at::Tensor& tensor, const c10d::ReduceOp& op, std::int64_t root) {
+CollectiveRequest reduce(const at::Tensor& tensor, const c10d::ReduceOp& op, std::int64_t root) {
   return {Route::kReduce,
           bytes_in(tensor),
           static_cast<int>(root),
@@ -53,7 +53,7 @@ Parcel reduce(const at::Tensor& tensor, const c10d::ReduceOp& op, std::int64_t r
           }};
 }
 
-Parcel broadcast(const at::Tensor& tensor, std::int64_t root) {
+CollectiveRequest broadcast(const at::Tensor& tensor, std::int64_t root) {
   return {Route::kBroadcast,
           bytes_in(tensor),
           static_cast<int>(root),
@@ -69,7 +69,7 @@ Parcel broadcast(const at::Tensor& tensor, std::int64_t root) {
           }};
 }
 
-Parcel all_gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input) {
+CollectiveRequest all_gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input) {
   return {Route::kAllGather,
           bytes_in(input),
           -1,
@@ -85,7 +85,7 @@ Parcel all_gather(const std::vector<at::Tensor>& outputs, const at::Tensor& inpu
           }};
 }
 
-Parcel all_gather(const at::Tensor& output, const at::Tensor& input) {
+CollectiveRequest all_gather(const at::Tensor& output, const at::Tensor& input) {
   return {Route::kAllGather,
           bytes_in(input),
           -1,
@@ -101,7 +101,7 @@ Parcel all_gather(const at::Tensor& output, const at::Tensor& input) {
           }};
 }
 
-Parcel gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input, std::int64_t root) {
+CollectiveRequest gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input, std::int64_t root) {
   return {Route::kGather,
           bytes_in(input),
           static_cast<int>(root),
@@ -119,7 +119,7 @@ Parcel gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input, s
           }};
 }
 
-Parcel scatter(const at::Tensor& output, const std::vector<at::Tensor>& inputs, std::int64_t root) {
+CollectiveRequest scatter(const at::Tensor& output, const std::vector<at::Tensor>& inputs, std::int64_t root) {
   return {Route::kScatter,
           bytes_in(output),
           static_cast<int>(root),
@@ -137,8 +137,8 @@ Parcel scatter(const at::Tensor& output, const std::vector<at::Tensor>& inputs, 
           }};
 }
 
-Parcel all_to_all(const at::Tensor& output, const at::Tensor& input, std::vector<std::int64_t> output_sizes,
-                  std::vector<std::int64_t> input_sizes, int ranks) {
+CollectiveRequest all_to_all(const at::Tensor& output, const at::Tensor& input, std::vector<std::int64_t> output_sizes,
+                             std::vector<std::int64_t> input_sizes, int ranks) {
   std::vector<std::int64_t> given = shares_of(input, input_sizes, ranks);
   std::vector<std::int64_t> wanted = shares_of(output, output_sizes, ranks);
   return {Route::kAllToAll,

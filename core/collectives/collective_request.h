@@ -19,7 +19,7 @@ namespace devsan::collectives {
 enum class Route : std::uint32_t { kNone, kAllReduce, kReduce, kBroadcast, kAllGather, kGather, kScatter, kAllToAll };
 
 /// What gloo is given once for a call: what the ranks have to agree in, and how gloo is called. Tensors are of the host.
-struct Parcel {
+struct CollectiveRequest {
   using Launch = std::function<c10::intrusive_ptr<c10d::Work>(c10d::Backend& gloo, std::chrono::milliseconds timeout)>;
 
   Route route = Route::kNone;
@@ -31,18 +31,18 @@ struct Parcel {
   Launch launch;
 };
 
-Parcel all_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op);
-Parcel reduce(const at::Tensor& tensor, const c10d::ReduceOp& op, std::int64_t root);
-Parcel broadcast(const at::Tensor& tensor, std::int64_t root);
-Parcel all_gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input);
-Parcel all_gather(const at::Tensor& output, const at::Tensor& input);
+CollectiveRequest all_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op);
+CollectiveRequest reduce(const at::Tensor& tensor, const c10d::ReduceOp& op, std::int64_t root);
+CollectiveRequest broadcast(const at::Tensor& tensor, std::int64_t root);
+CollectiveRequest all_gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input);
+CollectiveRequest all_gather(const at::Tensor& output, const at::Tensor& input);
 /// @param outputs one for each rank at the root, none elsewhere
-Parcel gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input, std::int64_t root);
+CollectiveRequest gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input, std::int64_t root);
 /// @param inputs one for each rank at the root, none elsewhere
-Parcel scatter(const at::Tensor& output, const std::vector<at::Tensor>& inputs, std::int64_t root);
+CollectiveRequest scatter(const at::Tensor& output, const std::vector<at::Tensor>& inputs, std::int64_t root);
 /// @param output, input rows of elements
 /// @param output_sizes, input_sizes how many of them are from and for each rank; empty for even shares among `ranks`
-Parcel all_to_all(const at::Tensor& output, const at::Tensor& input, std::vector<std::int64_t> output_sizes,
-                  std::vector<std::int64_t> input_sizes, int ranks);
+CollectiveRequest all_to_all(const at::Tensor& output, const at::Tensor& input, std::vector<std::int64_t> output_sizes,
+                             std::vector<std::int64_t> input_sizes, int ranks);
 
 }  // namespace devsan::collectives
