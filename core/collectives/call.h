@@ -23,7 +23,7 @@ struct Call {
   std::vector<at::Tensor> outputs;  ///< what `result()` and the future give
   int peer = -1;                    ///< rank in the group: the root, or the other side
   std::uint64_t sequence = 0;
-  std::uint64_t number = 0;                  ///< of the last that gloo was given for it: see Agreement
+  std::uint64_t number = 0;                  ///< of the last that gloo was given for it: see FingerprintCheck
   std::vector<std::int64_t> splits_in = {};  ///< of all_to_all, as the program gave them; none for even shares
   std::vector<std::int64_t> splits_out = {};
 

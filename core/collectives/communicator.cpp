@@ -61,7 +61,8 @@ GlooPtr Communicator::connect(c10::Device device, std::chrono::milliseconds time
 /// The ranks tell each other through the store who they are, and the first one where their board is.
 void Communicator::meet(c10::Device device, std::chrono::milliseconds timeout) {
   Identity own = own_identity(device);
-  std::unique_ptr<Board> board = group_.rank == 0 && group_.size > 1 ? Board::make(group_.size) : nullptr;
+  std::unique_ptr<FingerprintBoard> board =
+      group_.rank == 0 && group_.size > 1 ? FingerprintBoard::make(group_.size) : nullptr;
   if (board != nullptr) {
     own.board = board->place().descriptor;
     own.board_key = board->place().key;
@@ -78,8 +79,8 @@ void Communicator::meet(c10::Device device, std::chrono::milliseconds timeout) {
   }
   expect_free(device);
   const Identity& first = ranks_.front();
-  if (board == nullptr) board = Board::open({first.process, first.board, first.board_key}, group_.size);
-  agreement_ = std::make_unique<Agreement>(group_, std::move(board));
+  if (board == nullptr) board = FingerprintBoard::open({first.process, first.board, first.board_key}, group_.size);
+  fingerprint_check_ = std::make_unique<FingerprintCheck>(group_, std::move(board));
 }
 
 /// initTransportsRank of NCCL's src/init.cc.
@@ -97,27 +98,28 @@ void Communicator::expect_free(c10::Device device) const {
 
 std::vector<c10::intrusive_ptr<c10d::Work>> Communicator::launch(c10d::Backend& gloo, Call& call, const CallSite& site,
                                                                  c10::ArrayRef<CollectiveRequest> requests) {
-  const bool fits = agreement_->proposes(call, site, requests);
-  call.number = agreement_->proposed();
+  const bool fits = fingerprint_check_->proposes(call, site, requests);
+  call.number = fingerprint_check_->proposed();
   if (!fits) std::rethrow_exception(refusal(call.number));
   std::vector<c10::intrusive_ptr<c10d::Work>> works;
   works.reserve(requests.size());
   try {
     for (const CollectiveRequest& request : requests) works.push_back(request.launch(gloo, call.timeout));
   } catch (...) {
-    agreement_->take_back(requests.size() - works.size());
+    fingerprint_check_->take_back(requests.size() - works.size());
     throw;
   }
   return works;
 }
 
 void Communicator::expect_message(bool sends, int peer, std::int64_t bytes) {
-  if (!agreement_->proposes_message(sends, peer, bytes)) std::rethrow_exception(refusal(agreement_->proposed()));
+  if (!fingerprint_check_->proposes_message(sends, peer, bytes))
+    std::rethrow_exception(refusal(fingerprint_check_->proposed()));
 }
 
 std::exception_ptr Communicator::refusal(std::uint64_t number) {
-  if (!is_connected() || !agreement_->is_refused(number)) return nullptr;
-  const std::string reason = agreement_->refusal();
+  if (!is_connected() || !fingerprint_check_->is_refused(number)) return nullptr;
+  const std::string reason = fingerprint_check_->refusal();
   abort(reason);
   // The other ranks' gloo notices that this one is gone, and their works end.
   async_shutdown(take_gloo(), process_, std::chrono::milliseconds(0));

@@ -10,8 +10,8 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "collectives/agreement.h"
 #include "collectives/eager_sends.h"
+#include "collectives/fingerprint_check.h"
 #include "collectives/group.h"
 #include "collectives/identity.h"
 
@@ -52,7 +52,8 @@ class Communicator {
   /// What an error of gloo means, in NCCL's words, with the ranks that are known to be gone.
   std::exception_ptr explain(const std::exception_ptr& error) const;
 
-  /// An error where ranks differ in a call up to `number` (see Agreement), or null. This communicator ends with it.
+  /// An error where ranks differ in a call up to `number` (see FingerprintCheck), or null. This communicator ends with
+  /// it.
   std::exception_ptr refusal(std::uint64_t number);
 
   void work_begun() noexcept { under_way_.fetch_add(1, std::memory_order_relaxed); }
@@ -80,7 +81,7 @@ class Communicator {
   std::mutex mutex_;  // of the next two
   GlooPtr gloo_;
   std::string abort_reason_;
-  std::unique_ptr<Agreement> agreement_;  // with the ranks, before gloo_ready_
+  std::unique_ptr<FingerprintCheck> fingerprint_check_;  // with the ranks, before gloo_ready_
   std::atomic<bool> gloo_ready_{false};
   std::atomic<bool> aborted_{false};
   std::atomic<int> under_way_{0};

@@ -1,4 +1,4 @@
-#include "collectives/board.h"
+#include "collectives/fingerprint_board.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,21 +8,21 @@
 namespace devsan::collectives {
 namespace {
 
-BoardCall call(std::uint64_t number, std::int64_t bytes) {
-  BoardCall made;
+CollectiveFingerprint call(std::uint64_t number, std::int64_t bytes) {
+  CollectiveFingerprint made;
   made.number = number;
   made.bytes = bytes;
   made.route = 1;
   return made;
 }
 
-class BoardTest : public ::testing::Test {
+class FingerprintBoardTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Board> first_ = Board::make(3);
-  std::unique_ptr<Board> second_ = Board::open(first_->place(), 3);
+  std::unique_ptr<FingerprintBoard> first_ = FingerprintBoard::make(3);
+  std::unique_ptr<FingerprintBoard> second_ = FingerprintBoard::open(first_->place(), 3);
 };
 
-TEST_F(BoardTest, ARankSeesWhatAnotherWrites) {
+TEST_F(FingerprintBoardTest, ARankSeesWhatAnotherWrites) {
   ASSERT_NE(second_, nullptr);
   EXPECT_FALSE(second_->read(0, 1).has_value());
   first_->write(0, call(1, 40));
@@ -31,19 +31,19 @@ TEST_F(BoardTest, ARankSeesWhatAnotherWrites) {
   EXPECT_FALSE(second_->read(0, 2).has_value());
 }
 
-TEST_F(BoardTest, OnlyTheSameCallCanDiffer) {
+TEST_F(FingerprintBoardTest, OnlyTheSameCallCanDiffer) {
   first_->write(0, call(1, 40));
   EXPECT_FALSE(second_->differs(0, call(1, 40)));
   EXPECT_TRUE(second_->differs(0, call(1, 44)));
   EXPECT_FALSE(second_->differs(0, call(2, 44)));
-  BoardCall other_root = call(1, 40);
+  CollectiveFingerprint other_root = call(1, 40);
   other_root.root = 2;
   EXPECT_TRUE(second_->differs(0, other_root));
   first_->erase(0, 1);
   EXPECT_FALSE(second_->differs(0, call(1, 44)));
 }
 
-TEST_F(BoardTest, APlaceThatWasTakenSaysNothing) {
+TEST_F(FingerprintBoardTest, APlaceThatWasTakenSaysNothing) {
   first_->write(0, call(1, 40));
   first_->write(0, call(1 + kBoardCalls, 44));
   EXPECT_FALSE(second_->read(0, 1).has_value());
@@ -51,14 +51,14 @@ TEST_F(BoardTest, APlaceThatWasTakenSaysNothing) {
   EXPECT_TRUE(second_->differs(0, call(1 + kBoardCalls, 40)));
 }
 
-TEST_F(BoardTest, SharesAreThoseOfOneRankForEachOther) {
+TEST_F(FingerprintBoardTest, SharesAreThoseOfOneRankForEachOther) {
   first_->write_shares(2, 7, {4, 8, 12}, {1, 2, 3});
   EXPECT_EQ(second_->read_share(2, 7, 1), std::make_pair(std::int64_t{8}, std::int64_t{2}));
   EXPECT_FALSE(second_->read_share(2, 6, 1).has_value());
   EXPECT_FALSE(second_->read_share(1, 7, 1).has_value());
 }
 
-TEST_F(BoardTest, MessagesHaveTwoSides) {
+TEST_F(FingerprintBoardTest, MessagesHaveTwoSides) {
   const BoardMessage message{0, 2, 5};
   first_->write_message(message, true, 40);
   EXPECT_EQ(second_->read_message(message, true), 40);
@@ -66,7 +66,7 @@ TEST_F(BoardTest, MessagesHaveTwoSides) {
   EXPECT_FALSE(second_->read_message({2, 0, 5}, true).has_value());
 }
 
-TEST_F(BoardTest, TheFirstRefusedCallCounts) {
+TEST_F(FingerprintBoardTest, TheFirstRefusedCallCounts) {
   EXPECT_EQ(second_->refused_call(), 0U);
   first_->refuse(9);
   second_->refuse(7);
@@ -79,10 +79,10 @@ TEST_F(BoardTest, TheFirstRefusedCallCounts) {
   EXPECT_EQ(first_->refused_message()->number, 300U);
 }
 
-TEST_F(BoardTest, AnotherProcessOpensIt) {
+TEST_F(FingerprintBoardTest, AnotherProcessOpensIt) {
   const pid_t child = fork();
   if (child == 0) {
-    const auto board = Board::open(first_->place(), 3);
+    const auto board = FingerprintBoard::open(first_->place(), 3);
     if (board == nullptr) _exit(1);
     board->write(1, call(4, 16));
     _exit(0);
@@ -93,11 +93,11 @@ TEST_F(BoardTest, AnotherProcessOpensIt) {
   EXPECT_TRUE(first_->differs(1, call(4, 20)));
 }
 
-TEST_F(BoardTest, WhatIsNoBoardIsNotOpened) {
-  EXPECT_EQ(Board::open({getpid(), 0, 1}, 3), nullptr);                           // a descriptor of something else
-  EXPECT_EQ(Board::open({getpid(), -1, 1}, 3), nullptr);                          // none was made
-  EXPECT_EQ(Board::open({getpid(), first_->place().descriptor, 1}, 3), nullptr);  // another board
-  EXPECT_EQ(Board::open(first_->place(), 4), nullptr);                            // of another group
+TEST_F(FingerprintBoardTest, WhatIsNoBoardIsNotOpened) {
+  EXPECT_EQ(FingerprintBoard::open({getpid(), 0, 1}, 3), nullptr);   // a descriptor of something else
+  EXPECT_EQ(FingerprintBoard::open({getpid(), -1, 1}, 3), nullptr);  // none was made
+  EXPECT_EQ(FingerprintBoard::open({getpid(), first_->place().descriptor, 1}, 3), nullptr);  // another board
+  EXPECT_EQ(FingerprintBoard::open(first_->place(), 4), nullptr);                            // of another group
 }
 
 }  // namespace

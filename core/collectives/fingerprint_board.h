@@ -9,7 +9,7 @@
 
 namespace devsan::collectives {
 
-// NOTE [The board of a communicator]
+// NOTE [The fingerprint board]
 // Memory that the ranks of a communicator share as long as they are on one machine. Each writes there what it is about
 // to give to gloo, and then looks what the others have written for the same call. Of two ranks that differ at least the
 // later one sees it (both write before they look), and gives gloo nothing; so no two ranks that differ ever meet in gloo,
@@ -17,19 +17,20 @@ namespace devsan::collectives {
 // a thread of its own). Nobody waits for anybody. It is a file without a name (memfd_create), which the first rank makes
 // and the others open through /proc: nothing is left behind when ranks are killed.
 //
-//   BoardHeader                          one
-//   BoardCall    [rank][kCalls]          by the number of the call: the newest ones
-//   shares       [rank][kShares][1+2N]   of all_to_all: the number, bytes given to each rank, bytes wanted from each
-//   BoardMessage [from][to][2][kMessages] what is sent, and what is expected
+//   BoardHeader                                     one
+//   CollectiveFingerprint [rank][kBoardCalls]       by the number of the call: the newest ones
+//   shares                [rank][kBoardShares][1+2N] of all_to_all: the number, bytes given to each rank, bytes wanted
+//                                                   from each
+//   messages              [from][to][2][kBoardMessages] bytes that are sent, and bytes that are expected
 //
-// A place that a later call has taken says nothing: a rank that is so far behind is not judged.
+// A place that a later call has taken says nothing: a rank that is so far behind is not compared.
 
 inline constexpr std::uint64_t kBoardCalls = 256;
 inline constexpr std::uint64_t kBoardShares = 64;
 inline constexpr std::uint64_t kBoardMessages = 256;
 
-/// One call of a rank, as it stands on the board.
-struct BoardCall {
+/// The fingerprint of a call of a rank: what the ranks compare of it, and what a refusal says of it.
+struct CollectiveFingerprint {
   std::uint64_t number = 0;    ///< counts what the communicator gave to gloo, from 1
   std::uint64_t sequence = 0;  ///< of the group, as messages name it
   std::int64_t bytes = 0;
@@ -57,26 +58,26 @@ struct BoardMessage {
   std::uint64_t number = 0;  ///< counts the messages of the one to the other, from 1
 };
 
-class Board {
+class FingerprintBoard {
  public:
   /// Both give nothing where it cannot be made, or seen from here: ranks are then not compared.
-  static std::unique_ptr<Board> make(int ranks);
-  static std::unique_ptr<Board> open(const BoardPlace& place, int ranks);
-  ~Board();
-  Board(const Board&) = delete;
-  Board& operator=(const Board&) = delete;
+  static std::unique_ptr<FingerprintBoard> make(int ranks);
+  static std::unique_ptr<FingerprintBoard> open(const BoardPlace& place, int ranks);
+  ~FingerprintBoard();
+  FingerprintBoard(const FingerprintBoard&) = delete;
+  FingerprintBoard& operator=(const FingerprintBoard&) = delete;
 
   const BoardPlace& place() const { return place_; }
 
-  void write(int rank, const BoardCall& call) noexcept;
+  void write(int rank, const CollectiveFingerprint& call) noexcept;
   void write_shares(int rank, std::uint64_t number, const std::vector<std::int64_t>& given,
                     const std::vector<std::int64_t>& wanted) noexcept;
   /// The call is taken back: gloo did not get it.
   void erase(int rank, std::uint64_t number) noexcept;
   /// Nothing for a call that the rank has not come to, or that is long gone.
-  std::optional<BoardCall> read(int rank, std::uint64_t number) const noexcept;
+  std::optional<CollectiveFingerprint> read(int rank, std::uint64_t number) const noexcept;
   /// Whether the rank's call is there, and another in what gloo compares. Cheap.
-  bool differs(int rank, const BoardCall& call) const noexcept;
+  bool differs(int rank, const CollectiveFingerprint& call) const noexcept;
   /// What `rank` gives to and wants from `other`; nothing as above.
   std::optional<std::pair<std::int64_t, std::int64_t>> read_share(int rank, std::uint64_t number,
                                                                   int other) const noexcept;
@@ -92,9 +93,9 @@ class Board {
   std::optional<BoardMessage> refused_message() const noexcept;
 
  private:
-  Board(const BoardPlace& place, char* memory, int ranks) : place_(place), memory_(memory), ranks_(ranks) {}
+  FingerprintBoard(const BoardPlace& place, char* memory, int ranks) : place_(place), memory_(memory), ranks_(ranks) {}
   std::size_t shares_size() const noexcept;
-  BoardCall& call(int rank, std::uint64_t number) const noexcept;
+  CollectiveFingerprint& call(int rank, std::uint64_t number) const noexcept;
   std::int64_t* shares(int rank, std::uint64_t number) const noexcept;
   std::int64_t* message(const BoardMessage& message, bool sends) const noexcept;
 

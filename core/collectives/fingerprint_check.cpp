@@ -1,4 +1,4 @@
-#include "collectives/agreement.h"
+#include "collectives/fingerprint_check.h"
 
 #include <algorithm>
 #include <chrono>
@@ -26,20 +26,21 @@ void fill(Text<N>& text, std::string_view value) {
   text[value.size()] = '\0';
 }
 
-BoardCall entry_of(const Call& call, const CallSite& site, const CollectiveRequest& request, std::uint64_t number) {
-  BoardCall entry;
-  entry.number = number;
-  entry.sequence = call.sequence;
-  entry.bytes = request.bytes;
-  entry.elements = call.elements_in;
-  entry.route = static_cast<std::uint32_t>(request.route);
-  entry.root = request.root;
-  entry.type = static_cast<std::int32_t>(request.type);
-  entry.line = site.line;
-  fill(entry.name, call.name);
-  if (const at::Tensor* tensor = call.first()) fill(entry.dtype, name_of(tensor->scalar_type()));
-  entry.file = site.file;
-  return entry;
+CollectiveFingerprint fingerprint_of(const Call& call, const CallSite& site, const CollectiveRequest& request,
+                                     std::uint64_t number) {
+  CollectiveFingerprint fingerprint;
+  fingerprint.number = number;
+  fingerprint.sequence = call.sequence;
+  fingerprint.bytes = request.bytes;
+  fingerprint.elements = call.elements_in;
+  fingerprint.route = static_cast<std::uint32_t>(request.route);
+  fingerprint.root = request.root;
+  fingerprint.type = static_cast<std::int32_t>(request.type);
+  fingerprint.line = site.line;
+  fill(fingerprint.name, call.name);
+  if (const at::Tensor* tensor = call.first()) fill(fingerprint.dtype, name_of(tensor->scalar_type()));
+  fingerprint.file = site.file;
+  return fingerprint;
 }
 
 std::string list_of(const std::vector<std::int64_t>& numbers) {
@@ -50,26 +51,26 @@ std::string list_of(const std::vector<std::int64_t>& numbers) {
 
 }  // namespace
 
-Agreement::Agreement(const Group& group, std::unique_ptr<Board> board)
+FingerprintCheck::FingerprintCheck(const Group& group, std::unique_ptr<FingerprintBoard> board)
     : group_(group),
       board_(std::move(board)),
       sent_(static_cast<std::size_t>(group.size)),
       received_(static_cast<std::size_t>(group.size)) {}
 
-bool Agreement::proposes(const Call& call, const CallSite& site, c10::ArrayRef<CollectiveRequest> requests) {
+bool FingerprintCheck::proposes(const Call& call, const CallSite& site, c10::ArrayRef<CollectiveRequest> requests) {
   if (board_ == nullptr) return true;
   const std::uint64_t first = proposed_ + 1;
-  std::vector<BoardCall> entries;
-  entries.reserve(requests.size());
+  std::vector<CollectiveFingerprint> fingerprints;
+  fingerprints.reserve(requests.size());
   for (const CollectiveRequest& request : requests) {
-    entries.push_back(entry_of(call, site, request, ++proposed_));
+    fingerprints.push_back(fingerprint_of(call, site, request, ++proposed_));
     if (!request.given.empty()) board_->write_shares(group_.rank, proposed_, request.given, request.wanted);
   }
-  for (const BoardCall& entry : entries) board_->write(group_.rank, entry);
+  for (const CollectiveFingerprint& fingerprint : fingerprints) board_->write(group_.rank, fingerprint);
   if (is_refused(proposed_)) return false;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
+  for (std::size_t i = 0; i < fingerprints.size(); ++i) {
     for (int rank = 0; rank < group_.size; ++rank) {
-      if (rank == group_.rank || fits(rank, entries[i], requests[i])) continue;
+      if (rank == group_.rank || fits(rank, fingerprints[i], requests[i])) continue;
       board_->refuse(first + i);
       wait_for_others(first + i);
       return false;
@@ -78,7 +79,7 @@ bool Agreement::proposes(const Call& call, const CallSite& site, c10::ArrayRef<C
   return true;
 }
 
-bool Agreement::fits(int rank, const BoardCall& own, const CollectiveRequest& request) const {
+bool FingerprintCheck::fits(int rank, const CollectiveFingerprint& own, const CollectiveRequest& request) const {
   if (board_->differs(rank, own)) return false;
   if (request.given.empty()) return true;
   const auto share = board_->read_share(rank, own.number, group_.rank);
@@ -86,13 +87,13 @@ bool Agreement::fits(int rank, const BoardCall& own, const CollectiveRequest& re
   return !share.has_value() || (share->first == request.wanted[place] && share->second == request.given[place]);
 }
 
-void Agreement::take_back(std::size_t count) {
+void FingerprintCheck::take_back(std::size_t count) {
   for (; count > 0; --count, --proposed_) {
     if (board_ != nullptr) board_->erase(group_.rank, proposed_);
   }
 }
 
-bool Agreement::proposes_message(bool sends, int peer, std::int64_t bytes) {
+bool FingerprintCheck::proposes_message(bool sends, int peer, std::int64_t bytes) {
   if (board_ == nullptr) return true;
   std::uint64_t& number = (sends ? sent_ : received_)[static_cast<std::size_t>(peer)];
   const BoardMessage message{sends ? group_.rank : peer, sends ? peer : group_.rank, ++number};
@@ -103,13 +104,13 @@ bool Agreement::proposes_message(bool sends, int peer, std::int64_t bytes) {
   return false;
 }
 
-bool Agreement::is_refused(std::uint64_t number) const noexcept {
+bool FingerprintCheck::is_refused(std::uint64_t number) const noexcept {
   if (board_ == nullptr) return false;
   const std::uint64_t refused = board_->refused_call();
   return (refused != 0 && refused <= number) || board_->refused_message().has_value();
 }
 
-void Agreement::wait_for_others(std::uint64_t number) const {
+void FingerprintCheck::wait_for_others(std::uint64_t number) const {
   const auto end = std::chrono::steady_clock::now() + kOthersCome;
   for (int rank = 0; rank < group_.size; ++rank) {
     while (!board_->read(rank, number).has_value() && std::chrono::steady_clock::now() < end) {
@@ -118,14 +119,14 @@ void Agreement::wait_for_others(std::uint64_t number) const {
   }
 }
 
-std::string Agreement::refusal() const {
+std::string FingerprintCheck::refusal() const {
   if (board_ == nullptr) return "";
   if (const std::uint64_t number = board_->refused_call(); number != 0) return refusal_of_call(number);
   if (const auto message = board_->refused_message(); message.has_value()) return refusal_of(*message);
   return "";
 }
 
-std::string Agreement::refusal_of_call(std::uint64_t number) const {
+std::string FingerprintCheck::refusal_of_call(std::uint64_t number) const {
   std::string lines;
   std::uint64_t sequence = 0;
   for (int rank = 0; rank < group_.size; ++rank) {
@@ -136,7 +137,7 @@ std::string Agreement::refusal_of_call(std::uint64_t number) const {
   return c10::str("Expected the same call in all ranks, got at number ", sequence, " of the group:", lines);
 }
 
-std::string Agreement::line_of(int rank, const std::optional<BoardCall>& call) const {
+std::string FingerprintCheck::line_of(int rank, const std::optional<CollectiveFingerprint>& call) const {
   const std::string who = c10::str("rank ", group_.global_rank(rank), ": ");
   if (!call.has_value()) return who + "has not come to it";
   std::string line = c10::str(who, text_in(call->name));
@@ -159,7 +160,7 @@ std::string Agreement::line_of(int rank, const std::optional<BoardCall>& call) c
   return line;
 }
 
-std::string Agreement::refusal_of(const BoardMessage& message) const {
+std::string FingerprintCheck::refusal_of(const BoardMessage& message) const {
   const std::int64_t sent = board_->read_message(message, true).value_or(0);
   const std::int64_t wanted = board_->read_message(message, false).value_or(0);
   const int from = group_.global_rank(message.from);

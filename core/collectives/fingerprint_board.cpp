@@ -1,4 +1,4 @@
-#include "collectives/board.h"
+#include "collectives/fingerprint_board.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -24,10 +24,10 @@ struct BoardHeader {
 };
 
 constexpr std::size_t kBoardCallsAt = 4096;
-static_assert(sizeof(BoardCall) == 256);
+static_assert(sizeof(CollectiveFingerprint) == 256);
 
 std::size_t shares_at(int ranks) {
-  return kBoardCallsAt + static_cast<std::size_t>(ranks) * kBoardCalls * sizeof(BoardCall);
+  return kBoardCallsAt + static_cast<std::size_t>(ranks) * kBoardCalls * sizeof(CollectiveFingerprint);
 }
 
 std::size_t messages_at(int ranks) {
@@ -58,7 +58,7 @@ std::uint64_t random_key() {
 
 }  // namespace
 
-std::unique_ptr<Board> Board::make(int ranks) {
+std::unique_ptr<FingerprintBoard> FingerprintBoard::make(int ranks) {
   const int file = ::memfd_create(kBoardName, MFD_CLOEXEC);
   if (file < 0) return nullptr;
   const std::size_t size = size_of_board(ranks);
@@ -70,10 +70,10 @@ std::unique_ptr<Board> Board::make(int ranks) {
   }
   const BoardPlace place{getpid(), file, random_key()};
   reinterpret_cast<BoardHeader*>(memory)->key = place.key;
-  return std::unique_ptr<Board>(new Board(place, memory, ranks));
+  return std::unique_ptr<FingerprintBoard>(new FingerprintBoard(place, memory, ranks));
 }
 
-std::unique_ptr<Board> Board::open(const BoardPlace& place, int ranks) {
+std::unique_ptr<FingerprintBoard> FingerprintBoard::open(const BoardPlace& place, int ranks) {
   if (place.descriptor < 0) return nullptr;
   const std::string path = "/proc/" + std::to_string(place.process) + "/fd/" + std::to_string(place.descriptor);
   // On another machine, or in another container, the number is another process's, and so is whatever it has open.
@@ -91,45 +91,45 @@ std::unique_ptr<Board> Board::open(const BoardPlace& place, int ranks) {
     ::munmap(memory, size);
     return nullptr;
   }
-  return std::unique_ptr<Board>(new Board({place.process, -1, place.key}, memory, ranks));
+  return std::unique_ptr<FingerprintBoard>(new FingerprintBoard({place.process, -1, place.key}, memory, ranks));
 }
 
-Board::~Board() {
+FingerprintBoard::~FingerprintBoard() {
   ::munmap(memory_, size_of_board(ranks_));
   if (place_.descriptor >= 0) ::close(place_.descriptor);
 }
 
-BoardCall& Board::call(int rank, std::uint64_t number) const noexcept {
+CollectiveFingerprint& FingerprintBoard::call(int rank, std::uint64_t number) const noexcept {
   const std::size_t index = static_cast<std::size_t>(rank) * kBoardCalls + number % kBoardCalls;
-  return reinterpret_cast<BoardCall*>(memory_ + kBoardCallsAt)[index];
+  return reinterpret_cast<CollectiveFingerprint*>(memory_ + kBoardCallsAt)[index];
 }
 
-std::size_t Board::shares_size() const noexcept { return 1 + 2 * static_cast<std::size_t>(ranks_); }
+std::size_t FingerprintBoard::shares_size() const noexcept { return 1 + 2 * static_cast<std::size_t>(ranks_); }
 
-std::int64_t* Board::shares(int rank, std::uint64_t number) const noexcept {
+std::int64_t* FingerprintBoard::shares(int rank, std::uint64_t number) const noexcept {
   const std::size_t index = static_cast<std::size_t>(rank) * kBoardShares + number % kBoardShares;
   return reinterpret_cast<std::int64_t*>(memory_ + shares_at(ranks_)) + index * shares_size();
 }
 
-std::int64_t* Board::message(const BoardMessage& message, bool sends) const noexcept {
+std::int64_t* FingerprintBoard::message(const BoardMessage& message, bool sends) const noexcept {
   const std::size_t pair = static_cast<std::size_t>(message.from * ranks_ + message.to) * 2 + (sends ? 0 : 1);
   const std::size_t index = pair * kBoardMessages + message.number % kBoardMessages;
   return reinterpret_cast<std::int64_t*>(memory_ + messages_at(ranks_)) + index * 2;
 }
 
-void Board::write(int rank, const BoardCall& written) noexcept {
-  BoardCall& place = call(rank, written.number);
+void FingerprintBoard::write(int rank, const CollectiveFingerprint& written) noexcept {
+  CollectiveFingerprint& place = call(rank, written.number);
   shared(place.number).store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   std::memcpy(reinterpret_cast<char*>(&place) + sizeof(place.number),
               reinterpret_cast<const char*>(&written) + sizeof(written.number), sizeof(place) - sizeof(place.number));
-  // What follows is a look at the others: see NOTE [The board of a communicator].
+  // What follows is a look at the others: see NOTE [The fingerprint board].
   shared(place.number).store(written.number, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-void Board::write_shares(int rank, std::uint64_t number, const std::vector<std::int64_t>& given,
-                         const std::vector<std::int64_t>& wanted) noexcept {
+void FingerprintBoard::write_shares(int rank, std::uint64_t number, const std::vector<std::int64_t>& given,
+                                    const std::vector<std::int64_t>& wanted) noexcept {
   std::int64_t* place = shares(rank, number);
   const auto count = static_cast<std::size_t>(ranks_);
   shared(place[0]).store(0, std::memory_order_relaxed);
@@ -139,21 +139,21 @@ void Board::write_shares(int rank, std::uint64_t number, const std::vector<std::
   shared(place[0]).store(static_cast<std::int64_t>(number), std::memory_order_release);
 }
 
-void Board::erase(int rank, std::uint64_t number) noexcept {
+void FingerprintBoard::erase(int rank, std::uint64_t number) noexcept {
   shared(call(rank, number).number).store(0, std::memory_order_seq_cst);
 }
 
-std::optional<BoardCall> Board::read(int rank, std::uint64_t number) const noexcept {
-  BoardCall& place = call(rank, number);
+std::optional<CollectiveFingerprint> FingerprintBoard::read(int rank, std::uint64_t number) const noexcept {
+  CollectiveFingerprint& place = call(rank, number);
   if (shared(place.number).load(std::memory_order_acquire) != number) return std::nullopt;
-  const BoardCall found = place;
+  const CollectiveFingerprint found = place;
   std::atomic_thread_fence(std::memory_order_acquire);
   if (shared(place.number).load(std::memory_order_relaxed) != number) return std::nullopt;
   return found;
 }
 
-bool Board::differs(int rank, const BoardCall& own) const noexcept {
-  BoardCall& place = call(rank, own.number);
+bool FingerprintBoard::differs(int rank, const CollectiveFingerprint& own) const noexcept {
+  CollectiveFingerprint& place = call(rank, own.number);
   if (shared(place.number).load(std::memory_order_acquire) != own.number) return false;
   const bool other =
       place.route != own.route || place.bytes != own.bytes || place.root != own.root || place.type != own.type;
@@ -161,8 +161,8 @@ bool Board::differs(int rank, const BoardCall& own) const noexcept {
   return other && shared(place.number).load(std::memory_order_relaxed) == own.number;
 }
 
-std::optional<std::pair<std::int64_t, std::int64_t>> Board::read_share(int rank, std::uint64_t number,
-                                                                       int other) const noexcept {
+std::optional<std::pair<std::int64_t, std::int64_t>> FingerprintBoard::read_share(int rank, std::uint64_t number,
+                                                                                  int other) const noexcept {
   std::int64_t* place = shares(rank, number);
   const auto wanted = static_cast<std::int64_t>(number);
   if (shared(place[0]).load(std::memory_order_acquire) != wanted) return std::nullopt;
@@ -172,7 +172,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> Board::read_share(int rank,
   return found;
 }
 
-void Board::write_message(const BoardMessage& written, bool sends, std::int64_t bytes) noexcept {
+void FingerprintBoard::write_message(const BoardMessage& written, bool sends, std::int64_t bytes) noexcept {
   std::int64_t* place = message(written, sends);
   shared(place[0]).store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
@@ -181,7 +181,7 @@ void Board::write_message(const BoardMessage& written, bool sends, std::int64_t 
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-std::optional<std::int64_t> Board::read_message(const BoardMessage& wanted, bool sends) const noexcept {
+std::optional<std::int64_t> FingerprintBoard::read_message(const BoardMessage& wanted, bool sends) const noexcept {
   std::int64_t* place = message(wanted, sends);
   const auto number = static_cast<std::int64_t>(wanted.number);
   if (shared(place[0]).load(std::memory_order_acquire) != number) return std::nullopt;
@@ -191,14 +191,14 @@ std::optional<std::int64_t> Board::read_message(const BoardMessage& wanted, bool
   return bytes;
 }
 
-void Board::refuse(std::uint64_t number) noexcept {
+void FingerprintBoard::refuse(std::uint64_t number) noexcept {
   const auto first = shared(reinterpret_cast<BoardHeader*>(memory_)->refused_call);
   std::uint64_t known = first.load();
   while ((known == 0 || number < known) && !first.compare_exchange_weak(known, number)) {
   }
 }
 
-void Board::refuse(const BoardMessage& message) noexcept {
+void FingerprintBoard::refuse(const BoardMessage& message) noexcept {
   const std::uint64_t packed = (static_cast<std::uint64_t>(message.from) << 52) |
                                (static_cast<std::uint64_t>(message.to) << 40) |
                                (message.number & ((std::uint64_t{1} << 40) - 1));
@@ -206,11 +206,11 @@ void Board::refuse(const BoardMessage& message) noexcept {
   shared(reinterpret_cast<BoardHeader*>(memory_)->refused_message).compare_exchange_strong(none, packed);
 }
 
-std::uint64_t Board::refused_call() const noexcept {
+std::uint64_t FingerprintBoard::refused_call() const noexcept {
   return shared(reinterpret_cast<BoardHeader*>(memory_)->refused_call).load(std::memory_order_seq_cst);
 }
 
-std::optional<BoardMessage> Board::refused_message() const noexcept {
+std::optional<BoardMessage> FingerprintBoard::refused_message() const noexcept {
   const std::uint64_t packed =
       shared(reinterpret_cast<BoardHeader*>(memory_)->refused_message).load(std::memory_order_seq_cst);
   if (packed == 0) return std::nullopt;
