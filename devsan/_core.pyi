@@ -583,9 +583,9 @@ def diagnose_ranks(facts: Sequence[RankFacts]) -> list[RankFinding]:
 def ranks_text(ranks: Sequence[int]) -> str:
     """Returns "rank 3", "ranks 1-7", "ranks 0, 2 and 4-6"."""
 
-def read_journal(path: str) -> dict[str, Any] | None:
-    """What a process of the job, living or not, wrote of its collectives: NOTE [The journal of a process] in
-    core/collectives/journal_layout.h. None for a file that is no journal, or was not ready.
+def read_flight_recorder(path: str) -> dict[str, Any] | None:
+    """What a process of the job, living or not, wrote of its collectives: NOTE [The flight recorder of a process] in
+    core/collectives/flight_recorder_layout.h. None for a file that is no recording, or was not ready.
 
     ``pid``, ``rank`` (-1: not known), ``world_size``, ``started``, ``groups`` (``group``, ``description``, ``rank``,
     ``size``, ``ranks``: global ones) and ``collectives``, oldest first: ``number``, ``group``, ``sequence``, ``name``,

@@ -88,7 +88,7 @@ def ranks_server() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def launched(ranks_server: subprocess.Popen[str]) -> Callable[..., Any]:
-    """Runs a program's text in ranks; returns "findings", "documents", "journals" and "codes" of the job."""
+    """Runs a program's text in ranks; returns "findings", "documents", "recordings" and "codes" of the job."""
 
     def run(
         program: str, file: Path, gpus: int, ranks: int, environment: dict[str, str] | None = None,

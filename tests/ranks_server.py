@@ -47,9 +47,9 @@ def main() -> None:
         request = json.loads(line)
         with tempfile.TemporaryDirectory() as folder:
             documents, codes = launch(request, Path(folder))
-            journals = journals_in(Path(folder))
-        findings = ranks.of_job(documents, journals)
-        print(json.dumps({"findings": findings, "documents": documents, "journals": journals, "codes": codes}),
+            recordings = recordings_in(Path(folder))
+        findings = ranks.of_job(documents, recordings)
+        print(json.dumps({"findings": findings, "documents": documents, "recordings": recordings, "codes": codes}),
               file=answers, flush=True)  # fmt: skip
 
 
@@ -165,10 +165,10 @@ def findings_of(error: Exception) -> list[dict[str, Any]]:
     return findings_of(core_here(), report, explanation, 0.0)
 
 
-def journals_in(folder: Path) -> list[dict[str, Any]]:
-    from devsan.probe.ranks_journal import read
+def recordings_in(folder: Path) -> list[dict[str, Any]]:
+    from devsan.probe.flight_recorder import read
 
-    return [read(str(path)) for path in sorted(folder.glob("*.journal"))]
+    return [read(str(path)) for path in sorted(folder.glob("*.flight"))]
 
 
 if __name__ == "__main__":

@@ -21,6 +21,6 @@ void bind_ranks(pybind11::module_& module);
 void bind_refusals(pybind11::module_& module);
 void bind_operators(pybind11::module_& module);
 void bind_collectives(pybind11::module_& module);
-void bind_journal(pybind11::module_& module);
+void bind_flight_recorder(pybind11::module_& module);
 
 }  // namespace devsan::bindings

@@ -18,5 +18,5 @@ PYBIND11_MODULE(_core, module) {
   devsan::bindings::bind_trails(module);
   devsan::bindings::bind_operators(module);
   devsan::bindings::bind_collectives(module);
-  devsan::bindings::bind_journal(module);
+  devsan::bindings::bind_flight_recorder(module);
 }

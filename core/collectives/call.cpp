@@ -41,8 +41,8 @@ Call without_python(Call call) {
 }
 
 Noted::Noted(const Call& call, const CallSite& site, const Group& group, std::uint32_t group_number)
-    : journal_(Journal::of_process()) {
-  if (journal_ == nullptr) return;
+    : flight_recorder_(FlightRecorder::of_process()) {
+  if (flight_recorder_ == nullptr) return;
   CallNote note;
   note.name = call.name;
   note.sequence = call.sequence;
@@ -57,15 +57,15 @@ Noted::Noted(const Call& call, const CallSite& site, const Group& group, std::ui
     note.device = tensor->device().index();
   }
   note.site = site;
-  token_ = journal_->begin(note);
+  token_ = flight_recorder_->begin(note);
 }
 
 void Noted::waiting(bool waits) noexcept {
-  if (journal_ != nullptr) journal_->waiting(token_, waits);
+  if (flight_recorder_ != nullptr) flight_recorder_->waiting(token_, waits);
 }
 
 void Noted::end(std::string_view error) noexcept {
-  if (journal_ != nullptr) journal_->end(token_, error);
+  if (flight_recorder_ != nullptr) flight_recorder_->end(token_, error);
 }
 
 }  // namespace devsan::collectives

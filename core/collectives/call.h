@@ -7,12 +7,12 @@
 #include <torch/csrc/distributed/c10d/Types.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "collectives/flight_recorder.h"
 #include "collectives/group.h"
-#include "collectives/journal.h"
 
 namespace devsan::collectives {
 
-/// What a collective is called with, as far as messages and the journal tell.
+/// What a collective is called with, as far as messages and the flight recorder tell.
 struct Call {
   c10d::OpType op = c10d::OpType::UNKNOWN;
   const char* name = "";  ///< the function of torch.distributed
@@ -46,7 +46,7 @@ Call without_python(Call call);
 /// Where the program is that calls now; nothing without Python.
 CallSite call_site();
 
-/// One call in the journal of the process, if there is one. Ended as a failure when nobody ended it otherwise.
+/// One call in the flight recorder of the process, if there is one. Ended as a failure when nobody ended it otherwise.
 class Noted {
  public:
   Noted() = default;
@@ -55,7 +55,7 @@ class Noted {
   void end(std::string_view error) noexcept;
 
  private:
-  Journal* journal_ = nullptr;
+  FlightRecorder* flight_recorder_ = nullptr;
   CallToken token_;
 };
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "collectives/journal.h"
+#include "collectives/flight_recorder.h"
 
 namespace devsan::collectives {
 

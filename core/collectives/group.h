@@ -6,7 +6,7 @@
 
 namespace devsan::collectives {
 
-/// What messages and the journal say about a process group.
+/// What messages and the flight recorder say about a process group.
 struct Group {
   std::string name;         ///< torch's: "0" is the group of all
   std::string description;  ///< "default_pg", "mesh_dp", or empty

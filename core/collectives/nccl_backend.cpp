@@ -94,13 +94,13 @@ Call NcclBackend::together(const char* name, const std::vector<at::Tensor>& inpu
   return call;
 }
 
-/// The group's place in the journal is taken at its first call: torch gives it its name after it has made it.
+/// The group's place in the flight recorder is taken at its first call: torch gives it its name after it has made it.
 Noted NcclBackend::note(const Call& call, const CallSite& site) {
-  Journal* journal = Journal::of_process();
-  if (journal == nullptr) return {};
+  FlightRecorder* recorder = FlightRecorder::of_process();
+  if (recorder == nullptr) return {};
   if (!group_number_.has_value()) {
     refresh_group();
-    group_number_ = journal->add_group(group_);
+    group_number_ = recorder->add_group(group_);
   }
   return {call, site, group_, *group_number_};
 }

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "collectives/journal.h"
+#include "collectives/flight_recorder.h"
 
 namespace devsan::collectives {
 

@@ -35,7 +35,7 @@ class GroupWork : public c10d::Work {
   GroupWork(std::shared_ptr<Communicator> communicator, Call call, Noted noted);
   /// What an error of gloo's means for this call.
   std::exception_ptr translated(const std::exception_ptr& error) const;
-  /// Ends the work: in the journal, in its future, for who waits.
+  /// Ends the work: in the flight recorder, in its future, for who waits.
   /// @param error null for a success
   void conclude(const std::exception_ptr& error);
   /// "[...] Watchdog caught collective operation timeout: ...", as checkTimeout of ProcessGroupNCCL::WorkNCCL.

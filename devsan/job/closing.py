@@ -65,7 +65,7 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
         if document["exit"] is not None:
             document["exit"]["by_launcher"] = fate.how in ("terminated", "interrupted")
     if len(documents) > 1:
-        found = findings.of_job(documents, _journals(path, {document["process"]["pid"] for document in documents}))
+        found = findings.of_job(documents, _recordings(path, {document["process"]["pid"] for document in documents}))
     else:
         found = findings.joined(documents)
     job = diagnosis.made(documents, fates, found, folder.command_of(path))
@@ -124,12 +124,12 @@ def _documents(path: str, exits: Mapping[int, Exit]) -> list[dict[str, Any]]:
     return found
 
 
-def _journals(path: str, pids: set[int]) -> list[Any]:
-    files = [(pid, file) for pid, file in folder.journals(path) if pid in pids]
+def _recordings(path: str, pids: set[int]) -> list[Any]:
+    files = [(pid, file) for pid, file in folder.recordings(path) if pid in pids]
     if not files:
         return []
     try:
-        from devsan.probe.ranks_journal import read
+        from devsan.probe.flight_recorder import read
     except ImportError:
         return []
     found = []

@@ -12,7 +12,7 @@ Document = Mapping[str, Any]
 Plain = dict[str, Any]
 
 
-def of_job(documents: Sequence[Document], journals: Sequence[Mapping[str, Any]]) -> list[Plain]:
+def of_job(documents: Sequence[Document], recordings: Sequence[Mapping[str, Any]]) -> list[Plain]:
     """Returns the findings about a job, the first cause first, each with its "ranks".
 
     Imports torch, for the core that compares the ranks with each other. Where that is not there, or fails, what the
@@ -20,13 +20,13 @@ def of_job(documents: Sequence[Document], journals: Sequence[Mapping[str, Any]])
 
     Args:
         documents: of the ranks, each with the field "exit".
-        journals: in which collective each process is or was.
+        recordings: in which collective each process is or was.
     """
     found: list[Plain] | None = None
     try:
         from devsan.probe import ranks
 
-        found = ranks.of_job(documents, journals)
+        found = ranks.of_job(documents, recordings)
     except Exception as error:
         tell(f"the ranks are not compared with each other: {one_line(error)}")
     # What a rank says that the ranks together account for otherwise is not told again.

@@ -3,7 +3,7 @@
   owner                 "<process id> <start>" of the process that made it and reports
   command               the words that started the job
   rank<r>-<pid>.json    the document of a rank: devsan/job/record.py
-  <pid>.journal         in which collective a process is: core/collectives
+  <pid>.flight          in which collective a process is: core/collectives
   <pid>.stack           where a rank was when it was told to end
   <pid>.exits           what a launcher says of the ends of its children
   memory                who holds how much of which GPU: core/memory/shared_table.h
@@ -87,9 +87,9 @@ def memory_file() -> str:
     return os.path.join(path, _MEMORY) if path and os.path.isdir(path) else ""
 
 
-def journals(path: str) -> Iterator[tuple[int, str]]:
-    """Yields the journals in a job's folder, each with the id of its process."""
-    yield from _numbered(path, ".journal")
+def recordings(path: str) -> Iterator[tuple[int, str]]:
+    """Yields the flight recorders in a job's folder, each with the id of its process."""
+    yield from _numbered(path, ".flight")
 
 
 def stacks(path: str) -> Iterator[tuple[int, str]]:

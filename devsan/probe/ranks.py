@@ -38,20 +38,20 @@ def collect(error: BaseException | None = None, ended: str = "") -> Plain:
     return facts
 
 
-def of_job(documents: Sequence[Mapping[str, Any]], journals: Sequence[Mapping[str, Any]] = ()) -> list[Plain]:
+def of_job(documents: Sequence[Mapping[str, Any]], recordings: Sequence[Mapping[str, Any]] = ()) -> list[Plain]:
     """Returns what is wrong with a job, the first cause first.
 
     Args:
         documents: one a rank: "rank", "facts" (of ``collect``; may be missing), "findings" (its own, as in a run's
             document) and "exit" ("code", "signal", "time", "by_launcher"), as far as they are known.
-        journals: one a process: what it did last in each process group (``devsan.probe.ranks_journal``).
+        recordings: one a process: what it did last in each process group (``devsan.probe.flight_recorder``).
 
     Returns:
         Findings as in a run's document, each with "ranks", "ranks_text", "victims" (a line each) and "of": the rank and
         the number of its own finding that this one is, or None.
     """
     from devsan.probe.ranks_facts import completed, core_of_job, rank_facts
-    from devsan.probe.ranks_journal import by_rank
+    from devsan.probe.flight_recorder import by_rank
     from devsan.probe.ranks_report import finding_of
 
     core = core_of_job()
@@ -61,7 +61,7 @@ def of_job(documents: Sequence[Mapping[str, Any]], journals: Sequence[Mapping[st
     for document in documents:
         latest[_rank_of(document)] = document
     latest = completed(latest)
-    calls = by_rank(journals)
+    calls = by_rank(recordings)
     facts = [rank_facts(core, latest.get(rank, {"rank": rank}), calls.get(rank, []))
              for rank in sorted({*latest, *calls})]  # fmt: skip
     own = {rank: list(document.get("findings") or ()) for rank, document in latest.items()}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from devsan.probe.places import package_of
-from devsan.probe.ranks_journal import with_what_the_stack_told
+from devsan.probe.flight_recorder import with_what_the_stack_told
 from devsan.probe.ranks_stack import call_in_text, frame_in_text
 from devsan.report.source import shown_path
 
@@ -58,13 +58,13 @@ def rank_facts(core: Any, document: Mapping[str, Any], calls: Sequence[dict[str,
     Args:
         core: ``devsan._core``.
         document: of the rank; its "rank" alone is enough.
-        calls: its last collectives, as ``ranks_journal`` returns them.
+        calls: its last collectives, as ``flight_recorder`` returns them.
     """
     facts: Mapping[str, Any] = document.get("facts") or {}
     process: Mapping[str, Any] = facts.get("process") or {}
     stack = document.get("stack") or ()  # of a rank that a signal ended: file, line, function
     told = with_what_the_stack_told(calls, facts.get("collectives") or call_in_text(stack))
-    condition = str((facts.get("end") or {}).get("condition") or "")  # of a caller of the line that the journal has
+    condition = str((facts.get("end") or {}).get("condition") or "")  # of a caller of the line recorded
     told = [call if call["finished"] or call["condition"] else call | {"condition": condition} for call in told]
     at = (facts.get("end") or {}).get("where") or frame_in_text(stack)
     told = [call if call["finished"] else call | _called_from(call["where"], at) for call in told]

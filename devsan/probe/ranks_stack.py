@@ -77,9 +77,9 @@ def in_collective(stack: Sequence[Entry]) -> bool:
 
 
 def collective_in(stack: Sequence[Entry]) -> dict[str, Any] | None:
-    """Returns the collective that ``stack`` is in, as a journal tells it; None where it is in none.
+    """Returns the collective that ``stack`` is in, as a flight recorder has it; None where it is in none.
 
-    For groups without a journal of DevSan's: gloo, and NCCL on real GPUs.
+    For groups without a flight recorder of DevSan's: gloo, and NCCL on real GPUs.
     """
     found = next(
         (entry for entry in stack if entry[0].co_name in _CALLS and entry[0].co_filename.endswith(_C10D)), None

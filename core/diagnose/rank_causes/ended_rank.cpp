@@ -46,7 +46,7 @@ std::vector<int> numbers_of(const Ranks& ranks) {
   return numbers;
 }
 
-/// Where the ranks were by their journals: the last call that each entered, the same in several told once.
+/// Where the ranks were by their flight recorders: the last call that each entered, the same in several told once.
 void tell_last_calls(RankHypothesis& found, const Ranks& ranks) {
   std::map<std::string, Ranks> calls;
   std::vector<std::string> order;

@@ -95,11 +95,11 @@ def test_a_killed_rank_is_named_at_once(start_ranks: Start, tmp_path: Path) -> N
 
     from devsan import _core
 
-    journals = [_core.read_journal(str(job / f"{process.pid}.journal")) for process in processes]
-    for rank, journal in enumerate(journals):
-        assert journal is not None and journal["rank"] == rank and journal["world_size"] == 3
-        assert journal["groups"][0]["ranks"] == [0, 1, 2]
-        first, *later = journal["collectives"]
+    recordings = [_core.read_flight_recorder(str(job / f"{process.pid}.flight")) for process in processes]
+    for rank, recording in enumerate(recordings):
+        assert recording is not None and recording["rank"] == rank and recording["world_size"] == 3
+        assert recording["groups"][0]["ranks"] == [0, 1, 2]
+        first, *later = recording["collectives"]
         assert (first["name"], first["state"], first["shape"]) == ("all_reduce", "done", [2, 3])
         assert (first["dtype"], first["device"], first["bytes"]) == ("float32", f"cuda:{rank}", 24)
         assert first["function"] == "killed" and first["file"].endswith("failures.py") and first["line"] > 0

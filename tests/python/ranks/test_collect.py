@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from devsan.probe import ranks  # noqa: E402
-from devsan.probe.ranks_journal import by_rank  # noqa: E402
+from devsan.probe.flight_recorder import by_rank  # noqa: E402
 from devsan.probe.ranks_source import rank_condition  # noqa: E402
 
 GPUS = ["GPU-a", "GPU-b"]
@@ -38,7 +38,7 @@ def entry(number: int, name: str, state: str, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def journal(rank: int, *collectives: dict[str, Any]) -> dict[str, Any]:
+def recording(rank: int, *collectives: dict[str, Any]) -> dict[str, Any]:
     group = {"group": "0", "description": "default_pg", "rank": rank, "size": 2, "ranks": [0, 1]}
     return {"pid": 1, "rank": rank, "world_size": 2, "groups": [group], "collectives": list(collectives)}
 
@@ -85,9 +85,9 @@ def test_a_part_that_fails_is_missing_and_the_others_are_there(monkeypatch: pyte
 def test_who_waits_and_who_was_killed() -> None:
     documents = [document(0, how="raised", error="RuntimeError", sentence="Connection closed by peer"),
                  {"rank": 1, "exit": {"code": None, "signal": 9, "time": 9.0, "by_launcher": False}}]  # fmt: skip
-    journals = [journal(0, entry(1, "all_reduce", "done"), entry(2, "all_reduce", "running")),
-                journal(1, entry(1, "all_reduce", "done"))]  # fmt: skip
-    [found] = ranks.of_job(documents, journals)
+    recordings = [recording(0, entry(1, "all_reduce", "done"), entry(2, "all_reduce", "running")),
+                recording(1, entry(1, "all_reduce", "done"))]  # fmt: skip
+    [found] = ranks.of_job(documents, recordings)
     assert (found["code"], found["ranks"], found["ranks_text"]) == ("DV306", [1], "rank 1")
     assert found["victims"] == ["rank 0 waits in all_reduce of float32[1024] (4 KiB), for 8 s"]
     assert found["report"]["notes"] == found["victims"]
@@ -125,14 +125,14 @@ def test_a_ranks_own_finding_is_told_under_the_heading_of_all() -> None:
 
 
 def test_of_several_that_run_the_oldest_is_the_one_that_is_waited_for() -> None:
-    calls = by_rank([journal(0, entry(1, "broadcast", "done"), entry(2, "all_reduce", "running"),
+    calls = by_rank([recording(0, entry(1, "broadcast", "done"), entry(2, "all_reduce", "running"),
                              entry(3, "barrier", "running"))])  # fmt: skip
     assert [(each["name"], each["sequence"], each["finished"]) for each in calls[0]] == [("all_reduce", 2, False)]
 
 
 def test_the_call_that_others_met_is_kept() -> None:
-    went_on = journal(0, entry(1, "broadcast", "done", shape=[80]), entry(2, "broadcast", "failed"))
-    ended = journal(1, entry(1, "broadcast", "running", shape=[72]))
+    went_on = recording(0, entry(1, "broadcast", "done", shape=[80]), entry(2, "broadcast", "failed"))
+    ended = recording(1, entry(1, "broadcast", "running", shape=[72]))
     calls = by_rank([went_on, ended])
     assert [(each["sequence"], each["shapes"]) for each in calls[0]] == [(2, [[1024]]), (1, [[80]])]
     documents = [document(0, how="raised", error="RuntimeError", sentence="Connection closed by peer"),
@@ -154,7 +154,7 @@ def test_a_rank_that_could_tell_nothing_is_on_the_machine_of_the_others() -> Non
 
 
 def test_a_receiver_waits_for_its_sender_alone() -> None:
-    [call] = by_rank([journal(0, entry(1, "recv", "running", peer=1))])[0]
+    [call] = by_rank([recording(0, entry(1, "recv", "running", peer=1))])[0]
     assert call["members"] == [0, 1] and call["sequence"] == 0
 
 

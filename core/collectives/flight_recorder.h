@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "collectives/flight_recorder_layout.h"
 #include "collectives/group.h"
-#include "collectives/journal_layout.h"
 
 namespace devsan::collectives {
 
@@ -34,24 +34,25 @@ struct CallNote {
   CallSite site;
 };
 
-/// A call in the journal; 0 is none.
+/// A call in the flight recorder; 0 is none.
 struct CallToken {
   std::uint32_t slot = 0;
   std::uint64_t number = 0;
 };
 
-/// What this process writes: see NOTE [The journal of a process]. All but `open` and `group` neither allocate nor wait.
-class Journal {
+/// What this process writes: see NOTE [The flight recorder of a process]. All but the constructor and `add_group` neither
+/// allocate nor wait.
+class FlightRecorder {
  public:
   /// Raises std::system_error for a file that cannot be made or mapped.
-  Journal(const std::string& path, int rank, int world_size);
-  ~Journal();
-  Journal(const Journal&) = delete;
-  Journal& operator=(const Journal&) = delete;
+  FlightRecorder(const std::string& path, int rank, int world_size);
+  ~FlightRecorder();
+  FlightRecorder(const FlightRecorder&) = delete;
+  FlightRecorder& operator=(const FlightRecorder&) = delete;
 
   /// That of this process, in the folder that DEVSAN_JOB names; null without one, or where it could not be made (said
   /// once on stderr). A forked child has its own.
-  static Journal* of_process();
+  static FlightRecorder* of_process();
 
   /// The number of a group, for `CallNote::group`.
   std::uint32_t add_group(const Group& group);
@@ -63,9 +64,9 @@ class Journal {
   void end(CallToken token, std::string_view error) noexcept;
 
  private:
-  JournalHeader& header() const noexcept;
-  JournalGroup& group(std::uint32_t index) const noexcept;
-  JournalSlot& slot(std::uint32_t index) const noexcept;
+  FlightRecorderHeader& header() const noexcept;
+  FlightRecorderGroup& group(std::uint32_t index) const noexcept;
+  FlightRecorderSlot& slot(std::uint32_t index) const noexcept;
 
   char* memory_ = nullptr;
 };
@@ -99,7 +100,7 @@ struct RecordedCall {
   std::string error;
 };
 
-struct RecordedJournal {
+struct FlightRecording {
   int process = 0;
   int rank = 0;
   int world_size = 0;
@@ -108,8 +109,8 @@ struct RecordedJournal {
   std::vector<RecordedCall> calls;  ///< oldest first
 };
 
-/// Reads the journal of another process, living or not. Nothing for a file that is none, or that its process had not
-/// finished making.
-std::optional<RecordedJournal> read_journal(const std::string& path);
+/// Reads the flight recorder of another process, living or not. Nothing for a file that is none, or that its process had
+/// not finished making.
+std::optional<FlightRecording> read_flight_recorder(const std::string& path);
 
 }  // namespace devsan::collectives

@@ -1,4 +1,4 @@
-#include "collectives/journal.h"
+#include "collectives/flight_recorder.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,13 +15,14 @@
 namespace devsan::collectives {
 namespace {
 
-class JournalTest : public ::testing::Test {
+class FlightRecorderTest : public ::testing::Test {
  protected:
-  JournalTest() : path_(std::filesystem::temp_directory_path() / ("devsan-" + std::to_string(getpid()) + ".journal")) {}
-  ~JournalTest() override { std::filesystem::remove(path_); }
+  FlightRecorderTest()
+      : path_(std::filesystem::temp_directory_path() / ("devsan-" + std::to_string(getpid()) + ".flight")) {}
+  ~FlightRecorderTest() override { std::filesystem::remove(path_); }
 
-  Journal make() const { return {path_, 1, 4}; }
-  RecordedJournal read() const { return read_journal(path_).value(); }
+  FlightRecorder make() const { return {path_, 1, 4}; }
+  FlightRecording read() const { return read_flight_recorder(path_).value(); }
 
   std::string path_;
 };
@@ -49,20 +50,20 @@ Group group_of_all() {
   return group;
 }
 
-TEST_F(JournalTest, TellsWhatIsUnderWayAndWhatIsDone) {
-  Journal journal = make();
-  const std::uint32_t group = journal.add_group(group_of_all());
+TEST_F(FlightRecorderTest, TellsWhatIsUnderWayAndWhatIsDone) {
+  FlightRecorder recorder = make();
+  const std::uint32_t group = recorder.add_group(group_of_all());
   CallNote first = note("all_reduce", 1);
   first.group = group;
-  const CallToken done = journal.begin(first);
-  journal.end(done, "");
+  const CallToken done = recorder.begin(first);
+  recorder.end(done, "");
   CallNote second = note("broadcast", 2);
   second.group = group;
   second.peer = 3;
-  const CallToken running = journal.begin(second);
-  journal.waiting(running, true);
+  const CallToken running = recorder.begin(second);
+  recorder.waiting(running, true);
 
-  const RecordedJournal read = this->read();
+  const FlightRecording read = this->read();
   EXPECT_EQ(read.process, getpid());
   EXPECT_EQ(read.rank, 1);
   EXPECT_EQ(read.world_size, 4);
@@ -82,84 +83,84 @@ TEST_F(JournalTest, TellsWhatIsUnderWayAndWhatIsDone) {
   EXPECT_EQ(read.calls[1].group, "0");
 }
 
-TEST_F(JournalTest, KeepsAnErrorAndCutsLongTexts) {
-  Journal journal = make();
+TEST_F(FlightRecorderTest, KeepsAnErrorAndCutsLongTexts) {
+  FlightRecorder recorder = make();
   CallNote long_note = note("a_name_that_is_longer_than_the_place_for_names", 1);
-  const CallToken token = journal.begin(long_note);
-  journal.end(token, std::string(500, 'x'));
+  const CallToken token = recorder.begin(long_note);
+  recorder.end(token, std::string(500, 'x'));
   const RecordedCall call = read().calls.at(0);
   EXPECT_EQ(call.state, CallState::kFailed);
   EXPECT_EQ(call.error, std::string(95, 'x'));
   EXPECT_EQ(call.name.size(), 31u);
 }
 
-TEST_F(JournalTest, KeepsTheNewestAndWhatIsUnderWay) {
-  Journal journal = make();
-  const CallToken stuck = journal.begin(note("all_reduce", 1));
-  for (std::uint64_t i = 2; i <= 1000; ++i) journal.end(journal.begin(note("all_gather", i)), "");
-  const RecordedJournal read = this->read();
+TEST_F(FlightRecorderTest, KeepsTheNewestAndWhatIsUnderWay) {
+  FlightRecorder recorder = make();
+  const CallToken stuck = recorder.begin(note("all_reduce", 1));
+  for (std::uint64_t i = 2; i <= 1000; ++i) recorder.end(recorder.begin(note("all_gather", i)), "");
+  const FlightRecording read = this->read();
   ASSERT_EQ(read.calls.size(), kSlots);
   EXPECT_EQ(read.calls.front().number, stuck.number);
   EXPECT_EQ(read.calls.front().state, CallState::kRunning);
   EXPECT_EQ(read.calls.back().sequence, 1000u);
 }
 
-TEST_F(JournalTest, TakesMoreThanItHasPlacesForUnderWay) {
-  Journal journal = make();
+TEST_F(FlightRecorderTest, TakesMoreThanItHasPlacesForUnderWay) {
+  FlightRecorder recorder = make();
   std::vector<CallToken> tokens;
-  for (std::uint64_t i = 1; i <= 2 * kSlots; ++i) tokens.push_back(journal.begin(note("send", i)));
-  for (const CallToken& token : tokens) journal.end(token, "");  // those that were overwritten change nothing
+  for (std::uint64_t i = 1; i <= 2 * kSlots; ++i) tokens.push_back(recorder.begin(note("send", i)));
+  for (const CallToken& token : tokens) recorder.end(token, "");  // those that were overwritten change nothing
   for (const RecordedCall& call : read().calls) {
     EXPECT_GT(call.number, kSlots);
     EXPECT_EQ(call.state, CallState::kDone);
   }
 }
 
-TEST_F(JournalTest, IsWrittenByManyThreads) {
-  Journal journal = make();
+TEST_F(FlightRecorderTest, IsWrittenByManyThreads) {
+  FlightRecorder recorder = make();
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {
-    threads.emplace_back([&journal] {
+    threads.emplace_back([&recorder] {
       for (std::uint64_t i = 1; i <= 2000; ++i) {
-        const CallToken token = journal.begin(note("all_reduce", i));
-        journal.waiting(token, true);
-        journal.end(token, "");
+        const CallToken token = recorder.begin(note("all_reduce", i));
+        recorder.waiting(token, true);
+        recorder.end(token, "");
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const RecordedJournal read = this->read();
+  const FlightRecording read = this->read();
   EXPECT_EQ(read.calls.back().number, 8000u);
   for (const RecordedCall& call : read.calls) EXPECT_EQ(call.state, CallState::kDone);
 }
 
-TEST_F(JournalTest, OutlivesAKilledProcess) {
+TEST_F(FlightRecorderTest, OutlivesAKilledProcess) {
   const pid_t child = fork();
   if (child == 0) {
-    Journal journal = make();
-    journal.begin(note("barrier", 7));
+    FlightRecorder recorder = make();
+    recorder.begin(note("barrier", 7));
     raise(SIGKILL);
   }
   int status = 0;
   waitpid(child, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status));
-  const RecordedJournal read = this->read();
+  const FlightRecording read = this->read();
   EXPECT_EQ(read.process, child);
   ASSERT_EQ(read.calls.size(), 1u);
   EXPECT_EQ(read.calls[0].name, "barrier");
   EXPECT_EQ(read.calls[0].state, CallState::kRunning);
 }
 
-TEST_F(JournalTest, ReadsNothingFromOtherFiles) {
-  EXPECT_FALSE(read_journal(path_ + "-not-there").has_value());
+TEST_F(FlightRecorderTest, ReadsNothingFromOtherFiles) {
+  EXPECT_FALSE(read_flight_recorder(path_ + "-not-there").has_value());
   std::ofstream(path_) << "something else";
-  EXPECT_FALSE(read_journal(path_).has_value());
-  std::ofstream(path_, std::ios::binary) << std::string(kJournalBytes, '\0');
-  EXPECT_FALSE(read_journal(path_).has_value());
+  EXPECT_FALSE(read_flight_recorder(path_).has_value());
+  std::ofstream(path_, std::ios::binary) << std::string(kFlightRecorderBytes, '\0');
+  EXPECT_FALSE(read_flight_recorder(path_).has_value());
 }
 
-TEST_F(JournalTest, SaysWhereItCouldNotBeMade) {
-  EXPECT_THROW(Journal("/no/such/folder/1.journal", 0, 1), std::system_error);
+TEST_F(FlightRecorderTest, SaysWhereItCouldNotBeMade) {
+  EXPECT_THROW(FlightRecorder("/no/such/folder/1.flight", 0, 1), std::system_error);
 }
 
 TEST(GroupTest, PrefixIsThatOfTorch) {

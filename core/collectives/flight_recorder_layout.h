@@ -6,19 +6,19 @@
 
 namespace devsan::collectives {
 
-// NOTE [The journal of a process]
+// NOTE [The flight recorder of a process]
 // A file in the job's folder, mapped into memory, that says which collectives a process has called. The kernel keeps it
 // when the process is killed, so that another process can tell where it was. It holds no pointers:
 //
-//   JournalHeader                          one
-//   JournalGroup   x kGroups               process groups, in the order of their first use
-//   JournalSlot    x kSlots                the newest collectives; one that is under way is not overwritten by a newer
-//                                          one while there is another slot
+//   FlightRecorderHeader              one
+//   FlightRecorderGroup   x kGroups   process groups, in the order of their first use
+//   FlightRecorderSlot    x kSlots    the newest collectives; one that is under way is not overwritten by a newer one
+//                                     while there is another slot
 //
 // Writers take a slot by making its `version` odd, and give it back by making it even; a reader copies the slot and
 // looks whether `version` is even and as before. Nobody waits: a slot that somebody has is passed over.
 
-inline constexpr std::array<char, 8> kMagic = {'D', 'V', 'S', 'J', 'R', 'N', 'L', '1'};
+inline constexpr std::array<char, 8> kMagic = {'D', 'V', 'S', 'F', 'L', 'R', 'C', '1'};
 inline constexpr std::uint32_t kGroups = 64;
 inline constexpr std::uint32_t kSlots = 256;
 inline constexpr std::size_t kMaxRanks = 448;
@@ -29,7 +29,7 @@ using Text = std::array<char, N>;  ///< ends with a zero
 
 enum class CallState : std::uint32_t { kUnused = 0, kRunning = 1, kDone = 2, kFailed = 3 };
 
-struct JournalHeader {
+struct FlightRecorderHeader {
   std::array<char, 8> magic;  ///< written last: a file without it is not ready
   std::int32_t process;
   std::int32_t rank;
@@ -40,7 +40,7 @@ struct JournalHeader {
   std::atomic<std::uint32_t> groups;
 };
 
-struct JournalGroup {
+struct FlightRecorderGroup {
   std::atomic<std::uint32_t> ready;
   std::int32_t rank;
   std::int32_t size;
@@ -50,7 +50,7 @@ struct JournalGroup {
   std::array<std::uint16_t, kMaxRanks> ranks;  ///< global ones, by rank in the group
 };
 
-struct JournalSlot {
+struct FlightRecorderSlot {
   std::atomic<std::uint32_t> version;
   CallState state;
   std::uint64_t number;  ///< counts the calls of the process, from 1
@@ -74,11 +74,11 @@ struct JournalSlot {
 };
 
 inline constexpr std::size_t kGroupsAt = 4096;
-inline constexpr std::size_t kSlotsAt = kGroupsAt + kGroups * sizeof(JournalGroup);
-inline constexpr std::size_t kJournalBytes = kSlotsAt + kSlots * sizeof(JournalSlot);
+inline constexpr std::size_t kSlotsAt = kGroupsAt + kGroups * sizeof(FlightRecorderGroup);
+inline constexpr std::size_t kFlightRecorderBytes = kSlotsAt + kSlots * sizeof(FlightRecorderSlot);
 
-static_assert(sizeof(JournalHeader) <= kGroupsAt);
-static_assert(sizeof(JournalGroup) % alignof(JournalSlot) == 0);
+static_assert(sizeof(FlightRecorderHeader) <= kGroupsAt);
+static_assert(sizeof(FlightRecorderGroup) % alignof(FlightRecorderSlot) == 0);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace devsan::collectives

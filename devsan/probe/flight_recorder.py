@@ -1,4 +1,4 @@
-"""A process's journal of collectives (core/collectives/journal.h) as the ranks' facts need it."""
+"""A process's flight recorder of collectives (core/collectives/flight_recorder.h) as the ranks' facts need it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from devsan.probe.ranks_source import rank_condition
 
 
 def read(path: str) -> dict[str, Any]:
-    """Returns the journal at ``path``, as the core reads it: "rank", "groups", "collectives".
+    """Returns the recording at ``path``, as the core reads it: "rank", "groups", "collectives".
 
     Raises:
-        ValueError: it is no journal, or was cut off.
+        ValueError: it is no recording, or was cut off.
     """
     from devsan.probe.ranks_facts import core_of_job
 
     core = core_of_job()
-    journal: dict[str, Any] | None = core.read_journal(path) if core is not None else None
-    if journal is None:
-        raise ValueError(f"expected a journal of collectives, got {path}")
-    return journal
+    recording: dict[str, Any] | None = core.read_flight_recorder(path) if core is not None else None
+    if recording is None:
+        raise ValueError(f"expected a recording of collectives, got {path}")
+    return recording
 
 
-def by_rank(journals: Iterable[Mapping[str, Any]]) -> dict[int, list[dict[str, Any]]]:
+def by_rank(recordings: Iterable[Mapping[str, Any]]) -> dict[int, list[dict[str, Any]]]:
     """Returns what each rank did last, what it is in first.
 
     In each group: the collective that it is in, the oldest of those that run, or else its last one; and those by which
@@ -31,10 +31,10 @@ def by_rank(journals: Iterable[Mapping[str, Any]]) -> dict[int, list[dict[str, A
     """
     calls: dict[int, dict[tuple[str, int], dict[str, Any]]] = {}
     kept: dict[int, dict[str, dict[str, Any]]] = {}
-    for journal in journals:
-        rank = int(journal["rank"])
+    for recording in recordings:
+        rank = int(recording["rank"])
         calls[rank], kept[rank] = {}, {}
-        for call in _calls(journal, rank):
+        for call in _calls(recording, rank):
             if call["sequence"]:
                 calls[rank][call["group"], call["sequence"]] = call
             before = kept[rank].get(call["group"])
@@ -49,10 +49,10 @@ def by_rank(journals: Iterable[Mapping[str, Any]]) -> dict[int, list[dict[str, A
     return found
 
 
-def _calls(journal: Mapping[str, Any], rank: int) -> Iterator[dict[str, Any]]:
-    members = {str(group["group"]): [int(each) for each in group["ranks"]] for group in journal["groups"]}
-    names = {str(group["group"]): "default" for group in journal["groups"] if group["description"] == "default_pg"}
-    for entry in journal["collectives"]:  # the oldest first
+def _calls(recording: Mapping[str, Any], rank: int) -> Iterator[dict[str, Any]]:
+    members = {str(group["group"]): [int(each) for each in group["ranks"]] for group in recording["groups"]}
+    names = {str(group["group"]): "default" for group in recording["groups"] if group["description"] == "default_pg"}
+    for entry in recording["collectives"]:  # the oldest first
         call = _call(entry, members, rank)
         yield call | {"group": names.get(call["group"], call["group"])}
 
@@ -73,5 +73,5 @@ def _call(entry: Mapping[str, Any], members: Mapping[str, Sequence[int]], rank: 
 
 
 def with_what_the_stack_told(calls: Sequence[dict[str, Any]], told: Sequence[Any]) -> list[dict[str, Any]]:
-    """Returns the journal's calls; where there are none, those that the rank's own stack told."""
+    """Returns the recorded calls; where there are none, those that the rank's own stack told."""
     return list(calls) or [dict(each) for each in told]

@@ -3,12 +3,12 @@
 #include <fstream>
 #include <iterator>
 
-#include "collectives/journal.h"
+#include "collectives/flight_recorder.h"
 
 namespace devsan::collectives {
 namespace {
 
-/// One part of a journal that was read into memory, whose parts are aligned as in the file.
+/// One part of a recording that was read into memory, whose parts are aligned as in the file.
 template <typename T>
 const T& part(const std::vector<char>& bytes, std::size_t at) {
   return *reinterpret_cast<const T*>(bytes.data() + at);
@@ -21,7 +21,7 @@ std::string read_text(const Text<N>& value) {
 
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
-RecordedGroup group_from(const JournalGroup& group) {
+RecordedGroup group_from(const FlightRecorderGroup& group) {
   RecordedGroup recorded;
   recorded.name = read_text(group.name);
   recorded.description = read_text(group.description);
@@ -32,7 +32,7 @@ RecordedGroup group_from(const JournalGroup& group) {
   return recorded;
 }
 
-RecordedCall call_from(const JournalSlot& slot, const std::vector<RecordedGroup>& groups) {
+RecordedCall call_from(const FlightRecorderSlot& slot, const std::vector<RecordedGroup>& groups) {
   RecordedCall call;
   call.number = slot.number;
   call.sequence = slot.sequence;
@@ -63,37 +63,37 @@ std::vector<char> contents(const std::string& path) {
 
 }  // namespace
 
-std::optional<RecordedJournal> read_journal(const std::string& path) {
+std::optional<FlightRecording> read_flight_recorder(const std::string& path) {
   const std::vector<char> bytes = contents(path);
-  if (bytes.size() != kJournalBytes) return std::nullopt;
+  if (bytes.size() != kFlightRecorderBytes) return std::nullopt;
   // The process may be writing while the file is read: a slot that changed meanwhile is looked up once more.
-  const auto& header = part<JournalHeader>(bytes, 0);
+  const auto& header = part<FlightRecorderHeader>(bytes, 0);
   if (header.magic != kMagic) return std::nullopt;
-  RecordedJournal journal;
-  journal.process = header.process;
-  journal.rank = header.rank;
-  journal.world_size = header.world_size;
-  journal.started = seconds(header.started);
+  FlightRecording recording;
+  recording.process = header.process;
+  recording.rank = header.rank;
+  recording.world_size = header.world_size;
+  recording.started = seconds(header.started);
   for (std::uint32_t i = 0; i < std::min(header.groups.load(), kGroups); ++i) {
-    const auto& group = part<JournalGroup>(bytes, kGroupsAt + i * sizeof(JournalGroup));
+    const auto& group = part<FlightRecorderGroup>(bytes, kGroupsAt + i * sizeof(FlightRecorderGroup));
     if (group.ready.load() == 0) break;
-    journal.groups.push_back(group_from(group));
+    recording.groups.push_back(group_from(group));
   }
   std::vector<char> again;
   for (std::uint32_t i = 0; i < kSlots; ++i) {
-    const std::size_t at = kSlotsAt + i * sizeof(JournalSlot);
-    const auto* slot = &part<JournalSlot>(bytes, at);
+    const std::size_t at = kSlotsAt + i * sizeof(FlightRecorderSlot);
+    const auto* slot = &part<FlightRecorderSlot>(bytes, at);
     if (slot->version.load() % 2 != 0) {
       // Being written; of a process that was killed in that moment it stays so, and says what it was about to say.
       if (again.empty()) again = contents(path);
-      if (again.size() != kJournalBytes) continue;
-      slot = &part<JournalSlot>(again, at);
+      if (again.size() != kFlightRecorderBytes) continue;
+      slot = &part<FlightRecorderSlot>(again, at);
     }
-    if (slot->state != CallState::kUnused) journal.calls.push_back(call_from(*slot, journal.groups));
+    if (slot->state != CallState::kUnused) recording.calls.push_back(call_from(*slot, recording.groups));
   }
-  std::sort(journal.calls.begin(), journal.calls.end(),
+  std::sort(recording.calls.begin(), recording.calls.end(),
             [](const RecordedCall& a, const RecordedCall& b) { return a.number < b.number; });
-  return journal;
+  return recording;
 }
 
 }  // namespace devsan::collectives

@@ -1,4 +1,4 @@
-#include "collectives/journal.h"
+#include "collectives/flight_recorder.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -41,30 +41,31 @@ int number_in(const char* variable, int otherwise) {
 }
 
 /// Takes a slot for writing; false when somebody has it.
-bool take(JournalSlot& slot, std::uint32_t& version) noexcept {
+bool take(FlightRecorderSlot& slot, std::uint32_t& version) noexcept {
   version = slot.version.load(std::memory_order_relaxed);
   return version % 2 == 0 && slot.version.compare_exchange_strong(version, version + 1, std::memory_order_acq_rel);
 }
 
-void give_back(JournalSlot& slot, std::uint32_t version) noexcept {
+void give_back(FlightRecorderSlot& slot, std::uint32_t version) noexcept {
   slot.version.store(version + 2, std::memory_order_release);
 }
 
 }  // namespace
 
-Journal::Journal(const std::string& path, int rank, int world_size) {
+FlightRecorder::FlightRecorder(const std::string& path, int rank, int world_size) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) throw std::system_error(errno, std::generic_category(), path);
   // Reserved, not only extended: a full file system is to fail here, and not in the middle of a collective.
-  const int failed = ::posix_fallocate(file, 0, static_cast<off_t>(kJournalBytes));
-  void* memory = failed == 0 ? ::mmap(nullptr, kJournalBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+  const int failed = ::posix_fallocate(file, 0, static_cast<off_t>(kFlightRecorderBytes));
+  void* memory =
+      failed == 0 ? ::mmap(nullptr, kFlightRecorderBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
   const int error = failed != 0 ? failed : errno;
   ::close(file);
   if (memory == MAP_FAILED) throw std::system_error(error, std::generic_category(), path);
   memory_ = static_cast<char*>(memory);
-  auto* header = new (memory_) JournalHeader{};
-  for (std::uint32_t i = 0; i < kGroups; ++i) new (&group(i)) JournalGroup{};
-  for (std::uint32_t i = 0; i < kSlots; ++i) new (&slot(i)) JournalSlot{};
+  auto* header = new (memory_) FlightRecorderHeader{};
+  for (std::uint32_t i = 0; i < kGroups; ++i) new (&group(i)) FlightRecorderGroup{};
+  for (std::uint32_t i = 0; i < kSlots; ++i) new (&slot(i)) FlightRecorderSlot{};
   header->process = getpid();
   header->rank = rank;
   header->world_size = world_size;
@@ -73,45 +74,47 @@ Journal::Journal(const std::string& path, int rank, int world_size) {
   header->magic = kMagic;
 }
 
-Journal::~Journal() {
-  if (memory_ != nullptr) ::munmap(memory_, kJournalBytes);
+FlightRecorder::~FlightRecorder() {
+  if (memory_ != nullptr) ::munmap(memory_, kFlightRecorderBytes);
 }
 
-Journal* Journal::of_process() {
+FlightRecorder* FlightRecorder::of_process() {
   static std::mutex mutex;
-  static Journal* journal = nullptr;  // never freed: threads of gloo write to it until the process ends
+  static FlightRecorder* recorder = nullptr;  // never freed: threads of gloo write to it until the process ends
   static std::atomic<pid_t> asked{0};
   const pid_t process = getpid();
-  if (asked.load(std::memory_order_acquire) == process) return journal;
+  if (asked.load(std::memory_order_acquire) == process) return recorder;
   const std::scoped_lock lock(mutex);
-  if (asked.load(std::memory_order_relaxed) == process) return journal;
-  journal = nullptr;
+  if (asked.load(std::memory_order_relaxed) == process) return recorder;
+  recorder = nullptr;
   if (const char* job = std::getenv("DEVSAN_JOB"); job != nullptr && *job != '\0') {
     try {
-      journal = new Journal(std::string(job) + "/" + std::to_string(process) + ".journal", number_in("RANK", -1),
-                            number_in("WORLD_SIZE", -1));
+      recorder = new FlightRecorder(std::string(job) + "/" + std::to_string(process) + ".flight", number_in("RANK", -1),
+                                    number_in("WORLD_SIZE", -1));
     } catch (const std::system_error& error) {
-      std::fprintf(stderr, "devsan: the journal of collectives could not be made: %s\n", error.what());
+      std::fprintf(stderr, "devsan: the flight recorder of collectives could not be made: %s\n", error.what());
     }
   }
   asked.store(process, std::memory_order_release);
-  return journal;
+  return recorder;
 }
 
-JournalHeader& Journal::header() const noexcept { return *reinterpret_cast<JournalHeader*>(memory_); }
-
-JournalGroup& Journal::group(std::uint32_t index) const noexcept {
-  return *reinterpret_cast<JournalGroup*>(memory_ + kGroupsAt + index * sizeof(JournalGroup));
+FlightRecorderHeader& FlightRecorder::header() const noexcept {
+  return *reinterpret_cast<FlightRecorderHeader*>(memory_);
 }
 
-JournalSlot& Journal::slot(std::uint32_t index) const noexcept {
-  return *reinterpret_cast<JournalSlot*>(memory_ + kSlotsAt + index * sizeof(JournalSlot));
+FlightRecorderGroup& FlightRecorder::group(std::uint32_t index) const noexcept {
+  return *reinterpret_cast<FlightRecorderGroup*>(memory_ + kGroupsAt + index * sizeof(FlightRecorderGroup));
 }
 
-std::uint32_t Journal::add_group(const Group& added) {
+FlightRecorderSlot& FlightRecorder::slot(std::uint32_t index) const noexcept {
+  return *reinterpret_cast<FlightRecorderSlot*>(memory_ + kSlotsAt + index * sizeof(FlightRecorderSlot));
+}
+
+std::uint32_t FlightRecorder::add_group(const Group& added) {
   const std::uint32_t index = header().groups.fetch_add(1, std::memory_order_acq_rel);
   if (index >= kGroups) return kGroups;
-  JournalGroup& place = group(index);
+  FlightRecorderGroup& place = group(index);
   put_text(place.name, added.name);
   put_text(place.description, added.description);
   place.rank = added.rank;
@@ -130,12 +133,12 @@ std::uint32_t Journal::add_group(const Group& added) {
   return index;
 }
 
-CallToken Journal::begin(const CallNote& note) noexcept {
+CallToken FlightRecorder::begin(const CallNote& note) noexcept {
   const std::uint64_t number = header().calls.fetch_add(1, std::memory_order_relaxed) + 1;
   // The last round takes what is under way, too: there is no other place.
   for (std::uint32_t step = 0; step < 2 * kSlots; ++step) {
     const auto index = static_cast<std::uint32_t>((number + step) % kSlots);
-    JournalSlot& place = slot(index);
+    FlightRecorderSlot& place = slot(index);
     if (step < kSlots && place.state == CallState::kRunning) continue;
     std::uint32_t version = 0;
     if (!take(place, version)) continue;
@@ -164,18 +167,18 @@ CallToken Journal::begin(const CallNote& note) noexcept {
   return {};
 }
 
-void Journal::waiting(CallToken token, bool waits) noexcept {
+void FlightRecorder::waiting(CallToken token, bool waits) noexcept {
   if (token.number == 0) return;
-  JournalSlot& place = slot(token.slot);
+  FlightRecorderSlot& place = slot(token.slot);
   std::uint32_t version = 0;
   if (!take(place, version)) return;
   if (place.number == token.number) place.waited = waits ? 1 : 0;
   give_back(place, version);
 }
 
-void Journal::end(CallToken token, std::string_view error) noexcept {
+void FlightRecorder::end(CallToken token, std::string_view error) noexcept {
   if (token.number == 0) return;
-  JournalSlot& place = slot(token.slot);
+  FlightRecorderSlot& place = slot(token.slot);
   std::uint32_t version = 0;
   // Only `waiting` of the same call can have it, for a moment.
   while (!take(place, version)) {

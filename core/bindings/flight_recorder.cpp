@@ -9,7 +9,7 @@
 #include "bindings/bindings.h"
 #include "bindings/main_thread.h"
 #include "bindings/python_ending.h"
-#include "collectives/journal.h"
+#include "collectives/flight_recorder.h"
 #include "collectives/python.h"
 
 namespace devsan::bindings {
@@ -106,11 +106,11 @@ const char* name_of(CallState state) {
   return "";
 }
 
-py::object read_journal(const std::string& path) {
-  const auto journal = collectives::read_journal(path);
-  if (!journal.has_value()) return py::none();
+py::object read_flight_recorder(const std::string& path) {
+  const auto recording = collectives::read_flight_recorder(path);
+  if (!recording.has_value()) return py::none();
   py::list groups;
-  for (const auto& group : journal->groups) {
+  for (const auto& group : recording->groups) {
     py::dict item;
     item["group"] = group.name;
     item["description"] = group.description;
@@ -120,7 +120,7 @@ py::object read_journal(const std::string& path) {
     groups.append(item);
   }
   py::list calls;
-  for (const auto& call : journal->calls) {
+  for (const auto& call : recording->calls) {
     py::dict item;
     item["number"] = call.number;
     item["group"] = call.group;
@@ -143,10 +143,10 @@ py::object read_journal(const std::string& path) {
     calls.append(item);
   }
   py::dict all;
-  all["pid"] = journal->process;
-  all["rank"] = journal->rank;
-  all["world_size"] = journal->world_size;
-  all["started"] = journal->started;
+  all["pid"] = recording->process;
+  all["rank"] = recording->rank;
+  all["world_size"] = recording->world_size;
+  all["started"] = recording->started;
   all["groups"] = groups;
   all["collectives"] = calls;
   return all;
@@ -154,8 +154,8 @@ py::object read_journal(const std::string& path) {
 
 }  // namespace
 
-void bind_journal(py::module_& module) {
-  module.def("read_journal", &read_journal, py::arg("path"));
+void bind_flight_recorder(py::module_& module) {
+  module.def("read_flight_recorder", &read_flight_recorder, py::arg("path"));
   // torch has been imported: this module needs its libraries.
   const py::object torch = py::module_::import("torch");
   const auto file = torch.attr("__file__").cast<std::string>();
