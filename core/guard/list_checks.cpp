@@ -10,7 +10,7 @@ namespace devsan::guard {
 namespace {
 
 /// aten/src/ATen/native/cuda/ForeachBinaryOpScalarTensor.cu: the fast path wants the 0-dim tensor where the list is; for
-/// other lists the slow path runs one operator an element, and each is judged by itself.
+/// other lists the slow path runs one operator an element, and each is checked by itself.
 bool foreach_tensor(const Call& call, bool reads_host_scalar, const char* expected) {
   const Operands& operands = call.operands;
   const at::Tensor& first = *operands.front().tensor;

@@ -11,7 +11,7 @@ namespace devsan::guard {
 // A structured operator is a meta function, the same for every backend, and a kernel for each. The meta function infers the
 // result's size, and on the way it raises what CUDA raises: TensorIterator's sentences about devices, about sizes that do
 // not broadcast, in the order that they have, and that of an out= tensor on another device. torch exports these functions
-// (at::meta::), so a call whose tensors are apart is judged by torch itself. In Python they are hidden behind the meta
+// (at::meta::), so a call whose tensors are apart is checked by torch itself. In Python they are hidden behind the meta
 // kernels of torch/_meta_registrations.py, which check less; the dispatcher is therefore not asked.
 
 /// Calls the meta function of `op` with the arguments at the end of `arguments`, if it is the one that compares devices.

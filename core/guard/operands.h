@@ -31,7 +31,7 @@ Operands operands_of(const c10::FunctionSchema& schema, const torch::jit::Stack&
 /// The operand of that name, or null; the first one of a list.
 const OperandRef* find(const Operands& operands, std::string_view argument);
 
-/// A call to judge. Its parts must outlive it.
+/// A call to check. Its parts must outlive it.
 struct Call {
   const c10::FunctionSchema& schema;
   const torch::jit::Stack& arguments;  ///< at the end of this stack

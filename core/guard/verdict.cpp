@@ -114,7 +114,7 @@ Verdict verdict_of(std::string_view name, Layout layout) {
   return verdict;
 }
 
-void judge(const Verdict& verdict, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments) {
+void check_devices(const Verdict& verdict, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments) {
   const Call call{schema, arguments, operands_of(schema, arguments)};
   const Operands& operands = call.operands;
   try {

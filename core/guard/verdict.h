@@ -30,7 +30,7 @@ struct Verdict {
   const char* method = "";  ///< "wrapper_CUDA_addmm"
   int host_scalars = 0;     ///< 0-dim CPU operands that may join the others without a look
   Layout layout = Layout::kStrided;
-  bool always = false;  ///< judged also where all operands are on one device: the check is about dtypes too
+  bool always = false;  ///< checked also where all operands are on one device: the check is about dtypes too
 };
 
 /// Whether the kernel of `name` has checks of its own, also where its rule is not kGenerated.
@@ -56,16 +56,16 @@ struct Refusal {
   std::vector<Operand> operands;
 };
 
-/// Whether a call needs judging: its tensors are on several devices, or more of them are 0-dim CPU tensors than the
-/// operator takes without a look.
+/// Whether a call needs a device check: its tensors are on several devices, or more of them are 0-dim CPU tensors than
+/// the operator takes without a look.
 inline bool is_suspect(const Verdict& verdict, bool mixed, int host_scalars) noexcept {
   return mixed || verdict.always || host_scalars > verdict.host_scalars;
 }
 
-/// Judges a call whose tensors are on more than one device. Returns if CUDA would go on; otherwise raises torch's own
+/// Checks a call whose tensors are on more than one device. Returns if CUDA would go on; otherwise raises torch's own
 /// sentence and keeps the facts for `last_refusal`.
 /// @param arguments the call's arguments at the end of this stack
-void judge(const Verdict& verdict, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments);
+void check_devices(const Verdict& verdict, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments);
 
 /// What tells the origin of a tensor; none is asked while it is null, and none becomes known.
 using OriginSource = record::Origin (*)(const at::Tensor&) noexcept;

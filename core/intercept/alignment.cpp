@@ -74,7 +74,7 @@ bool is_refused(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
   }
   std::string sentence;
   try {
-    guard::judge(verdict, op.schema(), stack);
+    guard::check_devices(verdict, op.schema(), stack);
     return false;
   } catch (const c10::Error& error) {
     sentence = error.what_without_backtrace();

@@ -10,7 +10,7 @@ namespace devsan::intercept {
 /// dispatch key above autograd, so that the copies are part of the graph and gradients find their way back. The key is
 /// switched on for a thread; autograd's workers inherit it with the graph's thread state.
 ///
-/// Composite operators pass: what they call is judged. Operators that torch does not declare itself pass too, and are
+/// Composite operators pass: what they call is checked. Operators that torch does not declare itself pass too, and are
 /// refused below as ever.
 
 /// Called for a call that CUDA would refuse, on the thread that makes it, after guard::last_refusal has the facts.

@@ -10,7 +10,7 @@ struct CheckedPlan {
   explicit CheckedPlan(const c10::OperatorHandle& op, c10::DispatchKey kernel = c10::DispatchKey::CPU)
       : plan(emulate::CallPlan::of(op.schema(), kernel)), check(op, kernel) {}
 
-  /// Has the call with the arguments at the end of `stack` judged; says on which device its results belong.
+  /// Checks the devices of the call with the arguments at the end of `stack`; says on which device its results belong.
   c10::Device device_of(const torch::jit::Stack& stack) const;
 
   emulate::CallPlan plan;

@@ -16,7 +16,7 @@
 #include "emulate/operators/networks/synchronized_batch_norm.h"
 #include "emulate/operators/philox.h"
 #include "emulate/runtime/quantized_tensor.h"
-#include "intercept/judged.h"
+#include "intercept/device_checked.h"
 
 namespace devsan::intercept {
 namespace {
@@ -28,7 +28,7 @@ void put(torch::Library& library, const std::string& full_name, Kernel kernel) {
   const std::string name = "aten::" + full_name.substr(0, dot);
   const std::string overload = dot == std::string::npos ? "" : full_name.substr(dot + 1);
   if (!has_operator(name.c_str(), overload.c_str())) return;
-  library.impl(full_name.c_str(), judged(name.c_str(), overload.c_str(), kernel));
+  library.impl(full_name.c_str(), device_checked(name.c_str(), overload.c_str(), kernel));
 }
 
 bool takes(const char* operator_name, const char* argument) {

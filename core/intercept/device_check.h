@@ -19,13 +19,13 @@ class DeviceCheck {
   DeviceCheck(const DeviceCheck&) = delete;
   DeviceCheck& operator=(const DeviceCheck&) = delete;
 
-  /// Has a call judged where that is needed: raises torch's own sentence where CUDA would refuse it.
+  /// Checks the devices of a call where that is needed: raises torch's own sentence where CUDA would refuse it.
   /// @param placement where the call's tensors are
-  /// @param boxed gives the call's arguments as a stack; called only when they are to be judged
+  /// @param boxed gives the call's arguments as a stack; called only when they are to be checked
   template <typename Boxed>
   void operator()(const emulate::Placement& placement, const Boxed& boxed) const {
     if (C10_UNLIKELY(guard::is_suspect(verdict_, placement.mixed, placement.host_scalars))) {
-      guard::judge(verdict_, op_.schema(), boxed());
+      guard::check_devices(verdict_, op_.schema(), boxed());
     }
   }
 

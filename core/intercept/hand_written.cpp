@@ -8,9 +8,9 @@
 #include "emulate/operators/factories.h"
 #include "emulate/operators/whole_ops.h"
 #include "intercept/cuda_only.h"
+#include "intercept/device_checked.h"
 #include "intercept/half_fft.h"
 #include "intercept/half_softmax.h"
-#include "intercept/judged.h"
 #include "intercept/linear_algebra.h"
 #include "intercept/sparse_construction.h"
 #include "intercept/types_of_cuda.h"
@@ -65,7 +65,7 @@ void register_hand_written(torch::Library& library, torch::Library& autograd) {
   register_types_of_cuda(library);
   for (torch::Library* keyed : {&library, &autograd}) {
     keyed->impl("scaled_dot_product_attention",
-                judged("aten::scaled_dot_product_attention", "", &emulate::scaled_dot_product_attention));
+                device_checked("aten::scaled_dot_product_attention", "", &emulate::scaled_dot_product_attention));
   }
 }
 

@@ -7,8 +7,8 @@
 
 namespace devsan::intercept {
 
-/// DevSan's kernel for one operator on emulated tensors: looks where the operands are, has a mixed call judged, and has
-/// it carried out by the kernel of `kernel`. One object an operator, made once, so that a call looks nothing up.
+/// DevSan's kernel for one operator on emulated tensors: looks where the operands are, checks the devices of a mixed call,
+/// and has it carried out by the kernel of `kernel`. One object an operator, made once, so that a call looks nothing up.
 class OperatorKernel final : public c10::OperatorKernel {
  public:
   explicit OperatorKernel(const c10::OperatorHandle& op, c10::DispatchKey kernel = c10::DispatchKey::CPU)

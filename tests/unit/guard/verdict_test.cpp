@@ -23,7 +23,7 @@ std::string refusal_of(const char* name, const char* overload, const torch::jit:
   const c10::OperatorHandle handle = op(name, overload);
   const std::string full = c10::toString(handle.operator_name());
   try {
-    judge(verdict_of(full), handle.schema(), arguments);
+    check_devices(verdict_of(full), handle.schema(), arguments);
   } catch (const c10::Error& error) {
     return error.what_without_backtrace();
   }

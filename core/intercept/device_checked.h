@@ -14,7 +14,7 @@ inline bool has_operator(const char* name, const char* overload) {
 
 /// A function that carries out an operator by hand, with the operator's check of devices before it.
 template <typename Return, typename... Arguments>
-auto judged(const char* name, const char* overload, Return (*carry_out)(Arguments...)) {
+auto device_checked(const char* name, const char* overload, Return (*carry_out)(Arguments...)) {
   const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
   return [check = std::make_shared<const DeviceCheck>(op), carry_out](Arguments... arguments) -> Return {
     (*check)(placement_of(arguments...), [&] { return torch::jit::Stack{c10::IValue(arguments)...}; });
