@@ -9,8 +9,7 @@
 #include "emulate/operators/whole_ops.h"
 #include "intercept/cuda_only.h"
 #include "intercept/device_checked.h"
-#include "intercept/half_fft.h"
-#include "intercept/half_softmax.h"
+#include "intercept/half_precision.h"
 #include "intercept/linear_algebra.h"
 #include "intercept/sparse_construction.h"
 #include "intercept/types_of_cuda.h"
@@ -58,8 +57,7 @@ void register_hand_written(torch::Library& library, torch::Library& autograd) {
   register_copies(library);
   register_whole(library);
   register_cuda_only(library);
-  register_half_fft(library);
-  register_half_softmax(library);
+  register_half_precision(library);
   register_linear_algebra(library);
   register_sparse_construction(library, autograd);
   register_types_of_cuda(library);
