@@ -4,9 +4,10 @@
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/view_native.h>
 
+#include "emulate/operators/attention/scaled_dot_product_attention.h"
 #include "emulate/operators/copy.h"
 #include "emulate/operators/factories.h"
-#include "emulate/operators/whole_ops.h"
+#include "emulate/operators/networks/ctc_loss.h"
 #include "intercept/cuda_only.h"
 #include "intercept/device_checked.h"
 #include "intercept/half_precision.h"

@@ -12,6 +12,11 @@ namespace devsan::intercept {
 /// A factory with a kernel of its own on the CUDA key: see emulate/operators/factories.h.
 bool is_made_by_hand(const std::string& name);
 
+// NOTE [Operators taken whole]
+// Some operators are composites that look at `is_cuda()` and then choose a kernel that only CUDA has (cuDNN, depthwise
+// convolution, fused dropout, flash attention). Taken apart they could not run; taken whole, on host aliases, they make
+// the choice that they make for CPU tensors, and the numbers are the CPU's to the last bit.
+
 /// A composite without a CPU kernel that is nevertheless taken whole. See NOTE [Operators taken whole].
 bool is_taken_whole(const std::string& name);
 

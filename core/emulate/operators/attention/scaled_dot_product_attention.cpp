@@ -1,4 +1,4 @@
-#include "emulate/operators/whole_ops.h"
+#include "emulate/operators/attention/scaled_dot_product_attention.h"
 
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
@@ -36,17 +36,6 @@ std::optional<at::Tensor> additive(const std::optional<at::Tensor>& mask, at::Sc
 }
 
 }  // namespace
-
-bool use_no_ctc_library(const at::Tensor& /*log_probs*/, const at::Tensor& /*targets*/,
-                        at::IntArrayRef /*input_lengths*/, at::IntArrayRef /*target_lengths*/, std::int64_t /*blank*/) {
-  return false;
-}
-
-bool use_no_ctc_library_for_lengths(const at::Tensor& /*log_probs*/, const at::Tensor& /*targets*/,
-                                    const at::Tensor& /*input_lengths*/, const at::Tensor& /*target_lengths*/,
-                                    std::int64_t /*blank*/) {
-  return false;
-}
 
 at::Tensor scaled_dot_product_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                         const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
