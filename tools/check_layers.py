@@ -1,7 +1,7 @@
 """Check that the sources keep to the order of the layers (ARCHITECTURE.md), and print every line that does not.
 
-C++: a folder of core/ includes only the folders that LAYERS and SUBLAYERS allow it; torch stays out of the folders that are tested
-with hand-written facts; only the folders in REGISTRARS see torch's registration header.
+C++: a folder of core/ includes only the folders that LAYERS and SUBLAYERS allow it; torch stays out of the folders that
+are tested with hand-written facts; only the folders in REGISTRARS see torch's registration header.
 Python: what runs inside every `import torch`, every `import devsan` and every pytest run imports nothing heavy.
 """
 

@@ -50,8 +50,8 @@ def of_job(documents: Sequence[Mapping[str, Any]], recordings: Sequence[Mapping[
         Findings as in a run's document, each with "ranks", "ranks_text", "victims" (a line each) and "of": the rank and
         the number of its own finding that this one is, or None.
     """
-    from devsan.probe.ranks_facts import completed, core_of_job, rank_facts
     from devsan.probe.flight_recorder import by_rank
+    from devsan.probe.ranks_facts import completed, core_of_job, rank_facts
     from devsan.probe.ranks_report import finding_of
 
     core = core_of_job()

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from devsan.probe.places import package_of
 from devsan.probe.flight_recorder import with_what_the_stack_told
+from devsan.probe.places import package_of
 from devsan.probe.ranks_stack import call_in_text, frame_in_text
 from devsan.report.source import shown_path
 
