@@ -81,7 +81,7 @@ def _torch(facts: Facts, say: Language) -> str:
     build = f"CUDA {torch.cuda}" if torch.cuda else f"ROCm {torch.hip}" if torch.hip else say("without CUDA")
     parts = [f"{torch.version} ({build})"]
     if torch.state in _STATES:
-        parts.append(f"{say(_STATES[torch.state])}: {torch.sentence}")
+        parts.append(f"{say(_STATES[torch.state])}: {say.text(torch.sentence)}")
     parts += [f"NCCL {torch.nccl}"] if torch.nccl else []
     parts += [f"cuDNN {torch.cudnn}"] if torch.cudnn else []
     parts += [" ".join(torch.archs)] if torch.archs else []

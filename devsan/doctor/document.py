@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Place
 from devsan.doctor.json_scanner import scan_json
 from devsan.doctor.nodes import Malformed, Member, Node, Quirk
@@ -70,17 +71,23 @@ def _read(file: str, as_yaml: bool) -> Document:
     place = Place(file)
     try:
         if not os.path.isfile(file):
-            got = "a folder" if os.path.isdir(file) else "no such file"
-            return Document(file, "unknown", None, error=Malformed(place, "a configuration file", got))
+            got = message("a folder") if os.path.isdir(file) else message("no such file")
+            return Document(file, "unknown", None, error=Malformed(place, message("a configuration file"), got))
         with open(file, "rb") as stream:
             data = stream.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise Malformed(place, f"a configuration of at most {MAX_BYTES >> 20} MiB", "a longer file")
+            raise Malformed(
+                place, message("a configuration of at most {n} MiB", n=MAX_BYTES >> 20), message("a longer file")
+            )
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        return Document(file, "unknown", None, error=Malformed(place, "UTF-8", f"byte {error.start} of another kind"))
+        return Document(
+            file, "unknown", None, error=Malformed(place, "UTF-8", message("byte {n} of another kind", n=error.start))
+        )
     except OSError as error:
-        return Document(file, "unknown", None, error=Malformed(place, "a file that can be read", str(error.strerror)))
+        return Document(
+            file, "unknown", None, error=Malformed(place, message("a file that can be read"), str(error.strerror))
+        )
     except Malformed as error:
         return Document(file, "unknown", None, error=error)
     return parse_document(file, text, as_yaml)
@@ -93,7 +100,7 @@ def parse_document(file: str, text: str, as_yaml: bool) -> Document:
             return Document(file, "unknown", read_yaml(text, file), text=text, yaml=True)
         root, quirks = scan_json(text, file)
         if root.kind != "object":
-            raise Malformed(root.place, "an object, { ... }", root.written())
+            raise Malformed(root.place, message("an object, {braces}", braces="{ ... }"), root.written())
     except Malformed as error:
         return Document(file, "unknown", None, error=error, text=text, yaml=as_yaml)
     return Document(file, "unknown", root, quirks, text=text)

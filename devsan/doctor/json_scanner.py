@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from json import JSONDecodeError, decoder
 from typing import Any, NoReturn
 
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Place
 from devsan.doctor.nodes import MAX_DEPTH, Malformed, Member, Node, Quirk
 
@@ -43,22 +44,22 @@ class _Scanner:
         """Reads one value and nothing after it."""
         if self.text.startswith("\ufeff"):
             self.at = 1
-            self._quirk(0, 1, "a byte order mark")
+            self._quirk(0, 1, message("a byte order mark"))
         self._skip()
         found = self._value()
         self._skip()
         if self.at < len(self.text):
-            self._fail(self.at, "the end of the file", self._shown(self.at))
+            self._fail(self.at, message("the end of the file"), self._shown(self.at))
         return found
 
     def _value(self) -> Node:
         if self.at >= len(self.text):
-            self._fail(self.at, "a value", "the end of the file")
+            self._fail(self.at, message("a value"), message("the end of the file"))
         character = self.text[self.at]
         if character in "{[":
             self.depth += 1
             if self.depth > MAX_DEPTH:
-                self._fail(self.at, f"at most {MAX_DEPTH} levels", "one more")
+                self._fail(self.at, message("at most {n} levels", n=MAX_DEPTH), message("one more"))
             found = self._object() if character == "{" else self._list()
             self.depth -= 1
             return found
@@ -81,14 +82,14 @@ class _Scanner:
         single = _SINGLE.match(self.text, start) if character == "'" else None
         if single is not None:
             self.at = single.end()
-            self._quirk(start, self.at, "single quotes")
+            self._quirk(start, self.at, message("single quotes"))
             return single[1]
         bare = _BARE_TEXT.match(self.text, start)
         if bare is None:
-            self._fail(start, "a value", self._shown(start))
+            self._fail(start, message("a value"), self._shown(start))
         said = bare.group().rstrip()
         self.at = start + len(said)
-        self._quirk(start, self.at, "a text without quotes")
+        self._quirk(start, self.at, message("a text without quotes"))
         return said
 
     def _string(self) -> str:
@@ -96,7 +97,9 @@ class _Scanner:
         try:
             read: tuple[str, int] = decoder.scanstring(self.text, start + 1, True)  # type: ignore[attr-defined]
         except JSONDecodeError as error:
-            self._fail(min(error.pos, len(self.text)), "a text in quotes that ends on its line", error.msg.lower())
+            self._fail(
+                min(error.pos, len(self.text)), message("a text in quotes that ends on its line"), error.msg.lower()
+            )
         self.at = read[1]
         return read[0]
 
@@ -111,7 +114,7 @@ class _Scanner:
             key_place = self._place(key_start, self.at)
             self._skip()
             if self.text[self.at : self.at + 1] != ":":
-                self._fail(self.at, f"a colon after {key!r}", self._shown(self.at))
+                self._fail(self.at, message("a colon after {key}", key=repr(key)), self._shown(self.at))
             self.at += 1
             self._skip()
             value = self._value()
@@ -127,9 +130,9 @@ class _Scanner:
         single = _SINGLE.match(self.text, start)
         bare = single or _BARE_KEY.match(self.text, start)
         if bare is None:
-            self._fail(start, "a key in double quotes", self._shown(start))
+            self._fail(start, message("a key in double quotes"), self._shown(start))
         self.at = bare.end()
-        self._quirk(start, self.at, "single quotes" if single else "a key without quotes")
+        self._quirk(start, self.at, message("single quotes") if single else message("a key without quotes"))
         return single[1] if single else bare.group()
 
     def _list(self) -> Node:
@@ -149,13 +152,13 @@ class _Scanner:
             self.at += 1
             self._skip()
             if self.text[self.at : self.at + 1] == end:
-                self._quirk(comma, comma + 1, "a comma after the last entry")
+                self._quirk(comma, comma + 1, message("a comma after the last entry"))
         elif not first and self.text[self.at : self.at + 1] not in ("", end):
             if "\n" not in self.text[before : self.at]:
-                self._fail(self.at, f"a comma or {end}", self._shown(self.at))
-            self._quirk(before - 1, before, "no comma after this entry")
+                self._fail(self.at, message("a comma or {end}", end=end), self._shown(self.at))
+            self._quirk(before - 1, before, message("no comma after this entry"))
         if self.at >= len(self.text):
-            self._fail(self.at, end, "the end of the file")
+            self._fail(self.at, end, message("the end of the file"))
         if self.text[self.at] != end:
             return True
         self.at += 1
@@ -168,14 +171,14 @@ class _Scanner:
             comment = _COMMENT.match(self.text, self.at)
             if comment is None:
                 return
-            self._quirk(self.at, comment.end(), "a comment")
+            self._quirk(self.at, comment.end(), message("a comment"))
             self.at = comment.end()
 
     def _quirk(self, start: int, end: int, what: str) -> None:
         self.quirks.append(Quirk(self._place(start, end), what))
 
     def _shown(self, at: int) -> str:
-        return repr(self.text[at : at + 12].split("\n")[0]) if at < len(self.text) else "the end of the file"
+        return repr(self.text[at : at + 12].split("\n")[0]) if at < len(self.text) else message("the end of the file")
 
     def _fail(self, at: int, expected: str, got: str) -> NoReturn:
         raise Malformed(self._place(at, at), expected, got)

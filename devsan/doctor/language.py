@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TextIO
 
+from devsan.doctor.windows import translations
 from devsan.report.language import Language, chosen
 
 _HERE = Path(__file__).parent
@@ -28,6 +29,7 @@ def speaks(name: str) -> Language:
         phrases.update(groups.pop("phrases", {}))
         if number:  # the report's own texts are about tensors
             catalogue.update({english: said for group in groups.values() for english, said in group.items()})
+    catalogue |= translations()
     return Language(phrases, catalogue)
 
 

@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import Literal
 
+from devsan.diagnostics.messages import message
 from devsan.doctor.ask import Answer, ask
 
 _QUESTION = """
@@ -103,7 +104,13 @@ def ask_torch(seconds: float) -> Torch:
         [sys.executable, *(["-P"] if sys.version_info >= (3, 11) else []), "-c", _QUESTION], seconds, environment
     )
     if answer.state == "hanging":
-        return Torch("hanging", read.version, read.cuda, read.hip, f"import torch did not end within {seconds:g} s")
+        return Torch(
+            "hanging",
+            read.version,
+            read.cuda,
+            read.hip,
+            message("import torch did not end within {seconds} s", seconds=f"{seconds:g}"),
+        )
     try:
         said = json.loads(answer.out)
     except ValueError:
@@ -117,7 +124,7 @@ def ask_torch(seconds: float) -> Torch:
 def _why(answer: Answer) -> str:
     if answer.code < 0:
         try:
-            return f"import torch ends with {signal.Signals(-answer.code).name}"
+            return message("import torch ends with {signal}", signal=signal.Signals(-answer.code).name)
         except ValueError:
-            return f"import torch ends with signal {-answer.code}"
-    return answer.sentence() or f"import torch ends with exit code {answer.code}"
+            return message("import torch ends with signal {n}", n=-answer.code)
+    return answer.sentence() or message("import torch ends with exit code {n}", n=answer.code)

@@ -1,9 +1,9 @@
 """Releases with known defects, and what drivers a CUDA needs: ``windows.json``.
 
-NOTE [Adding a window] One entry there is all that is needed: "packages" maps names to the versions that have the
-defect, as pip writes them (">=0.14.1,<0.14.3"); every package has to be in its range. "when" names conditions of the
-job (`devsan.doctor.rules.windows`). "source" is a thread or file that says so; "inside" and "outside" are versions at
-the bounds, which tests/doctor/test_windows.py tries.
+NOTE [Adding a window] One entry there is all that is needed, its sentences in English and Chinese, its commands as they
+are. "packages" maps names to the versions that have the defect, as pip writes them (">=0.14.1,<0.14.3"); every package
+has to be in its range. "when" names conditions of the job (`devsan.doctor.rules.known_defect`). "source" is a thread or
+file that says so; "inside" and "outside" are versions at the bounds, which tests/doctor/test_windows.py tries.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from devsan.diagnostics.messages import Message
 from devsan.doctor.findings import Confidence, Severity
 
 
@@ -38,10 +39,10 @@ class Window:
     name: str
     packages: Mapping[str, str]
     when: tuple[str, ...]
-    title: str
-    evidence: str
-    repair: str
-    others: tuple[str, ...]
+    title: Message
+    evidence: Message
+    repair: Message
+    others: tuple[Message, ...]
     source: str
     severity: Severity
     confidence: Confidence
@@ -58,10 +59,23 @@ def data() -> dict[str, Any]:
 def windows() -> tuple[Window, ...]:
     """Returns the windows."""
     return tuple(
-        Window(each["name"], each["packages"], tuple(each.get("when", ())), each["title"], each["evidence"],
-               each["repair"], tuple(each.get("others", ())), each["source"], each["severity"], each["confidence"])
+        Window(each["name"], each["packages"], tuple(each.get("when", ())), _said(each["title"]),
+               _said(each["evidence"]), _said(each["repair"]), tuple(map(_said, each.get("others", ()))),
+               each["source"], each["severity"], each["confidence"])
         for each in data()["windows"]
     )  # fmt: skip
+
+
+def translations() -> dict[str, str]:
+    """Returns the Chinese of the windows' sentences, by the English ones."""
+    texts = [text for each in data()["windows"]
+             for text in (each["title"], each["evidence"], each["repair"], *each.get("others", ()))]  # fmt: skip
+    return {text["en"]: text["zh"] for text in texts if isinstance(text, dict)}
+
+
+def _said(text: str | Mapping[str, str]) -> Message:
+    """Returns a sentence, which is its own template, or a command, which is the same in every language."""
+    return Message(text) if isinstance(text, str) else Message(text["en"], text["en"])
 
 
 def met(window: Window, version_of: Callable[[str], str]) -> bool:

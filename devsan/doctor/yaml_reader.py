@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Place
 from devsan.doctor.nodes import MAX_DEPTH, Malformed, Member, Node
 
@@ -17,12 +18,12 @@ def read_yaml(text: str, file: str) -> Node:
     try:
         import yaml
     except ImportError as error:  # it comes with accelerate, transformers and DevSan itself
-        raise Malformed(Place(file), "PyYAML, to read YAML with", str(error)) from None
+        raise Malformed(Place(file), message("PyYAML, to read YAML with"), str(error)) from None
 
     try:
         loader = yaml.SafeLoader(text)
     except yaml.reader.ReaderError as error:
-        raise Malformed(Place(file), "characters that YAML allows", f"{error.character!r}") from None
+        raise Malformed(Place(file), message("characters that YAML allows"), f"{error.character!r}") from None
     try:
         node = loader.get_single_node()
         if node is None:
@@ -31,7 +32,9 @@ def read_yaml(text: str, file: str) -> Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
-        raise Malformed(place, "YAML", " ".join((error.problem or "something else").split())) from None
+        raise Malformed(
+            place, "YAML", " ".join(error.problem.split()) if error.problem else message("something else")
+        ) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none, brackets without end
         raise Malformed(Place(file), "YAML", " ".join(str(error).split())[:100] or type(error).__name__) from None
     finally:
@@ -49,7 +52,7 @@ class _Reader:
         """Returns the value of a node; an alias gives the value that it stands for, once."""
         place = self._place(node)
         if id(node) in self._open or depth > MAX_DEPTH:
-            raise Malformed(place, f"at most {MAX_DEPTH} levels", "a value that contains itself")
+            raise Malformed(place, message("at most {n} levels", n=MAX_DEPTH), message("a value that contains itself"))
         if id(node) not in self._made:
             self._open.add(id(node))
             self._made[id(node)] = self._read(node, place, depth)

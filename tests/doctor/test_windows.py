@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from devsan.doctor.language import speaks
 from devsan.doctor.rules.known_defect import _CONDITIONS
-from devsan.doctor.windows import contains, data, met, minimum_driver, windows
+from devsan.doctor.windows import contains, data, met, minimum_driver, translations, windows
 
 ENTRIES = {entry["name"]: entry for entry in data()["windows"]}
 
@@ -29,6 +30,9 @@ def test_its_source_and_words(window):
     assert re.fullmatch(r"https://github\.com/[\w-]+/[\w-]+/(issues|pull)/\d+", window.source)
     assert window.title[0].islower() and not window.title.endswith(".")
     assert window.evidence.endswith(".")
+    for text in (window.title, window.evidence, window.repair, *window.others):
+        assert text.startswith("pip install ") or re.search("[\u4e00-\u9fff]", translations()[text])
+        assert speaks("zh").text(text) == translations().get(text, text)
     assert set(window.when) <= set(_CONDITIONS)
     assert window.severity in ("error", "warning", "note")
     assert window.confidence in ("certain", "likely", "possible")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message, plural
 from devsan.doctor.amendments import removed, renamed, written
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
@@ -63,9 +64,11 @@ def _keys(case: Case, document: Document) -> Iterator[Finding]:
         moved = near not in _KEYS and (near in _DEEPSPEED or name.startswith("fsdp_"))
         section = "deepspeed_config" if near in _DEEPSPEED else "fsdp_config"
         yield Finding(
-            CODE, f"{name} is not a key of an accelerate configuration", member.place,
-            ("accelerate launch stops: the config file had unknown keys.",),
-            f"move it into {section}" if moved else f"write {near}" if near else "remove it, or upgrade accelerate",
+            CODE, message("{key} is not a key of an accelerate configuration", key=name), member.place,
+            (message("accelerate launch stops: the config file had unknown keys."),),
+            message("move it into {section}", section=section) if moved
+            else message("write {correction}", correction=near) if near
+                 else message("remove it, or upgrade accelerate"),
             severity="error", confidence="certain" if moved or near else "likely",
             edits=() if moved or not near or near in document.root.members else renamed(document, member.place, near),
         )  # fmt: skip
@@ -76,9 +79,9 @@ def _kind(document: Document) -> Iterator[Finding]:
     if member is None:
         assert document.root is not None
         yield Finding(
-            CODE, "distributed_type is missing", document.root.place,
-            ("accelerate launch stops: A `distributed_type` must be specified in the config file.",),
-            "add distributed_type: MULTI_GPU, DEEPSPEED, FSDP or 'NO'", severity="error", confidence="certain",
+            CODE, message("distributed_type is missing"), document.root.place,
+            (message("accelerate launch stops: A `distributed_type` must be specified in the config file."),),
+            message("add distributed_type: MULTI_GPU, DEEPSPEED, FSDP or 'NO'"), severity="error", confidence="certain",
         )  # fmt: skip
         return
     said = "NO" if member.node.value is False else str(member.node.value)
@@ -86,20 +89,23 @@ def _kind(document: Document) -> Iterator[Finding]:
         near = nearest(said, _TYPES)
         yield Finding(
             CODE,
-            f"distributed_type is {member.node.written()}, expected one of {', '.join(_TYPES[:3])}, DEEPSPEED, FSDP",
-            member.node.place, ("accelerate launch stops when it reads the file.",),
-            f"write {near}" if near else "write one of them",
-            severity="error", confidence="certain",
+            message("distributed_type is {value}, expected one of {choices}, DEEPSPEED, FSDP",
+                    value=member.node.written(), choices=", ".join(_TYPES[:3])),
+            member.node.place,
+            (message("accelerate launch stops when it reads the file."),),
+            message("write {correction}", correction=near) if near else message("write one of them"), severity="error",
+            confidence="certain",
             edits=written(document, member.node, near, safe=near[:2] == said[:2].upper()) if near else (),
         )  # fmt: skip
     for kind, section in _SECTIONS.items():
         other = document.at(section)
         if other is not None and other.node.members and said != kind:
             yield Finding(
-                CODE, f"{section} is given, and distributed_type is {said}", other.place,
-                (f"The section is ignored: {kind} is not used.",),
-                f"write distributed_type: {kind}, or remove the section",
-                severity="warning", confidence="certain", sites=(member.node.place,),
+                CODE, message("{section} is given, and distributed_type is {type}", section=section, type=said),
+                other.place,
+                (message("The section is ignored: {type} is not used.", type=kind),),
+                message("write distributed_type: {type}, or remove the section", type=kind), severity="warning",
+                confidence="certain", sites=(member.node.place,),
             )  # fmt: skip
 
 
@@ -111,24 +117,35 @@ def _numbers(document: Document) -> Iterator[Finding]:
     nodes = (whole(machines.node.value) if machines is not None else 1) or 1
     if count is not None and (many is None or many < 1):
         yield Finding(
-            CODE, f"num_processes is {count.node.written()}, expected a whole number above 0", count.node.place,
-            ("accelerate launch needs the number of ranks of all machines together.",), "write the number of GPUs",
-            severity="error", confidence="certain",
+            CODE,
+            message("{setting} is {value}, expected a whole number above 0", setting="num_processes",
+                    value=count.node.written()),
+            count.node.place,
+            (message("accelerate launch needs the number of ranks of all machines together."),),
+            message("write the number of GPUs"), severity="error", confidence="certain",
         )  # fmt: skip
     elif count is not None and many is not None and many % nodes:
         yield Finding(
-            CODE, f"num_processes {many} is no multiple of num_machines {nodes}", count.node.place,
-            ("num_processes counts the ranks of all machines together; each machine starts its equal share.",),
-            f"write a multiple of {nodes}", severity="error", confidence="certain",
+            CODE,
+            message("num_processes {processes} is no multiple of num_machines {machines}", processes=many,
+                    machines=nodes),
+            count.node.place,
+            (message("num_processes counts the ranks of all machines together; each machine starts its equal share."),),
+            message("write a multiple of {number}", number=nodes), severity="error", confidence="certain",
         )  # fmt: skip
     ids = document.at("gpu_ids")
     listed = str(ids.node.value).split(",") if ids is not None and ids.node.value not in (None, "all") else []
     if ids is not None and listed and many is not None and nodes == 1 and said != "NO" and len(listed) != many:
         fewer = len(listed) < many
         yield Finding(
-            CODE, f"gpu_ids names {len(listed)} GPUs, and num_processes is {many}", ids.node.place,
-            ("Ranks beyond the GPUs fail: invalid device ordinal." if fewer else "The other GPUs stay idle.",),
-            f"write num_processes: {len(listed)}", severity="error" if fewer else "warning", confidence="certain",
+            CODE,
+            plural("gpu_ids names {n} GPU, and num_processes is {processes}",
+                   "gpu_ids names {n} GPUs, and num_processes is {processes}", len(listed), processes=many),
+            ids.node.place,
+            (message("Ranks beyond the GPUs fail: invalid device ordinal.") if fewer
+             else message("The other GPUs stay idle."),),
+            message("write num_processes: {processes}", processes=len(listed)),
+            severity="error" if fewer else "warning", confidence="certain",
             edits=written(document, count.node, len(listed)) if count is not None else (),
         )  # fmt: skip
     precision = document.at("mixed_precision")
@@ -136,10 +153,13 @@ def _numbers(document: Document) -> Iterator[Finding]:
     if precision is not None and value not in (None, False, "", *_PRECISIONS):
         near = nearest(str(value), _PRECISIONS)
         yield Finding(
-            CODE, f"mixed_precision is {precision.node.written()}, expected one of {', '.join(_PRECISIONS)}",
-            precision.node.place, ("accelerate launch stops when it reads the file.",),
-            f"write {near}" if near else "write one of them", severity="error", confidence="certain",
-            edits=written(document, precision.node, near) if near else (),
+            CODE,
+            message("{setting} is {value}, expected one of {choices}", setting="mixed_precision",
+                    value=precision.node.written(), choices=", ".join(_PRECISIONS)),
+            precision.node.place,
+            (message("accelerate launch stops when it reads the file."),),
+            message("write {correction}", correction=near) if near else message("write one of them"), severity="error",
+            confidence="certain", edits=written(document, precision.node, near) if near else (),
         )  # fmt: skip
 
 
@@ -153,27 +173,26 @@ def _deepspeed(document: Document) -> Iterator[Finding]:
         if name not in _DEEPSPEED:
             near = nearest(name, _DEEPSPEED)
             yield Finding(
-                CODE, f"{name} is not a key of deepspeed_config", member.place,
-                ("accelerate passes it over; DeepSpeed's own names belong into a file of DeepSpeed's.",),
-                f"write {near}" if near else "write a DeepSpeed file, and name it in deepspeed_config_file",
+                CODE, message("{key} is not a key of deepspeed_config", key=name), member.place,
+                (message("accelerate passes it over; DeepSpeed's own names belong into a file of DeepSpeed's."),),
+                message("write {correction}", correction=near) if near
+                else message("write a DeepSpeed file, and name it in deepspeed_config_file"),
                 severity="warning", confidence="likely",
                 edits=renamed(document, member.place, near) if near and near not in section.node.members else (),
             )  # fmt: skip
         elif file is not None and name in _IGNORED_WITH_FILE:
             yield Finding(
-                CODE, f"{name} stands beside deepspeed_config_file", member.place,
-                ("accelerate stops: these variables are ignored when a DeepSpeed file is given.",),
-                "remove it, and set it in the DeepSpeed file", severity="error", confidence="certain",
-                edits=removed(document, member, False),
-                sites=(file.node.place,),
+                CODE, message("{key} stands beside deepspeed_config_file", key=name), member.place,
+                (message("accelerate stops: these variables are ignored when a DeepSpeed file is given."),),
+                message("remove it, and set it in the DeepSpeed file"), severity="error", confidence="certain",
+                edits=removed(document, member, False), sites=(file.node.place,),
             )  # fmt: skip
     if file is not None:
         precision = document.at("mixed_precision")
         if precision is not None and precision.node.value is not None:  # "no", too: _validate_launch_command
             yield Finding(
-                CODE, "mixed_precision stands beside deepspeed_config_file", precision.place,
-                ("accelerate stops: these variables are ignored when a DeepSpeed file is given.",),
-                "remove it, and enable fp16 or bf16 in the DeepSpeed file", severity="error", confidence="likely",
-                edits=removed(document, precision, False),
-                sites=(file.node.place,),
+                CODE, message("mixed_precision stands beside deepspeed_config_file"), precision.place,
+                (message("accelerate stops: these variables are ignored when a DeepSpeed file is given."),),
+                message("remove it, and enable fp16 or bf16 in the DeepSpeed file"), severity="error",
+                confidence="likely", edits=removed(document, precision, False), sites=(file.node.place,),
             )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.amendments import written
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Edit, Finding, Place
@@ -44,8 +45,9 @@ def _judged(
     below = next((name for name in given if numbers[name] is not None and (numbers[name] or 0) <= 0), None)
     if below is not None:
         return _finding(
-            f"{below} is {numbers[below]}, expected a whole number above 0", given[below], (), "write 1 or more"
-        )
+            message("{setting} is {value}, expected a whole number above 0", setting=below, value=numbers[below]),
+            given[below], (), message("write 1 or more"),
+        )  # fmt: skip
     train, micro, steps = numbers[_TRAIN], numbers[_MICRO], numbers[_STEPS]
     if train is None and micro is None:
         return _missing(case, settings)
@@ -57,23 +59,28 @@ def _judged(
             return None
     elif (world and train == each * world) or (not world and train % each == 0):
         return None
-    ranks = f" * {world} ranks" if world else ""
-    if micro is not None and steps is not None:
-        title = f"train_batch_size is {train}, but {micro} * {steps}{ranks} = {each * (world or 1)}"
-    else:
-        parts = " * ".join(str(number) for number in (micro, steps) if number is not None) or "1"
-        title = f"train_batch_size {train} is no multiple of {parts}{ranks}"
-    evidence = ["DeepSpeed stops unless train_batch_size = micro batch * accumulation steps * ranks."]
-    if world:
-        evidence.append(f"{case.world_source()} starts {world} ranks.")
     right = each * (world or 1)
-    repair = f"write {right}" if micro is not None and steps is not None and world else f"write a multiple of {right}"
-    others = ["leave train_batch_size out: DeepSpeed computes it"] if micro is not None else []
+    product = " * ".join(str(number) for number in (micro, steps) if number is not None) or "1"
+    if world:
+        product = plural("{product} * {n} rank", "{product} * {n} ranks", world, product=product)
+    if micro is not None and steps is not None:
+        title = message("train_batch_size is {value}, but {product} = {right}", value=train, product=product,
+                        right=right)  # fmt: skip
+    else:
+        title = message("train_batch_size {value} is no multiple of {product}", value=train, product=product)
+    evidence = [message("DeepSpeed stops unless train_batch_size = micro batch * accumulation steps * ranks.")]
+    if world:
+        evidence.append(plural("{source} starts {n} rank.", "{source} starts {n} ranks.", world,
+                               source=case.world_source()))  # fmt: skip
+    exact = micro is not None and steps is not None and bool(world)
+    repair = (message("write {correction}", correction=right) if exact
+              else message("write a multiple of {number}", number=right))  # fmt: skip
+    others = [message("leave train_batch_size out: DeepSpeed computes it")] if micro is not None else []
     if world and train % each == 0 and micro is not None and train // each != world:
-        others.append(f"start {train // each} ranks")
+        others.append(plural("start {n} rank", "start {n} ranks", train // each))
     sites = tuple(setting.place for name, setting in given.items() if setting is not None and name != _TRAIN)
     own = given[_TRAIN]
-    edits = written(settings.document, own.node, right) if own is not None and repair == f"write {right}" else ()
+    edits = written(settings.document, own.node, right) if own is not None and exact else ()
     return _finding(title, own, tuple(evidence), repair, tuple(others), sites, edits)
 
 
@@ -84,21 +91,21 @@ def _missing(case: Case, settings: Settings) -> Finding | None:
     root = settings.document.root
     assert root is not None
     return Finding(
-        CODE, "neither train_batch_size nor train_micro_batch_size_per_gpu is given",
+        CODE, message("neither train_batch_size nor train_micro_batch_size_per_gpu is given"),
         Place(root.place.file, root.place.line, root.place.column),
-        ("DeepSpeed stops: one of them needs to be provided.",),
-        'add "train_micro_batch_size_per_gpu", or "auto" under the Trainer and accelerate',
+        (message("DeepSpeed stops: one of them needs to be provided."),),
+        message('add "train_micro_batch_size_per_gpu", or "auto" under the Trainer and accelerate'),
         severity="error" if filled == "nobody" else "warning" if case.launch.launcher else "note",
         confidence="certain" if filled == "nobody" else "likely",
     )  # fmt: skip
 
 
 def _finding(
-    title: str, setting: Setting | None, evidence: tuple[str, ...], repair: str,
-    others: tuple[str, ...] = (), sites: tuple[Place, ...] = (), edits: tuple[Edit, ...] = (),
+    title: Message, setting: Setting | None, evidence: tuple[Message, ...], repair: Message,
+    others: tuple[Message, ...] = (), sites: tuple[Place, ...] = (), edits: tuple[Edit, ...] = (),
 ) -> Finding:  # fmt: skip
     return Finding(
         CODE, title, setting.place if setting is not None else None,
-        evidence or ("DeepSpeed stops when it reads the file.",), repair,
-        severity="error", confidence="certain", others=others, sites=sites, edits=edits,
+        evidence or (message("DeepSpeed stops when it reads the file."),), repair, severity="error",
+        confidence="certain", others=others, sites=sites, edits=edits,
     )  # fmt: skip

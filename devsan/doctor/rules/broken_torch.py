@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding, Place
 
@@ -20,24 +21,24 @@ def check(case: Case) -> Iterator[Finding]:
     if torch.state == "broken":
         reinstall = _reinstall(torch.version)
         yield Finding(
-            CODE, "import torch fails", None,
-            (torch.sentence or "It says nothing.", *_why(case, torch.sentence)), reinstall,
-            severity="error", confidence="certain", subject=f"torch {torch.version}".strip(),
-            others=_others(case, torch.sentence),
+            CODE, message("import torch fails"), None,
+            (torch.sentence or message("It prints nothing."), *_why(case, torch.sentence)), reinstall, severity="error",
+            confidence="certain", subject=f"torch {torch.version}".strip(), others=_others(case, torch.sentence),
         )  # fmt: skip
     elif torch.state == "hanging":
         yield Finding(
-            CODE, "import torch does not end", None,
-            (torch.sentence, "It waits for a file system or for the driver: nvidia-smi and `python -X importtime` tell "
-             "which."),
-            "run `python -X faulthandler -c 'import torch'` and see where it waits",
-            severity="error", confidence="likely", subject=f"torch {torch.version}".strip(),
+            CODE, message("import torch does not end"), None,
+            (torch.sentence,
+             message("It waits for a file system or for the driver: nvidia-smi and `python -X importtime` show "
+                     "which.")),
+            message("run `python -X faulthandler -c 'import torch'` and see where it waits"), severity="error",
+            confidence="likely", subject=f"torch {torch.version}".strip(),
         )  # fmt: skip
     elif torch.state == "absent" and _needs_torch(case):
         yield Finding(
-            CODE, "torch is not installed here", None,
-            (f"The doctor runs in {case.facts.system.executable}, which has none.",),
-            "run devsan doctor with the Python that runs the job", severity="error", confidence="likely",
+            CODE, message("torch is not installed here"), None,
+            (message("The doctor runs in {python}, which has none.", python=case.facts.system.executable),),
+            message("run devsan doctor with the Python that runs the job"), severity="error", confidence="likely",
             subject="torch",
         )  # fmt: skip
     yield from _shadows(case)
@@ -47,29 +48,28 @@ def _needs_torch(case: Case) -> bool:
     return bool(case.launch.launcher or case.documents or case.scripts)
 
 
-def _why(case: Case, sentence: str) -> tuple[str, ...]:
+def _why(case: Case, sentence: str) -> tuple[Message, ...]:
     several = [name for name in case.facts.packages if name.startswith("nvidia-nccl-")]
     if "undefined symbol: nccl" in sentence and len(several) > 1:
-        return (f"{' and '.join(several)} are both installed; the one that is found first is not torch's.",)
+        return (message("{packages} are both installed; the one that is found first is not torch's.",
+                        packages=" and ".join(several)),)  # fmt: skip
     if "undefined symbol: nccl" in sentence or "libcudnn" in sentence or "libcublas" in sentence:
-        return ("A library of another CUDA is found before torch's own.",)
+        return (message("A library of another CUDA is found before torch's own."),)
     return ()
 
 
-def _others(case: Case, sentence: str) -> tuple[str, ...]:
+def _others(case: Case, sentence: str) -> tuple[Message, ...]:
     if (
         "undefined symbol" in sentence or "cannot open shared object" in sentence
     ) and "LD_LIBRARY_PATH" in case.facts.variables:
-        return ("unset LD_LIBRARY_PATH for the job: torch's wheels bring their libraries along",)
+        return (message("unset LD_LIBRARY_PATH for the job: torch's wheels bring their libraries along"),)
     return ()
 
 
-def _reinstall(version: str) -> str:
-    return (
-        f"install it anew: pip install --force-reinstall torch=={version.partition('+')[0]}"
-        if version
-        else "install torch"
-    )
+def _reinstall(version: str) -> Message:
+    if not version:
+        return message("install torch")
+    return message("install it anew: pip install --force-reinstall torch=={version}", version=version.partition("+")[0])
 
 
 def _shadows(case: Case) -> Iterator[Finding]:
@@ -79,7 +79,8 @@ def _shadows(case: Case) -> Iterator[Finding]:
             file = os.path.join(folder, f"{name}.py")
             if os.path.isfile(file):
                 yield Finding(
-                    CODE, f"{name}.py beside the script is imported instead of {name}", Place(file),
-                    ("Python looks in the script's folder first.",), "rename the file", severity="error",
-                    confidence="certain",
+                    CODE, message("{module}.py beside the script is imported instead of {module}", module=name),
+                    Place(file),
+                    (message("Python looks in the script's folder first."),), message("rename the file"),
+                    severity="error", confidence="certain",
                 )  # fmt: skip

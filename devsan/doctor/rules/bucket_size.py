@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
 from devsan.doctor.settings import Settings
@@ -45,10 +46,14 @@ def _judged(settings: Settings, memory: int, name: str) -> Iterator[Finding]:
     largest = max(sizes, key=lambda each: each[1] or 0)[0]
     fitting = int(memory * _SHARE * 2**20 / _BYTES / factor / max(1, len(sizes)) / 1e6) * 1_000_000
     yield Finding(
-        CODE, f"the buckets take {needed / 1024:.1f} GiB of {memory / 1024:.0f} GiB on {name}", largest.place,
-        (f"Buffers of {elements:.3g} elements, {factor:g} times for overlap_comm, 2 bytes each." if factor > 1
-         else f"Buffers of {elements:.3g} elements, 2 bytes each.",),
-        f"write {min(fitting, _USUAL)} or less", severity="warning", confidence="likely",
+        CODE,
+        message("the buckets take {needed} GiB of {memory} GiB on {gpu}", needed=f"{needed / 1024:.1f}",
+                memory=f"{memory / 1024:.0f}", gpu=name),
+        largest.place,
+        (message("Buffers of {elements} elements, {factor} times for overlap_comm, 2 bytes each.",
+                 elements=f"{elements:.3g}", factor=f"{factor:g}") if factor > 1
+         else message("Buffers of {elements} elements, 2 bytes each.", elements=f"{elements:.3g}"),),
+        message("write {limit} or less", limit=min(fitting, _USUAL)), severity="warning", confidence="likely",
         sites=tuple(setting.place for setting, _ in sizes if setting is not largest),
-        others=('"auto" under the Trainer, which takes hidden_size squared',),
+        others=(message('"auto" under the Trainer, which takes hidden_size squared'),),
     )  # fmt: skip

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message, plural
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
 from devsan.doctor.windows import minimum_driver
@@ -28,23 +29,25 @@ def check(case: Case) -> Iterator[Finding]:
     wants = bool(torch.cuda) and _wants_gpus(case)
     if driver.state == "absent" and driver.devices:
         yield Finding(
-            CODE, "this machine has an NVIDIA driver and no nvidia-smi", None,
-            ("Without it the doctor cannot see the GPUs; in a container it comes with the utility capability.",),
-            "start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility", severity="note",
+            CODE, message("this machine has an NVIDIA driver and no nvidia-smi"), None,
+            (message("Without it the doctor cannot see the GPUs; in a container it comes with the utility "
+                     "capability."),),
+            message("start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility"), severity="note",
             confidence="possible", subject="nvidia-smi",
         )  # fmt: skip
     elif driver.state == "absent" and wants and not torch.available:
         yield Finding(
-            CODE, f"torch is built for CUDA {torch.cuda}, and this machine has no NVIDIA driver", None,
-            ("There is neither nvidia-smi nor /dev/nvidia0: torch.cuda.is_available() is False.",),
-            "run the doctor on the machine that runs the job", severity="warning", confidence="likely",
-            subject="driver", others=("rehearse here without a GPU: devsan run --gpus 2 train.py",),
+            CODE, message("torch is built for CUDA {cuda}, and this machine has no NVIDIA driver", cuda=torch.cuda),
+            None,
+            (message("There is neither nvidia-smi nor /dev/nvidia0: torch.cuda.is_available() is False."),),
+            message("run the doctor on the machine that runs the job"), severity="warning", confidence="likely",
+            subject="driver", others=(message("rehearse here without a GPU: devsan run --gpus 2 train.py"),),
         )  # fmt: skip
     elif driver.state == "ok" and not driver.gpus:
         yield Finding(
-            CODE, "the driver is there, and it has no GPU", None,
-            ("nvidia-smi says: No devices were found.",),
-            "give the container or the job GPUs (--gpus all, --gres=gpu:N)",
+            CODE, message("the driver is there, and it has no GPU"), None,
+            (message("nvidia-smi prints: No devices were found."),),
+            message("give the container or the job GPUs (--gpus all, --gres=gpu:N)"),
             severity="error" if wants else "warning", confidence="likely", subject=f"driver {driver.version}",
         )  # fmt: skip
     if driver.state == "ok" and driver.gpus:
@@ -63,17 +66,18 @@ def _broken(case: Case) -> Finding:
         # Without persistence mode it may take some seconds, which a preflight does not have.
         soon = case.facts.preflight
         return Finding(
-            CODE, "nvidia-smi does not answer", None,
-            ("It was ended after its time. A job would wait there as well, without a word.",),
-            "look for Xid errors in dmesg, and reboot the machine", severity="note" if soon else "error",
+            CODE, message("nvidia-smi does not answer"), None,
+            (message("It was ended after its time. A job would wait there as well, without a word."),),
+            message("look for Xid errors in dmesg, and reboot the machine"), severity="note" if soon else "error",
             confidence="possible" if soon else "likely", subject="nvidia-smi",
         )  # fmt: skip
     mismatch = "version mismatch" in driver.sentence
-    why = ("The driver was updated, and the kernel still has the old module.",) if mismatch else ()
+    why = (message("The driver was updated, and the kernel still has the old module."),) if mismatch else ()
     return Finding(
-        CODE, "nvidia-smi fails", None, (driver.sentence or "It says nothing.", *why),
-        "reboot, or load the new kernel module" if mismatch
-        else "install or load NVIDIA's driver; in a container, its toolkit",
+        CODE, message("nvidia-smi fails"), None,
+        (driver.sentence or message("It prints nothing."), *why),
+        message("reboot, or load the new kernel module") if mismatch
+        else message("install or load NVIDIA's driver; in a container, its toolkit"),
         severity="error", confidence="certain", subject="nvidia-smi",
     )  # fmt: skip
 
@@ -83,10 +87,15 @@ def _build(case: Case) -> Iterator[Finding]:
     if torch.version and not torch.cuda and not torch.hip:
         family = ".".join(driver.cuda.split(".")[:2])
         yield Finding(
-            CODE, f"torch {torch.version} is built without CUDA, and the machine has {len(driver.gpus)} GPUs", None,
-            ("torch.version.cuda is None: nothing will run on a GPU.",),
-            f"install a build for CUDA {family} or older: https://pytorch.org/get-started/locally" if family
-            else "install a build for CUDA: https://pytorch.org/get-started/locally",
+            CODE,
+            plural("torch {version} is built without CUDA, and the machine has {n} GPU",
+                   "torch {version} is built without CUDA, and the machine has {n} GPUs", len(driver.gpus),
+                   version=torch.version),
+            None,
+            (message("torch.version.cuda is None: nothing will run on a GPU."),),
+            message("install a build for CUDA {cuda} or older: https://pytorch.org/get-started/locally", cuda=family)
+            if family
+            else message("install a build for CUDA: https://pytorch.org/get-started/locally"),
             severity="error", confidence="certain", subject=f"torch {torch.version}",
         )  # fmt: skip
 
@@ -96,19 +105,27 @@ def _age(case: Case) -> Iterator[Finding]:
     needed = minimum_driver(torch.cuda)
     if needed and driver.version and _numbers(driver.version) < _numbers(needed):
         yield Finding(
-            CODE, f"driver {driver.version} is too old for CUDA {torch.cuda}, which torch is built for", None,
-            (f"CUDA {torch.cuda.partition('.')[0]} needs driver {needed} or later"
-             + (f"; this one knows CUDA {driver.cuda}." if driver.cuda else "."),),
-            f"install a torch that is built for CUDA {driver.cuda.partition('.')[0]}" if driver.cuda
-            else "install an older torch",
+            CODE,
+            message("driver {driver} is too old for CUDA {cuda}, which torch is built for", driver=driver.version,
+                    cuda=torch.cuda),
+            None,
+            (message("CUDA {cuda} needs driver {needed} or later; this one knows CUDA {known}.",
+                     cuda=torch.cuda.partition(".")[0], needed=needed, known=driver.cuda) if driver.cuda
+             else message("CUDA {cuda} needs driver {needed} or later.", cuda=torch.cuda.partition(".")[0],
+                          needed=needed),),
+            message("install a torch that is built for CUDA {cuda}", cuda=driver.cuda.partition(".")[0]) if driver.cuda
+            else message("install an older torch"),
             severity="error", confidence="certain", subject=f"driver {driver.version}",
-            others=(f"update the driver to {needed} or later",),
+            others=(message("update the driver to {needed} or later", needed=needed),),
         )  # fmt: skip
     elif torch.state == "ok" and torch.cuda and not torch.available and case.facts.visible:
         yield Finding(
-            CODE, f"nvidia-smi sees {len(driver.gpus)} GPUs, and torch cannot use them", None,
-            (torch.sentence or "torch.cuda.is_available() is False.",),
-            "look at the sentence above; a driver that was updated needs a reboot, a container --gpus all",
+            CODE,
+            plural("nvidia-smi sees {n} GPU, and torch cannot use it",
+                   "nvidia-smi sees {n} GPUs, and torch cannot use them", len(driver.gpus)),
+            None,
+            (torch.sentence or message("torch.cuda.is_available() is False."),),
+            message("look at the sentence above; a driver that was updated needs a reboot, a container --gpus all"),
             severity="error", confidence="likely", subject=f"torch {torch.version}",
         )  # fmt: skip
 
@@ -129,11 +146,14 @@ def _kernels(case: Case) -> Iterator[Finding]:
             continue
         newer = own > max((major, minor) for _, major, minor in archs)
         yield Finding(
-            CODE, f"torch has no kernels for {gpu.name} (compute capability {gpu.capability})", None,
-            (f"It is built for {' '.join(case.facts.torch.archs)}.",
-             "The first kernel fails: no kernel image is available for execution on the device."),
-            "install a newer torch, built for a newer CUDA" if newer
-            else "install a torch that is built for an older CUDA",
+            CODE,
+            message("torch has no kernels for {gpu} (compute capability {capability})", gpu=gpu.name,
+                    capability=gpu.capability),
+            None,
+            (message("It is built for {architectures}.", architectures=" ".join(case.facts.torch.archs)),
+             message("The first kernel fails: no kernel image is available for execution on the device.")),
+            message("install a newer torch, built for a newer CUDA") if newer
+            else message("install a torch that is built for an older CUDA"),
             severity="error", confidence="certain", subject=f"GPU {gpu.index}",
         )  # fmt: skip
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import Message, message
 from devsan.doctor.amendments import removed, renamed, written
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
@@ -72,11 +73,12 @@ def _names(document: Document, section: Node) -> Iterator[Finding]:
         near = nearest(plain, _NAMES)
         shown = f"fsdp_{near}" if near and document.kind == "accelerate" else near
         yield Finding(
-            CODE, f"{name} is not a setting of FSDP", member.place,
-            ("It is ignored: accelerate and the Trainer read the names that they know.",),
-            f"write {shown}" if shown else "remove it", severity="warning", confidence="likely",
+            CODE, message("{setting} is not a setting of FSDP", setting=name), member.place,
+            (message("It is ignored: accelerate and the Trainer read the names that they know."),),
+            message("write {correction}", correction=shown) if shown else message("remove it"), severity="warning",
+            confidence="likely",
             edits=removed(document, member, False) if not shown
-            else () if shown in section.members else renamed(document, member.place, shown),
+                  else () if shown in section.members else renamed(document, member.place, shown),
         )  # fmt: skip
 
 
@@ -93,9 +95,13 @@ def _values(document: Document, given: dict[str, Member]) -> Iterator[Finding]:
             continue
         near = nearest(str(value), choices)
         yield Finding(
-            CODE, f"{name} is {member.node.written()}, expected one of {', '.join(choices)}", member.node.place,
-            ("accelerate stops when it reads the file.",), f"write {near}" if near else "write one of them",
-            severity="error", confidence="certain", edits=written(document, member.node, near) if near else (),
+            CODE,
+            message("{setting} is {value}, expected one of {choices}", setting=name, value=member.node.written(),
+                    choices=", ".join(choices)),
+            member.node.place,
+            (message("accelerate stops when it reads the file."),),
+            message("write {correction}", correction=near) if near else message("write one of them"), severity="error",
+            confidence="certain", edits=written(document, member.node, near) if near else (),
         )  # fmt: skip
 
 
@@ -107,8 +113,8 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Finding]
             yield _refused(
                 "reshard_after_forward",
                 reshard,
-                "FSDP 2 takes true or false",
-                "write true",
+                message("FSDP 2 takes true or false"),
+                message("write {correction}", correction="true"),
                 written(document, reshard.node, True),
             )
         prefetch = given.get("forward_prefetch")
@@ -116,8 +122,8 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Finding]
             yield _refused(
                 "forward_prefetch",
                 prefetch,
-                "FSDP 2 does not have it",
-                "write false, or use version 1",
+                message("FSDP 2 does not have it"),
+                message("write false, or use version 1"),
                 written(document, prefetch.node, False),
             )
         local = given.get("state_dict_type")
@@ -125,15 +131,17 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Finding]
             yield _refused(
                 "state_dict_type",
                 local,
-                "FSDP 2 does not have it",
-                "write SHARDED_STATE_DICT",
+                message("FSDP 2 does not have it"),
+                message("write {correction}", correction="SHARDED_STATE_DICT"),
                 written(document, local.node, "SHARDED_STATE_DICT"),
             )
         for name in ("sharding_strategy", "sync_module_states", "use_orig_params", "backward_prefetch"):
             if name in given:
                 yield Finding(
-                    CODE, f"{name} is of FSDP 1, and version is 2", given[name].place,
-                    ("It is ignored.",), "remove it" if name != "sharding_strategy" else "write reshard_after_forward",
+                    CODE, message("{setting} is of FSDP 1, and version is 2", setting=name), given[name].place,
+                    (message("It is ignored."),),
+                    message("remove it") if name != "sharding_strategy"
+                    else message("write {correction}", correction="reshard_after_forward"),
                     severity="note", confidence="certain",
                     edits=removed(document, given[name]) if name != "sharding_strategy" else (),
                 )  # fmt: skip
@@ -141,8 +149,8 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Finding]
         yield _refused(
             "reshard_after_forward",
             reshard,
-            "FSDP 1 takes the name of a sharding strategy",
-            "write FULL_SHARD",
+            message("FSDP 1 takes the name of a sharding strategy"),
+            message("write {correction}", correction="FULL_SHARD"),
             written(document, reshard.node, "FULL_SHARD" if reshard.node.value else "SHARD_GRAD_OP", False),
         )
     offload = given.get("activation_checkpointing_offload")
@@ -150,14 +158,18 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Finding]
         first = given.get("activation_checkpointing")
         if first is None or truth(first.node.value) is not True:
             yield _refused(
-                "activation_checkpointing_offload", offload, "it needs activation_checkpointing", "enable both"
+                "activation_checkpointing_offload",
+                offload,
+                message("it needs activation_checkpointing"),
+                message("enable both"),
             )
 
 
-def _refused(name: str, member: Member, why: str, repair: str, edits: tuple[Edit, ...] = ()) -> Finding:
+def _refused(name: str, member: Member, why: Message, repair: Message, edits: tuple[Edit, ...] = ()) -> Finding:
     return Finding(
-        CODE, f"{name} is {member.node.written()}: {why}", member.node.place,
-        ("accelerate stops when it reads the file.",), repair, severity="error", confidence="certain",
+        CODE, message("{setting} is {value}: {reason}", setting=name, value=member.node.written(), reason=why),
+        member.node.place,
+        (message("accelerate stops when it reads the file."),), repair, severity="error", confidence="certain",
     )  # fmt: skip
 
 
@@ -168,10 +180,11 @@ def _efficient_loading(given: dict[str, Member]) -> Iterator[Finding]:
         return
     if truth(sync.node.value) is False:
         yield Finding(
-            CODE, "cpu_ram_efficient_loading needs sync_module_states, which is false", sync.node.place,
-            ("Rank 0 alone loads the weights; without the broadcast every other rank trains on empty ones.",
-             "accelerate before 0.31 refuses it, later releases turn it on with a warning."),
-            "write true", severity="error", confidence="certain", sites=(loading.node.place,),
+            CODE, message("cpu_ram_efficient_loading needs sync_module_states, which is false"), sync.node.place,
+            (message("Rank 0 alone loads the weights; without the broadcast every other rank trains on empty ones."),
+             message("accelerate before 0.31 refuses it, later releases turn it on with a warning.")),
+            message("write {correction}", correction="true"), severity="error", confidence="certain",
+            sites=(loading.node.place,),
         )  # fmt: skip
 
 
@@ -181,18 +194,18 @@ def _wrapping(given: dict[str, Member]) -> Iterator[Finding]:
     said = str(policy.node.value).upper() if policy is not None else ""
     if policy is not None and said in ("NO_WRAP", "SIZE_BASED_WRAP") and layer is not None and layer.node.value:
         yield Finding(
-            CODE, f"transformer_layer_cls_to_wrap is given, and auto_wrap_policy is {said}", layer.place,
-            ("The class is ignored: that policy does not look at it.",),
-            "write auto_wrap_policy: TRANSFORMER_BASED_WRAP",
-            severity="warning", confidence="certain", sites=(policy.node.place,),
+            CODE, message("transformer_layer_cls_to_wrap is given, and auto_wrap_policy is {policy}", policy=said),
+            layer.place,
+            (message("The class is ignored: that policy does not look at it."),),
+            message("write auto_wrap_policy: TRANSFORMER_BASED_WRAP"), severity="warning", confidence="certain",
+            sites=(policy.node.place,),
         )  # fmt: skip
     number = whole(size.node.value) if size is not None else None
     if said == "SIZE_BASED_WRAP" and not number:
         yield Finding(
-            CODE, "SIZE_BASED_WRAP without min_num_params", policy.node.place if policy is not None else None,
-            ("Without a size every module with a parameter is wrapped by itself.",),
-            "give min_num_params, such as 100000000",
-            severity="warning", confidence="likely",
+            CODE, message("SIZE_BASED_WRAP without min_num_params"), policy.node.place if policy is not None else None,
+            (message("Without a size every module with a parameter is wrapped by itself."),),
+            message("give min_num_params, such as 100000000"), severity="warning", confidence="likely",
         )  # fmt: skip
     names = (
         [layer.node]
@@ -205,9 +218,10 @@ def _wrapping(given: dict[str, Member]) -> Iterator[Finding]:
         for name in str(node.value).split(","):
             if name.strip() in _CLASSES:
                 yield Finding(
-                    CODE, f"no model has a class {name.strip()}", node.place,
-                    ("accelerate stops: Could not find the transformer layer class to wrap in the model.",),
-                    f"write {_CLASSES[name.strip()]}", severity="error", confidence="likely",
+                    CODE, message("no model has a class {class_name}", class_name=name.strip()), node.place,
+                    (message("accelerate stops: Could not find the transformer layer class to wrap in the model."),),
+                    message("write {correction}", correction=_CLASSES[name.strip()]), severity="error",
+                    confidence="likely",
                 )  # fmt: skip
 
 
@@ -220,7 +234,9 @@ def _saving(given: dict[str, Member], case: Case) -> Iterator[Finding]:
         only = call.arguments.get("save_only_model") if call is not None else None
         if only is not None and only.value is True:
             yield Finding(
-                CODE, "save_only_model=True with SHARDED_STATE_DICT", member.node.place,
-                ("The Trainer stops: save_only_model is not compatible with FSDP state dict type SHARDED_STATE_DICT.",),
-                "write FULL_STATE_DICT", severity="error", confidence="certain", sites=(only.place,),
+                CODE, message("save_only_model=True with SHARDED_STATE_DICT"), member.node.place,
+                (message("The Trainer stops: save_only_model is not compatible with FSDP state dict type "
+                         "SHARDED_STATE_DICT."),),
+                message("write {correction}", correction="FULL_STATE_DICT"), severity="error", confidence="certain",
+                sites=(only.place,),
             )  # fmt: skip

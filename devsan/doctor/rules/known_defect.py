@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
 from devsan.doctor.settings import OFFLOADS
@@ -24,8 +25,8 @@ def check(case: Case) -> Iterator[Finding]:
         unsure = None in known
         names = " and ".join(f"{name} {case.facts.version(name)}" for name in window.packages)
         yield Finding(
-            CODE, f"{names}: {window.title}", None,
-            (window.evidence, f"Source: {window.source}"), window.repair,
+            CODE, message("{packages}: {defect}", packages=names, defect=window.title), None,
+            (window.evidence, message("Source: {source}", source=window.source)), window.repair,
             severity="note" if unsure else window.severity, confidence="possible" if unsure else window.confidence,
             subject=names, others=window.others,
         )  # fmt: skip
@@ -52,7 +53,7 @@ def _ranks(case: Case) -> bool | None:
     return case.world > 1 if case.world or case.launch.launcher == "python" else None
 
 
-def _quantised(case: Case) -> bool | None:
+def _quantized(case: Case) -> bool | None:
     if not case.scripts:
         return None
     names = ("load_in_8bit", "load_in_4bit", "quantization_config")
@@ -75,7 +76,7 @@ _CONDITIONS: dict[str, Callable[[Case], bool | None]] = {
     "deepspeed": _deepspeed,
     "offload_optimizer": _offload_optimizer,
     "ranks": _ranks,
-    "quantised": _quantised,
+    "quantized": _quantized,
     "several_gpus": _several_gpus,
     "auto_prefetch": _auto_prefetch,
 }

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
 
 CODE = own_code(__name__)
 
 _INTERFACES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
-_SLOW = {"NCCL_P2P_DISABLE": "GPUs then talk through the host, several times slower.",
-         "NCCL_IB_DISABLE": "Machines then talk over TCP, several times slower.",
-         "CUDA_LAUNCH_BLOCKING": "Each kernel then waits for the one before it: for debugging only.",
-         "NCCL_SHM_DISABLE": "Ranks of one machine then talk over the network."}  # fmt: skip
+_SLOW = {"NCCL_P2P_DISABLE": message("GPUs then talk through the host, several times slower."),
+         "NCCL_IB_DISABLE": message("Machines then talk over TCP, several times slower."),
+         "CUDA_LAUNCH_BLOCKING": message("Each kernel then waits for the one before it: for debugging only."),
+         "NCCL_SHM_DISABLE": message("Ranks of one machine then talk over the network.")}  # fmt: skip
 _RENAMED = {name: f"TORCH_{name}" for name in ("NCCL_BLOCKING_WAIT", "NCCL_ASYNC_ERROR_HANDLING", "NCCL_DESYNC_DEBUG")}
 
 
@@ -29,16 +30,18 @@ def check(case: Case) -> Iterator[Finding]:
     for name, effect in _SLOW.items():
         if variables.get(name, "0") not in ("", "0"):
             yield Finding(
-                CODE, f"{name} is on", None, (effect,), f"unset {name}, unless this machine needs it",
-                severity="note", confidence="possible", subject=f"{name}={variables[name]}",
+                CODE, message("{variable} is on", variable=name), None,
+                (effect,), message("unset {variable}, unless this machine needs it", variable=name), severity="note",
+                confidence="possible", subject=f"{name}={variables[name]}",
             )  # fmt: skip
     for name, new in _RENAMED.items():
         if name in variables and new not in variables:
             yield Finding(
-                CODE, f"{name} is called {new} since torch 2.2", None,
-                ("torch still reads the old name and warns; a later release will not.",),
-                f"export {new}={variables[name]}",
-                severity="note", confidence="certain", subject=f"{name}={variables[name]}",
+                CODE, message("{variable} is called {replacement} since torch 2.2", variable=name, replacement=new),
+                None,
+                (message("torch still reads the old name and warns; a later release will not."),),
+                message("export {variable}={value}", variable=new, value=variables[name]), severity="note",
+                confidence="certain", subject=f"{name}={variables[name]}",
             )  # fmt: skip
 
 
@@ -51,18 +54,21 @@ def _interface(name: str, text: str, interfaces: tuple[str, ...]) -> Iterator[Fi
     if text.startswith("^"):
         left = [each for each in interfaces if each not in found]
         if not left:
-            yield _no_interface(name, text, interfaces, "excludes every interface of this machine")
+            title = message("{variable} excludes every interface of this machine", variable=name)
+            yield _no_interface(name, text, interfaces, title)
     elif names and not found:
-        yield _no_interface(name, text, interfaces, "names no interface of this machine")
+        title = message("{variable} names no interface of this machine", variable=name)
+        yield _no_interface(name, text, interfaces, title)
 
 
-def _no_interface(name: str, text: str, interfaces: tuple[str, ...], what: str) -> Finding:
+def _no_interface(name: str, text: str, interfaces: tuple[str, ...], title: Message) -> Finding:
     own = [each for each in interfaces if each != "lo" and not each.startswith(("docker", "veth", "br-"))] or ["lo"]
     return Finding(
-        CODE, f"{name} {what}", None,
-        (f"It has {', '.join(interfaces[:8])}. The ranks stop at their first collective, or wait.",),
-        f"export {name}={own[0]}", severity="error", confidence="certain", subject=f"{name}={text}",
-        others=(f"unset {name}: then it is found by itself",),
+        CODE, title, None,
+        (message("It has {interfaces}. The ranks stop at their first collective, or wait.",
+                 interfaces=", ".join(interfaces[:8])),),
+        message("export {variable}={value}", variable=name, value=own[0]), severity="error", confidence="certain",
+        subject=f"{name}={text}", others=(message("unset {variable}: then it is found by itself", variable=name),),
     )  # fmt: skip
 
 
@@ -73,25 +79,30 @@ def _rendezvous(case: Case) -> Iterator[Finding]:
     missing = [name for name in needed if name not in variables]
     if by_hand and missing and "RANK" in variables and not any(name.startswith("SLURM_") for name in variables):
         yield Finding(
-            CODE, f"ranks are started by hand, and {', '.join(missing)} is not set", None,
-            ("init_process_group reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the environment.",),
-            f"set {', '.join(missing)} in each rank, or start with torchrun", severity="error", confidence="likely",
+            CODE, message("ranks are started by hand, and {variables} is not set", variables=", ".join(missing)), None,
+            (message("init_process_group reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the environment."),),
+            message("set {variables} in each rank, or start with torchrun", variables=", ".join(missing)),
+            severity="error", confidence="likely",
             subject=" ".join(f"{name}={variables[name]}" for name in needed if name in variables),
         )  # fmt: skip
     port = variables.get("MASTER_PORT")
     if port is not None and not (port.strip().isdecimal() and 0 < int(port) < 65536):
         yield Finding(
-            CODE, "MASTER_PORT is no port", None, ("Expected a number from 1 to 65535.",),
-            "export MASTER_PORT=29500",
-            severity="error", confidence="certain", subject=f"MASTER_PORT={port}",
+            CODE, message("MASTER_PORT is no port"), None,
+            (message("Expected a number from 1 to 65535."),),
+            message("export {variable}={value}", variable="MASTER_PORT", value=29500), severity="error",
+            confidence="certain", subject=f"MASTER_PORT={port}",
         )  # fmt: skip
     address = variables.get("MASTER_ADDR", "")
     if case.launch.nodes > 1 and address in ("localhost", "127.0.0.1"):
         yield Finding(
-            CODE, f"MASTER_ADDR is this machine itself, and the job has {case.launch.nodes} machines", None,
-            ("Each machine then waits for the others at its own address.",),
-            "export MASTER_ADDR=<address of the first machine>",
-            severity="error", confidence="certain", subject=f"MASTER_ADDR={address}",
+            CODE,
+            plural("MASTER_ADDR is this machine itself, and the job has {n} machine",
+                   "MASTER_ADDR is this machine itself, and the job has {n} machines", case.launch.nodes),
+            None,
+            (message("Each machine then waits for the others at its own address."),),
+            message("export MASTER_ADDR=<address of the first machine>"), severity="error", confidence="certain",
+            subject=f"MASTER_ADDR={address}",
         )  # fmt: skip
 
 
@@ -103,8 +114,8 @@ def _allocator(text: str | None) -> Iterator[Finding]:
         any(":" not in part for part in text.split(",") if part and not part.startswith("[")) and "[" not in text
     ):
         yield Finding(
-            CODE, "PYTORCH_CUDA_ALLOC_CONF is not key:value", None,
-            ("torch stops at the first use of a GPU: it expects entries such as expandable_segments:True.",),
-            f"export PYTORCH_CUDA_ALLOC_CONF={text.replace('=', ':')}", severity="error", confidence="certain",
-            subject=f"PYTORCH_CUDA_ALLOC_CONF={text}",
+            CODE, message("PYTORCH_CUDA_ALLOC_CONF is not key:value"), None,
+            (message("torch stops at the first use of a GPU: it expects entries such as expandable_segments:True."),),
+            message("export {variable}={value}", variable="PYTORCH_CUDA_ALLOC_CONF", value=text.replace("=", ":")),
+            severity="error", confidence="certain", subject=f"PYTORCH_CUDA_ALLOC_CONF={text}",
         )  # fmt: skip

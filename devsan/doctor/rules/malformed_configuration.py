@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
 from devsan.doctor.findings import Edit, Finding
 
 CODE = own_code(__name__)
 
-_READERS = {"deepspeed": "DeepSpeed", "accelerate": "accelerate", "fsdp": "the Trainer", "unknown": "its reader"}
+_STOPS = {"deepspeed": message("DeepSpeed stops when it reads this file."),
+          "accelerate": message("accelerate stops when it reads this file."),
+          "fsdp": message("The Trainer stops when it reads this file."),
+          "unknown": message("Its reader stops when it reads this file.")}  # fmt: skip
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -19,23 +23,24 @@ def check(case: Case) -> Iterator[Finding]:
     for document in case.documents:
         if document.error is not None:
             yield Finding(
-                CODE, f"expected {document.error.expected}, got {document.error.got}", document.error.place,
-                (f"{_READERS[document.kind]} stops when it reads this file.",), _repair(document),
-                severity="error", confidence="certain",
+                CODE,
+                message("expected {expected}, got {got}", expected=document.error.expected, got=document.error.got),
+                document.error.place,
+                (_STOPS[document.kind],), _repair(document), severity="error", confidence="certain",
             )  # fmt: skip
             continue
         yield from _twice(document)
         yield from _quirks(document, case.filled_by())
 
 
-def _repair(document: Document) -> str:
+def _repair(document: Document) -> Message:
     error = document.error
     assert error is not None
     if error.got == "no such file":
-        return "name a file that exists, relative to the folder in which the job starts"
+        return message("name a file that exists, relative to the folder in which the job starts")
     if error.place.line:
-        return "write there what is expected"
-    return "write the file anew, as UTF-8 text"
+        return message("write there what is expected")
+    return message("write the file anew, as UTF-8 text")
 
 
 def _twice(document: Document) -> Iterator[Finding]:
@@ -43,12 +48,11 @@ def _twice(document: Document) -> Iterator[Finding]:
         return
     for key, place in document.root.all_twice():
         refused = document.kind == "deepspeed"
-        why = (
-            "DeepSpeed refuses a file that gives a key twice." if refused else "The last one is taken, without a word."
-        )
         yield Finding(
-            CODE, f'"{key}" is given twice', place, (why,), "keep one of the two",
-            severity="error" if refused else "warning", confidence="certain",
+            CODE, message('"{key}" is given twice', key=key), place,
+            (message("DeepSpeed refuses a file that gives a key twice.") if refused
+             else message("The last one is taken, without a word."),),
+            message("keep one of the two"), severity="error" if refused else "warning", confidence="certain",
         )  # fmt: skip
 
 
@@ -57,17 +61,16 @@ def _quirks(document: Document, filled_by: str) -> Iterator[Finding]:
         return
     strict = filled_by in ("Trainer", "accelerate", "Lightning") or document.kind != "deepspeed" or _has_auto(document)
     first = document.quirks[0]
-    evidence = (
-        "DeepSpeed reads its file with hjson, which takes this; transformers, accelerate and Lightning read it with "
-        "json, which does not."
-    )
     yield Finding(
-        CODE, f"{first.what}: not every reader takes this for JSON", first.place, (evidence,),
-        "write plain JSON: no comments, keys in double quotes, commas between the entries only",
+        CODE, message("{quirk}: not every reader takes this for JSON", quirk=first.what), first.place,
+        (message("DeepSpeed reads its file with hjson, which takes this; transformers, accelerate and Lightning "
+                 "read it with json, which does not."),),
+        message("write plain JSON: no comments, keys in double quotes, commas between the entries only"),
         severity="error" if strict else "note", confidence="certain" if strict else "possible",
         sites=tuple(quirk.place for quirk in document.quirks[1:10]),
         edits=tuple(Edit(quirk.place, ",", "") for quirk in document.quirks)
-        if all(quirk.what == "a comma after the last entry" for quirk in document.quirks) else (),
+              if all(quirk.what == "a comma after the last entry" for quirk in document.quirks)
+              else (),
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
 
@@ -20,14 +21,23 @@ def check(case: Case) -> Iterator[Finding]:
     for each in case.facts.unmet:
         torch = each.name == "torch"
         compiled = each.owner in _COMPILED
-        evidence = [f"{each.owner} {case.facts.version(each.owner)} says that it needs {each.needs}."]
+        evidence = [message("{package} says that it needs {requirement}.", requirement=each.needs,
+                            package=f"{each.owner} {case.facts.version(each.owner)}")]  # fmt: skip
         if torch and compiled:
-            evidence.append("Its compiled part is linked against that torch: operators are missing, or it crashes.")
-        found = f"{each.name} {each.found} is installed" if each.found else f"{each.name} is not installed"
+            sentence = message("Its compiled part is linked against that torch: operators are missing, or it crashes.")
+            evidence.append(sentence)
+        found = message("{package} is not installed", package=each.name)
+        if each.found:
+            found = message("{package} is installed", package=f"{each.name} {each.found}")
         yield Finding(
-            CODE, f"{each.owner} needs {each.needs}, and {found}", None, tuple(evidence),
-            f'install the {each.owner} of this torch: pip install "{each.owner}" --upgrade' if torch and compiled
-            else f'pip install "{each.needs}"',
+            CODE,
+            message("{package} needs {requirement}, and {found}", package=each.owner, requirement=each.needs,
+                    found=found),
+            None,
+            tuple(evidence),
+            message('install the {package} of this torch: pip install "{package}" --upgrade', package=each.owner)
+            if torch and compiled
+            else message('pip install "{requirement}"', requirement=each.needs),
             severity="error" if torch and compiled else "warning", confidence="certain",
             subject=f"{each.owner} {case.facts.version(each.owner)}",
         )  # fmt: skip
@@ -43,10 +53,16 @@ def _builds(case: Case) -> Iterator[Finding]:
         build = version.partition("+")[2]
         if torch and build and torch != build and _is_build(torch) and _is_build(build):
             yield Finding(
-                CODE, f"{name} is built for {build}, torch for {torch}", None,
-                (f"{name} {version} was made with another build of torch: operator torchvision::nms does not exist."
-                 if name == "torchvision" else f"{name} {version} was made with another build of torch.",),
-                f"install both from one index: pip install torch {name} --index-url https://download.pytorch.org/whl/{torch}",
+                CODE,
+                message("{package} is built for {build}, torch for {torch_build}", package=name, build=build,
+                        torch_build=torch),
+                None,
+                (message("{package} was made with another build of torch: operator torchvision::nms does not exist.",
+                         package=f"{name} {version}") if name == "torchvision"
+                 else message("{package} was made with another build of torch.", package=f"{name} {version}"),),
+                message("install both from one index: pip install torch {package} --index-url "
+                        "https://download.pytorch.org/whl/{torch_build}",
+                        package=name, torch_build=torch),
                 severity="error", confidence="likely", subject=f"{name} {version}",
             )  # fmt: skip
 
@@ -62,8 +78,8 @@ def _twice(case: Case) -> Iterator[Finding]:
             own = f"{family}cu{case.facts.torch.cuda.partition('.')[0]}"
             extra = [name for name in found if name != own] if own in found else found[1:]
             yield Finding(
-                CODE, f"{' and '.join(found)} are both installed", None,
-                ("They install the same library into the same folder, and the one that came last is there.",),
-                f"pip uninstall {' '.join(extra)}, then install torch anew", severity="warning", confidence="likely",
-                subject=" ".join(found),
+                CODE, message("{packages} are both installed", packages=" and ".join(found)), None,
+                (message("They install the same library into the same folder, and the one that came last is there."),),
+                message("pip uninstall {packages}, then install torch anew", packages=" ".join(extra)),
+                severity="warning", confidence="likely", subject=" ".join(found),
             )  # fmt: skip

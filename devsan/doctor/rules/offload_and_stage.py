@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.amendments import written
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
@@ -25,10 +26,11 @@ def check(case: Case) -> Iterator[Finding]:
             yield _without_zero(optimizer)
         if stage in (1, 2) and optimizer is not None and optimizer.value == "nvme":
             yield Finding(
-                CODE, f"the optimizer goes to NVMe with stage 3 only, this is stage {stage}", optimizer.place,
-                ("Stages 1 and 2 keep its state on the host whatever the device says: memory of the host fills "
-                 "instead.",),
-                'write "cpu", or use stage 3', severity="warning", confidence="certain",
+                CODE, message("the optimizer goes to NVMe with stage 3 only, this is stage {stage}", stage=stage),
+                optimizer.place,
+                (message("Stages 1 and 2 keep its state on the host whatever the device says: memory of the host "
+                         "fills instead."),),
+                message('write "cpu", or use stage 3'), severity="warning", confidence="certain",
             )  # fmt: skip
         for which, setting in zip(OFFLOADS, (optimizer, param), strict=True):
             if setting is not None and setting.value == "nvme":
@@ -38,21 +40,22 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _ignored_param(param: Setting, settings: Settings, stage: int) -> Finding:
-    repair = "use stage 3" if not settings.by_accelerate else "set zero_stage: 3"
     return Finding(
-        CODE, f"parameters are offloaded by stage 3 only, this is stage {stage}", param.place,
-        ("DeepSpeed ignores the setting: every parameter stays on the GPU.",
-         "Stages 0 to 2 keep a whole copy of the parameters on each GPU."),
-        repair, severity="warning", confidence="certain",
-        others=("remove offload_param, and offload the optimizer alone",),
+        CODE, message("parameters are offloaded by stage 3 only, this is stage {stage}", stage=stage), param.place,
+        (message("DeepSpeed ignores the setting: every parameter stays on the GPU."),
+         message("Stages 0 to 2 keep a whole copy of the parameters on each GPU.")),
+        message("set zero_stage: 3") if settings.by_accelerate else message("use stage 3"), severity="warning",
+        confidence="certain", others=(message("remove offload_param, and offload the optimizer alone"),),
     )  # fmt: skip
 
 
 def _without_zero(optimizer: Setting) -> Finding:
     return Finding(
-        CODE, "the optimizer is offloaded, and ZeRO is off (stage 0)", optimizer.place,
-        ("DeepSpeed then makes its CPU optimizer, while the parameters stay on the GPU: the first step fails.",),
-        "use stage 1, 2 or 3", severity="error", confidence="likely", others=("remove offload_optimizer",),
+        CODE, message("the optimizer is offloaded, and ZeRO is off (stage 0)"), optimizer.place,
+        (message("DeepSpeed then makes its CPU optimizer, while the parameters stay on the GPU: the first step "
+                 "fails."),),
+        message("use stage 1, 2 or 3"), severity="error", confidence="likely",
+        others=(message("remove {setting}", setting="offload_optimizer"),),
     )  # fmt: skip
 
 
@@ -61,15 +64,15 @@ def _path(settings: Settings, which: str, setting: Setting) -> Iterator[Finding]
     said = path.value if path is not None else None
     if not isinstance(said, str) or said in ("", "none"):
         yield Finding(
-            CODE, f"{which} goes to NVMe, and no nvme_path says where", setting.place,
-            ("DeepSpeed makes its swap folder below nvme_path and fails without one.",),
-            "give nvme_path: a folder on a local NVMe disk", severity="error", confidence="certain",
+            CODE, message("{section} goes to NVMe, and no nvme_path says where", section=which), setting.place,
+            (message("DeepSpeed makes its swap folder below nvme_path and fails without one."),),
+            message("give nvme_path: a folder on a local NVMe disk"), severity="error", confidence="certain",
         )  # fmt: skip
     elif path is not None and not os.path.isdir(said):
         yield Finding(
-            CODE, f"nvme_path {said} is no folder of this machine", path.place,
-            ("It has to exist, and be writable, on each machine of the job.",),
-            "make the folder, or name another", severity="warning", confidence="likely",
+            CODE, message("nvme_path {path} is no folder of this machine", path=said), path.place,
+            (message("It has to exist, and be writable, on each machine of the job."),),
+            message("make the folder, or name another"), severity="warning", confidence="likely",
         )  # fmt: skip
 
 
@@ -81,9 +84,11 @@ def _only_stage_3(settings: Settings, stage: int | None) -> Iterator[Finding]:
     if ratio is not None and part is not None and part < 1 and not ratio.auto:
         yield Finding(
             CODE,
-            f"offloading a part of the optimizer (ratio {ratio.node.written()}) needs stage 3, this is stage {stage}",
-            ratio.place, ("DeepSpeed refuses the file.",), "use stage 3", severity="error", confidence="certain",
-            others=("remove ratio",),
+            message("offloading a part of the optimizer (ratio {ratio}) needs stage 3, this is stage {stage}",
+                    ratio=ratio.node.written(), stage=stage),
+            ratio.place,
+            (message("DeepSpeed refuses the file."),), message("use stage 3"), severity="error", confidence="certain",
+            others=(message("remove {setting}", setting="ratio"),),
         )  # fmt: skip
 
 
@@ -97,15 +102,17 @@ def _pinned(case: Case, settings: Settings) -> Iterator[Finding]:
             and "microsoft" in case.facts.system.name.lower()
         ):
             yield Finding(
-                CODE, f"{which} pins memory of the host, of which WSL has little", setting.place,
-                ("CUDA on WSL can pin only a part of the host's memory; DeepSpeed pins all that it offloads.",),
-                "write false", severity="warning", confidence="possible",
+                CODE, message("{section} pins memory of the host, of which WSL has little", section=which),
+                setting.place,
+                (message("CUDA on WSL can pin only a part of the host's memory; DeepSpeed pins all that it "
+                         "offloads."),),
+                message("write {correction}", correction="false"), severity="warning", confidence="possible",
                 edits=written(settings.document, setting.node, False, safe=False),
             )  # fmt: skip
         elif settings.flag(f"zero_optimization.{which}.pin_memory") is False:
             yield Finding(
-                CODE, f"{which} does not pin what it keeps on the host", setting.place,
-                ("Copies from memory that is not pinned do not overlap with computing, and are slower.",),
-                "write true, unless memory of the host is short", severity="note", confidence="possible",
+                CODE, message("{section} does not pin what it keeps on the host", section=which), setting.place,
+                (message("Copies from memory that is not pinned do not overlap with computing, and are slower."),),
+                message("write true, unless memory of the host is short"), severity="note", confidence="possible",
                 edits=written(settings.document, setting.node, True, safe=False),
             )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.amendments import added, removed, written
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Edit, Finding
@@ -42,21 +43,25 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Finding]:
     if name in _REMOVED or (name not in _OWN and kind.value not in _OF_TORCH):
         near = nearest(str(kind.value), (*_SPELLED, *_OF_TORCH))
         yield Finding(
-            CODE, f"{kind.value} is not an optimizer that DeepSpeed makes", kind.place,
-            ("It knows Adam, AdamW, Adagrad, Lamb, Lion and Muon, and takes those of torch.optim by their exact "
-             "names.",),
-            f"write {near}" if near else "write one of these names", severity="error", confidence="likely",
+            CODE, message("{optimizer} is not an optimizer that DeepSpeed makes", optimizer=kind.value), kind.place,
+            (message("It knows Adam, AdamW, Adagrad, Lamb, Lion and Muon, and takes those of torch.optim by their "
+                     "exact names."),),
+            message("write {correction}", correction=near) if near else message("write one of these names"),
+            severity="error", confidence="likely",
         )  # fmt: skip
         return
     offload = settings.offload("offload_optimizer")
     if offload is not None and settings.stage in (1, 2, 3) and name not in _ON_HOST:
         yield Finding(
-            CODE, f"{kind.value} has no form that works on the host, and the optimizer is offloaded", kind.place,
-            (f"{offload.name} keeps its state and the gradients on the host.",
-             "DeepSpeed has CPU forms of Adam, AdamW, Adagrad and Lion."),
-            "write AdamW, which DeepSpeed then makes as DeepSpeedCPUAdam",
-            severity="error" if name == "lamb" else "warning",
-            confidence="likely", sites=(offload.place,), others=("do not offload the optimizer",),
+            CODE,
+            message("{optimizer} has no form that works on the host, and the optimizer is offloaded",
+                    optimizer=kind.value),
+            kind.place,
+            (message("{section} keeps its state and the gradients on the host.", section=offload.name),
+             message("DeepSpeed has CPU forms of Adam, AdamW, Adagrad and Lion.")),
+            message("write AdamW, which DeepSpeed then makes as DeepSpeedCPUAdam"),
+            severity="error" if name == "lamb" else "warning", confidence="likely", sites=(offload.place,),
+            others=(message("do not offload the optimizer"),),
         )  # fmt: skip
     elif (
         settings.stage in (1, 2, 3)
@@ -64,18 +69,21 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Finding]:
         and settings.flag("zero_allow_untested_optimizer") is not True
     ):
         yield Finding(
-            CODE, f"{kind.value} is not among the optimizers that ZeRO was tested with", kind.place,
-            ("DeepSpeed stops: You are using an untested ZeRO Optimizer.",),
-            'write AdamW, or add "zero_allow_untested_optimizer": true', severity="error", confidence="certain",
+            CODE, message("{optimizer} is not among the optimizers that ZeRO was tested with", optimizer=kind.value),
+            kind.place,
+            (message("DeepSpeed stops: You are using an untested ZeRO Optimizer."),),
+            message('write AdamW, or add "zero_allow_untested_optimizer": true'), severity="error",
+            confidence="certain",
         )  # fmt: skip
     if name == "lamb":
         scale = settings.get("fp16.loss_scale")
         fixed = real(scale.value) if scale is not None and not scale.auto else None
         if scale is not None and fixed:
             yield Finding(
-                CODE, "Lamb needs dynamic loss scaling, and fp16.loss_scale is fixed", scale.place,
-                ("DeepSpeed stops: optimizer requires dynamic loss scaling.",), "write 0",
-                severity="error", confidence="certain", edits=written(settings.document, scale.node, 0),
+                CODE, message("Lamb needs dynamic loss scaling, and fp16.loss_scale is fixed"), scale.place,
+                (message("DeepSpeed stops: optimizer requires dynamic loss scaling."),),
+                message("write {correction}", correction="0"), severity="error", confidence="certain",
+                edits=written(settings.document, scale.node, 0),
             )  # fmt: skip
 
 
@@ -83,9 +91,9 @@ def _clipping(settings: Settings) -> Iterator[Finding]:
     setting = settings.get("optimizer.params.max_grad_norm")
     if setting is not None:
         yield Finding(
-            CODE, "max_grad_norm is no parameter of the optimizer", setting.key,
-            ("DeepSpeed stops: it clips by gradient_clipping at the top of the file.",),
-            "remove it, and set gradient_clipping", severity="error", confidence="certain",
+            CODE, message("max_grad_norm is no parameter of the optimizer"), setting.key,
+            (message("DeepSpeed stops: it clips by gradient_clipping at the top of the file."),),
+            message("remove it, and set gradient_clipping"), severity="error", confidence="certain",
             edits=_to_the_top(settings, setting),
         )  # fmt: skip
 
@@ -115,10 +123,13 @@ def _by_script(settings: Settings, script: Script) -> Iterator[Finding]:
     made = script.named(*_CLIENTS)
     if made:
         yield Finding(
-            CODE, f"the optimizer is offloaded, and {made[0].name} is handed to deepspeed.initialize", made[0].place,
-            ("DeepSpeed stops: You are using ZeRO-Offload with a client provided optimizer.",),
-            "make deepspeed.ops.adam.DeepSpeedCPUAdam instead", severity="error", confidence="certain",
+            CODE,
+            message("the optimizer is offloaded, and {optimizer} is handed to deepspeed.initialize",
+                    optimizer=made[0].name),
+            made[0].place,
+            (message("DeepSpeed stops: You are using ZeRO-Offload with a client provided optimizer."),),
+            message("make deepspeed.ops.adam.DeepSpeedCPUAdam instead"), severity="error", confidence="certain",
             sites=(offload.place,),
-            others=('name it in the configuration: "optimizer": {"type": "AdamW", ...}',
-                    '"zero_force_ds_cpu_optimizer": false, which is slow'),
+            others=(message("name it in the configuration: {entry}", entry='"optimizer": {"type": "AdamW", ...}'),
+                    message('"zero_force_ds_cpu_optimizer": false, which is slow')),
         )  # fmt: skip

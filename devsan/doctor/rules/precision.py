@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
 from devsan.doctor.driver import Gpu
@@ -28,10 +29,10 @@ def check(case: Case) -> Iterator[Finding]:
               if setting is not None and settings.flag(f"{name}.enabled") is True}  # fmt: skip
         if len(on) == 2:
             yield Finding(
-                CODE, "fp16 and bf16 are both enabled", on["bf16"].place,
-                ("DeepSpeed stops: bfloat16 and fp16 modes cannot be simultaneously enabled.",),
-                "enable bf16 alone on GPUs since Ampere, fp16 alone on older ones",
-                severity="error", confidence="certain", sites=(on["fp16"].place,),
+                CODE, message("fp16 and bf16 are both enabled"), on["bf16"].place,
+                (message("DeepSpeed stops: bfloat16 and fp16 modes cannot be simultaneously enabled."),),
+                message("enable bf16 alone on GPUs since Ampere, fp16 alone on older ones"), severity="error",
+                confidence="certain", sites=(on["fp16"].place,),
             )  # fmt: skip
         for name, setting in on.items():
             yield from _hardware(case, name, setting.place)
@@ -56,10 +57,10 @@ def _overflowing(case: Case, place: Place) -> Iterator[Finding]:
             if not _T5.match(name):
                 continue
             yield Finding(
-                CODE, f"fp16 is enabled, and {call.first} was trained in bf16", place,
-                ("Its hidden states grow beyond 65504, the largest number of fp16: the loss becomes NaN.",),
-                "use bf16 on GPUs since Ampere, 32 bits on older ones", severity="warning", confidence="likely",
-                sites=(call.place,),
+                CODE, message("fp16 is enabled, and {model} was trained in bf16", model=call.first), place,
+                (message("Its hidden states grow beyond 65504, the largest number of fp16: the loss becomes NaN."),),
+                message("use bf16 on GPUs since Ampere, 32 bits on older ones"), severity="warning",
+                confidence="likely", sites=(call.place,),
             )  # fmt: skip
             return
 
@@ -72,13 +73,15 @@ def _hardware(case: Case, name: str, place: Place) -> Iterator[Finding]:
     if not lacking:
         return
     repair = (
-        "use fp16 on these GPUs"
+        message("use fp16 on these GPUs")
         if name == "bf16" and all(_has_half(gpu) for gpu in lacking)
-        else "use 32 bits on these GPUs"
+        else message("use 32 bits on these GPUs")
     )
     yield Finding(
-        CODE, f"{name} is enabled, and {_listed(lacking)} does not have it", place,
-        (f"{lacking[0].name} has compute capability {lacking[0].capability}, and {name} needs {needed}.",),
+        CODE, message("{precision} is enabled, and {gpus} does not have it", precision=name, gpus=_listed(lacking)),
+        place,
+        (message("{gpu} has compute capability {capability}, and {precision} needs {needed}.", gpu=lacking[0].name,
+                 capability=lacking[0].capability, precision=name, needed=needed),),
         repair, severity="error", confidence="certain",
     )  # fmt: skip
 
@@ -88,16 +91,18 @@ def _has_half(gpu: Gpu) -> bool:
 
 
 def _listed(gpus: list[Gpu]) -> str:
-    return f"GPU {gpus[0].index} ({gpus[0].name})" + (f" and {len(gpus) - 1} more" if len(gpus) > 1 else "")
+    first = f"GPU {gpus[0].index} ({gpus[0].name})"
+    more = len(gpus) - 1
+    return message("{gpu} and {n} more", gpu=first, n=more) if more else first
 
 
 def _reduction(settings: Settings) -> Iterator[Finding]:
     setting = settings.get("gradient_allreduce_op")
     if setting is not None and str(setting.value).lower() == "sum" and settings.stage == 3:
         yield Finding(
-            CODE, "gradients are to be summed, which ZeRO stage 3 does not do", setting.place,
-            ("DeepSpeed stops: gradient_allreduce_op='sum' is not supported with ZeRO stage 3.",), 'write "mean"',
-            severity="error", confidence="certain",
+            CODE, message("gradients are to be summed, which ZeRO stage 3 does not do"), setting.place,
+            (message("DeepSpeed stops: gradient_allreduce_op='sum' is not supported with ZeRO stage 3."),),
+            message("write {correction}", correction='"mean"'), severity="error", confidence="certain",
         )  # fmt: skip
 
 
@@ -106,16 +111,19 @@ def _masters(settings: Settings, on: dict[str, Setting]) -> Iterator[Finding]:
         setting = settings.get(f"{name}.{name}_master_weights_and_grads")
         if setting is not None and settings.flag(setting.name) is True and settings.stage == 0:
             yield Finding(
-                CODE, f"{name}_master_weights_and_grads needs ZeRO, which is off (stage 0)", setting.place,
-                ("DeepSpeed stops when it reads the file.",), "use stage 1, 2 or 3",
-                severity="error", confidence="certain",
+                CODE,
+                message("{precision}_master_weights_and_grads needs ZeRO, which is off (stage 0)", precision=name),
+                setting.place,
+                (message("DeepSpeed stops when it reads the file."),), message("use stage 1, 2 or 3"), severity="error",
+                confidence="certain",
             )  # fmt: skip
     states = settings.get("bf16.bf16_optimizer_states")
     master = settings.flag("bf16.bf16_master_weights_and_grads")
     if states is not None and settings.flag("bf16.bf16_optimizer_states") is True and master is not True:
         yield Finding(
-            CODE, "bf16_optimizer_states needs bf16_master_weights_and_grads", states.place,
-            ("DeepSpeed stops when it reads the file.",), "enable both", severity="error", confidence="certain",
+            CODE, message("bf16_optimizer_states needs bf16_master_weights_and_grads"), states.place,
+            (message("DeepSpeed stops when it reads the file."),), message("enable both"), severity="error",
+            confidence="certain",
         )  # fmt: skip
 
 
@@ -132,8 +140,11 @@ def _two_files(case: Case, document: Document) -> Iterator[Finding]:
         enabled = settings.get(f"{other}.enabled")
         if enabled is not None and settings.flag(f"{other}.enabled") is True:
             yield Finding(
-                CODE, f"accelerate is told {wanted}, DeepSpeed {other}", member.node.place,
-                ("With deepspeed_config_file accelerate takes the precision from that file.",),
-                f"leave mixed_precision out, or write {other}", severity="error", confidence="likely",
-                sites=(enabled.place,),
+                CODE,
+                message("accelerate is configured for {precision}, DeepSpeed for {other}", precision=wanted,
+                        other=other),
+                member.node.place,
+                (message("With deepspeed_config_file accelerate takes the precision from that file."),),
+                message("leave mixed_precision out, or write {other}", other=other), severity="error",
+                confidence="likely", sites=(enabled.place,),
             )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from devsan.cuda.visible_devices import visible_devices
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding, Place
 from devsan.doctor.settings import whole
@@ -20,22 +21,30 @@ def check(case: Case) -> Iterator[Finding]:
     per_node = _per_node(case)
     machine = len(case.facts.driver.gpus) if case.facts.driver.state == "ok" else 0
     if gpus and per_node > gpus:
-        seen = f"{gpus} are visible" if gpus != 1 else "1 is visible"
-        evidence = ["Rank r takes GPU r: the ranks beyond fail with CUDA error: invalid device ordinal."]
-        if text is not None:
-            evidence.append(
-                f"CUDA_VISIBLE_DEVICES={text}" + (f"; the machine has {machine}." if machine else " names no others.")
-            )
+        seen = plural("{n} is visible", "{n} are visible", gpus)
+        evidence = [message("Rank r takes GPU r: the ranks beyond fail with CUDA error: invalid device ordinal.")]
+        if text is not None and machine:
+            evidence.append(message("CUDA_VISIBLE_DEVICES={value}; the machine has {n}.", value=text, n=machine))
+        elif text is not None:
+            evidence.append(message("CUDA_VISIBLE_DEVICES={value} names no others.", value=text))
         yield Finding(
-            CODE, f"{per_node} ranks on this machine, and {seen} of its GPUs", place, tuple(evidence),
-            _fewer(case, gpus), severity="error", confidence="certain", subject="" if place else _subject(case),
-            others=_more(text, machine, per_node),
+            CODE,
+            plural("{n} rank on this machine, and {seen} of its GPUs",
+                   "{n} ranks on this machine, and {seen} of its GPUs", per_node, seen=seen),
+            place,
+            tuple(evidence), _fewer(case, gpus), severity="error", confidence="certain",
+            subject="" if place else _subject(case), others=_more(text, machine, per_node),
         )  # fmt: skip
     elif machine and 0 < per_node < gpus and case.launch.launcher not in ("", "python") and text is None:
         yield Finding(
-            CODE, f"{per_node} ranks on this machine, and {gpus} of its GPUs are visible", None,
-            ("The others stay idle, unless each rank has several.",), f"start {gpus} ranks", severity="note",
-            confidence="possible", subject=_subject(case),
+            CODE,
+            plural("{n} rank on this machine, and {seen} of its GPUs",
+                   "{n} ranks on this machine, and {seen} of its GPUs", per_node,
+                   seen=plural("{n} is visible", "{n} are visible", gpus)),
+            None,
+            (message("The others stay idle, unless each rank has several."),),
+            plural("start {n} rank", "start {n} ranks", gpus), severity="note", confidence="possible",
+            subject=_subject(case),
         )  # fmt: skip
     yield from _config_file(case)
     yield from _stale(case)
@@ -86,15 +95,17 @@ def _per_node(case: Case) -> int:
     return 0
 
 
-def _fewer(case: Case, gpus: int) -> str:
+def _fewer(case: Case, gpus: int) -> Message:
     option = {"torchrun": f"--nproc_per_node={gpus}", "deepspeed": f"--num_gpus={gpus}",
               "accelerate": f"--num_processes={gpus * case.launch.nodes}"}.get(case.launch.launcher)  # fmt: skip
-    return f"start {gpus}: {option}" if option else f"start {gpus}"
+    if option is None:
+        return message("start {n}", n=gpus)
+    return message("start {n}: {option}", n=gpus, option=option)
 
 
-def _more(text: str | None, machine: int, per_node: int) -> tuple[str, ...]:
+def _more(text: str | None, machine: int, per_node: int) -> tuple[Message, ...]:
     if text is not None and machine >= per_node:
-        return (f"let it see more: CUDA_VISIBLE_DEVICES={','.join(map(str, range(per_node)))}",)
+        return (message("let it see more: CUDA_VISIBLE_DEVICES={value}", value=",".join(map(str, range(per_node)))),)
     return ()
 
 
@@ -110,10 +121,12 @@ def _config_file(case: Case) -> Iterator[Finding]:
         many = whole(member.node.value) if member is not None else None
         if member is not None and said and many and said != many:
             yield Finding(
-                CODE, f"--num_processes {said} on the command line, num_processes {many} in the file",
+                CODE,
+                message("--num_processes {given} on the command line, num_processes {processes} in the file",
+                        given=said, processes=many),
                 member.node.place,
-                ("accelerate launch takes the one of the command line.",), "keep one of the two", severity="note",
-                confidence="likely",
+                (message("accelerate launch takes the one of the command line."),), message("keep one of the two"),
+                severity="note", confidence="likely",
             )  # fmt: skip
 
 
@@ -130,8 +143,9 @@ def _stale(case: Case) -> Iterator[Finding]:
     if world == "1":
         return
     yield Finding(
-        CODE, f"{', '.join(left)} are set, and one process is started without a launcher", None,
-        ("The Trainer, accelerate and DeepSpeed then wait for the other ranks, which nobody starts.",),
-        f"unset {' '.join(left)}, or start with torchrun", severity="error", confidence="likely",
-        subject=" ".join(f"{name}={variables[name]}" for name in left),
+        CODE, message("{variables} are set, and one process is started without a launcher", variables=", ".join(left)),
+        None,
+        (message("The Trainer, accelerate and DeepSpeed then wait for the other ranks, which nobody starts."),),
+        message("unset {variables}, or start with torchrun", variables=" ".join(left)), severity="error",
+        confidence="likely", subject=" ".join(f"{name}={variables[name]}" for name in left),
     )  # fmt: skip

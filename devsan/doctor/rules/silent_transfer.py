@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
 
@@ -25,8 +26,8 @@ def check(case: Case) -> Iterator[Finding]:
     if case.facts.variables.get("NCCL_P2P_DISABLE", "0") not in ("", "0"):
         return
     yield Finding(
-        CODE, "the IOMMU is on, and the GPUs have no NVLink", None,
-        ("With some boards copies between GPUs then arrive as zeros, and nothing fails.",),
-        "run the test of `devsan explain DV601` once on this machine", severity="note", confidence="possible",
-        subject="nvidia-smi topo -m", others=("export NCCL_P2P_DISABLE=1, which is slower",),
+        CODE, message("the IOMMU is on, and the GPUs have no NVLink"), None,
+        (message("With some boards copies between GPUs then arrive as zeros, and nothing fails."),),
+        message("run the test of `devsan explain DV601` once on this machine"), severity="note", confidence="possible",
+        subject="nvidia-smi topo -m", others=(message("export NCCL_P2P_DISABLE=1, which is slower"),),
     )  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message, plural
 from devsan.doctor.amendments import removed, written
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding, Place
@@ -33,7 +34,7 @@ _PAIRS: tuple[tuple[str, str, Any], ...] = (
     ("bf16.enabled", "bf16", False),
 )
 
-_MISMATCH = (
+_MISMATCH = message(
     "The Trainer stops: Please correct the following DeepSpeed config values that mismatch TrainingArguments values."
 )
 
@@ -74,7 +75,7 @@ def _argument(
     plain = call.whole and not words and call.name.rpartition(".")[2] == "TrainingArguments"
     if not plain or (name in ("fp16", "bf16") and call.says(f"{name}_full_eval")):
         return None
-    return default, f"{name}={default} (the default)", call.place
+    return default, message("{argument}={value} (the default)", argument=name, value=default), call.place
 
 
 def _same(setting: Setting, value: Any) -> bool:
@@ -88,10 +89,13 @@ def _same(setting: Setting, value: Any) -> bool:
 
 def _differs(settings: Settings, setting: Setting, shown: str, place: Place | None, value: Any) -> Finding:
     return Finding(
-        CODE, f"{setting.name} is {setting.node.written()}, and the Trainer is given {shown}", setting.place,
-        (_MISMATCH,),
-        'write "auto": the Trainer then gives its own value', severity="error", confidence="certain",
-        sites=(place,) if place is not None else (), others=(f"give the Trainer {setting.node.written()}",),
+        CODE,
+        message("{setting} is {value}, and the Trainer is given {argument}", setting=setting.name,
+                value=setting.node.written(), argument=shown),
+        setting.place,
+        (_MISMATCH,), message('write "auto": the Trainer then gives its own value'), severity="error",
+        confidence="certain", sites=(place,) if place is not None else (),
+        others=(message("give the Trainer {value}", value=setting.node.written()),),
         edits=written(settings.document, setting.node, "auto"),
     )  # fmt: skip
 
@@ -108,11 +112,14 @@ def _product(case: Case, settings: Settings, call: Call | None, words: dict[str,
         return
     right = (each or 0) * (many or 0) * world
     yield Finding(
-        CODE, f"train_batch_size is {train}, and the Trainer computes {each} * {many} * {world} ranks = {right}",
+        CODE,
+        message("train_batch_size is {value}, and the Trainer computes {product} = {right}", value=train,
+                product=plural("{product} * {n} rank", "{product} * {n} ranks", world, product=f"{each} * {many}"),
+                right=right),
         setting.place,
-        (_MISMATCH,),
-        'write "auto"', severity="error", confidence="certain",
-        sites=tuple(place for place in (batch[2], steps[2]) if place is not None), others=(f"write {right}",),
+        (_MISMATCH,), message("write {correction}", correction='"auto"'), severity="error", confidence="certain",
+        sites=tuple(place for place in (batch[2], steps[2]) if place is not None),
+        others=(message("write {correction}", correction=right),),
         edits=written(settings.document, setting.node, "auto"),
     )  # fmt: skip
 
@@ -126,22 +133,26 @@ def _lightning(case: Case, settings: Settings) -> Iterator[Finding]:
             steps = settings.get("gradient_accumulation_steps")
             own = call.arguments.get("accumulate_grad_batches")
             if steps is not None and not steps.auto:
-                said = f" ({own.shown})" if own is not None else ""
                 yield Finding(
                     CODE,
-                    f"gradient_accumulation_steps is in the file, and Lightning's Trainer sets it itself{said}",
+                    message("gradient_accumulation_steps is in the file, and Lightning's Trainer sets it itself "
+                            "({argument})",
+                            argument=own.shown) if own is not None
+                    else message("gradient_accumulation_steps is in the file, and Lightning's Trainer sets it itself"),
                     steps.place,
-                    ("Lightning stops: do not set gradient_accumulation_steps in the DeepSpeed config.",),
-                    "remove it, and give Trainer(accumulate_grad_batches=...)", severity="error", confidence="certain",
-                    sites=(own.place,) if own is not None else (),
+                    (message("Lightning stops: do not set gradient_accumulation_steps in the DeepSpeed config."),),
+                    message("remove it, and give Trainer(accumulate_grad_batches=...)"), severity="error",
+                    confidence="certain", sites=(own.place,) if own is not None else (),
                     edits=removed(settings.document, Member(steps.key, steps.node)) if own is not None else (),
                 )  # fmt: skip
             by_value = call.arguments.get("gradient_clip_algorithm")
             if by_value is not None and by_value.value == "value":
                 yield Finding(
-                    CODE, "gradients are to be clipped by value, and DeepSpeed clips them by norm", by_value.place,
-                    ("Lightning stops: DeepSpeed does not support clipping gradients by value.",),
-                    'write gradient_clip_algorithm="norm"', severity="error", confidence="certain",
+                    CODE, message("gradients are to be clipped by value, and DeepSpeed clips them by norm"),
+                    by_value.place,
+                    (message("Lightning stops: DeepSpeed does not support clipping gradients by value."),),
+                    message("write {correction}", correction='gradient_clip_algorithm="norm"'), severity="error",
+                    confidence="certain",
                 )  # fmt: skip
             precision = call.arguments.get("precision")
             if precision is None:
@@ -153,7 +164,11 @@ def _lightning(case: Case, settings: Settings) -> Iterator[Finding]:
             enabled = settings.get(f"{other}.enabled") if other else None
             if enabled is not None and settings.flag(f"{other}.enabled") is True:
                 yield Finding(
-                    CODE, f"the file enables {other}, and the Trainer is given {precision.shown}", enabled.place,
-                    ("Lightning adds its own section beside it, and DeepSpeed then has both.",),
-                    f"remove {other} from the file", severity="error", confidence="likely", sites=(precision.place,),
+                    CODE,
+                    message("the file enables {precision}, and the Trainer is given {argument}", precision=other,
+                            argument=precision.shown),
+                    enabled.place,
+                    (message("Lightning adds its own section beside it, and DeepSpeed then has both."),),
+                    message("remove {precision} from the file", precision=other), severity="error", confidence="likely",
+                    sites=(precision.place,),
                 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding, Place
 from devsan.doctor.script import Call, Script
@@ -29,10 +30,12 @@ def _loading(script: Script, call: Call, stage: Place | None) -> Iterator[Findin
     low = call.arguments.get("low_cpu_mem_usage")
     if low is not None and low.value is True:
         yield Finding(
-            CODE, "low_cpu_mem_usage=True beside ZeRO stage 3", low.place,
-            ("zero.Init shards the weights as they are made; low_cpu_mem_usage makes them empty and fills them later.",
-             "transformers 4 refuses the two together."),
-            "remove low_cpu_mem_usage", severity="warning", confidence="likely", sites=sites,
+            CODE, message("low_cpu_mem_usage=True beside ZeRO stage 3"), low.place,
+            (message("zero.Init shards the weights as they are made; low_cpu_mem_usage makes them empty and fills "
+                     "them later."),
+             message("transformers 4 refuses the two together.")),
+            message("remove {setting}", setting="low_cpu_mem_usage"), severity="warning", confidence="likely",
+            sites=sites,
         )  # fmt: skip
     eight = call.arguments.get("load_in_8bit")
     place = eight.place if eight is not None and eight.value is True else None
@@ -41,10 +44,10 @@ def _loading(script: Script, call: Call, stage: Place | None) -> Iterator[Findin
         place = configs[0].arguments["load_in_8bit"].place if configs else None
     if place is not None:
         yield Finding(
-            CODE, "8-bit weights beside ZeRO stage 3", place,
-            ("bitsandbytes keeps 8-bit weights and their scales whole on the rank's GPU, and ZeRO-3 would shard "
-             "them.",),
-            "use ZeRO stage 2, or 4-bit weights with bnb_4bit_quant_storage of the training's type",
+            CODE, message("8-bit weights beside ZeRO stage 3"), place,
+            (message("bitsandbytes keeps 8-bit weights and their scales whole on the rank's GPU, and ZeRO-3 would "
+                     "shard them."),),
+            message("use ZeRO stage 2, or 4-bit weights with bnb_4bit_quant_storage of the training's type"),
             severity="error", confidence="likely", sites=sites,
         )  # fmt: skip
     yield from _four_bits(script, call, sites)
@@ -57,10 +60,10 @@ def _four_bits(script: Script, call: Call, sites: tuple[Place, ...]) -> Iterator
     for config in script.named("BitsAndBytesConfig"):
         if _is_true(config, "load_in_4bit") and config.whole and not config.says("bnb_4bit_quant_storage"):
             yield Finding(
-                CODE, "4-bit weights beside ZeRO stage 3 without bnb_4bit_quant_storage", config.place,
-                ("The default storage is uint8, and ZeRO-3 shards one type of parameters together.",),
-                "give bnb_4bit_quant_storage=torch.bfloat16, the type of the training",
-                severity="warning", confidence="likely", sites=sites,
+                CODE, message("4-bit weights beside ZeRO stage 3 without bnb_4bit_quant_storage"), config.place,
+                (message("The default storage is uint8, and ZeRO-3 shards one type of parameters together."),),
+                message("give bnb_4bit_quant_storage=torch.bfloat16, the type of the training"), severity="warning",
+                confidence="likely", sites=sites,
             )  # fmt: skip
 
 
@@ -84,10 +87,10 @@ def _engines(case: Case) -> Iterator[Finding]:
 
 def _two(place: Place) -> Finding:
     return Finding(
-        CODE, "accelerate is told FSDP, and the Trainer DeepSpeed", place,
-        ("Both shard the parameters and place them; the Trainer takes one.",),
-        "keep one: distributed_type: DEEPSPEED, or no DeepSpeed configuration",
-        severity="error", confidence="likely",
+        CODE, message("accelerate is configured for FSDP, and the Trainer for DeepSpeed"), place,
+        (message("Both shard the parameters and place them; the Trainer takes one."),),
+        message("keep one: distributed_type: DEEPSPEED, or no DeepSpeed configuration"), severity="error",
+        confidence="likely",
     )  # fmt: skip
 
 
@@ -95,9 +98,9 @@ def _bypass(case: Case) -> Iterator[Finding]:
     value = case.facts.variables.get("ACCELERATE_BYPASS_DEVICE_MAP", "")
     if value.lower() in ("1", "true", "yes", "on") and (case.world > 1 or (not case.world and case.launch.launcher)):
         yield Finding(
-            CODE, "ACCELERATE_BYPASS_DEVICE_MAP lets a model with a device map into several ranks", None,
-            ("accelerate refuses such models because hooks send inputs to the GPUs of other ranks; this turns it "
-             "off.",),
-            "unset it, and load without device_map in ranks", severity="warning", confidence="certain",
+            CODE, message("ACCELERATE_BYPASS_DEVICE_MAP lets a model with a device map into several ranks"), None,
+            (message("accelerate refuses such models because hooks send inputs to the GPUs of other ranks; this "
+                     "turns it off."),),
+            message("unset it, and load without device_map in ranks"), severity="warning", confidence="certain",
             subject=f"ACCELERATE_BYPASS_DEVICE_MAP={value}",
         )  # fmt: skip

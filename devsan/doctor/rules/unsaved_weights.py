@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.amendments import added, written
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Edit, Finding, Place
@@ -29,14 +30,16 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         place = setting.place if setting is not None else _stage_place(settings)
         name = "zero3_save_16bit_model" if settings.by_accelerate else _GATHER.rpartition(".")[2]
-        who = "The Trainer" if saver == "Trainer" else saver
         yield Finding(
-            CODE, "stage 3 shards the weights, and they are not gathered when the model is saved", place,
-            (f"{name} is {'not set' if setting is None else 'false'}: the saved model has no weights.",
-             f"{who} saves DeepSpeed's shards instead, which zero_to_fp32.py joins."),
-            f"set {name} to true", severity="warning", confidence="certain",
+            CODE, message("stage 3 shards the weights, and they are not gathered when the model is saved"), place,
+            (message("{setting} is not set: the saved model has no weights.", setting=name) if setting is None
+             else message("{setting} is false: the saved model has no weights.", setting=name),
+             message("The Trainer saves DeepSpeed's shards instead, which zero_to_fp32.py joins.")
+             if saver == "Trainer"
+             else message("accelerate saves DeepSpeed's shards instead, which zero_to_fp32.py joins.")),
+            message("set {setting} to true", setting=name), severity="warning", confidence="certain",
             edits=_edits(settings, setting, name),
-            others=("join the shards after the training: python zero_to_fp32.py . pytorch_model.bin",),
+            others=(message("join the shards after the training: python zero_to_fp32.py . pytorch_model.bin"),),
         )  # fmt: skip
 
 

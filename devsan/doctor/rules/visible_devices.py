@@ -6,9 +6,10 @@ As CUDA reads it (CUDA C++ Programming Guide, CUDA Environment Variables) and to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
 
@@ -34,58 +35,64 @@ def _entries(case: Case, text: str) -> Iterator[Finding]:
     if text.strip() in ("", "-1"):
         if count and _wants_gpus(case):
             yield Finding(
-                CODE, f"{_NAME} hides every GPU", None,
-                ("An empty value, or -1, is not the same as no value: no GPU is visible.",),
-                f"unset {_NAME}, or name GPUs: 0,1", severity="error" if case.world > 1 else "warning",
-                confidence="likely", subject=subject,
+                CODE, message("{variable} hides every GPU", variable=_NAME), None,
+                (message("An empty value, or -1, is not the same as no value: no GPU is visible."),),
+                message("unset {variable}, or name GPUs: 0,1", variable=_NAME),
+                severity="error" if case.world > 1 else "warning", confidence="likely", subject=subject,
             )  # fmt: skip
         return
     if len(set(entries)) < len(entries):
         yield Finding(
-            CODE, f"{_NAME} names a GPU twice", None,
-            ("CUDA then shows no GPU at all.",), f"{_NAME}={','.join(dict.fromkeys(entries))}",
-            severity="error", confidence="certain", subject=subject,
+            CODE, message("{variable} names a GPU twice", variable=_NAME), None,
+            (message("CUDA then shows no GPU at all."),), _set(dict.fromkeys(entries)), severity="error",
+            confidence="certain", subject=subject,
         )  # fmt: skip
         return
     for position, entry in enumerate(entries):
         wrong = _wrong(case, entry, count)
         if wrong:
-            left = f"only the first {position} are visible" if position else "no GPU is visible"
             yield Finding(
-                CODE, f"{_NAME} has {entry!r}: {wrong}", None,
-                (f"CUDA stops reading at the first entry that names no GPU: {left}.",), _repair(case, entries, count),
-                severity="error", confidence="certain", subject=subject,
+                CODE, message("{variable} has {entry}: {reason}", variable=_NAME, entry=repr(entry), reason=wrong),
+                None,
+                (message("CUDA stops reading at the first entry that names no GPU: {left}.",
+                         left=plural("only the first {n} is visible", "only the first {n} are visible", position)
+                              if position
+                              else message("no GPU is visible")),),
+                _repair(case, entries, count), severity="error", confidence="certain", subject=subject,
             )  # fmt: skip
             return
 
 
-def _wrong(case: Case, entry: str, count: int) -> str:
+def _wrong(case: Case, entry: str, count: int) -> Message | None:
     if entry.startswith("MIG-"):
-        return ""
+        return None
     if entry.startswith("GPU-"):
         found = [gpu for gpu in case.facts.driver.gpus if gpu.uuid.startswith(entry)]
-        return "no GPU of this machine has this UUID" if count and not found else ""
+        return message("no GPU of this machine has this UUID") if count and not found else None
     if entry.lower() in _OTHERS:
-        return "CUDA knows numbers and UUIDs only"
+        return message("CUDA knows numbers and UUIDs only")
     if re.fullmatch(r"cuda:\d+", entry):
-        return "a number is expected, without cuda:"
+        return message("a number is expected, without cuda:")
     number = re.match(r"[+-]?\d+", entry)
     if number is None or int(number.group()) < 0:
-        return "no number"
+        return message("no number")
     if count and int(number.group()) >= count:
-        return f"this machine has GPUs 0 to {count - 1}"
-    return ""
+        return message("this machine has GPUs 0 to {last}", last=count - 1)
+    return None
 
 
-def _repair(case: Case, entries: list[str], count: int) -> str:
+def _repair(case: Case, entries: list[str], count: int) -> Message:
     if any(re.fullmatch(r"cuda:\d+", entry) for entry in entries):
-        return f"{_NAME}={','.join(entry.removeprefix('cuda:') for entry in entries)}"
+        return _set(entry.removeprefix("cuda:") for entry in entries)
     if any(entry.lower() == "all" for entry in entries):
-        return f"unset {_NAME}: then all GPUs are visible"
+        return message("unset {variable}: then all GPUs are visible", variable=_NAME)
     if not count:
-        return "write numbers: 0,1"
-    many = min(len(entries), count)
-    return f"{_NAME}={','.join(map(str, range(many)))}"
+        return message("write numbers: 0,1")
+    return _set(map(str, range(min(len(entries), count))))
+
+
+def _set(entries: Iterable[str]) -> Message:
+    return message("{variable}={value}", variable=_NAME, value=",".join(entries))
 
 
 def _wants_gpus(case: Case) -> bool:
@@ -101,11 +108,11 @@ def _order(case: Case, text: str | None) -> Iterator[Finding]:
     if text is not None and text.startswith(("GPU-", "MIG-")):
         return
     yield Finding(
-        CODE, "GPU numbers of CUDA and of nvidia-smi differ on this machine", None,
-        (f"It has {', '.join(dict.fromkeys(gpu.name for gpu in gpus))}: CUDA numbers the fastest first, nvidia-smi by "
-         "the bus.",),
-        "export CUDA_DEVICE_ORDER=PCI_BUS_ID", severity="warning", confidence="likely",
-        subject=f"CUDA_DEVICE_ORDER={order or ''}",
+        CODE, message("GPU numbers of CUDA and of nvidia-smi differ on this machine"), None,
+        (message("It has {gpus}: CUDA numbers the fastest first, nvidia-smi by the bus.",
+                 gpus=", ".join(dict.fromkeys(gpu.name for gpu in gpus))),),
+        message("export {variable}={value}", variable="CUDA_DEVICE_ORDER", value="PCI_BUS_ID"), severity="warning",
+        confidence="likely", subject=f"CUDA_DEVICE_ORDER={order or ''}",
     )  # fmt: skip
 
 
@@ -115,8 +122,9 @@ def _ignored(case: Case, text: str | None) -> Iterator[Finding]:
     if case.launch.launcher != "deepspeed" or text in (None, "") or not used:
         return
     yield Finding(
-        CODE, f"the deepspeed launcher ignores {_NAME} beside --{used[0]}", None,
-        ("It says so in its first lines, and starts on the GPUs that its own options name.",),
-        f"deepspeed --include localhost:{text}", severity="warning", confidence="certain", subject=f"{_NAME}={text}",
-        others=(f"leave --{used[0]} out",),
+        CODE, message("the deepspeed launcher ignores {variable} beside --{option}", variable=_NAME, option=used[0]),
+        None,
+        (message("It reports this in its first lines, and starts on the GPUs that its own options name."),),
+        message("deepspeed --include localhost:{gpus}", gpus=text), severity="warning", confidence="certain",
+        subject=f"{_NAME}={text}", others=(message("leave --{option} out", option=used[0]),),
     )  # fmt: skip

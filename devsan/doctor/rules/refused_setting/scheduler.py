@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.amendments import written
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
@@ -29,9 +30,11 @@ def check(case: Case) -> Iterator[Finding]:
         if kind.value not in (*_OWN, *_OF_TORCH):
             near = nearest(kind.value, (*_OWN, *_OF_TORCH))
             yield Finding(
-                CODE, f"{kind.value} is not a scheduler that DeepSpeed knows", kind.place,
-                (f"It has {', '.join(_OWN)}, and takes those of torch.optim.lr_scheduler by their names.",),
-                f"write {near}" if near else "write one of these names", severity="error", confidence="likely",
+                CODE, message("{scheduler} is not a scheduler that DeepSpeed knows", scheduler=kind.value), kind.place,
+                (message("It has {schedulers}, and takes those of torch.optim.lr_scheduler by their names.",
+                         schedulers=", ".join(_OWN)),),
+                message("write {correction}", correction=near) if near else message("write one of these names"),
+                severity="error", confidence="likely",
                 edits=written(settings.document, kind.node, near) if near else (),
             )  # fmt: skip
             continue
@@ -43,23 +46,27 @@ def _steps(settings: Settings, kind: str) -> Iterator[Finding]:
     few = whole(warmup.value) if warmup is not None and not warmup.auto else None
     if warmup is not None and few is not None and few <= 0:
         yield Finding(
-            CODE, f"warmup_num_steps is {warmup.node.written()}, expected a whole number above 0", warmup.place,
-            ("DeepSpeed refuses it since 0.19.6; before, it took 2 instead without a word.",),
-            "write 1 for no warm-up", severity="error", confidence="certain",
+            CODE,
+            message("{setting} is {value}, expected a whole number above 0", setting="warmup_num_steps",
+                    value=warmup.node.written()),
+            warmup.place,
+            (message("DeepSpeed refuses it since 0.19.6; before, it took 2 instead without a word."),),
+            message("write 1 for no warm-up"), severity="error", confidence="certain",
             edits=written(settings.document, warmup.node, 1),
         )  # fmt: skip
     if kind in _FULL and total is None:
         place = settings.get("scheduler.type")
         yield Finding(
-            CODE, f"{kind} needs total_num_steps", place.place if place else None,
-            ("It decays over all steps of the training, and has no default for their number.",),
-            'give scheduler.params.total_num_steps, or "auto" under the Trainer',
-            severity="error", confidence="certain",
+            CODE, message("{scheduler} needs total_num_steps", scheduler=kind), place.place if place else None,
+            (message("It decays over all steps of the training, and has no default for their number."),),
+            message('give scheduler.params.total_num_steps, or "auto" under the Trainer'), severity="error",
+            confidence="certain",
         )  # fmt: skip
     many = whole(total.value) if total is not None and not total.auto else None
     if total is not None and few is not None and many is not None and 0 < many < few:
         yield Finding(
-            CODE, f"total_num_steps {many} is less than warmup_num_steps {few}", total.place,
-            ("The training ends while the learning rate still rises.",),
-            "count steps of the optimizer in both", severity="warning", confidence="certain",
+            CODE, message("total_num_steps {total} is less than warmup_num_steps {warmup}", total=many, warmup=few),
+            total.place,
+            (message("The training ends while the learning rate still rises."),),
+            message("count steps of the optimizer in both"), severity="warning", confidence="certain",
         )  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import Message, message
 from devsan.doctor.amendments import removed, renamed, written
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
@@ -19,13 +20,13 @@ from devsan.spelling import nearest
 
 CODE = own_code(__name__)
 
-_BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+_BOUNDS = {"gt": message("above"), "ge": message("at least"), "lt": message("below"), "le": message("at most")}
 _NAMES = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "text": "a text",
-    "object": "an object",
+    "int": message("a whole number"),
+    "float": message("a number"),
+    "bool": message("true or false"),
+    "text": message("a text"),
+    "object": message("an object"),
 }
 _NEEDED_AT_ONCE = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
 _CLOSE = 0.8  # how alike two names must be for one to be a slip of the other
@@ -61,9 +62,9 @@ def _removed(document: Document, known: dict[str, Any], installed: str) -> Itera
     for name, member in found:
         refused, later = _not_older(installed, known["version"]), bool(installed)
         yield Finding(
-            CODE, f"{name} was removed from DeepSpeed", member.place,
-            (f"DeepSpeed {known['version']} refuses the whole file because of it.",), "remove it",
-            severity="error" if refused else "note" if later else "warning",
+            CODE, message("{setting} was removed from DeepSpeed", setting=name), member.place,
+            (message("DeepSpeed {version} refuses the whole file because of it.", version=known["version"]),),
+            message("remove it"), severity="error" if refused else "note" if later else "warning",
             confidence="certain" if refused else "possible" if later else "likely",
             edits=removed(document, member, refused),
         )  # fmt: skip
@@ -80,17 +81,17 @@ def _top(document: Document, known: dict[str, Any], installed: str) -> Iterator[
             near = nearest(name, known["top"], _CLOSE)
             if near:
                 yield Finding(
-                    CODE, f"{name} is not a setting of DeepSpeed", member.place,
-                    ("DeepSpeed ignores keys at the top of the file that it does not know.",), f"write {near}",
-                    severity="warning", confidence="likely",
+                    CODE, message("{setting} is not a setting of DeepSpeed", setting=name), member.place,
+                    (message("DeepSpeed ignores keys at the top of the file that it does not know."),),
+                    message("write {correction}", correction=near), severity="warning", confidence="likely",
                     edits=() if near in root.members else renamed(document, member.place, near),
                 )  # fmt: skip
             continue
         if name == "zero_optimization" and isinstance(member.node.value, bool):
             yield Finding(
-                CODE, "zero_optimization is an object since DeepSpeed 0.3", member.place,
-                ("true means stage 1 there, and nothing else can be set.",), 'write {"stage": 1}',
-                severity="warning", confidence="certain",
+                CODE, message("zero_optimization is an object since DeepSpeed 0.3"), member.place,
+                (message("true means stage 1 there, and nothing else can be set."),),
+                message("write {correction}", correction='{"stage": 1}'), severity="warning", confidence="certain",
             )  # fmt: skip
             continue
         yield from _value(document, name, member, taken, known, installed, strict=taken["type"] == "object")
@@ -109,35 +110,37 @@ def _value(
             return
         if node.value is None and node.kind == "scalar" and (taken.get("null") or path in ("bf16", "fp16")):
             return
-        yield _wrong(path, member, "an object")
+        yield _wrong(path, member, _NAMES["object"])
         return
     expected = _expected(node, taken)
     if expected:
         yield _wrong(path, member, expected, _as_number(document, node, taken))
 
 
-def _expected(node: Node, taken: dict[str, Any]) -> str:
-    """Returns what a value should have been; "" where it is fine. As pydantic does outside of its strict mode."""
+def _expected(node: Node, taken: dict[str, Any]) -> Message | None:
+    """Returns what a value should have been; None where it is fine. As pydantic does outside of its strict mode."""
     kind = taken["type"]
     if kind == "any" or (node.kind == "scalar" and node.value is None and taken.get("null")):
-        return ""
+        return None
     if kind == "choice":
         fits = node.kind == "scalar" and (node.value in taken["of"] or whole(node.value) in taken["of"])
         fits = fits and not (isinstance(node.value, float) and not node.value.is_integer())
-        return "" if fits else f"one of {', '.join(map(str, taken['of']))}"
+        return None if fits else message("one of {choices}", choices=", ".join(map(str, taken["of"])))
     if node.kind != "scalar" or node.value is None:
         return _NAMES[kind]
     if kind == "bool":
-        return "" if truth(node.value) is not None else _NAMES[kind]
+        return None if truth(node.value) is not None else _NAMES[kind]
     if kind == "text":
-        return "" if isinstance(node.value, str) else _NAMES[kind]
+        return None if isinstance(node.value, str) else _NAMES[kind]
     number = whole(node.value) if kind == "int" else real(node.value)
     if number is None:
         return _NAMES[kind]
     for bound, word in _BOUNDS.items():
         if bound in taken and not _within(number, bound, taken[bound]):
-            return f"{_NAMES[kind]} {word} {taken[bound]:g}"
-    return ""
+            limit = f"{taken[bound]:g}"
+            return (message("a whole number {bound} {limit}", bound=word, limit=limit) if kind == "int"
+                    else message("a number {bound} {limit}", bound=word, limit=limit))  # fmt: skip
+    return None
 
 
 def _within(number: float, bound: str, limit: float) -> bool:
@@ -188,31 +191,36 @@ def _unknown(
 ) -> Finding:  # fmt: skip
     near = nearest(name, names, _CLOSE)
     moved = name in known["top"]
-    repair = f"write {near}" if near else "move it to the top of the file" if moved else "remove it"
     same = installed in ("", known["version"])
     evidence = [
-        f"{path} may hold only what DeepSpeed {known['version']} knows: one unknown key, and the file is refused."
-    ]
+        message(
+            "{section} may hold only what DeepSpeed {version} knows: one unknown key, and the file is refused.",
+            section=path, version=known["version"],
+        )
+    ]  # fmt: skip
     if not same:
-        evidence.append(f"DeepSpeed {installed} is installed, which may know others.")
+        evidence.append(message("DeepSpeed {version} is installed, which may know others.", version=installed))
     return Finding(
-        CODE, f"{name} is not a setting of {path}", member.place, tuple(evidence), repair,
+        CODE, message("{setting} is not a setting of {section}", setting=name, section=path), member.place,
+        tuple(evidence),
+        message("write {correction}", correction=near) if near
+        else message("move it to the top of the file") if moved else message("remove it"),
         severity="error" if same or near else "warning", confidence="certain" if same else "likely",
-        edits=() if near in around.members else renamed(document, member.place, near) if near
-        else () if moved else removed(document, member, same),
+        edits=() if near in around.members
+              else renamed(document, member.place, near) if near else () if moved else removed(document, member, same),
     )  # fmt: skip
 
 
 def _deprecated(document: Document, path: str, name: str, node: Node, new: str) -> Iterator[Finding]:
     member = node.members[name]
     both = bool(new) and " " not in new and (new in node.members or new.removeprefix("stage3_") in node.members)
-    if both:
-        evidence = f"DeepSpeed refuses {name} beside {new}, which took its place."
-    else:
-        evidence = f"DeepSpeed still reads {name}, and says in the log that it is deprecated."
     yield Finding(
-        CODE, f"{path}.{name} is deprecated", member.place, (evidence,),
-        f"remove {name}" if both else f"write {new} instead" if new else "remove it",
+        CODE, message("{section}.{setting} is deprecated", section=path, setting=name), member.place,
+        (message("DeepSpeed refuses {setting} beside {replacement}, which took its place.", setting=name,
+                 replacement=new) if both
+         else message("DeepSpeed still reads {setting}, and says in the log that it is deprecated.", setting=name),),
+        message("remove {setting}", setting=name) if both
+        else message("write {correction} instead", correction=new) if new else message("remove it"),
         severity="error" if both else "note", confidence="certain",
         edits=removed(document, member) if both else _in_new_words(document, name, member, new),
     )  # fmt: skip
@@ -237,17 +245,21 @@ def _auto(settings: Settings, filled_by: str) -> Iterator[Finding]:
         setting = settings.get(name)
         if setting is not None and setting.auto:
             yield Finding(
-                CODE, f'{name} is "auto", and nobody replaces it', setting.place,
-                ("The Trainer and accelerate replace \"auto\" by their own values; deepspeed.initialize does not.",),
-                "write the number", severity="error", confidence="likely",
+                CODE, message('{setting} is "auto", and nobody replaces it', setting=name), setting.place,
+                (message('The Trainer and accelerate replace "auto" by their own values; deepspeed.initialize does '
+                         "not."),),
+                message("write the number"), severity="error", confidence="likely",
             )  # fmt: skip
 
 
-def _wrong(path: str, member: Member, expected: str, edits: tuple[Edit, ...] = ()) -> Finding:
+def _wrong(path: str, member: Member, expected: Message, edits: tuple[Edit, ...] = ()) -> Finding:
     return Finding(
-        CODE, f"{path} is {member.node.written()}, expected {expected}", member.node.place,
-        ("DeepSpeed refuses the value when it reads the file, or fails where it first counts with it.",),
-        f"write {expected}", severity="error", confidence="certain", edits=edits,
+        CODE,
+        message("{setting} is {value}, expected {expected}", setting=path, value=member.node.written(),
+                expected=expected),
+        member.node.place,
+        (message("DeepSpeed refuses the value when it reads the file, or fails where it first counts with it."),),
+        message("write {correction}", correction=expected), severity="error", confidence="certain", edits=edits,
     )  # fmt: skip
 
 
