@@ -11,8 +11,9 @@ from devsan.doctor.windows import translations
 from devsan.report.language import Language, chosen
 
 _HERE = Path(__file__).parent
-_CATALOGUES = (_HERE.parent / "report" / "chinese.json", _HERE / "chinese.json", _HERE / "source" / "chinese.json",
-               _HERE / "live" / "chinese.json")  # fmt: skip
+_OF_REPORTS = _HERE.parent / "report" / "chinese.json"
+_OF_RULES = _HERE / "chinese.json"
+_OF_OTHERS = (_HERE / "source" / "chinese.json", _HERE / "live" / "chinese.json")
 
 
 @cache
@@ -20,17 +21,22 @@ def speaks(name: str) -> Language:
     """Returns the language called "en" or "zh"."""
     if name != "zh":
         return Language()
-    phrases: dict[str, str] = {}
+    phrases, _ = _read(_OF_REPORTS)  # its texts are about tensors
+    own, templates = _read(_OF_RULES)
+    phrases |= own
     catalogue: dict[str, str] = {}
-    for number, path in enumerate(_CATALOGUES):
-        if not path.is_file():
-            continue
-        groups: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
-        phrases.update(groups.pop("phrases", {}))
-        if number:  # the report's own texts are about tensors
-            catalogue.update({english: said for group in groups.values() for english, said in group.items()})
-    catalogue |= translations()
-    return Language(phrases, catalogue)
+    for path in _OF_OTHERS:
+        own, texts = _read(path)
+        phrases |= own
+        catalogue |= texts
+    return Language(phrases, catalogue, templates | translations())
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns a catalogue's phrases, and the templates of its other groups."""
+    groups: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
+    phrases = groups.pop("phrases", {})
+    return phrases, {english: said for group in groups.values() for english, said in group.items()}
 
 
 def speaks_on(stream: TextIO, name: str | None) -> Language:

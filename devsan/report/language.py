@@ -37,11 +37,16 @@ class Language:
     Args:
         phrases: templates of what is said around the texts; none for English.
         catalogue: templates that texts are made from.
+        templates: further ones, by which messages alone are said.
     """
 
-    def __init__(self, phrases: Mapping[str, str] | None = None, catalogue: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, phrases: Mapping[str, str] | None = None, catalogue: Mapping[str, str] | None = None,
+        templates: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         self._phrases = phrases or {}
         self._catalogue = catalogue or {}
+        self._templates = {**self._catalogue, **(templates or {})}
         self._patterns: list[tuple[re.Pattern[str], str]] | None = None
 
     def __call__(self, template: str, **values: str) -> str:
@@ -51,10 +56,10 @@ class Language:
 
     def text(self, text: str) -> str:
         """Returns a text that was made from some template; the text itself where none fits."""
-        if not self._catalogue or not text:
+        if not self._templates or not text:
             return text
         if isinstance(text, Message) and text.id:
-            known = self._catalogue.get(text.id)
+            known = self._templates.get(text.id)
             return _filled(known, {name: self._slot(each) for name, each in text.arguments.items()}) if known else text
         exact = self._catalogue.get(text)
         if exact is not None:

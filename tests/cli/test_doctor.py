@@ -167,7 +167,7 @@ def test_preflight_is_silent_where_nothing_is_wrong_and_imports_no_torch(doctor)
     assert doctor.log() == []
     done = doctor.devsan("doctor", "--preflight", *LAUNCH, CUDA_VISIBLE_DEVICES="1")
     assert done.returncode == 1
-    assert "error[DV407]: 2 ranks on this machine, and 1 is visible of its GPUs" in done.stdout
+    assert "error[DV407]: 2 ranks on this machine, and 1 of its GPUs is visible" in done.stdout
 
 
 def test_chinese(doctor):

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from devsan.diagnostics.messages import message
+from devsan.doctor.language import speaks
+
 DOCTOR = Path(__file__).parents[2] / "devsan/doctor"
 RULES = sorted((DOCTOR / "rules").rglob("*.py"))
 SOURCES = [*RULES, *sorted(DOCTOR.glob("*.py"))]
@@ -113,3 +116,10 @@ def test_what_is_no_command_is_translated():
     for english, chinese in catalogue().items():
         words = re.search("[A-Za-z]{2}", re.sub(r"\{\w+\}", "", english))
         assert not words or COMMAND.fullmatch(english) or re.search("[\u4e00-\u9fff]", chinese), english
+
+
+@pytest.mark.parametrize("quoted", ["ImportError: libtorch_cuda.so: undefined symbol", '"optimizer": {"type": "Adam"}'])
+def test_what_others_say_is_quoted(quoted):
+    zh = speaks("zh")
+    assert zh.text(quoted) == quoted
+    assert zh.text(message("name it in the configuration: {entry}", entry=quoted)).endswith(f"：{quoted}")

@@ -20,28 +20,22 @@ def check(case: Case) -> Iterator[Finding]:
     gpus, text, place = _seen(case)
     per_node = _per_node(case)
     machine = len(case.facts.driver.gpus) if case.facts.driver.state == "ok" else 0
+    visible = plural("{n} of its GPUs is visible", "{n} of its GPUs are visible", gpus)
+    title = plural("{n} rank on this machine, and {visible}", "{n} ranks on this machine, and {visible}", per_node,
+                   visible=visible)  # fmt: skip
     if gpus and per_node > gpus:
-        seen = plural("{n} is visible", "{n} are visible", gpus)
         evidence = [message("Rank r takes GPU r: the ranks beyond fail with CUDA error: invalid device ordinal.")]
         if text is not None and machine:
             evidence.append(message("CUDA_VISIBLE_DEVICES={value}; the machine has {n}.", value=text, n=machine))
         elif text is not None:
             evidence.append(message("CUDA_VISIBLE_DEVICES={value} names no others.", value=text))
         yield Finding(
-            CODE,
-            plural("{n} rank on this machine, and {seen} of its GPUs",
-                   "{n} ranks on this machine, and {seen} of its GPUs", per_node, seen=seen),
-            place,
-            tuple(evidence), _fewer(case, gpus), severity="error", confidence="certain",
+            CODE, title, place, tuple(evidence), _fewer(case, gpus), severity="error", confidence="certain",
             subject="" if place else _subject(case), others=_more(text, machine, per_node),
         )  # fmt: skip
     elif machine and 0 < per_node < gpus and case.launch.launcher not in ("", "python") and text is None:
         yield Finding(
-            CODE,
-            plural("{n} rank on this machine, and {seen} of its GPUs",
-                   "{n} ranks on this machine, and {seen} of its GPUs", per_node,
-                   seen=plural("{n} is visible", "{n} are visible", gpus)),
-            None,
+            CODE, title, None,
             (message("The others stay idle, unless each rank has several."),),
             plural("start {n} rank", "start {n} ranks", gpus), severity="note", confidence="possible",
             subject=_subject(case),
