@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from importlib import metadata
+
+from devsan.diagnostics.messages import message
 
 FRAMEWORKS = (
     "torch", "torchvision", "torchaudio", "triton", "transformers", "accelerate", "deepspeed", "peft", "bitsandbytes",
@@ -50,6 +53,11 @@ def versions() -> dict[str, str]:
 def unmet() -> tuple[Unmet, ...]:
     """Returns what the installed frameworks need and do not have, by their own metadata."""
     return tuple(each for name in FRAMEWORKS for each in _unmet_of(name))
+
+
+def together(names: Iterable[str]) -> str:
+    """Returns "torch 2.4.0 and numpy 2.0.0", to stand in a sentence."""
+    return reduce(lambda first, last: message("{first} and {last}", first=first, last=last), names)
 
 
 def _unmet_of(owner: str) -> Iterator[Unmet]:

@@ -22,6 +22,7 @@ SOURCES = [*RULES, *sorted(DOCTOR.glob("*.py"))]
 FIELDS = ("code", "title", "place", "evidence", "repair")
 SAID = ("title", "evidence", "repair", "others")
 WORDS = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")
+JOINT = re.compile(r"\W* [a-z ]{2,}|[a-z ]{2,} \W*")  # of two pieces: " and "
 PIECE = re.compile(r"[a-z]{2,} | [a-z]{2,}")  # of an f-string, beside what is put in
 COMMAND = re.compile(r"(export|deepspeed|pip install) \S+( localhost:\S+)?")  # the same in every language
 
@@ -73,7 +74,11 @@ def loose(node: ast.AST) -> Iterator[str]:
         return
     if isinstance(node, ast.keyword) and node.arg == "subject":
         return
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and WORDS.search(node.value):
+    if (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and (WORDS.search(node.value) or JOINT.fullmatch(node.value))
+    ):
         yield node.value
     if isinstance(node, ast.JoinedStr) and any(
         isinstance(part, ast.Constant) and PIECE.search(str(part.value)) for part in node.values
@@ -122,4 +127,4 @@ def test_what_is_no_command_is_translated():
 def test_what_others_say_is_quoted(quoted):
     zh = speaks("zh")
     assert zh.text(quoted) == quoted
-    assert zh.text(message("name it in the configuration: {entry}", entry=quoted)).endswith(f"：{quoted}")
+    assert zh.text(message("name it in the configuration: {entry}", entry=quoted)).endswith(quoted)

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from devsan.diagnostics.messages import Message
 from devsan.doctor.amending import amend
 from devsan.doctor.case import Case
 from devsan.doctor.document import parse_document, read_document
@@ -76,6 +77,10 @@ def mutated(draw: st.DrawFn) -> Any:
 def judged_whole(file: str, kind: str) -> None:
     case = Case(nothing({}), LaunchFacts(4, "torchrun", command=("torchrun",)), (read_document(file, kind),))  # type: ignore[arg-type]
     found = judge(case)  # without a handler: a rule that fails raises
+    for finding in found:
+        assert all(
+            isinstance(text, Message) for text in (finding.title, finding.repair, *finding.evidence, *finding.others)
+        )
     for language in ("en", "zh"):
         for finding in found:
             list(lines_of(finding, speaks(language)))

@@ -9,6 +9,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding, Place
+from devsan.doctor.packages import together
 
 CODE = own_code(__name__)
 
@@ -52,7 +53,7 @@ def _why(case: Case, sentence: str) -> tuple[Message, ...]:
     several = [name for name in case.facts.packages if name.startswith("nvidia-nccl-")]
     if "undefined symbol: nccl" in sentence and len(several) > 1:
         return (message("{packages} are both installed; the one that is found first is not torch's.",
-                        packages=" and ".join(several)),)  # fmt: skip
+                        packages=together(several)),)  # fmt: skip
     if "undefined symbol: nccl" in sentence or "libcudnn" in sentence or "libcublas" in sentence:
         return (message("A library of another CUDA is found before torch's own."),)
     return ()

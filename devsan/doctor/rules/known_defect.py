@@ -8,6 +8,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
+from devsan.doctor.packages import together
 from devsan.doctor.settings import OFFLOADS
 from devsan.doctor.windows import met, windows
 
@@ -23,7 +24,7 @@ def check(case: Case) -> Iterator[Finding]:
         if False in known:
             continue
         unsure = None in known
-        names = " and ".join(f"{name} {case.facts.version(name)}" for name in window.packages)
+        names = together(f"{name} {case.facts.version(name)}" for name in window.packages)
         yield Finding(
             CODE, message("{packages}: {defect}", packages=names, defect=window.title), None,
             (window.evidence, message("Source: {source}", source=window.source)), window.repair,

@@ -8,6 +8,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
+from devsan.doctor.packages import together
 
 CODE = own_code(__name__)
 
@@ -78,7 +79,7 @@ def _twice(case: Case) -> Iterator[Finding]:
             own = f"{family}cu{case.facts.torch.cuda.partition('.')[0]}"
             extra = [name for name in found if name != own] if own in found else found[1:]
             yield Finding(
-                CODE, message("{packages} are both installed", packages=" and ".join(found)), None,
+                CODE, message("{packages} are both installed", packages=together(found)), None,
                 (message("They install the same library into the same folder, and the one that came last is there."),),
                 message("pip uninstall {packages}, then install torch anew", packages=" ".join(extra)),
                 severity="warning", confidence="likely", subject=" ".join(found),
