@@ -1,4 +1,4 @@
-"""Whatever the rules say has its Chinese."""
+"""Whatever the rules say is a message that has its Chinese, and so are the parts of a sentence."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from devsan.diagnostics.messages import Message, message
 from devsan.doctor.language import speaks
 from devsan.doctor.source import judge
+from devsan.doctor.source.places import HOST, INPUTS, Where
+from devsan.doctor.source.rules.signs import in_words
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,30 +26,40 @@ def said() -> list[str]:
         *sorted((ROOT / "tests/wild/cases").glob("*.py")),
     ]
     found = judge(files, edits=False).findings + judge(files, Launch(), edits=False).findings
-    return sorted({text for each in found for text in (each.title, each.repair, *each.evidence, *each.others)})
+    texts = {text: text for each in found for text in (each.title, each.repair, *each.evidence, *each.others)}
+    return sorted(texts.values())
 
 
-def test_every_text_is_said_in_chinese():
+def test_every_text_is_a_message_that_is_said_in_chinese():
     language = speaks("zh")
     texts = said()
     assert len(texts) > 300
-    left = [text for text in texts if not re.search("[一-鿿]", language.text(text))]
-    assert left == []
+    assert [text for text in texts if not isinstance(text, Message) or not text.id] == []
+    assert [text for text in texts if not re.search("[一-鿿]", language.text(text))] == []
+    assert [text for text in texts if re.search("[一-鿿] [一-鿿]", language.text(text))] == []
 
 
 @pytest.mark.parametrize(
-    ("english", "chinese"),
+    ("where", "english", "chinese"),
     [
-        ("`x` is on the CPU and meets `y`, which is on cuda:1", "`x` 在 CPU 上，却要与在 cuda:1 上的 `y` 运算"),  # noqa: RUF001
-        (
-            "`torch.ones(4)` is created on the CPU and meets `self.layer`",
-            "`torch.ones(4)` 创建在 CPU 上，却要与 `self.layer` 运算",  # noqa: RUF001
-        ),
-        (
-            "`torch.zeros(3).to(device)`, line 3, moves it on `args.device`",
-            "第 3 行的 `torch.zeros(3).to(device)` 移动它，之后在 `args.device` 上",  # noqa: RUF001
-        ),
+        (HOST, "on the CPU", "在 CPU 上"),
+        (Where("gpu"), "on cuda", "在 cuda 上"),
+        (Where("gpu", 1), "on cuda:1", "在 cuda:1 上"),
+        (Where("value", text="args.device"), "on `args.device`", "在 `args.device` 上"),
+        (INPUTS, "where the module's inputs are", "在模块的输入所在的设备上"),
+        (Where("part", text="model.layers.0"), "where the device map put it", "在 device map 放置它的设备上"),
     ],
 )
-def test_slots_are_said_in_chinese_as_well(english: str, chinese: str):
-    assert speaks("zh").text(english) == chinese
+def test_places(where: Where, english: str, chinese: str):
+    assert (in_words(where), speaks("zh").text(in_words(where))) == (english, chinese)
+
+
+def test_places_within_sentences_are_said_in_chinese_as_well():
+    where, there = in_words(HOST), in_words(Where("gpu", 1))
+    title = message(
+        "`{odd}` is {where} and meets `{other}`, which is {there}", odd="x", where=where, other="y", there=there
+    )
+    assert title == "`x` is on the CPU and meets `y`, which is on cuda:1"
+    assert speaks("zh").text(title) == "`x` 在 CPU 上，却要与在 cuda:1 上的 `y` 运算"  # noqa: RUF001
+    moved = message("`{call}`, line {line}, moves it {where}", call="x.to(device)", line=3, where=in_words(HOST))
+    assert speaks("zh").text(moved) == "第 3 行的 `x.to(device)` 移动它，之后在 CPU 上"  # noqa: RUF001

@@ -24,10 +24,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Wrapped
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, in_words
+from devsan.doctor.source.rules.signs import first_of_each, in_words, line_of
 
 CODE = own_code(__name__)
 
@@ -41,11 +42,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         if first.map is not None:
             yield Finding(
                 CODE,
-                f"`{shown}` wraps a model that the device map `{first.map.text}` has spread",
+                message("`{call}` wraps a model that the device map `{map}` has spread",
+                        call=shown, map=first.map.text),
                 source.place(first.node),
-                (f"the device map stands in line {getattr(first.map.node, 'lineno', 0)}",
-                 f"{first.by} needs the whole model on one GPU"),
-                "keep one of the two: the device map spreads the model, the wrapper copies it",
+                (message("the device map stands in line {line}", line=line_of(first.map.node)),
+                 message("{wrapper} needs the whole model on one GPU", wrapper=first.by)),
+                message("keep one of the two: the device map spreads the model, the wrapper copies it"),
                 severity="error",
             )  # fmt: skip
             continue
@@ -54,10 +56,11 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         if first.by == "DataParallel" and placed.kind == "gpu" and (placed.index or 0) != first_gpu:
             yield Finding(
                 CODE,
-                f"`{shown}` wraps a model that is {in_words(placed)}; it has to be on cuda:{first_gpu}",
+                message("`{call}` wraps a model that is {where}; it has to be on cuda:{index}",
+                        call=shown, where=in_words(placed), index=first_gpu),
                 source.place(first.node),
-                ("DataParallel copies the module from the first of its GPUs",),
-                f'move the model to "cuda:{first_gpu}", or name its GPU first in `device_ids`',
+                (message("DataParallel copies the module from the first of its GPUs"),),
+                message('move the model to "cuda:{index}", or name its GPU first in `device_ids`', index=first_gpu),
                 severity="error",
                 confidence="certain",
-            )
+            )  # fmt: skip

@@ -5,10 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, in_words, meetings_of, places_of
+from devsan.doctor.source.rules.signs import (
+    first_of_each,
+    how_they_meet,
+    line_of,
+    meetings_of,
+    places_of,
+    that_they_meet,
+)
 
 _LOSSES = ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "kl_div", "huber_loss", "smooth_l1_loss")
 
@@ -21,19 +29,18 @@ def value_meetings(program: Program, code: str, of_losses: bool) -> Iterator[Fin
         if _is_loss(first.node) is not of_losses:
             continue
         source = program.source
-        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
-        said = [came(program, first.odd.tensor), came(program, first.other.tensor)]
-        joins = f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, joins the two"
+        other = source.shown(first.other.node)
+        said = list(how_they_meet(program, first))
         if spread is not None:
-            said.append(f"the device map `{spread.text}`, line {getattr(spread.node, 'lineno', 0)}, spreads the model")
+            text, line = spread.text, line_of(spread.node)
+            said.append(message("the device map `{map}`, line {line}, spreads the model", map=text, line=line))
         yield Finding(
             code,
-            f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
-            f"{in_words(first.other.tensor.where)}",
+            that_they_meet(program, first),
             source.place(first.odd.tensor.made if first.odd.tensor.made is not None else first.node),
-            tuple(each for each in (joins, *said) if each),
-            f"move the smaller one to the other: `.to({other}.device)`" if of_losses
-            else f"take the device from what it meets: `device={other}.device`",
+            tuple(said),
+            message("move the smaller one to the other: `.to({other}.device)`", other=other) if of_losses
+            else message("take the device from what it meets: `device={other}.device`", other=other),
             severity="error" if first.other.tensor.where.kind == "gpu" else "warning",
             confidence="certain" if first.other.tensor.where.kind == "gpu" else "likely",
             sites=places_of(program, group),

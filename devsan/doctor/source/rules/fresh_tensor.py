@@ -29,11 +29,21 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, in_words, meetings_of, places_of, some
+from devsan.doctor.source.rules.signs import (
+    came,
+    first_of_each,
+    in_words,
+    known,
+    meetings_of,
+    places_of,
+    some,
+    what_joins,
+)
 from devsan.doctor.source.torch_names import FACTORIES, FROM_DATA
 
 CODE = own_code(__name__)
@@ -48,19 +58,18 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         source, made = program.source, first.odd.tensor.made or first.node
         other = source.shown(first.other.node)
         device = _device(program, group)
-        repair = f"create it where it is used: `device={device}`" if device else (
-            f"create it on the device of `{other}`: give it `device=`"
-        )  # fmt: skip
         yield Finding(
             CODE,
-            f"`{source.shown(made)}` is created {in_words(first.odd.tensor.where)} and meets `{other}`",
+            message("`{made}` is created {where} and meets `{other}`",
+                    made=source.shown(made), where=in_words(first.odd.tensor.where), other=other),
             source.place(made),
-            tuple(each for each in (
-                f"`{source.shown(first.node)}`, line {first.node.lineno}, joins the two",  # type: ignore[attr-defined]
-                f"`{other}` is {in_words(first.other.tensor.where)}",
+            known(
+                what_joins(program, first),
+                message("`{name}` is {where}", name=other, where=in_words(first.other.tensor.where)),
                 came(program, first.other.tensor),
-            ) if each),
-            repair,
+            ),
+            message("create it where it is used: `device={device}`", device=device) if device
+            else message("create it on the device of `{other}`: give it `device=`", other=other),
             some(_edit(program, made, device) if edits and device else None),
             severity="error" if first.owner is None else "warning",
             confidence="certain" if first.owner is None else "likely",

@@ -28,11 +28,22 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import assigned, replaced
 from devsan.doctor.source.events import Discarded, Meeting, ToNumpy
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, how_they_meet, in_words, meetings_of, places_of, some
+from devsan.doctor.source.rules.signs import (
+    came,
+    first_of_each,
+    how_they_meet,
+    in_words,
+    known,
+    meetings_of,
+    places_of,
+    some,
+    that_they_meet,
+)
 
 CODE = own_code(__name__)
 
@@ -51,17 +62,17 @@ def _discarded(program: Program, edits: bool) -> Iterator[Finding]:
     for first, _ in first_of_each((event.node, event) for event in events):
         assert isinstance(first, Discarded)
         statement = source.statement(first.node)
-        target = source.shown(first.target)
+        target, call = source.shown(first.target), source.shown(first.node)
         edit = None
         if edits and isinstance(statement, ast.Expr) and _is_read_later(program, statement, first.target):
             edit = assigned(source, statement, first.target, safe=not first.tensor.leaf)
         yield Finding(
             CODE,
-            f"the result of `{source.shown(first.node)}` is thrown away",
+            message("the result of `{call}` is thrown away", call=call),
             source.place(first.node),
-            ("`Tensor.to` and `Tensor.cuda` return a copy; only a module's move in place",
-             f"`{target}` stays {in_words(first.tensor.where)}"),
-            f"keep it: `{target} = {source.shown(first.node)}`",
+            (message("`Tensor.to` and `Tensor.cuda` return a copy; only a module's move in place"),
+             message("`{name}` stays {where}", name=target, where=in_words(first.tensor.where))),
+            message("keep it: `{name} = {call}`", name=target, call=call),
             some(edit),
             confidence="certain",
         )  # fmt: skip
@@ -85,16 +96,15 @@ def _never_moved(program: Program, dropped: set[str]) -> Iterator[Finding]:
     source = program.source
     meetings = meetings_of(program, "boundary")
     for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         if ast.dump(first.odd.node) in dropped:
             continue  # its move is what was thrown away
         yield Finding(
             CODE,
-            f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
-            f"{in_words(first.other.tensor.where)}",
+            that_they_meet(program, first),
             source.place(first.odd.node),
             how_they_meet(program, first),
-            f"move `{odd}` once, before it is used: `.to({_target(first)})`",
+            message("move `{name}` once, before it is used: `.to({device})`",
+                    name=source.shown(first.odd.node), device=_target(first)),
             severity="error" if first.other.tensor.where.kind == "gpu" else "warning",
             confidence="certain" if first.other.tensor.where.kind == "gpu" else "likely",
             sites=places_of(program, group),
@@ -115,10 +125,11 @@ def _read_by_numpy(program: Program, edits: bool) -> Iterator[Finding]:
         assert isinstance(first, ToNumpy)
         yield Finding(
             CODE,
-            f"`{source.shown(first.node)}` reads a tensor that is {in_words(first.tensor.where)}",
+            message("`{call}` reads a tensor that is {where}",
+                    call=source.shown(first.node), where=in_words(first.tensor.where)),
             source.place(first.node),
-            tuple(each for each in (came(program, first.tensor), "NumPy cannot read the memory of a GPU") if each),
-            "bring it to the CPU first: `.cpu().numpy()`",
+            known(came(program, first.tensor), message("NumPy cannot read the memory of a GPU")),
+            message("bring it to the CPU first: `.cpu().numpy()`"),
             some(_through_the_cpu(program, first.node) if edits else None),
             severity="error",
             confidence="certain",

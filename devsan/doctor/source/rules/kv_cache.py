@@ -1,4 +1,4 @@
-"""DV106: state of generation is on another device than the layer that uses it.
+"""DV106: generation state is on another device than the layer that uses it.
 
 What it does
     Finds keys, values, recurrent states and beam indices that one device holds, where they meet a layer that the
@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
@@ -37,14 +38,16 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     meetings = meetings_of(program, "generation")
     for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
         source = program.source
-        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         yield Finding(
             CODE,
-            f"`{odd}` is state of generation {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
-            f"{in_words(first.other.tensor.where)}",
+            message(
+                "`{odd}` is generation state {where} and meets `{other}`, which is {there}",
+                odd=source.shown(first.odd.node), where=in_words(first.odd.tensor.where),
+                other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
+            ),
             source.place(first.node),
             how_they_meet(program, first),
-            "keep the state of each layer on that layer's GPU, and bring indices to it",
+            message("keep the state of each layer on that layer's GPU, and bring indices to it"),
             severity="error",
             sites=places_of(program, group),
         )  # fmt: skip

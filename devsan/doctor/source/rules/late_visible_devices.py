@@ -25,10 +25,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import HidesGpus
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each
+from devsan.doctor.source.rules.signs import first_of_each, line_of
 
 CODE = own_code(__name__)
 
@@ -41,11 +42,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         source = program.source
         yield Finding(
             CODE,
-            "CUDA_VISIBLE_DEVICES is set after CUDA was used, and changes nothing",
+            message("CUDA_VISIBLE_DEVICES is set after CUDA was used, and changes nothing"),
             source.place(first.node),
-            (f"`{source.shown(first.used)}`, line {getattr(first.used, 'lineno', 0)}, used CUDA before",
-             "the driver reads the variable once, at the first use in the process"),
-            "set it before: in the shell that starts the program, or above the first use of CUDA",
+            (message("`{call}`, line {line}, used CUDA before",
+                     call=source.shown(first.used), line=line_of(first.used)),
+             message("the driver reads the variable once, at the first use in the process")),
+            message("set it before: in the shell that starts the program, or above the first use of CUDA"),
             severity="error",
             sites=(source.place(first.used),),
         )  # fmt: skip

@@ -27,14 +27,11 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import (
-    how_ranks_are_known,
-    places_of,
-    runs_in_ranks,
-)
+from devsan.doctor.source.rules.signs import how_ranks_are_known, places_of, runs_in_ranks
 
 CODE = own_code(__name__)
 
@@ -48,11 +45,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     source, first = program.source, mapped[0]
     yield Finding(
         CODE,
-        f"the device map `{first.map.text}` spreads the model of every rank over all GPUs",
+        message("the device map `{map}` spreads the model of every rank over all GPUs", map=first.map.text),
         source.place(first.node),
         (how_ranks_are_known(program, sign),
-         "each rank needs its whole model, or its part, on its own GPU"),
-        'load it on the rank\'s GPU, `device_map={"": local_rank}`, or without a map where DeepSpeed or FSDP places it',
+         message("each rank needs its whole model, or its part, on its own GPU")),
+        message("load it on the rank's GPU, `{argument}`, or without a map where DeepSpeed or FSDP places it",
+                argument='device_map={"": local_rank}'),
         severity="error",
         confidence="certain" if isinstance(sign, ast.Module) else "likely",
         sites=places_of(program, mapped),

@@ -26,11 +26,12 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import removed, replaced
 from devsan.doctor.source.events import Hands, Move
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, places_of, some
+from devsan.doctor.source.rules.signs import first_of_each, line_of, places_of, some
 
 CODE = own_code(__name__)
 
@@ -41,15 +42,15 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     moves = [event for event in program.events if isinstance(event, Move) and _breaks(event)]
     for first, group in first_of_each((event.node, event) for event in moves):
         assert isinstance(first, Move)
-        owner = f"the device map `{first.map.text}`" if first.map is not None else "`Accelerator.prepare`"
-        line = f", line {getattr(first.map.node, 'lineno', 0)}," if first.map is not None else ""
         yield Finding(
             CODE,
-            f"`{source.shown(first.node)}` moves a model that is already placed",
+            message("`{call}` moves a model that is already placed", call=source.shown(first.node)),
             source.place(first.node),
-            (f"{owner}{line} has placed it",
-             "the hooks that bring its inputs are not told of the move"),
-            "leave the move out: one owner places a model",
+            (message("`Accelerator.prepare` has placed it") if first.map is None
+             else message("the device map `{map}`, line {line}, has placed it",
+                          map=first.map.text, line=line_of(first.map.node)),
+             message("the hooks that bring its inputs are not told of the move")),
+            message("leave the move out: one owner places a model"),
             some(_edit(program, first.node) if edits and first.map is not None else None),
             severity="error",
             sites=places_of(program, group),
@@ -59,12 +60,13 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         assert isinstance(given, Hands)
         yield Finding(
             CODE,
-            f"the device map `{given.map.text}` places `self.{given.attribute}`, which Lightning's strategy will move",
+            message("the device map `{map}` places `self.{attribute}`, which Lightning's strategy will move",
+                    map=given.map.text, attribute=given.attribute),
             source.place(given.node),
-            ("the Trainer moves the whole LightningModule to its GPU; the hooks of the map are not told",),
-            "load the model without a device map, and let the Trainer place it",
+            (message("the Trainer moves the whole LightningModule to its GPU; the hooks of the map are not told"),),
+            message("load the model without a device map, and let the Trainer place it"),
             severity="error",
-        )
+        )  # fmt: skip
 
 
 def _breaks(event: Move) -> bool:

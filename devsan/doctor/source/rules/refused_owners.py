@@ -23,10 +23,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Refused
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each
+from devsan.doctor.source.rules.signs import first_of_each, line_of
 
 CODE = own_code(__name__)
 
@@ -39,11 +40,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         source = program.source
         yield Finding(
             CODE,
-            f"`device={first.device}` is given beside a model that the device map `{first.map.text}` has spread",
+            message("`device={device}` is given beside a model that the device map `{map}` has spread",
+                    device=first.device, map=first.map.text),
             source.place(first.node),
-            (f"the device map stands in line {getattr(first.map.node, 'lineno', 0)}",
-             "transformers refuses to move a model that accelerate has placed"),
-            "leave `device` out: the device map has placed the model",
+            (message("the device map stands in line {line}", line=line_of(first.map.node)),
+             message("transformers refuses to move a model that accelerate has placed")),
+            message("leave `device` out: the device map has placed the model"),
             severity="error",
             confidence="certain",
         )  # fmt: skip

@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Chooses, Event, Move, Ranks, UsesGpu, Wrapped
 from devsan.doctor.source.places import NOWHERE
@@ -57,10 +58,10 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     source = program.source
     yield Finding(
         CODE,
-        f"`{source.shown(found[0].node)}` names the same GPU in every rank",
+        message("`{call}` names the same GPU in every rank", call=source.shown(found[0].node)),
         source.place(found[0].node),
         (how_ranks_are_known(program, sign),),
-        'take the number from the rank: `int(os.environ["LOCAL_RANK"])`',
+        message('take the number from the rank: `int(os.environ["LOCAL_RANK"])`'),
         severity="error",
         sites=places_of(program, found),
     )

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from devsan.diagnostics.messages import Message, message
 from devsan.doctor.findings import Edit, Place
 from devsan.doctor.source.events import Event, HidesGpus, Meeting, Ranks
 from devsan.doctor.source.places import Where
@@ -31,30 +32,41 @@ def runs_in_ranks(program: Program) -> ast.AST | None:
     return program.source.tree if program.launched > 1 else None
 
 
-def how_ranks_are_known(program: Program, sign: ast.AST) -> str:
+def how_ranks_are_known(program: Program, sign: ast.AST) -> Message:
     """Returns the sentence about the sign that ``runs_in_ranks`` gave."""
     if isinstance(sign, ast.Module):
-        return f"the launch command starts {program.launched} ranks"
-    line = getattr(sign, "lineno", 0)
-    return f"the program runs in ranks: `{program.source.shown(sign)}`, line {line}"
+        return message("the launch command starts {count} ranks", count=program.launched)
+    call, line = program.source.shown(sign), line_of(sign)
+    return message("the program runs in ranks: `{call}`, line {line}", call=call, line=line)
 
 
-def in_words(where: Where) -> str:
+def line_of(node: ast.AST | None) -> int:
+    """Returns the line of a node; 0 where it has none."""
+    return getattr(node, "lineno", 0)
+
+
+def in_words(where: Where) -> Message:
     """Returns where something is: "on the CPU", "on cuda:1", "on `args.device`"."""
     if where.kind == "inputs":
-        return "where the module's inputs are"
+        return message("where the module's inputs are")
     if where.kind == "part":
-        return "where the device map put it"
-    return f"on `{where.text}`" if where.kind == "value" else f"on {where}"
+        return message("where the device map put it")
+    if where.kind == "host":
+        return message("on the CPU")
+    if where.kind == "value":
+        return message("on `{device}`", device=where.text)
+    return message("on {device}", device=where)
 
 
-def came(program: Program, tensor: Tensor) -> str:
-    """Returns the sentence that says what put a tensor where it is; "" where that is not known."""
-    line = getattr(tensor.made, "lineno", 0)
+def came(program: Program, tensor: Tensor) -> Message | None:
+    """Returns the sentence that says what put a tensor where it is; None where that is not known."""
+    line = line_of(tensor.made)
     if not line or tensor.made is None:
-        return ""
-    verb = "moves" if tensor.how == "moved" else "creates"
-    return f"`{program.source.shown(tensor.made)}`, line {line}, {verb} it {in_words(tensor.where)}"
+        return None
+    call, where = program.source.shown(tensor.made), in_words(tensor.where)
+    if tensor.how == "moved":
+        return message("`{call}`, line {line}, moves it {where}", call=call, line=line, where=where)
+    return message("`{call}`, line {line}, creates it {where}", call=call, line=line, where=where)
 
 
 def meetings_of(program: Program, cause: str) -> list[Meeting]:
@@ -62,12 +74,29 @@ def meetings_of(program: Program, cause: str) -> list[Meeting]:
     return [event for event in program.events if isinstance(event, Meeting) and event.cause == cause]
 
 
-def how_they_meet(program: Program, meeting: Meeting) -> tuple[str, ...]:
+def that_they_meet(program: Program, meeting: Meeting) -> Message:
+    """Returns the sentence that says which two tensors are joined, and where each is."""
+    return message(
+        "`{odd}` is {where} and meets `{other}`, which is {there}",
+        odd=program.source.shown(meeting.odd.node), where=in_words(meeting.odd.tensor.where),
+        other=program.source.shown(meeting.other.node), there=in_words(meeting.other.tensor.where),
+    )  # fmt: skip
+
+
+def what_joins(program: Program, meeting: Meeting) -> Message:
+    """Returns the sentence that says which operation joins two tensors."""
+    call, line = program.source.shown(meeting.node), line_of(meeting.node)
+    return message("`{call}`, line {line}, joins the two", call=call, line=line)
+
+
+def how_they_meet(program: Program, meeting: Meeting) -> tuple[Message, ...]:
     """Returns the sentences that say which operation joins two tensors, and what put each where it is."""
-    joins = f"`{program.source.shown(meeting.node)}`, line {getattr(meeting.node, 'lineno', 0)}, joins the two"
-    return tuple(each for each in (
-        joins, came(program, meeting.odd.tensor), came(program, meeting.other.tensor)
-    ) if each)  # fmt: skip
+    return known(what_joins(program, meeting), came(program, meeting.odd.tensor), came(program, meeting.other.tensor))
+
+
+def known(*sentences: Message | None) -> tuple[Message, ...]:
+    """Returns the sentences that there are."""
+    return tuple(each for each in sentences if each is not None)
 
 
 def places_of(program: Program, events: Iterable[Event]) -> tuple[Place, ...]:

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.signs import first_of_each, in_words, meetings_of, places_of
@@ -35,14 +36,18 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     meetings = meetings_of(program, "split")
     for first, group in first_of_each((event.node, event) for event in meetings):
         source = program.source
-        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         yield Finding(
             CODE,
-            f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
-            f"{in_words(first.other.tensor.where)}: the device map cuts inside of this block",
+            message(
+                "`{odd}` is {where} and meets `{other}`, which is {there}: the device map cuts inside of this block",
+                odd=source.shown(first.odd.node), where=in_words(first.odd.tensor.where),
+                other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
+            ),
             source.place(first.node),
-            (f"`{source.shown(first.node)}` joins parts that the map has put apart, and has no hook",),
-            "keep the block whole: name its class among those not to split, or put its parts on one GPU in the map",
+            (message("`{call}` joins parts that the map has put apart, and has no hook",
+                     call=source.shown(first.node)),),
+            message("keep the block whole: name its class among those not to split, or put its parts on one GPU in "
+                    "the map"),
             severity="error",
             sites=places_of(program, group),
-        )
+        )  # fmt: skip

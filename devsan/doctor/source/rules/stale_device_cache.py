@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
@@ -43,11 +44,13 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         other = source.shown(first.other.node)
         yield Finding(
             CODE,
-            f"`{tensor.kept}` remembers a tensor that is {in_words(tensor.where)} and meets `{other}`, which is "
-            f"{in_words(first.other.tensor.where)}",
+            message(
+                "`{name}` remembers a tensor that is {where} and meets `{other}`, which is {there}",
+                name=tensor.kept, where=in_words(tensor.where), other=other, there=in_words(first.other.tensor.where),
+            ),
             source.place(tensor.made if tensor.made is not None else first.node),
             how_they_meet(program, first),
-            "remember it for each device: make the device a part of the key",
+            message("remember it for each device: make the device a part of the key"),
             severity="error",
             sites=places_of(program, group),
         )  # fmt: skip

@@ -29,11 +29,21 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import registered
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, in_words, meetings_of, places_of, some
+from devsan.doctor.source.rules.signs import (
+    came,
+    first_of_each,
+    in_words,
+    known,
+    meetings_of,
+    places_of,
+    some,
+    what_joins,
+)
 
 CODE = own_code(__name__)
 
@@ -49,19 +59,22 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
             continue  # it moves by itself what its base does not know
         statement = _assignment(program, first)
         shown = f"self.{tensor.plain}" if tensor.plain else source.shown(first.odd.node)
+        other = source.shown(first.other.node)
         at = statement or tensor.made or first.node
         yield Finding(
             CODE,
-            f"`{shown}` does not move with its module and meets `{source.shown(first.other.node)}`",
+            message("`{name}` does not move with its module and meets `{other}`", name=shown, other=other),
             source.place(at),
-            tuple(each for each in (
-                f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, joins the two",
+            known(
+                what_joins(program, first),
                 came(program, tensor),
-                f"`{source.shown(first.other.node)}` is {in_words(first.other.tensor.where)}",
-            ) if each),
-            "keep the modules in an nn.ModuleList or nn.ModuleDict" if tensor.how == "weight" and tensor.plain
-            else f'register it: `self.register_buffer("{tensor.plain}", ..., persistent=False)`' if tensor.plain
-            else "register it with the module that uses it: `register_buffer(..., persistent=False)`",
+                message("`{name}` is {where}", name=other, where=in_words(first.other.tensor.where)),
+            ),
+            message("keep the modules in an nn.ModuleList or nn.ModuleDict")
+            if tensor.how == "weight" and tensor.plain
+            else message('register it: `self.register_buffer("{name}", ..., persistent=False)`', name=tensor.plain)
+            if tensor.plain
+            else message("register it with the module that uses it: `register_buffer(..., persistent=False)`"),
             some(_edit(program, statement, tensor.plain) if edits and statement and tensor.how != "weight" else None),
             confidence="likely",
             sites=places_of(program, group),

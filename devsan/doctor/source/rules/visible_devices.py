@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import Message, message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Chooses, UsesGpu
 from devsan.doctor.source.program import Program
@@ -37,20 +38,29 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields one finding for the program."""
     beyond = [event for event in program.events if isinstance(event, UsesGpu | Chooses) and _is_beyond(event)]
     for first, group in first_of_each((program.source.tree, event) for event in beyond):
-        source, visible = program.source, first.visible
-        count = visible.count or 0
-        left = "no GPU" if not count else "cuda:0 only" if count == 1 else f"cuda:0 to cuda:{count - 1}"
+        source = program.source
         yield Finding(
             CODE,
-            f"`{source.shown(first.node)}` uses cuda:{first.where.index}, and CUDA_VISIBLE_DEVICES={visible.text} "
-            f"leaves {left}",
+            _title(source.shown(first.node), first),
             source.place(first.node),
-            ("a program numbers the GPUs that it sees from 0",),
-            "count from 0, or let the program see more GPUs",
+            (message("a program numbers the GPUs that it sees from 0"),),
+            message("count from 0, or let the program see more GPUs"),
             severity="error",
             confidence="certain",
             sites=places_of(program, group),
         )  # fmt: skip
+
+
+def _title(call: str, event: UsesGpu | Chooses) -> Message:
+    index, visible, count = event.where.index, event.visible.text, event.visible.count or 0
+    if not count:
+        return message("`{call}` uses cuda:{index}, and CUDA_VISIBLE_DEVICES={visible} leaves no GPU",
+                       call=call, index=index, visible=visible)  # fmt: skip
+    if count == 1:
+        return message("`{call}` uses cuda:{index}, and CUDA_VISIBLE_DEVICES={visible} leaves cuda:0 only",
+                       call=call, index=index, visible=visible)  # fmt: skip
+    return message("`{call}` uses cuda:{index}, and CUDA_VISIBLE_DEVICES={visible} leaves cuda:0 to cuda:{last}",
+                   call=call, index=index, visible=visible, last=count - 1)  # fmt: skip
 
 
 def _is_beyond(event: UsesGpu | Chooses) -> bool:

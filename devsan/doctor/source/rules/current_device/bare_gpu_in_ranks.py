@@ -28,12 +28,14 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import inserted
 from devsan.doctor.source.events import Chooses, Event, Ranks, UsesGpu
 from devsan.doctor.source.program import Program, flows
 from devsan.doctor.source.rules.signs import (
     how_ranks_are_known,
+    line_of,
     places_of,
     runs_in_ranks,
     some,
@@ -58,14 +60,16 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         at = groups[0].node if groups and source.function(groups[0].node) is source.function(first.node) else first.node
         yield Finding(
             CODE,
-            f'`{source.shown(first.node)}` uses "cuda" in every rank, and no rank has chosen its GPU',
+            message('`{call}` uses "cuda" in every rank, and no rank has chosen its GPU',
+                    call=source.shown(first.node)),
             source.place(first.node),
-            (how_ranks_are_known(program, sign), "the current GPU is GPU 0 in every rank until one is chosen"),
-            f"choose it before the first use of CUDA: `{_CHOICE}`",
+            (how_ranks_are_known(program, sign),
+             message("the current GPU is GPU 0 in every rank until one is chosen")),
+            message("choose it before the first use of CUDA: `{choice}`", choice=_CHOICE),
             some(_edit(program, at) if edits else None),
             severity="error",
             sites=places_of(program, bare),
-        )
+        )  # fmt: skip
         return
     for flow in flows(program.events):
         late = next((event for event in flow if isinstance(event, Chooses)), None)
@@ -73,11 +77,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         if early and late is not None:
             yield Finding(
                 CODE,
-                f"`{source.shown(late.node)}` comes after CUDA was used",
+                message("`{call}` comes after CUDA was used", call=source.shown(late.node)),
                 source.place(late.node),
-                (f"`{source.shown(early[0].node)}`, line {getattr(early[0].node, 'lineno', 0)}, used the current GPU "
-                 "before: GPU 0 in every rank", how_ranks_are_known(program, sign)),
-                "choose the GPU before the first use of CUDA",
+                (message("`{call}`, line {line}, used the current GPU before: GPU 0 in every rank",
+                         call=source.shown(early[0].node), line=line_of(early[0].node)),
+                 how_ranks_are_known(program, sign)),
+                message("choose the GPU before the first use of CUDA"),
                 sites=places_of(program, early),
             )  # fmt: skip
 

@@ -24,6 +24,7 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Loaded, LoadedMoved, Ranks
@@ -31,6 +32,7 @@ from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.signs import (
     first_of_each,
     how_ranks_are_known,
+    line_of,
     runs_in_ranks,
     some,
 )
@@ -50,16 +52,16 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         if in_ranks and sign is not None:
             why = how_ranks_are_known(program, sign)
         elif node in moved:
-            line = getattr(moved[node], "lineno", 0)
-            why = f"`{source.shown(moved[node])}`, line {line}, moves it afterwards: twice through a GPU, or none"
+            why = message("`{call}`, line {line}, moves it afterwards: twice through a GPU, or none",
+                          call=source.shown(moved[node]), line=line_of(moved[node]))  # fmt: skip
         else:
             continue
         safe = isinstance(node, ast.Call) and len(node.args) == 1
         yield Finding(
             CODE,
-            f"`{source.shown(node)}` loads to the GPUs that the checkpoint remembers",
+            message("`{call}` loads to the GPUs that the checkpoint remembers", call=source.shown(node)),
             source.place(node),
             (why,),
-            'load to the CPU: `map_location="cpu"`',
+            message('load to the CPU: `map_location="cpu"`'),
             some(with_argument(source, node, "map_location", '"cpu"', safe) if edits else None),
         )

@@ -26,10 +26,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Chooses
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, in_words, meetings_of, places_of
+from devsan.doctor.source.rules.signs import came, first_of_each, in_words, known, meetings_of, places_of
 
 CODE = own_code(__name__)
 
@@ -46,12 +47,15 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
             bare, numbered = numbered, bare
         yield Finding(
             CODE,
-            f"`{source.shown(bare.node)}` is on the current GPU and meets `{source.shown(numbered.node)}`, which is "
-            f"{in_words(numbered.tensor.where)}",
+            message(
+                "`{odd}` is on the current GPU and meets `{other}`, which is {there}",
+                odd=source.shown(bare.node), other=source.shown(numbered.node), there=in_words(numbered.tensor.where),
+            ),
             source.place(bare.tensor.made if bare.tensor.made is not None else first.node),
-            tuple(each for each in (came(program, bare.tensor), came(program, numbered.tensor),
-                                    "the current GPU is GPU 0: nothing in this file chooses another") if each),
-            f"say which GPU: `{numbered.tensor.where}`; or choose it once with `torch.cuda.set_device`",
+            known(came(program, bare.tensor), came(program, numbered.tensor),
+                  message("the current GPU is GPU 0: nothing in this file chooses another")),
+            message("say which GPU: `{device}`; or choose it once with `torch.cuda.set_device`",
+                    device=numbered.tensor.where),
             severity="error",
             confidence="likely",
             sites=places_of(program, group),

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
@@ -38,14 +39,16 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     meetings = meetings_of(program, "default")
     for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
         source = program.source
-        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         yield Finding(
             CODE,
-            f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
-            f"{in_words(first.other.tensor.where)}: the default device has changed",
+            message(
+                "`{odd}` is {where} and meets `{other}`, which is {there}: the default device has changed",
+                odd=source.shown(first.odd.node), where=in_words(first.odd.tensor.where),
+                other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
+            ),
             source.place(first.odd.tensor.made if first.odd.tensor.made is not None else first.node),
             how_they_meet(program, first),
-            "name the device where tensors are made, and leave the default as it is",
+            message("name the device where tensors are made, and leave the default as it is"),
             severity="error",
             sites=places_of(program, group),
         )  # fmt: skip

@@ -25,12 +25,13 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Draws
 from devsan.doctor.source.places import HOST
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, in_words, places_of, some
+from devsan.doctor.source.rules.signs import first_of_each, in_words, line_of, places_of, some
 
 CODE = own_code(__name__)
 
@@ -45,11 +46,13 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         wanted = "cpu" if first.where == HOST else str(first.where)
         yield Finding(
             CODE,
-            f"`{source.shown(made)}` is {in_words(first.generator.where)} and fills a tensor {in_words(first.where)}",
+            message("`{made}` is {where} and fills a tensor {there}", made=source.shown(made),
+                    where=in_words(first.generator.where), there=in_words(first.where)),
             source.place(made),
-            (f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, uses it",
-             "a generator fills tensors of its own device only"),
-            f'make it on that device: `torch.Generator(device="{wanted}")`; or draw on the CPU and move the result',
+            (message("`{call}`, line {line}, uses it", call=source.shown(first.node), line=line_of(first.node)),
+             message("a generator fills tensors of its own device only")),
+            message('make it on that device: `torch.Generator(device="{device}")`; or draw on the CPU and move the '
+                    'result', device=wanted),
             some(_edit(program, made, wanted) if edits else None),
             severity="error",
             confidence="certain",

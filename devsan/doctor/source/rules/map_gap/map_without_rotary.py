@@ -28,6 +28,7 @@ import re
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.objects import Map
@@ -48,11 +49,11 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         if missing:
             yield Finding(
                 CODE,
-                f"the device map `{first.map.text}` does not name `{missing}`",
+                message("the device map `{map}` does not name `{name}`", map=first.map.text, name=missing),
                 program.source.place(first.node),
-                ("transformers has one rotary embedding beside the layers since 4.43; its buffer is in no checkpoint, "
-                 "so that nothing asks where it belongs",),
-                f'add "{missing}" to the map, on the GPU of the first layers',
+                (message("transformers has one rotary embedding beside the layers since 4.43; its buffer is in no "
+                         "checkpoint, so that nothing asks where it belongs"),),
+                message('add "{name}" to the map, on the GPU of the first layers', name=missing),
             )  # fmt: skip
 
 

@@ -28,10 +28,11 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, in_words, places_of
+from devsan.doctor.source.rules.signs import came, first_of_each, known, places_of, that_they_meet, what_joins
 
 CODE = own_code(__name__)
 
@@ -45,21 +46,14 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     for first, group in first_of_each((event.odd.node, event) for event in gaps):
         assert isinstance(first, Meeting)
         source = program.source
-        part, other = source.shown(first.odd.node), source.shown(first.other.node)
         yield Finding(
             CODE,
-            f"`{part}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
-            f"{in_words(first.other.tensor.where)}",
+            that_they_meet(program, first),
             source.place(first.odd.node),
-            tuple(each for each in (
-                f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, joins the two",
-                came(program, first.other.tensor),
-            ) if each),
-            f"place {_base(first.odd.node, part)} with the rest: in the device map, or by moving the whole module",
+            known(what_joins(program, first), came(program, first.other.tensor)),
+            message("place `{name}` with the rest: in the device map, or by moving the whole module",
+                    name=source.shown(first.odd.node)) if isinstance(first.odd.node, ast.Name | ast.Attribute)
+            else message("place it with the rest: in the device map, or by moving the whole module"),
             severity="error",
             sites=places_of(program, group),
         )  # fmt: skip
-
-
-def _base(node: ast.AST, text: str) -> str:
-    return f"`{text}`" if isinstance(node, ast.Name | ast.Attribute) else "it"

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.signs import first_of_each, in_words, meetings_of, places_of
@@ -41,10 +42,11 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         yield Finding(
             CODE,
-            f"`{odd}` was copied from a model before it moved, and meets `{other}`",
+            message("`{odd}` was copied from a model before it moved, and meets `{other}`", odd=odd, other=other),
             source.place(first.node),
-            (f"`{odd}` is {in_words(first.odd.tensor.where)}", f"`{other}` is {in_words(first.other.tensor.where)}"),
-            "move the model first, then copy its parameters",
+            (message("`{name}` is {where}", name=odd, where=in_words(first.odd.tensor.where)),
+             message("`{name}` is {where}", name=other, where=in_words(first.other.tensor.where))),
+            message("move the model first, then copy its parameters"),
             severity="error",
             sites=places_of(program, group),
-        )
+        )  # fmt: skip

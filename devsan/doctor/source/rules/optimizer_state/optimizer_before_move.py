@@ -26,11 +26,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Move
 from devsan.doctor.source.places import HOST
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, places_of
+from devsan.doctor.source.rules.signs import first_of_each, line_of, places_of
 
 CODE = own_code(__name__)
 
@@ -47,16 +48,16 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     for first, group in first_of_each((event.optimizer or event.node, event) for event in moves):
         assert isinstance(first, Move) and first.optimizer is not None
         source = program.source
-        built = source.shown(first.optimizer)
+        built, call = source.shown(first.optimizer), source.shown(first.node)
         eager = any(name in built for name in _EAGER)
         yield Finding(
             CODE,
-            f"the optimizer is built before `{source.shown(first.node)}` moves its model",
+            message("the optimizer is built before `{call}` moves its model", call=call),
             source.place(first.optimizer),
-            (f"`{source.shown(first.node)}`, line {getattr(first.node, 'lineno', 0)}, comes after `{built}`",
-             "this optimizer makes its state when it is built: it stays on the CPU" if eager else
-             "this optimizer makes its state in its first step, so that this order works by accident"),
-            "move the model first, then build the optimizer, then load its state",
+            (message("`{call}`, line {line}, comes after `{built}`", call=call, line=line_of(first.node), built=built),
+             message("this optimizer makes its state when it is built: it stays on the CPU") if eager else
+             message("this optimizer makes its state in its first step, so that this order works by accident")),
+            message("move the model first, then build the optimizer, then load its state"),
             severity="error" if eager else "note",
             confidence="certain" if eager else "possible",
             sites=places_of(program, group),

@@ -27,9 +27,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
+from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, meetings_of, places_of, that_they_meet
 
 CODE = own_code(__name__)
 
@@ -39,14 +40,13 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     meetings = meetings_of(program, "total")
     for first, group in first_of_each((event.node, event) for event in meetings):
         source = program.source
-        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
         yield Finding(
             CODE,
-            f"`{odd}` is {in_words(first.odd.tensor.where)} and meets `{other}`, which is "
-            f"{in_words(first.other.tensor.where)}",
+            that_they_meet(program, first),
             source.place(first.node),
             how_they_meet(program, first),
-            f"bring the numbers of all devices to one before they are summed: `.to({odd}.device)`",
+            message("bring the numbers of all devices to one before they are summed: `.to({name}.device)`",
+                    name=source.shown(first.odd.node)),
             severity="error",
             sites=places_of(program, group),
         )  # fmt: skip
