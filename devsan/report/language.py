@@ -60,7 +60,9 @@ class Language:
             return text
         if isinstance(text, Message) and text.id:
             known = self._templates.get(text.id)
-            return _filled(known, {name: self._slot(each) for name, each in text.arguments.items()}) if known else text
+            if known is None:
+                return text
+            return _filled(known, {name: self._argument(each) for name, each in text.arguments.items()})
         exact = self._catalogue.get(text)
         if exact is not None:
             return exact
@@ -70,6 +72,14 @@ class Language:
                 # A slot may hold a text of its own: an owner, a place.
                 return _filled(template, {name: self._slot(held) for name, held in match.groupdict().items()})
         return text
+
+    def _argument(self, held: str) -> str:
+        """Returns what fills a slot of a message: a message itself, a place, or what every language writes alike."""
+        if isinstance(held, Message):
+            return self.text(held)
+        if held.startswith(", at "):
+            return self(_AT, place=held[5:])
+        return self._catalogue.get(held, held)
 
     def _slot(self, held: str) -> str:
         if held.startswith(", at "):
@@ -117,12 +127,9 @@ def language_named(name: str) -> Language:
         return Language()
     groups: dict[str, dict[str, str]] = json.loads(_CATALOGUE.read_text(encoding="utf-8"))
     phrases = groups.pop("phrases")
-    # Findings about living models are told as reports where ranks and run files have them.
-    groups |= {
-        f"live {name}": group
-        for name, group in json.loads(_LIVE.read_text(encoding="utf-8")).items()
-        if name in ("titles", "evidence", "repairs")
-    }
+    # Findings about live models are reported as failures are where ranks and run files have them.
+    live: dict[str, dict[str, str]] = json.loads(_LIVE.read_text(encoding="utf-8"))
+    groups |= {f"live {name}": group for name, group in live.items()}
     groups["naive fixes"] = {
         code.naive_fix["en"]: code.naive_fix["zh"] for code in all_codes().values() if code.naive_fix
     }

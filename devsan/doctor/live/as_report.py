@@ -1,9 +1,10 @@
-"""A finding about living models as a report: for what a rank leaves to its job, and for a run file."""
+"""A finding about live models as a report: for what a rank leaves to its job, and for a run file."""
 
 from __future__ import annotations
 
 import linecache
 
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding, Place
 from devsan.report.facts import Cause, Label, Repair, Report, Site
 from devsan.report.source import whole_path
@@ -14,7 +15,7 @@ def report_of(finding: Finding) -> Report:
     places = [place for place in (finding.place, *finding.sites) if place is not None and place.line]
     repairs = [Repair(text, finding.confidence) for text in (finding.repair, *finding.others)]
     cause = Cause(finding.code, repair=repairs[0], evidence=finding.evidence, others=tuple(repairs[1:]))
-    sites = tuple(_site(place, "" if number == 0 else "see also") for number, place in enumerate(places))
+    sites = tuple(_site(place, "" if number == 0 else message("see also")) for number, place in enumerate(places))
     return Report(finding.title, "", sites, cause=cause, speaker="devsan", severity=finding.severity)
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.findings import Finding, Place
+from devsan.doctor.live.hooks import PROGRAM
 
 if TYPE_CHECKING:
     from devsan.doctor.live.subject import Model, Subject
@@ -79,16 +81,23 @@ class Diagnosis(list[Finding]):
 
 
 def _owner_lines(owner: Owner, say: Language) -> Iterable[Line]:
-    by = f"{owner.name}: {owner.mechanism}" if owner.mechanism else owner.name
-    said = say("{model} is placed by {by}", model=owner.model, by=say.text(by))
-    if owner.modules:
-        count = "1 module" if owner.modules == 1 else f"{owner.modules} modules"
-        said = say("{model}: {by} on {count}", model=owner.model, by=say.text(by), count=say.text(count))
-    if owner.devices:
-        said += say(", for {devices}", devices=", ".join(owner.devices))
-    yield [(said, "")]
+    yield [(say.text(_in_words(owner)), "")]
     if owner.place is not None:
         yield [("   --> ", "frame"), (str(owner.place), "")]
+
+
+def _in_words(owner: Owner) -> Message:
+    by = f"{owner.name}: {owner.mechanism}" if owner.mechanism else owner.name
+    if owner.name == PROGRAM and owner.mechanism:
+        by = message("this program: {function}", function=owner.mechanism)
+    if not owner.modules:
+        return message("{model} is placed by {by}", model=owner.model, by=by)
+    modules = plural("{n} module", "{n} modules", owner.modules)
+    if not owner.devices:
+        return message("{model}: {by} on {modules}", model=owner.model, by=by, modules=modules)
+    devices = ", ".join(owner.devices)
+    return message("{model}: {by} on {modules}, for {devices}",
+                   model=owner.model, by=by, modules=modules, devices=devices)  # fmt: skip
 
 
 def placing_of(subject: Subject) -> list[Owner]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Place
 from devsan.doctor.live.movers import code_of, target_of
 from devsan.probe.places import package_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from devsan.doctor.live.lines import Lines
     from devsan.probe.models import Tree
 
-PROGRAM = "this program"
+PROGRAM = message("this program")
 _KEPT = ("_forward_pre_hooks", "_forward_hooks")
 _SILENT = frozenset({"torch", "python", "devsan"})  # torch's own hooks on its own modules (weight_norm) place nothing
 

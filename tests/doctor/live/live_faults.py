@@ -144,7 +144,7 @@ net = Net().to("cuda:0")
 net.head.weight = torch.nn.Parameter(net.head.weight.detach().to("cuda:1"))
 found = devsan.doctor(net)
 """),
-    "tied weights parted by to_empty": Fault(
+    "tied weights untied by to_empty": Fault(
         "DV430", "are declared as one tensor and are two, on cuda:0", "tie them again", TIED % "  # here" + """
 with torch.device("meta"):
     net = Net()
@@ -160,7 +160,7 @@ found = devsan.doctor(net)
         "DV112", "all 4 tensors of Sequential are on meta", "load the weights",
         NET + 'with torch.device("meta"):  # here\n    net = network()\nfound = devsan.doctor(net)'),
     "a weight that no checkpoint had": Fault(
-        "DV112", "1 of 4 tensors are on meta, without data: `1.bias`", "find out which keys",
+        "DV112", "1 of 4 tensors is on meta, without data: `1.bias`", "find out which keys",
         NET + """
 weights = network().state_dict()
 del weights["1.bias"]
@@ -170,7 +170,7 @@ net.load_state_dict(weights, assign=True, strict=False)
 found = devsan.doctor(net)
 """),
     "a buffer that no checkpoint has": Fault(
-        "DV112", "are on meta, without data: `rotary.inv_freq`", "compute them again",
+        "DV112", "1 of 5 tensors is on meta, without data: `rotary.inv_freq`", "compute them again",
         PARTS + """
 weights = Net().state_dict()
 with torch.device("meta"):  # here
@@ -228,7 +228,7 @@ fully_shard(net)
 found = devsan.doctor(net, optimizer)
 """),
     "optimizer before FSDP": Fault(
-        "DV432", "AdamW steps none of the 1 parameters", "after the model has its final", GROUP + NET + """
+        "DV432", "AdamW does not step the 1 parameter", "after the model has its final", GROUP + NET + """
 from torch.distributed.fsdp import FullyShardedDataParallel
 
 net = network().cuda()
@@ -273,15 +273,15 @@ net[0].weight.data = net[0].weight.data.to("cuda:1")
 net[0].bias.data = net[0].bias.data.to("cuda:1")
 found = devsan.doctor(net)
 """, ("bitsandbytes",)),
-    "4 bits, not quantised": Fault(
-        "DV431", "0 is a quantised layer whose weight is not quantised: torch.float32, on cpu", "move the layer", """
+    "4 bits, not quantized": Fault(
+        "DV431", "0 is a quantized layer whose weight is not quantized: torch.float32, on cpu", "move the layer", """
 import bitsandbytes
 
 net = torch.nn.Sequential(bitsandbytes.nn.Linear4bit(64, 32), torch.nn.Linear(32, 2).to("cuda:0"))
 found = devsan.doctor(net)
 """, ("bitsandbytes",)),
     "4 bits on the host": Fault(
-        "DV431", "the quantised weight of 0 is on cpu, the rest of the model on cuda:0", "keep quantised modules", """
+        "DV431", "the quantized weight of 0 is on cpu, the rest of the model on cuda:0", "keep quantized modules", """
 import bitsandbytes
 
 net = torch.nn.Sequential(bitsandbytes.nn.Linear4bit(64, 32), torch.nn.Linear(32, 2).to("cuda:0"))

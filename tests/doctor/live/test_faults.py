@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from live_faults import FAULTS
+
+from devsan.diagnostics.messages import Message
+from devsan.doctor.language import speaks
+from devsan.report.language import language_named
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -20,6 +25,12 @@ def test_is_found_with_repair_and_line(name: str, judge: Callable[..., Any]) -> 
     assert fault.title in finding.title
     assert fault.repair in finding.repair
     assert finding.evidence
+    for text in (finding.title, *finding.evidence, finding.repair, *finding.others):
+        assert isinstance(text, Message) and text.id
+        for language in (speaks("zh"), language_named("zh")):  # as the doctor prints it, and in a report
+            chinese = language.text(text)
+            assert re.search("[\u4e00-\u9fff]", chinese), text
+            assert not re.search("[\u4e00-\u9fff] [\u4e00-\u9fff]", chinese), chinese
     assert (finding.place.line if finding.place else 0) == judged.here, judged.said
     assert [site.line for site in finding.sites] == [judged.also] * bool(judged.also), judged.said
 

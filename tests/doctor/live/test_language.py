@@ -1,52 +1,51 @@
-"""Every text that the rules for living models can say has its Chinese: the texts are taken out of the source."""
+"""What is said of live models, in Chinese: numbers, and names of things within a sentence."""
 
 from __future__ import annotations
 
-import ast
-import re
-from pathlib import Path
+import pytest
 
+from devsan.diagnostics.messages import message, plural
 from devsan.doctor.language import speaks
-
-ROOT = Path(__file__).parents[3]
-FILES = sorted((ROOT / "devsan/doctor/live").rglob("*.py"))
-HELD = "x7"
-
-
-def texts(node: ast.AST) -> list[str]:
-    """Constants and f-strings in an argument, each slot filled; not those inside of a slot."""
-    if isinstance(node, ast.Constant):
-        return [node.value] if isinstance(node.value, str) else []
-    if isinstance(node, ast.JoinedStr):
-        return ["".join(part.value if isinstance(part, ast.Constant) else HELD for part in node.values)]
-    if isinstance(node, ast.IfExp):
-        return texts(node.body) + texts(node.orelse)
-    if isinstance(node, (ast.Tuple, ast.Starred)):
-        return [text for child in ast.iter_child_nodes(node) for text in texts(child)]
-    return []
+from devsan.doctor.live.diagnosis import Diagnosis, Owner
+from devsan.doctor.live.hooks import PROGRAM
+from devsan.doctor.live.rules.tied_weights import _listed
+from devsan.report.language import language_named
 
 
-def said() -> set[str]:
-    found = set()
-    for path in FILES:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
-                named = [word.value for word in node.keywords if word.arg == "others"]
-                for given in [node.args[1], *node.args[3:5], *named]:
-                    found.update(texts(given))
-            elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in ("more", "why", "by"):
-                found.update(texts(node.value))
-    return {text for text in found if " " in text and re.search("[A-Za-z]{3}", text.replace(HELD, ""))}
+@pytest.mark.parametrize(
+    ("owner", "english", "chinese"),
+    [
+        (Owner("Net", "DDP"), "Net is placed by DDP", "Net 由 DDP 放置"),
+        (
+            Owner("Net", PROGRAM, "bring", 1),
+            "Net: this program: bring on 1 module",
+            "Net：本程序：bring，在 1 个模块上",  # noqa: RUF001
+        ),
+        (
+            Owner("Net", "accelerate", "AlignDevicesHook", 3, ("cuda:0", "cuda:1")),
+            "Net: accelerate: AlignDevicesHook on 3 modules, for cuda:0, cuda:1",
+            "Net：accelerate: AlignDevicesHook，在 3 个模块上，送往 cuda:0, cuda:1",  # noqa: RUF001
+        ),
+    ],
+)
+def test_owners(owner: Owner, english: str, chinese: str) -> None:
+    found = Diagnosis(owners=[owner])
+    assert found.text("en").splitlines()[0] == english
+    assert found.text("zh").splitlines()[0] == chinese
 
 
-def test_each_has_its_chinese() -> None:
-    english = said()
-    assert len(english) > 60
-    zh = speaks("zh")
-    missing = {}
-    for text in english:
-        chinese = zh.text(text)
-        if not re.search("[\u4e00-\u9fff]", chinese) or chinese.count(HELD) != text.count(HELD):
-            missing[text] = chinese
-    assert missing == {}
+@pytest.mark.parametrize("language", [speaks("zh"), language_named("zh")], ids=["doctor", "report"])
+def test_names_within_sentences(language) -> None:
+    names, devices = _listed(["`a.weight`", "`b.weight`"]), _listed(["cuda:0", "cuda:1"])
+    tied = message("{names} are one tensor, and their modules run on {devices}", names=names, devices=devices)
+    assert tied == "`a.weight` and `b.weight` are one tensor, and their modules run on cuda:0 and cuda:1"
+    assert language.text(tied) == "`a.weight` 和 `b.weight` 是同一个张量，而它们的模块在 cuda:0 和 cuda:1 上运行"  # noqa: RUF001
+    moved = message("move the module as a whole: {module} to {device}", module=message("the model"), device="cuda:0")
+    assert language.text(moved) == "整个模块一起移动：模型移到 cuda:0"  # noqa: RUF001
+
+
+@pytest.mark.parametrize(("number", "english"), [(1, "1 other module."), (2, "2 other modules.")])
+def test_numbers(number: int, english: str) -> None:
+    said = plural("The same is true of {n} other module.", "The same is true of {n} other modules.", number)
+    assert said == f"The same is true of {english}"
+    assert speaks("zh").text(said) == f"另有 {number} 个模块也是这样。"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from devsan.diagnostics.messages import message
 from devsan.report import language
 from devsan.report.cause_lines import cause_lines
 from devsan.report.facts import Cause, Repair
@@ -71,6 +72,13 @@ def test_templates_have_the_same_slots() -> None:
 def test_a_text_finds_its_template(text: str, said: str) -> None:
     assert language_named("zh").text(text) == said
     assert language_named("en").text(text) == text
+
+
+def test_arguments_of_a_message_are_messages_or_stay_as_they_are() -> None:
+    say = Language({}, {"{name} is here": "{name}在此", "{one} and {other}": "{one}和{other}"})
+    assert say.text(message("{name} is here", name="mask(a and b)")) == "mask(a and b) 在此"
+    both = message("{one} and {other}", one="`a`", other="`b`")
+    assert say.text(message("{name} is here", name=both)) == "`a` 和 `b` 在此"
 
 
 def test_names_are_not_translated() -> None:

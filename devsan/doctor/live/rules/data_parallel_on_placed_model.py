@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding, Place
 from devsan.doctor.live.rules.maps import devices_of_map, installed_at
 from devsan.doctor.live.subject import Model, Subject, is_gpu
@@ -26,16 +27,20 @@ def _wrapped(
 ) -> Iterator[Finding]:  # fmt: skip
     if len(model.gpus) < 2 and len([each for each in hooked if is_gpu(each)]) < 2:
         return
-    by = "a device map" if hooked else "the program"
+    by = message("a device map") if hooked else message("the program")
     name = {"DDP": "DistributedDataParallel", "torch.nn.DataParallel": "DataParallel"}[wrapper]
     if wrapper == "DDP" and not hooked:
         return  # a model on several GPUs, without device_ids: DDP's own way for model parallel ranks
     place = subject.lines.named(*(("DistributedDataParallel", "DDP") if wrapper == "DDP" else ("DataParallel",)))
     yield Finding(
-        CODE, f"{name} wraps a model that {by} has spread over {', '.join(model.gpus or hooked)}", place,
-        ("DataParallel wants its whole module on the first GPU, and copies it to the others."
-         if wrapper != "DDP" else "DDP wants one device a rank; the hooks of the map send inputs to others.",),
-        "leave out the wrapper: the model uses several GPUs already", severity="error", confidence="certain",
+        CODE,
+        message("{wrapper} wraps a model that {by} has spread over {devices}",
+                wrapper=name, by=by, devices=", ".join(model.gpus or hooked)),
+        place,
+        (message("DataParallel wants its whole module on the first GPU, and copies it to the others.")
+         if wrapper != "DDP"
+         else message("DDP wants one device a rank; the hooks of the map send inputs to others."),),
+        message("leave out the wrapper: the model uses several GPUs already"), severity="error", confidence="certain",
         sites=(installed,) if installed is not None else (),
-        others=("place the whole model on one GPU, and wrap that",), subject=name,
+        others=(message("place the whole model on one GPU, and wrap that"),), subject=name,
     )  # fmt: skip

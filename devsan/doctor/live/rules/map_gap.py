@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.reads import is_brought_along, moves_things
+from devsan.doctor.live.rules.alike import like_it
 from devsan.doctor.live.subject import Held, Model, Subject, is_scalar_of_host
 from devsan.probe.values import own_dict
 
@@ -66,9 +68,14 @@ def _is_adapter(module: Any) -> bool:
 
 def _split(one: Held, other: Held) -> Finding:
     return Finding(
-        CODE, f"`{one.full}` is on {one.device} and `{other.full}` of the same module on {other.device}", None,
-        (f"The module computes with both at once; whoever moved one of them left {other.name} behind.",),
-        f"move the module as a whole: {one.path or 'the model'} to {one.device}",
+        CODE,
+        message("`{one}` is on {device} and `{other}` of the same module on {other_device}",
+                one=one.full, device=one.device, other=other.full, other_device=other.device),
+        None,
+        (message("The module computes with both at once; whoever moved one of them left {name} behind.",
+                 name=other.name),),
+        message("move the module as a whole: {module} to {device}",
+                module=one.path or message("the model"), device=one.device),
         severity="error", confidence="certain", subject=other.full,
     )  # fmt: skip
 
@@ -78,22 +85,25 @@ def _left(subject: Subject, model: Model, found: list[Held]) -> Finding:
     buffers = all(each.is_buffer for each in found)
     fleeting = own_dict(model.tree.modules[held.path]).get("_non_persistent_buffers_set") or ()
     others = len({each.path for each in found}) - 1
-    more = (f"So it is with {others} other modules.",) if others else ()
+    more = (like_it(others),) if others else ()
     if any(hook.places for hooks in model.hooks.values() for hook in hooks):
         covered = [each.tensor for each in model.tensors if model.placing(each.path) is not None][:64]
-        why = "A non-persistent buffer is in no state dict, so that a map without its module is not refused."
         return Finding(
-            CODE, f"`{held.full}` is on cpu, and no hook is on its module",
+            CODE, message("`{tensor}` is on cpu, and no hook is on its module", tensor=held.full),
             subject.lines.dispatch(covered),
-            (why if held.name in fleeting else "The device map does not name the module, or it was added afterwards.",
-             *more),
-            f"name {held.path or 'the module'} in the device map, or dispatch again after it was added",
+            (message("A non-persistent buffer is in no state dict, so that a map without its module is not refused.")
+             if held.name in fleeting
+             else message("The device map does not name the module, or it was added afterwards."), *more),
+            message("name {module} in the device map, or dispatch again after it was added",
+                    module=held.path or message("the module")),
             severity="error", confidence="likely", subject=held.full,
         )  # fmt: skip
     return Finding(
-        CODE, f"`{held.full}` is on cpu, the rest of the model on {model.gpus[0]}", None,
-        ("It was added, or replaced, after the model was moved." if not buffers
-         else "The buffer was replaced by one of the host after the model was moved.", *more),
-        f"move the model once more, after it is complete: model.to(\"{model.gpus[0]}\")",
+        CODE,
+        message("`{tensor}` is on cpu, the rest of the model on {device}", tensor=held.full, device=model.gpus[0]),
+        None,
+        (message("It was added, or replaced, after the model was moved.") if not buffers
+         else message("The buffer was replaced by a CPU buffer after the model was moved."), *more),
+        message('move the model once more, after it is complete: model.to("{device}")', device=model.gpus[0]),
         severity="warning", confidence="likely", subject=held.full,
     )  # fmt: skip

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.rules.maps import devices_of_map, installed_at
 from devsan.doctor.live.subject import Subject, is_gpu
@@ -29,12 +30,14 @@ def check(subject: Subject) -> Iterator[Finding]:
         if ranks < 2 or not others or _gpus() != ranks:
             continue  # with more GPUs than ranks each may have several of its own
         yield Finding(
-            CODE, f"the device map of local rank {local} uses {', '.join(others)}, which other ranks have",
+            CODE,
+            message("the device map of local rank {rank} uses {devices}, which other ranks have",
+                    rank=local, devices=", ".join(others)),
             installed_at(subject, model) if hooked else None,
-            (f"There are {ranks} ranks and {ranks} GPUs on this machine: each rank has one.",),
-            'load the whole model on the rank\'s GPU: device_map={"": local_rank}', severity="error",
-            confidence="certain", subject=f"local rank {local}",
-            others=("shard it by FSDP or ZeRO-3 in ranks, or by the map in one process",),
+            (message("There are {ranks} ranks and {ranks} GPUs on this machine: each rank has one.", ranks=ranks),),
+            message("load the whole model on the rank's GPU: {argument}", argument='device_map={"": local_rank}'),
+            severity="error", confidence="certain", subject=f"local rank {local}",
+            others=(message("shard it by FSDP or ZeRO-3 in ranks, or by the map in one process"),),
         )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message, plural
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.subject import Held, Model, Subject
 
@@ -32,18 +33,26 @@ def _finding(subject: Subject, model: Model, left: list[Held]) -> Finding:
     names = ", ".join(f"`{held.full}`" for held in left[:3])
     if len(left) == len(model.tensors):
         return Finding(
-            CODE, f"all {len(left)} tensors of {model.name} are on meta, without data", place,
-            ("The model was built without memory, and nobody has given it weights.",),
-            "load the weights: load_state_dict(..., assign=True), or load_checkpoint_and_dispatch",
+            CODE,
+            plural("the {n} tensor of {model} is on meta, without data",
+                   "all {n} tensors of {model} are on meta, without data", len(left), model=model.name),
+            place,
+            (message("The model was built without memory, and nobody has given it weights."),),
+            message("load the weights: load_state_dict(..., assign=True), or load_checkpoint_and_dispatch"),
             severity="error", confidence="certain", subject=left[0].full,
-            others=("to_empty(device=...) before load_state_dict; alone it gives arbitrary numbers",),
+            others=(message("to_empty(device=...) before load_state_dict; alone it gives arbitrary numbers"),),
         )  # fmt: skip
     buffers = all(held.is_buffer for held in left)
     return Finding(
-        CODE, f"{len(left)} of {len(model.tensors)} tensors are on meta, without data: {names}", place,
-        ("They are in no checkpoint that was loaded, and no offload keeps their data." if not buffers
-         else "They are buffers that no checkpoint holds: loading weights does not make them.",),
-        "compute them again after the weights were loaded" if buffers
-        else "find out which keys load_state_dict did not get (strict=True tells), and initialise those",
+        CODE,
+        plural("{n} of {total} tensors is on meta, without data: {names}",
+               "{n} of {total} tensors are on meta, without data: {names}", len(left),
+               total=len(model.tensors), names=names),
+        place,
+        (message("They are in no checkpoint that was loaded, and no offload keeps their data.") if not buffers
+         else message("They are buffers that no checkpoint holds: loading weights does not make them."),),
+        message("compute them again after the weights were loaded") if buffers
+        else message("find out which keys load_state_dict did not get (strict=True reports them), and initialize "
+                     "those"),
         severity="error", confidence="certain", subject=left[0].full,
     )  # fmt: skip

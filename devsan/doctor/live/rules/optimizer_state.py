@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.subject import Subject, device_of, is_scalar_of_host
 from devsan.probe.keepers import parameters_of
@@ -27,7 +28,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         found = list(_astray(optimizer))
         if found:
             parameter, key, value = found[0]
-            yield _finding(subject, optimizer, names.get(id(parameter), "a parameter"), key, parameter, value)
+            yield _finding(subject, optimizer, names.get(id(parameter), ""), key, parameter, value)
 
 
 def _astray(optimizer: Any) -> Iterator[tuple[Any, str, Any]]:
@@ -48,10 +49,15 @@ def _finding(subject: Subject, optimizer: Any, name: str, key: str, parameter: A
     loaded = subject.lines.state_loaded(optimizer)
     here, there = device_of(value), device_of(parameter)
     return Finding(
-        CODE, f"`{key}` of {kind} for `{name}` is on {here}, the parameter on {there}", loaded or built,
-        ("The state was made, or loaded, when the parameter was elsewhere; moving a model does not move it.",),
-        "move the model first, then build the optimizer, then load its state",
+        CODE,
+        message("`{key}` of {optimizer} for `{name}` is on {device}, the parameter on {other_device}",
+                key=key, optimizer=kind, name=name, device=here, other_device=there) if name
+        else message("`{key}` of {optimizer} for a parameter is on {device}, the parameter on {other_device}",
+                     key=key, optimizer=kind, device=here, other_device=there),
+        loaded or built,
+        (message("The state was made, or loaded, when the parameter was elsewhere; moving a model does not move it."),),
+        message("move the model first, then build the optimizer, then load its state"),
         severity="error", confidence="certain", sites=(built,) if loaded is not None and built is not None else (),
-        others=("load the state again after the move: optimizer.load_state_dict(optimizer.state_dict())",),
-        subject=name,
+        others=(message("load the state again after the move: optimizer.load_state_dict(optimizer.state_dict())"),),
+        subject=name or "a parameter",
     )  # fmt: skip

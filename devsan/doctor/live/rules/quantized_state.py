@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message, plural
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.subject import Model, Subject, device_of, is_gpu
 from devsan.probe.tensors import is_tensor
@@ -22,7 +23,7 @@ _EIGHT = ("CB", "SCB")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Yields layers that are not quantised yet, layers whose state stayed behind, and quantised ones on the host."""
+    """Yields layers that are not quantized yet, layers whose state stayed behind, and quantized ones on the host."""
     for model in subject.models:
         found: dict[str, list[tuple[str, Any, str]]] = {}
         for path, module in model.tree.modules.items():
@@ -36,7 +37,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             odd = next((device_of(each) for each in _state(module, weight) if _differs(each, weight)), "")
             if odd:
                 found.setdefault("apart", []).append((path, weight, odd))
-            elif not _is_quantised(module, weight, bits):
+            elif not _is_quantized(module, weight, bits):
                 found.setdefault("raw", []).append((path, weight, ""))
             elif device_of(weight) == "cpu" and model.gpus and hook is None:
                 found.setdefault("host", []).append((path, weight, ""))
@@ -66,7 +67,7 @@ def _differs(each: Any, weight: Any) -> bool:
     return bool(here and here not in (there, "meta") and each.numel() > 1)
 
 
-def _is_quantised(module: Any, weight: Any, bits: int) -> bool:
+def _is_quantized(module: Any, weight: Any, bits: int) -> bool:
     own = own_dict(weight)
     if bits == 8:
         return bool(own.get("has_fp16_weights", False)) or str(weight.dtype) == "torch.int8"
@@ -76,27 +77,37 @@ def _is_quantised(module: Any, weight: Any, bits: int) -> bool:
 def _finding(subject: Subject, model: Model, kind: str, path: str, weight: Any, odd: str, count: int) -> Finding:
     layer, here = path or model.name, device_of(weight)
     moved = subject.lines.move(model.around(path), [weight])
-    more = (f"So it is with {count - 1} other layers.",) if count > 1 else ()
+    others = count - 1
+    more = (plural("The same is true of {n} other layer.", "The same is true of {n} other layers.", others),)[:others]
     if kind == "apart":
         return Finding(
-            CODE, f"the weight of {layer} is on {here}, its scales are on {odd}", moved,
-            ("The weight was moved by other means than the layer's own, which takes the scales along.", *more),
-            f"load it where it is to be: device_map={{\"\": \"{here}\"}}",
+            CODE,
+            message("the weight of {layer} is on {device}, its scales are on {other_device}",
+                    layer=layer, device=here, other_device=odd),
+            moved,
+            (message("The weight was moved by other means than the layer's own, which takes the scales along."), *more),
+            message("load it where it is to be: {argument}", argument=f'device_map={{"": "{here}"}}'),
             severity="error", confidence="certain", subject=path,
-            others=("move the layer itself, layer.to(device), and not what holds it or its weight's data",),
+            others=(message("move the layer itself, layer.to(device), and not what holds it or its weight's data"),),
         )  # fmt: skip
     if kind == "raw":
         return Finding(
-            CODE, f"{layer} is a quantised layer whose weight is not quantised: {weight.dtype}, on {here}", moved,
-            ("bitsandbytes quantises a weight while the layer moves from the host to its device.", *more),
-            "move the layer to its GPU once, after its weights were loaded" if not is_gpu(here)
-            else "make the layer on the host, load its weights, then move it",
+            CODE,
+            message("{layer} is a quantized layer whose weight is not quantized: {dtype}, on {device}",
+                    layer=layer, dtype=weight.dtype, device=here),
+            moved,
+            (message("bitsandbytes quantizes a weight while the layer moves from the host to its device."), *more),
+            message("move the layer to its GPU once, after its weights were loaded") if not is_gpu(here)
+            else message("make the layer on the host, load its weights, then move it"),
             severity="error", confidence="certain", subject=path,
         )  # fmt: skip
     return Finding(
-        CODE, f"the quantised weight of {layer} is on cpu, the rest of the model on {model.gpus[0]}", moved,
-        ("No hook brings it, or its input, along.", *more),
-        "keep quantised modules on GPUs: give the map enough memory, or fewer modules",
+        CODE,
+        message("the quantized weight of {layer} is on cpu, the rest of the model on {device}",
+                layer=layer, device=model.gpus[0]),
+        moved,
+        (message("No hook brings it, or its input, along."), *more),
+        message("keep quantized modules on GPUs: give the map enough memory, or fewer modules"),
         severity="error", confidence="likely", subject=path,
-        others=("have 32-bit modules on the host: llm_int8_enable_fp32_cpu_offload=True",),
+        others=(message("have 32-bit modules on the host: llm_int8_enable_fp32_cpu_offload=True"),),
     )  # fmt: skip

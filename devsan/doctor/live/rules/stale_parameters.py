@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message, plural
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.subject import Held, Model, Subject, device_of, is_flat
 from devsan.probe.keepers import parameters_of
@@ -74,13 +75,19 @@ def _finding(subject: Subject, optimizer: Any, own: list[Any], model: Model, tra
     where = sorted({device_of(each) for each in own} - {""})
     sharded = model.sharded_by()
     return Finding(
-        CODE, f"{kind} steps none of the {len(trained)} parameters of {name} that are trained", built,
-        (f"Its {len(own)} tensors, on {', '.join(where)}, have the shapes of the model's, on {trained[0].device}, and "
-         "are others.",
-         f"{sharded} has replaced the parameters since it was built." if sharded
-         else "The model was made again, copied, or moved in a way that replaces parameters, since it was built."),
-        "build the optimizer after the model has its final form and place", severity="error",
+        CODE,
+        plural("{optimizer} does not step the {n} parameter of {model} that is trained",
+               "{optimizer} steps none of the {n} parameters of {model} that are trained",
+               len(trained), optimizer=kind, model=name),
+        built,
+        (plural("Its {n} tensor, on {devices}, has the shape of the model's, on {device}, and is another.",
+                "Its {n} tensors, on {devices}, have the shapes of the model's, on {device}, and are others.",
+                len(own), devices=", ".join(where), device=trained[0].device),
+         message("{library} has replaced the parameters since it was built.", library=sharded) if sharded
+         else message("The model was made again, copied, or moved in a way that replaces parameters, since it was "
+                      "built.")),
+        message("build the optimizer after the model has its final form and place"), severity="error",
         confidence="certain" if all(each.grad is None for each in own) else "likely",
         subject=trained[0].full,
-        others=("give it the new ones: optimizer.param_groups[0][\"params\"] = list(model.parameters())",),
+        others=(message('give it the new ones: optimizer.param_groups[0]["params"] = list(model.parameters())'),),
     )  # fmt: skip

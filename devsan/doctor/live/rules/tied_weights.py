@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding, Place
 from devsan.doctor.live.lines import place_of
 from devsan.doctor.live.subject import Held, Model, Subject
@@ -51,12 +52,15 @@ def check(subject: Subject) -> Iterator[Finding]:
         for tie in split_ties(model):
             names = _listed([f"`{held.full}`" for held in tie.held])
             yield Finding(
-                CODE, f"{names} are one tensor, and their modules run on {_listed(tie.devices)}",
+                CODE,
+                message("{names} are one tensor, and their modules run on {devices}",
+                        names=names, devices=_listed(tie.devices)),
                 subject.lines.dispatch([held.tensor for held in tie.held]),
-                (f"It is on {tie.held[0].device}; the hook of the other module brings inputs elsewhere.",),
-                f"give {_listed([held.path for held in tie.held])} one device in the map",
+                (message("It is on {device}; the hook of the other module brings inputs elsewhere.",
+                         device=tie.held[0].device),),
+                message("give {modules} one device in the map", modules=_listed([held.path for held in tie.held])),
                 severity="error", confidence="certain", subject=tie.held[0].full,
-                others=("let accelerate make the map: infer_auto_device_map keeps tied modules together",),
+                others=(message("let accelerate make the map: infer_auto_device_map keeps tied modules together"),),
             )  # fmt: skip
         yield from _untied(subject, model)
 
@@ -69,12 +73,16 @@ def _untied(subject: Subject, model: Model) -> Iterator[Finding]:
             continue
         if same_memory(one.tensor, other.tensor) or not _are_alike(one.tensor, other.tensor):
             continue
-        where = f"on {one.device}" if one.device == other.device else f"on {one.device} and {other.device}"
+        devices = _listed(list(dict.fromkeys((one.device, other.device))))
         yield Finding(
-            CODE, f"`{target}` and `{source}` are declared as one tensor and are two, {where}", place,
-            ("A move that replaces parameters, or a copy of one of them, has parted them.",
-             "Each is trained by half of the gradients, and saved as if they were one."),
-            f"tie them again after the model was placed: `{target} = {source}`, or model.tie_weights()",
+            CODE,
+            message("`{target}` and `{source}` are declared as one tensor and are two, on {devices}",
+                    target=target, source=source, devices=devices),
+            place,
+            (message("A move that replaces parameters, or a copy of one of them, has untied them."),
+             message("Each is trained by half of the gradients, and saved as if they were one.")),
+            message("tie them again after the model was placed: `{target} = {source}`, or model.tie_weights()",
+                    target=target, source=source),
             severity="warning", confidence="likely", subject=target,
         )  # fmt: skip
 
@@ -115,7 +123,9 @@ def _path(node: ast.expr) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     """Returns "a and b", "a, b, c", "a, b, c, ..."."""
-    return " and ".join(names) if len(names) == 2 else ", ".join([*names[:3], *(["..."] if len(names) > 3 else [])])
+    if len(names) == 2:
+        return message("{one} and {other}", one=names[0], other=names[1])
+    return ", ".join([*names[:3], *(["..."] if len(names) > 3 else [])])
 
 
 def _are_alike(one: Any, other: Any) -> bool:

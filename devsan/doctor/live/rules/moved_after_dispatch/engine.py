@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding, Place
 from devsan.doctor.live.rules.maps import devices_of_map, installed_at
 from devsan.doctor.live.subject import Subject
@@ -27,10 +28,12 @@ def _engine(subject: Subject, wrapper: str, hooked: list[str], installed: Place 
     builders = {"deepspeed": ("initialize",), "FSDP": ("FullyShardedDataParallel", "FSDP", "fully_shard"),
                 "lightning": ("setup",)}  # fmt: skip
     return Finding(
-        CODE, f"{wrapper} places a model that the hooks of accelerate place as well, for {', '.join(hooked)}",
+        CODE,
+        message("{engine} places a model that the hooks of accelerate place as well, for {devices}",
+                engine=wrapper, devices=", ".join(hooked)),
         subject.lines.named(*builders[wrapper]),
-        ("The engine moves or shards the weights, and the hooks go on sending inputs to the map's devices.",),
-        "load the model without device_map: the engine places it", severity="error", confidence="likely",
+        (message("The engine moves or shards the weights, and the hooks go on sending inputs to the map's devices."),),
+        message("load the model without device_map: the engine places it"), severity="error", confidence="likely",
         sites=(installed,) if installed is not None else (), subject=wrapper,
-        others=("take the hooks off first: accelerate.hooks.remove_hook_from_submodules(model)",),
+        others=(message("take the hooks off first: accelerate.hooks.remove_hook_from_submodules(model)"),),
     )  # fmt: skip

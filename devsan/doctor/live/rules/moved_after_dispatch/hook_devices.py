@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.hooks import Hook
 from devsan.doctor.live.reads import is_brought_along
+from devsan.doctor.live.rules.alike import like_it
 from devsan.doctor.live.rules.tied_weights import split_ties
 from devsan.doctor.live.subject import Held, Model, Subject, is_scalar_of_host
 
@@ -74,17 +76,20 @@ def _dispatched(subject: Subject, model: Model, odd: str, found: list[_Mismatch]
         installed = subject.lines.dispatch([each.tensor for each in model.tensors[:_ALIASES]])
     others = len({each for each, _, _ in found}) - 1
     return Finding(
-        CODE, f"the hook of {holder or 'the model'} brings its inputs to {device}, `{held.full}` is on {odd}", moved,
+        CODE,
+        message("the hook of {module} brings its inputs to {device}, `{tensor}` is on {other_device}",
+                module=holder or message("the model"), device=device, tensor=held.full, other_device=odd),
+        moved,
         (
-            "A device map left the hook there, and then somebody else moved the weights; hooks are not told.",
-            *((f"So it is with {others} other modules.",) if others else ()),
+            message("A device map left the hook there, and then somebody else moved the weights; hooks are not told."),
+            *((like_it(others),) if others else ()),
         ),
-        "leave out the move: the map has placed the model" if moved is not None
-        else "place the model once: by its map, or by a move without a map",
+        message("leave out the move: the map has placed the model") if moved is not None
+        else message("place the model once: by its map, or by a move without a map"),
         severity="error", confidence="certain" if moved is not None else "likely",
         sites=(installed,) if installed is not None else (),
-        others=("take the hooks off before another owner places it: "
-                "accelerate.hooks.remove_hook_from_submodules(model)",),
+        others=(message("take the hooks off before another owner places it: "
+                        "accelerate.hooks.remove_hook_from_submodules(model)"),),
         subject=held.full,
     )  # fmt: skip
 
@@ -93,8 +98,13 @@ def _own(owner: str, odd: str, place: Place | None, found: list[_Mismatch]) -> F
     path, hook, held = found[0]
     device = hook.device
     return Finding(
-        CODE, f"a forward pre-hook brings the inputs of {path or 'the model'} to {device}, its weights are on {odd}",
-        place, (f"The hook is of {owner}; `{held.full}` is on {odd}.",),
-        "let the hook ask the module: `next(module.parameters()).device`", severity="error", confidence="likely",
-        others=("move the module to where the hook sends its inputs",), subject=held.full,
+        CODE,
+        message("a forward pre-hook brings the inputs of {module} to {device}, its weights are on {other_device}",
+                module=path or message("the model"), device=device, other_device=odd),
+        place,
+        (message("The hook belongs to {owner}; `{tensor}` is on {device}.",
+                 owner=owner, tensor=held.full, device=odd),),
+        message("let the hook ask the module: `next(module.parameters()).device`"),
+        severity="error", confidence="likely",
+        others=(message("move the module to where the hook sends its inputs"),), subject=held.full,
     )  # fmt: skip
