@@ -1,5 +1,5 @@
 """``devsan doctor``: environment, versions, configuration and source, judged before a job starts; and
-``devsan.doctor(model, optimizer)``, which judges living models where they stand (devsan/doctor/live).
+``devsan.doctor(model, optimizer)``, which judges live models where they stand (devsan/doctor/live).
 
 Nothing outside of ``live`` imports torch or the core: the doctor has to work where they do not
 (docs/decisions/0008-doctor-in-python.md).
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 class _Doctor(ModuleType):
     def __call__(self, *subjects: object) -> "Diagnosis":
-        """Judges living models and optimizers: hooks and whose they are, what they and placement do not cover, tied
-        weights, leftovers on meta, optimizers, quantised layers, two owners. Changes nothing, runs nothing of them.
+        """Judges live models and optimizers: hooks and whose they are, what they and placement do not cover, tied
+        weights, uninitialized meta tensors, optimizers, quantized layers, two owners. Changes nothing, runs nothing of
+        them.
 
         ``print(devsan.doctor(model, optimizer))`` shows what was found, and who places the model by which line.
 

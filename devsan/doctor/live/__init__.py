@@ -1,4 +1,4 @@
-"""Living models, judged: who places them, and what is wrong with it. ``devsan.doctor(model, optimizer)``.
+"""Live models, judged: who places them, and what is wrong with it. ``devsan.doctor(model, optimizer)``.
 
 The way: what was given becomes a `Subject` (``subject``), the hooks that are on its modules and whose they are
 (``hooks``), the lines that put them there (``lines``); ``rules`` judge it, one noun each, and yield the doctor's

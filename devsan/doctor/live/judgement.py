@@ -1,4 +1,4 @@
-"""The rules, over living models: what ``devsan.doctor(model, optimizer)`` does."""
+"""The rules, over live models: what ``devsan.doctor(model, optimizer)`` does."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def device_of(tensor: Any) -> str:
 
 
 def is_scalar_of_host(tensor: Any) -> bool:
-    """Returns whether it is a 0-dim tensor of the host: it may meet those of a GPU."""
+    """Returns whether it is a 0-dim CPU tensor: it may meet those of a GPU."""
     try:
         return bool(tensor.device.type == "cpu" and tensor.dim() == 0)
     except Exception:

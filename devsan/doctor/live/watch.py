@@ -55,7 +55,7 @@ def _before_step(optimizer: Any, arguments: Any, keywords: Any) -> None:
 
 
 def _look(optimizer: Any) -> None:
-    """All living models are looked at, by the garbage collector: what the program's frames hold is better not asked
+    """All live models are looked at, by the garbage collector: what the program's frames hold is better not asked
     (NOTE [Variables of running frames] in ``lines``). So only what gradients prove is said of models that ``optimizer``
     does not step: an earlier experiment may have left some."""
     from dataclasses import replace

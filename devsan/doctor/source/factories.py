@@ -132,7 +132,7 @@ def choose(run: Interpreter, node: ast.AST, where: Where) -> None:
 
 
 def loader(run: Interpreter, given: Arguments) -> Value:
-    """Returns a DataLoader: it gives tensors of the host where its dataset is known, or the function that collates."""
+    """Returns a DataLoader: it gives CPU tensors where its dataset is known, or the function that collates."""
     loader = Object(State("torch.utils.data.DataLoader"))
     generator = given.get("generator")
     if isinstance(generator, Generator) and generator.where.kind == "gpu" and given.get("shuffle") == Const(True):

@@ -43,7 +43,7 @@ def meet(run: Interpreter, node: ast.AST, operands: Sequence[Operand], checked: 
     tensors = [operand.tensor for operand in operands]
     if checked and _compare(run, node, operands):
         return Tensor(NOWHERE, None)  # what fails once is said once
-    # A scalar of the host joins the others; otherwise whoever is known decides.
+    # A CPU scalar joins the others; otherwise whoever is known decides.
     joined = [each for each in tensors if not (each.where == HOST and each.scalar is True)]
     known = [each.where for each in joined if each.where != NOWHERE]
     elsewhere = [where for where in known if where != HOST]
@@ -74,7 +74,7 @@ def _plain(tensors: Sequence[Tensor]) -> str:
 
 
 def index(run: Interpreter, node: ast.Subscript, holder: Tensor, index: Value) -> None:
-    """``holder[index]``: an index of the host fits everywhere, another one has to be where the tensor is."""
+    """``holder[index]``: a CPU index fits everywhere, another one has to be where the tensor is."""
     indices = index.items if isinstance(index, Items) and index.items is not None else (index,)
     at = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     for value, place in zip(indices, at, strict=False):
@@ -98,7 +98,7 @@ def _joins(one: Tensor, other: Tensor) -> bool:
     if not differ(one.where, other.where):
         return True
     for each in (one, other):
-        # A scalar of the host joins the rest; one whose dimensions are not known might.
+        # A CPU scalar joins the rest; one whose dimensions are not known might.
         if each.where == HOST and each.scalar is not False:
             return True
         # What a program brings to the host it wants there.

@@ -62,7 +62,7 @@ def call(run: Interpreter, holder: Object, given: Arguments) -> Value:
 
 
 def encoded(given: Arguments) -> Value:
-    """Returns what a tokenizer or processor gives: with ``return_tensors="pt"``, tensors of the host."""
+    """Returns what a tokenizer or processor gives: with ``return_tensors="pt"``, CPU tensors."""
     if given.get("return_tensors") == Const("pt"):
         return Tensor(HOST, False, given.node, how="loaded")
     return UNKNOWN

@@ -58,7 +58,7 @@ class Tensor(Value):
 
     Attributes:
         where: its place.
-        scalar: whether it has no dimensions (such a tensor of the host may join those of a GPU); None is not known.
+        scalar: whether it has no dimensions (such a CPU tensor may join those of a GPU); None is not known.
         made: the expression that created it or moved it to its place.
         calls: numbers of the calls that were active when it was created; none is the file itself.
         peers: parameters of the function that created it, which were tensors elsewhere.

@@ -1,4 +1,4 @@
-"""Each fault that can be in a living model is found in a set-up that worked, with its repair and its line."""
+"""Each fault that can be in a live model is found in a set-up that worked, with its repair and its line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of the codes that only living models give, and what the guide shows of `devsan.doctor`."""
+"""The pages of the codes that only live models give, and what the guide shows of `devsan.doctor`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_guide_shows_what_is_printed(
 ) -> None:
     pytest.importorskip("accelerate", reason="the guide's program dispatches a model by accelerate")
     guide = (ROOT / "docs/guide/doctor.md").read_text(encoding="utf-8")
-    section = guide.partition("## The living model")[2].partition("\n## ")[0]
+    section = guide.partition("## The live model")[2].partition("\n## ")[0]
     [program], [command], [shown] = (blocks(section, language) for language in ("python", "console", "text"))
     assert command == "$ devsan run --gpus 2 train.py\n"
     monkeypatch.chdir(tmp_path)

@@ -47,7 +47,7 @@ def _torn(module: Any, here: list[Held]) -> tuple[Held, Held] | None:
 
 
 def _is_left(model: Model, path: str, module: Any, held: Held) -> bool:
-    """Whether a tensor of the host is computed with while nothing places it or brings the inputs of its module."""
+    """Whether a CPU tensor is computed with while nothing places it or brings the inputs of its module."""
     if is_scalar_of_host(held.tensor) or model.placing(path) is not None or model.hooks.get(path):
         return False
     if type(module).__module__.startswith("bitsandbytes."):
