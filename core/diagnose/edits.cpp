@@ -85,8 +85,10 @@ Repair create_with(const Scene& scene, const Operand& operand, const model::Even
   const bool same_function = site != nullptr && used != nullptr && site->file == used->file &&
                              site->function == used->function && site->span.line <= used->span.line;
   const std::string place = text_of(site);
-  repair.text = "create " + quoted(operand.best_name()) + " on the device of " + quoted(partner.best_name()) +
-                (place.empty() ? "" : " (" + place + ")");
+  repair.text = {"create {name} on the device of {other}", {{"name", name_of(operand)}, {"other", name_of(partner)}}};
+  if (!place.empty())
+    repair.text = {"create {name} on the device of {other} ({place})",
+                   {{"name", name_of(operand)}, {"other", name_of(partner)}, {"place", place}}};
   const std::string asked = asked_for(partner.name);
   if (same_function && !asked.empty()) {
     if (auto after = with_device(site->source, made.op, asked + ".device")) {
@@ -103,8 +105,8 @@ Repair move_at_use(const Scene& scene, const Operand& operand, const Operand& pa
   };
   if (in_place(operand) && !in_place(partner)) return move_at_use(scene, partner, operand);
   Repair repair{RepairKind::kUseSite, "", std::nullopt, Confidence::kLikely};
-  repair.text =
-      "move " + quoted(operand.best_name()) + " to the device of " + quoted(partner.best_name()) + " where they meet";
+  repair.text = {"move {name} to the device of {other} where they meet",
+                 {{"name", name_of(operand)}, {"other", name_of(partner)}}};
   const model::Frame* site = scene.failure().site();
   const std::string asked = asked_for(partner.name);
   if (site != nullptr && !asked.empty()) {

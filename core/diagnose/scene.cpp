@@ -73,10 +73,6 @@ std::size_t Scene::index_of(const Operand& operand) const {
   return static_cast<std::size_t>(&operand - operands().data());
 }
 
-std::string Scene::text_of(const Operand& operand) const {
-  return quoted(operand.best_name()) + " on " + operand.device.str();
-}
-
 std::string Scene::path_of(const Operand& operand) const {
   if (!operand.known_as.empty()) return operand.known_as;
   // The probe names what a computed operand followed where it is a tensor of the model.

@@ -37,8 +37,6 @@ class Scene {
   /// The only operand on its device, where two others or more are together on another; null where there is none.
   const model::Operand* outnumbered() const;
   std::size_t index_of(const model::Operand& operand) const;
-  /// "`delta` on cuda:0".
-  std::string text_of(const model::Operand& operand) const;
   /// A path in the model that the operand is (or that the tensor it follows is), "" when it is in none.
   std::string path_of(const model::Operand& operand) const;
   /// Whether it is one of the words, or its path or name contains one of them.

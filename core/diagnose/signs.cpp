@@ -216,6 +216,8 @@ const model::Event* moved_from_map(const Operand& operand) {
   return mapped ? placed : nullptr;
 }
 
-std::string place_text(const model::Device& device) { return device.is_host() ? "on the host" : "on " + device.str(); }
+model::Message place_text(const model::Device& device) {
+  return device.is_host() ? model::Message("the host") : model::Message(device.str());
+}
 
 }  // namespace devsan::diagnose

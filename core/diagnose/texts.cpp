@@ -1,12 +1,13 @@
 #include "diagnose/texts.h"
 
-#include "model/operand.h"
+#include <utility>
 
 namespace devsan::diagnose {
 
 using model::Event;
 using model::EventKind;
 using model::Frame;
+using model::Message;
 namespace owners = model::owners;
 
 std::string_view short_op(std::string_view op) {
@@ -19,15 +20,22 @@ std::string_view last_part(std::string_view name) {
   return dot == std::string_view::npos ? name : name.substr(dot + 1);
 }
 
-std::string quoted(std::string_view name) {
-  return name.starts_with(model::kOutputOf) ? std::string(name) : "`" + std::string(name) + "`";
+std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
+
+Message name_of(const model::Operand& operand) {
+  if (!operand.name.empty() || !operand.known_as.empty() || operand.output_of.empty()) {
+    return quoted(operand.best_name());
+  }
+  return {"the output of {module}", {{"module", operand.output_of}}};
 }
 
-std::string text_of(const model::Owner& owner) {
-  std::string text = owner.is(owners::kProgram) ? "this program" : owner.name;
-  if (!owner.mechanism.empty()) text += " (" + owner.mechanism + ")";
-  if (!owner.setting.empty()) text += ": " + owner.setting;
-  return text;
+Message text_of(const model::Owner& owner) {
+  Message who = owner.is(owners::kProgram) ? Message("this program") : Message(owner.name);
+  if (!owner.mechanism.empty()) {
+    who = {"{owner} ({mechanism})", {{"owner", std::move(who)}, {"mechanism", owner.mechanism}}};
+  }
+  if (!owner.setting.empty()) who = {"{owner}: {setting}", {{"owner", std::move(who)}, {"setting", owner.setting}}};
+  return who;
 }
 
 std::string text_of(const Frame* frame) {
@@ -37,12 +45,12 @@ std::string text_of(const Frame* frame) {
   return frame->span.line > 0 ? file + ":" + std::to_string(frame->span.line) : file;
 }
 
-std::string at_text(const Event& event) {
+Message at_text(const Event& event) {
   const bool by_owner = event.owner.where.is_known();
   const std::string place = text_of(by_owner                         ? &event.owner.where
                                     : event.kind == EventKind::kMade ? event.written()
                                                                      : event.site());
-  return place.empty() ? "" : ", at " + place;
+  return place.empty() ? Message() : Message{", at {place}", {{"place", place}}};
 }
 
 }  // namespace devsan::diagnose

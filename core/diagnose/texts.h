@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include "model/event.h"
+#include "model/message.h"
+#include "model/operand.h"
 
 namespace devsan::diagnose {
 
@@ -16,13 +18,16 @@ std::string_view last_part(std::string_view name);
 /// "`x`".
 std::string quoted(std::string_view name);
 
+/// The best name there is: "`x`", or whose output it is.
+model::Message name_of(const model::Operand& operand);
+
 /// Who did it and, where known, by which setting: "accelerate (AlignDevicesHook): device_map[...] = 1".
-std::string text_of(const model::Owner& owner);
+model::Message text_of(const model::Owner& owner);
 
 /// "train.py:12", with the file's own name only; "" for a frame that is not known.
 std::string text_of(const model::Frame* frame);
 
 /// ", at train.py:12" or nothing: for the end of a sentence about an event.
-std::string at_text(const model::Event& event);
+model::Message at_text(const model::Event& event);
 
 }  // namespace devsan::diagnose

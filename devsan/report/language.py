@@ -29,6 +29,7 @@ _AT = ", at {place}"
 _CATALOGUE = Path(__file__).with_name("chinese.json")
 _LIVE = Path(__file__).parents[1] / "doctor" / "live" / "chinese.json"
 _SLOT = re.compile(r"\{(\w+)\}")
+_WORD = re.compile(r"\w")
 
 
 class Language:
@@ -90,6 +91,8 @@ class Language:
         """The templates with slots, those with the most words of their own first."""
         if self._patterns is None:
             with_slots = [each for each in self._catalogue.items() if _SLOT.search(each[0])]
+            # "{owner}: {setting}" would fit any text with a colon: only a message has a template without words.
+            with_slots = [each for each in with_slots if _WORD.search(_SLOT.sub("", each[0]))]
             with_slots.sort(key=lambda each: -len(_SLOT.sub("", each[0])))
             self._patterns = [(_pattern(english), said) for english, said in with_slots]
         return self._patterns

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from expectation import CASES, expectation
 from repair import applied, edits_of, same
+from translation import left_in_english
 
 NEEDS = ("accelerate", "transformers", "peft", "lightning", "torchmetrics")
 
@@ -40,6 +41,7 @@ def test_cause_operands_owner_and_repair(
     assert explanation is not None, "expected a failure, got none"
     finding, failure = explanation.findings[0], explanation.facts.failure
     assert finding.code == expected.code, f"{finding.title}: {list(finding.evidence)} {list(finding.candidates)}"
+    assert left_in_english(finding) == []
     names = [operand.best_name for operand in failure.operands]
     assert set(expected.operands) <= set(names)
     for number in finding.operands:  # by the source, the model or what made it, never by torch's word alone

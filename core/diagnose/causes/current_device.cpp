@@ -9,6 +9,7 @@ namespace devsan::diagnose {
 using model::DeviceSource;
 using model::Event;
 using model::EventKind;
+using model::Message;
 using model::Operand;
 using model::RepairKind;
 using model::SentenceKind;
@@ -24,40 +25,48 @@ void propose_set_device(Hypothesis& found) {
 std::optional<Hypothesis> by_sentence(const Scene& scene) {
   Hypothesis found(code::kCurrentDevice);
   const model::Process& process = scene.process();
-  const std::string count = std::to_string(process.device_count);
+  const std::string visible = "CUDA_VISIBLE_DEVICES=" + process.visible_devices;
   switch (scene.failure().kind) {
     case SentenceKind::kPointer: {
       found.saw(90,
                 "A Triton kernel is launched on the current device and cannot reach memory of another GPU; the tensor "
                 "need not be on the host, whatever the words say.");
       if (process.current_device.is_known())
-        found.saw(5, "The current device is " + process.current_device.str() + ".");
-      found.title = "a kernel is launched on " +
-                    (process.current_device.is_known() ? process.current_device.str() : "the current device") +
-                    " with tensors of another GPU";
+        found.saw(5, {"The current device is {device}.", {{"device", process.current_device.str()}}});
+      found.title = {"a kernel is launched on {device} with tensors of another GPU",
+                     {{"device", process.current_device.is_known() ? Message(process.current_device.str())
+                                                                   : Message("the current device")}}};
       for (const Operand& operand : scene.operands()) {
         if (operand.device != process.current_device) found.operands.push_back(scene.index_of(operand));
       }
       found.propose(RepairKind::kUseSite,
-                    "launch under the tensors' device: with torch.cuda.device(x.device): kernel[...](...)");
+                    {"launch under the tensors' device: {code}",
+                     {{"code", std::string("with torch.cuda.device(x.device): kernel[...](...)")}}});
       return found;
     }
     case SentenceKind::kOrdinal:
       if (process.device_count == 0) {
-        found.saw(90, "The process sees no GPU" + (process.visible_devices.empty()
-                                                       ? std::string(".")
-                                                       : " (CUDA_VISIBLE_DEVICES=" + process.visible_devices + ")."));
+        if (process.visible_devices.empty()) {
+          found.saw(90, "The process sees no GPU.");
+        } else {
+          found.saw(90, {"The process sees no GPU ({setting}).", {{"setting", visible}}});
+        }
         found.title = "a GPU is asked for in a process that has none";
         found.propose(RepairKind::kConfiguration,
                       "start it where torch finds a GPU, or rehearse it here: devsan run --gpus 2");
         return found;
       }
-      found.saw(88,
-                "The process sees " + count + (process.device_count == 1 ? " GPU" : " GPUs") +
-                    (process.visible_devices.empty() ? "" : " (CUDA_VISIBLE_DEVICES=" + process.visible_devices + ")") +
-                    ", and was asked for one beyond them.");
+      if (process.visible_devices.empty()) {
+        found.saw(88, {"The process sees {n} GPU, and was asked for one beyond them.",
+                       "The process sees {n} GPUs, and was asked for one beyond them.", process.device_count});
+      } else {
+        found.saw(88, {"The process sees {n} GPU ({setting}), and was asked for one beyond them.",
+                       "The process sees {n} GPUs ({setting}), and was asked for one beyond them.",
+                       process.device_count,
+                       {{"setting", visible}}});
+      }
       if (process.world_size > process.device_count)
-        found.saw(5, "There are " + std::to_string(process.world_size) + " ranks.");
+        found.saw(5, {"There is {n} rank.", "There are {n} ranks.", process.world_size});
       found.title = "a GPU is asked for that this process does not have";
       found.propose(RepairKind::kConfiguration,
                     "start as many ranks as there are visible GPUs, and count from 0 within them");
@@ -104,31 +113,40 @@ std::optional<Hypothesis> current_device(const Scene& scene) {
     Hypothesis found(code::kCurrentDevice);
     found.origin = placed;
     found.operands = {scene.index_of(operand), scene.index_of(*partner)};
-    found.title = quoted(operand.best_name()) + " went to the current device, " + operand.device.str() + ", " +
-                  quoted(partner->best_name()) + " is on " + partner->device.str();
+    found.title = {"{name} went to the current device, {device}, {other} is on {other_device}",
+                   {{"name", name_of(operand)},
+                    {"device", operand.device.str()},
+                    {"other", name_of(*partner)},
+                    {"other_device", partner->device.str()}}};
     if (loaded && placed->owner.is("torch.distributed")) {
-      found.saw(45, quoted(operand.best_name()) + " was received by " + placed->owner.mechanism + at_text(*placed) +
-                        ", on the GPU that its sender had it on.");
+      found.saw(45, {"{name} was received by {call}{at}, on the GPU that its sender had it on.",
+                     {{"name", name_of(operand)}, {"call", placed->owner.mechanism}, {"at", at_text(*placed)}}});
       found.propose(RepairKind::kUseSite,
                     "send tensors of the host (x.cpu()), and move what was received to this rank's GPU");
     } else if (loaded) {
-      found.saw(45,
-                quoted(operand.best_name()) + " was loaded" + at_text(*placed) + " to the GPU that it was saved from.");
+      found.saw(45, {"{name} was loaded{at} to the GPU that it was saved from.",
+                     {{"name", name_of(operand)}, {"at", at_text(*placed)}}});
       found.propose(RepairKind::kUseSite, "load with map_location set to this rank's GPU or the host");
     } else {
-      found.saw(45, "\"cuda\" without a number was the current device" + at_text(*placed) + ".");
+      found.saw(45, {"\"cuda\" without a number was the current device{at}.", {{"at", at_text(*placed)}}});
     }
     if (foreign) {
-      found.saw(45, (of_rank ? "This is local rank " + std::to_string(process.local_rank)
-                             : "The current device is " + process.current_device.str()) +
-                        ", and the tensor is on GPU " + std::to_string(operand.device.index) + ".");
+      const std::string index = std::to_string(operand.device.index);
+      if (of_rank) {
+        found.saw(45, {"This is local rank {rank}, and the tensor is on GPU {index}.",
+                       {{"rank", std::to_string(process.local_rank)}, {"index", index}}});
+      } else {
+        found.saw(45, {"The current device is {device}, and the tensor is on GPU {index}.",
+                       {{"device", process.current_device.str()}, {"index", index}}});
+      }
       if (!process.set_device_called) found.saw(5, "torch.cuda.set_device was not called in this process.");
       if (!(loaded && process.set_device_called)) propose_set_device(found);  // what a load says stays said
     } else if (!scene.made_for_use(*placed)) {
       const Event* other = placement_of(partner->trail);
       const bool mapped = scene.is_placed_by_map(*partner) || scene.is_hooked();
       if (other != nullptr && source_of(*other) != DeviceSource::kCurrent && !mapped) {
-        found.saw(30, scene.text_of(*partner) + " was placed by number" + at_text(*other) + ".");
+        found.saw(30, {"{name} on {device} was placed by number{at}.",
+                       {{"name", name_of(*partner)}, {"device", partner->device.str()}, {"at", at_text(*other)}}});
       }
       found.propose(
           RepairKind::kConfiguration,

@@ -8,6 +8,7 @@ namespace devsan::diagnose {
 using model::DeviceSource;
 using model::Event;
 using model::EventKind;
+using model::Message;
 using model::Operand;
 using model::OperandKind;
 
@@ -26,15 +27,18 @@ int weight_of(DeviceSource source) {
   }
 }
 
-std::string how(const Event& made) {
-  switch (source_of(made)) {
-    case DeviceSource::kDefault:
-      return "without a device";
-    case DeviceSource::kCurrent:
-      return "on the current device, " + quoted(device_text_of(made)) + ",";
-    default:
-      return "on a fixed device, " + quoted(device_text_of(made)) + ",";
+Message how_created(const Operand& operand, const Event& made) {
+  std::vector<model::Argument> arguments = {
+      {"name", name_of(operand)}, {"device", place_text(operand.device)}, {"at", at_text(made)}};
+  if (source_of(made) == DeviceSource::kDefault) {
+    return {"{name} is created without a device and so comes to be on {device}{at}.", std::move(arguments)};
   }
+  arguments.push_back({"value", quoted(device_text_of(made))});
+  if (source_of(made) == DeviceSource::kCurrent) {
+    return {"{name} is created on the current device, {value}, and so comes to be on {device}{at}.",
+            std::move(arguments)};
+  }
+  return {"{name} is created on a fixed device, {value}, and so comes to be on {device}{at}.", std::move(arguments)};
 }
 
 }  // namespace
@@ -64,8 +68,7 @@ std::optional<Hypothesis> fresh_tensor(const Scene& scene) {
     Hypothesis found(code::kFreshTensor);
     found.origin = made;
     found.operands = {scene.index_of(operand), scene.index_of(*partner)};
-    found.saw(weight, quoted(operand.best_name()) + " is created " + how(*made) + " and so comes to be " +
-                          place_text(operand.device) + at_text(*made) + ".");
+    found.saw(weight, how_created(operand, *made));
     // What is kept may have been made by the same function in an earlier call.
     const bool kept = operand.kind == OperandKind::kAttribute || operand.kind == OperandKind::kGlobal;
     // The gradient that a backward returned was made by it, though its frame is gone.
@@ -83,7 +86,7 @@ std::optional<Hypothesis> fresh_tensor(const Scene& scene) {
     }
     if (operand.kind == OperandKind::kInput) found.score -= 20;
     if (!made->owner.is(model::owners::kProgram) && made->owner.is_known()) {
-      found.saw(10, "The code that creates it is not this program's: " + made->owner.name + ".");
+      found.saw(10, {"The code that creates it is not this program's: {owner}.", {{"owner", made->owner.name}}});
     } else if (scene.model_spans_gpus() && source_of(*made) != DeviceSource::kDefault) {
       found.score -= 30;  // one device value for a model that spans several
     }
@@ -92,9 +95,11 @@ std::optional<Hypothesis> fresh_tensor(const Scene& scene) {
     if (operand.device.is_accelerator() && partner->device.is_host()) found.score -= 25;
     if (is_running_total(scene, operand)) found.score -= 40;
     if (is_sidecar(operand) || is_generation_state(operand)) found.score -= 40;
-    found.title = quoted(operand.best_name()) + " is created " + place_text(operand.device) +
-                  ", where nothing that it meets is; " + quoted(partner->best_name()) + " is on " +
-                  partner->device.str();
+    found.title = {"{name} is created on {device}, where nothing that it meets is; {other} is on {other_device}",
+                   {{"name", name_of(operand)},
+                    {"device", place_text(operand.device)},
+                    {"other", name_of(*partner)},
+                    {"other_device", partner->device.str()}}};
     found.propose(create_with(scene, operand, *made, *partner));
     // Of two that weigh the same the one that torch names: the others are together.
     const bool named =

@@ -20,8 +20,8 @@ std::optional<Hypothesis> generator_or_default_device(const Scene& scene) {
     for (const Operand& operand : scene.operands()) {
       if (operand.kind != OperandKind::kGenerator) continue;
       found.operands = {scene.index_of(operand)};
-      found.title =
-          "the generator " + quoted(operand.best_name()) + " is on " + operand.device.str() + ", what it fills is not";
+      found.title = {"the generator {name} is on {device}, what it fills is not",
+                     {{"name", name_of(operand)}, {"device", operand.device.str()}}};
     }
     if (!changed) {
       found.propose(
@@ -35,33 +35,37 @@ std::optional<Hypothesis> generator_or_default_device(const Scene& scene) {
       if (!follows_default_device(scene, operand)) continue;
       found.operands = {scene.index_of(operand)};
       found.origin = placement_of(operand.trail);
-      found.saw(85,
-                quoted(operand.best_name()) + " is created without a device, and so where the default device says.");
-      found.title = quoted(operand.best_name()) + " follows the default device to " + operand.device.str();
+      found.saw(85, {"{name} is created without a device, and so where the default device says.",
+                     {{"name", name_of(operand)}}});
+      found.title = {"{name} follows the default device to {device}",
+                     {{"name", name_of(operand)}, {"device", operand.device.str()}}};
       break;
     }
     if (found.score == 0 && scene.is_mismatch()) {
       found.saw(25, "The default device was changed.");
-      found.title =
-          "the default device is " + process.default_device.str() + ", and code that counts on the host fails";
+      found.title = {"the default device is {device}, and code that counts on the host fails",
+                     {{"device", process.default_device.str()}}};
     }
     if (found.score == 0 && scene.failure().kind == SentenceKind::kNumpy) {
       found.saw(65, "The tensor goes to NumPy by itself: code that counts on tensors of the host.");
-      found.title = "the default device is " + process.default_device.str() + ", NumPy reads the host";
+      found.title = {"the default device is {device}, NumPy reads the host",
+                     {{"device", process.default_device.str()}}};
     }
   } else {
     return std::nullopt;
   }
   if (found.score == 0) return std::nullopt;
   if (changed) {
-    found.saw(10, "torch's default device is " + process.default_device.str() + at_text(process.default_set) + ".");
+    found.saw(10, {"torch's default device is {device}{at}.",
+                   {{"device", process.default_device.str()}, {"at", at_text(process.default_set)}}});
     if (found.origin == nullptr) found.origin = &process.default_set;
     found.propose(
         RepairKind::kConfiguration,
         "set no global default device; name the device where tensors are created, or use `with torch.device(...)` "
         "around your own code only");
     found.propose(RepairKind::kUseSite,
-                  "give the sampler a generator of that device: DataLoader(generator=torch.Generator(device=...))",
+                  {"give the sampler a generator of that device: {code}",
+                   {{"code", std::string("DataLoader(generator=torch.Generator(device=...))")}}},
                   model::Confidence::kPossible);
   }
   return found;

@@ -9,6 +9,7 @@ namespace devsan::diagnose {
 
 using model::Confidence;
 using model::Event;
+using model::Message;
 using model::Operand;
 using model::OperandKind;
 using model::RepairKind;
@@ -23,7 +24,8 @@ std::optional<Hypothesis> numpy(const Scene& scene) {
   if (!scene.operands().empty()) {
     const Operand& operand = scene.operands().front();
     found.operands = {0};
-    found.title = quoted(operand.best_name()) + " on " + operand.device.str() + " is given to NumPy";
+    found.title = {"{name} on {device} is given to NumPy",
+                   {{"name", name_of(operand)}, {"device", operand.device.str()}}};
     found.origin = placement_of(operand.trail);
     if (follows_default_device(scene, operand)) found.score -= 40;
   }
@@ -42,7 +44,7 @@ std::optional<Hypothesis> collective(const Scene& scene) {
   if (!scene.operands().empty()) {
     found.operands = {0};
     found.origin = placement_of(scene.operands().front().trail);
-    found.title = quoted(scene.operands().front().best_name()) + " is on the host, the process group is NCCL's";
+    found.title = {"{name} is on the host, the process group is NCCL's", {{"name", name_of(scene.operands().front())}}};
   }
   found.propose(RepairKind::kConfiguration,
                 "give the group a backend for the host as well: init_process_group(\"cpu:gloo,cuda:nccl\")");
@@ -67,12 +69,12 @@ std::optional<Hypothesis> model_left_behind(const Scene& scene) {
     found.operands = {scene.index_of(operand), scene.index_of(*partner)};
     found.origin = placement_of(operand.trail);
     if (scene.is_hooked() || scene.setting("offload") != nullptr) found.score -= 50;  // kept there on purpose
-    found.title =
-        "the model is on the host, its input " + quoted(partner->best_name()) + " is on " + partner->device.str();
+    found.title = {"the model is on the host, its input {name} is on {device}",
+                   {{"name", name_of(*partner)}, {"device", partner->device.str()}}};
     const auto& name = scene.model()->expression;
     found.propose(RepairKind::kCreationSite,
-                  "move the model once, where it is made: " + (name.empty() ? "model" : name) + ".to(\"" +
-                      partner->device.str() + "\")");
+                  {"move the model once, where it is made: {code}",
+                   {{"code", (name.empty() ? "model" : name) + ".to(\"" + partner->device.str() + "\")"}}});
     return found;
   }
   return std::nullopt;
@@ -101,25 +103,35 @@ std::optional<Hypothesis> host_boundary(const Scene& scene) {
     Hypothesis found(code::kHostBoundary);
     found.origin = placed;
     found.operands = {scene.index_of(operand), scene.index_of(*partner)};
-    found.title = quoted(operand.best_name()) + " is still on the host, " + quoted(partner->best_name()) + " is on " +
-                  partner->device.str();
+    found.title = {"{name} is still on the host, {other} is on {other_device}",
+                   {{"name", name_of(operand)}, {"other", name_of(*partner)}, {"other_device", partner->device.str()}}};
+    const Message name = name_of(operand);
+    const Message at = placed == nullptr ? Message() : at_text(*placed);
     if (attribute && (placed == nullptr || !scene.in_failing_call(*placed))) {
-      found.saw(65, quoted(operand.best_name()) + " is kept on the host by an object that is no module" +
-                        (placed == nullptr ? "" : at_text(*placed)) + ": what moves the model does not reach it.");
+      found.saw(
+          65, {"{name} is kept on the host by an object that is no module{at}: what moves the model does not reach it.",
+               {{"name", name}, {"at", at}}});
     } else if (operand.kind == OperandKind::kInput) {
-      found.saw(70, quoted(operand.best_name()) + " came with the data" +
-                        (operand.copies.empty() ? ", and nothing has moved it from the host." : ", on the host."));
+      if (operand.copies.empty()) {
+        found.saw(70, {"{name} came with the data, and nothing has moved it from the host.", {{"name", name}}});
+      } else {
+        found.saw(70, {"{name} came with the data, on the host.", {{"name", name}}});
+      }
     } else if (placed != nullptr && wraps_host_memory(*placed)) {
-      found.saw(70, quoted(operand.best_name()) + " is memory of NumPy's" + at_text(*placed) +
-                        ", which is the host's, and nothing has moved it.");
+      found.saw(70, {"{name} is memory of NumPy's{at}, which is the host's, and nothing has moved it.",
+                     {{"name", name}, {"at", at}}});
     } else if (placed != nullptr && is_brought_to_host(*placed)) {
-      found.saw(50, quoted(operand.best_name()) + " was brought to the host" + at_text(*placed) + ".");
+      found.saw(50, {"{name} was brought to the host{at}.", {{"name", name}, {"at", at}}});
     } else if (placed != nullptr && placed->op.empty() && placed->kind == model::EventKind::kMade) {
-      found.saw(55, quoted(operand.best_name()) + " was computed on the host" + at_text(*placed) +
-                        ", from tensors of the host.");
+      found.saw(55, {"{name} was computed on the host{at}, from tensors of the host.", {{"name", name}, {"at", at}}});
     } else if (placed != nullptr && !scene.made_for_use(*placed) && scene.failure().kind != SentenceKind::kGradient) {
-      found.saw(60, quoted(operand.best_name()) + " was made on the host outside of the call that failed" +
-                        at_text(*placed) + (operand.copies.empty() ? ", and nothing has moved it." : "."));
+      if (operand.copies.empty()) {
+        found.saw(60, {"{name} was made on the host outside of the call that failed{at}, and nothing has moved it.",
+                       {{"name", name}, {"at", at}}});
+      } else {
+        found.saw(60,
+                  {"{name} was made on the host outside of the call that failed{at}.", {{"name", name}, {"at", at}}});
+      }
     }
     if (placed != nullptr && placed->owner.is(model::owners::kDataLoader)) {
       found.saw(15, "It is from a DataLoader, whose tensors are on the host.");
@@ -127,19 +139,21 @@ std::optional<Hypothesis> host_boundary(const Scene& scene) {
     const auto dropped =
         std::find_if(operand.copies.begin(), operand.copies.end(), [](const Event& copy) { return copy.discarded; });
     if (dropped != operand.copies.end()) {
-      found.saw(60, "It was moved" + at_text(*dropped) + ", and the result was thrown away: Tensor.to returns a copy.");
+      found.saw(60, {"It was moved{at}, and the result was thrown away: Tensor.to returns a copy.",
+                     {{"at", at_text(*dropped)}}});
       const model::Frame* site = dropped->site();
       std::optional<model::Edit> edit;
       if (site != nullptr && site->source.starts_with(operand.name + ".")) {
         edit = model::Edit{site->file, site->span.line, site->source, operand.name + " = " + site->source};
       }
-      found.propose(RepairKind::kCreationSite, "keep the result of the move: " + operand.best_name() + " = ...",
+      found.propose(RepairKind::kCreationSite,
+                    {"keep the result of the move: {code}", {{"code", operand.best_name() + " = ..."}}},
                     Confidence::kCertain, std::move(edit));
     } else if (!operand.copies.empty()) {
-      found.saw(60, "A copy of it was moved to " + operand.copies.front().device.str() +
-                        at_text(operand.copies.front()) + ", and this name still means the original.");
-      found.propose(RepairKind::kCreationSite,
-                    "bind " + quoted(operand.best_name()) + " after the move, not before it");
+      const Event& copy = operand.copies.front();
+      found.saw(60, {"A copy of it was moved to {device}{at}, and this name still means the original.",
+                     {{"device", copy.device.str()}, {"at", at_text(copy)}}});
+      found.propose(RepairKind::kCreationSite, {"bind {name} after the move, not before it", {{"name", name}}});
     }
     if (found.score == 0) continue;
     // A table of numbers goes to the index, once; rows that are kept on the host stay, and the index comes.

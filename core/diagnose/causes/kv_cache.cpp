@@ -31,7 +31,8 @@ std::optional<Hypothesis> kv_cache(const Scene& scene) {
   if (is_index(*partner)) std::swap(found.operands[0], found.operands[1]);  // the index is what can follow
   const Event* placed = placement_of(state->trail);
   found.origin = placed;
-  found.saw(state->kind == OperandKind::kCache ? 80 : 55, quoted(state->best_name()) + " is state of generation.");
+  found.saw(state->kind == OperandKind::kCache ? 80 : 55,
+            {"{name} is state of generation.", {{"name", name_of(*state)}}});
   if (scene.runs_file("cache_utils") ||
       scene.runs_function({"reorder_cache", "_reorder_cache", "update", "_update_cache"})) {
     found.saw(20, "The operation updates or reorders the cache.");
@@ -40,13 +41,13 @@ std::optional<Hypothesis> kv_cache(const Scene& scene) {
   const bool moved_by_hook = placed != nullptr && placed->owner.is(model::owners::kAccelerate);
   const bool index = Scene::is_called(*state, words::kv_cache::kIndices) || scene.op_is({"index_select", "index"});
   if (moved_by_hook) {
-    found.saw(15, "accelerate's hook moved it" + at_text(*placed) + ".");
+    found.saw(15, {"accelerate's hook moved it{at}.", {{"at", at_text(*placed)}}});
     const bool listed = scene.model() != nullptr && !scene.model()->skip_keys.empty();
     if (!listed) found.saw(5, "The hooks have no skip keys, so they move whatever is passed.");
     found.propose(
         RepairKind::kConfiguration,
-        "load with from_pretrained(device_map=...), or pass skip_keys=\"past_key_values\" to dispatch_model, and "
-        "pass the cache by keyword");
+        {"load with from_pretrained({code}), or pass skip_keys={keys} to dispatch_model, and pass the cache by keyword",
+         {{"code", std::string("device_map=...")}, {"keys", std::string("\"past_key_values\"")}}});
   } else if (index) {
     found.propose(RepairKind::kUseSite,
                   "move the index to each layer's device, or keep it on the host: indices may be there");
@@ -54,7 +55,8 @@ std::optional<Hypothesis> kv_cache(const Scene& scene) {
     found.propose(RepairKind::kCreationSite,
                   "allocate the cache for each layer on that layer's device, from the device map");
   }
-  found.title = scene.text_of(*state) + " is state of generation, its layer is on " + partner->device.str();
+  found.title = {"{name} on {device} is state of generation, its layer is on {other_device}",
+                 {{"name", name_of(*state)}, {"device", state->device.str()}, {"other_device", partner->device.str()}}};
   return found;
 }
 

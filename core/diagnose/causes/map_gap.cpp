@@ -7,6 +7,7 @@
 namespace devsan::diagnose {
 
 using model::Confidence;
+using model::Message;
 using model::Module;
 using model::Operand;
 using model::OperandKind;
@@ -52,17 +53,20 @@ void weigh(const Scene& scene, const Operand& operand, const Operand& partner, c
   // The root's own tensors are not a module that a map could have named.
   const bool mapped = !model.device_map.empty() && !module.empty();
   if (mapped && entry_for(model.device_map, module) == nullptr && !cut) {
-    found.saw(95, "No entry of the device map covers " + name + ".");
+    found.saw(95, {"No entry of the device map covers {module}.", {{"module", name}}});
     if (const auto* entry = entry_for_parameter(model, module)) {
-      found.saw(0, "The map names the parameter " + entry->key + "; it has to name modules.");
+      found.saw(0, {"The map names the parameter {name}; it has to name modules.", {{"name", entry->key}}});
     }
-    found.propose(RepairKind::kMap, "add the module to the map: \"" + module + "\": \"" + partner.device.str() + "\"",
-                  Confidence::kCertain);
+    found.propose(
+        RepairKind::kMap,
+        {"add the module to the map: {code}", {{"code", "\"" + module + "\": \"" + partner.device.str() + "\""}}},
+        Confidence::kCertain);
     return;
   }
   const Module* hooked = scene.hooked_parent(module);
   if (mapped && !cut && scene.is_hooked() && (hooked == nullptr || hooked->path.empty())) {
-    found.saw(88, "The map covers " + name + ", but no hook is on it or above it: it was put in after dispatch.");
+    found.saw(88, {"The map covers {module}, but no hook is on it or above it: it was put in after dispatch.",
+                   {{"module", name}}});
     found.propose(RepairKind::kMap, "dispatch the model again after the module was replaced");
     return;
   }
@@ -70,8 +74,8 @@ void weigh(const Scene& scene, const Operand& operand, const Operand& partner, c
       operand.device.is_host()) {
     found.saw(
         hooked->hooks.front().offload || hooked->hooks.front().type.find("Offload") != std::string::npos ? 85 : 65,
-        "The hook that brings " + (hooked->path.empty() ? "the model" : hooked->path) +
-            " to the GPU works on its forward, and the call came in by another way.");
+        {"The hook that brings {module} to the GPU works on its forward, and the call came in by another way.",
+         {{"module", hooked->path.empty() ? Message("the model") : Message(hooked->path)}}});
     found.propose(RepairKind::kConfiguration,
                   "call the hooked module itself, not a part of it, or place that part by hand");
     return;
@@ -82,24 +86,26 @@ void weigh(const Scene& scene, const Operand& operand, const Operand& partner, c
       });
   const model::Event* whole = put_in_after(scene, operand);
   if (whole != nullptr) {
-    found.saw(75, "The model was moved as a whole" + at_text(*whole) + "; " + name + " was put into it after that.");
+    found.saw(75, {"The model was moved as a whole{at}; {module} was put into it after that.",
+                   {{"at", at_text(*whole)}, {"module", name}}});
     found.propose(RepairKind::kConfiguration, "move the model after the last module was put into it");
     return;
   }
   if (others_moved && never_moved && operand.device.is_host()) {
     const auto mover = std::find_if(model.placements.begin(), model.placements.end(),
                                     [](const model::Event& event) { return !event.subject.empty(); });
-    found.saw(75, "Other modules were moved one by one by " + text_of(mover->owner) + at_text(*mover) + "; " + name +
-                      " is not among them.");
-    found.propose(RepairKind::kMap, "add " + name + " to what the loader moves");
+    found.saw(75, {"Other modules were moved one by one by {owner}{at}; {module} is not among them.",
+                   {{"owner", text_of(mover->owner)}, {"at", at_text(*mover)}, {"module", name}}});
+    found.propose(RepairKind::kMap, {"add {module} to what the loader moves", {{"module", name}}});
     return;
   }
   const auto devices = model.devices();
   const bool mostly_on_gpu =
       std::any_of(devices.begin(), devices.end(), [](const auto& each) { return each.is_accelerator(); });
   if (operand.device.is_host() && mostly_on_gpu && never_moved) {
-    found.saw(60, "Other parts of the model are on a GPU, " + name + " has never left the host.");
-    found.propose(RepairKind::kMap, "move " + name + " with the rest of the model, where the model is placed");
+    found.saw(60, {"Other parts of the model are on a GPU, {module} has never left the host.", {{"module", name}}});
+    found.propose(RepairKind::kMap,
+                  {"move {module} with the rest of the model, where the model is placed", {{"module", name}}});
   }
 }
 
@@ -117,12 +123,14 @@ std::optional<Hypothesis> map_gap(const Scene& scene) {
   if (!scene.is_mismatch() || scene.model() == nullptr) return std::nullopt;
   if (const Operand* torn = is_torn_by_map(scene); torn != nullptr && scene.partner_of(*torn) != nullptr) {
     const Operand& partner = *scene.partner_of(*torn);
-    found.saw(85, "The map itself put " + scene.text_of(*torn) + ", and the hook of its module brings inputs to " +
-                      partner.device.str() + ": two modules share this weight, and their entries disagree.");
+    found.saw(85, {"The map itself put {name} on {device}, and the hook of its module brings inputs to {other_device}: "
+                   "two modules share this weight, and their entries disagree.",
+                   {{"name", name_of(*torn)}, {"device", torn->device.str()}, {"other_device", partner.device.str()}}});
     found.operands = {scene.index_of(*torn), scene.index_of(partner)};
     found.origin = placement_of(torn->trail);
-    found.title = quoted(scene.path_of(*torn)) + " is shared by modules that the map puts on different GPUs";
-    found.propose(RepairKind::kMap, "give the modules that share " + quoted(scene.path_of(*torn)) + " one GPU");
+    const std::string shared = quoted(scene.path_of(*torn));
+    found.title = {"{name} is shared by modules that the map puts on different GPUs", {{"name", shared}}};
+    found.propose(RepairKind::kMap, {"give the modules that share {name} one GPU", {{"name", shared}}});
     return found;
   }
   for (const Operand& operand : scene.operands()) {
@@ -142,8 +150,11 @@ std::optional<Hypothesis> map_gap(const Scene& scene) {
     if (scene.setting("zero_optimization") != nullptr || scene.setting("offload") != nullptr) here.score -= 20;
     here.operands = {scene.index_of(operand), scene.index_of(*partner)};
     here.origin = placement_of(operand.trail);
-    here.title = scene.text_of(operand) + " belongs to " + (module.empty() ? scene.model()->type : module) +
-                 ", which nothing brought to " + partner->device.str();
+    here.title = {"{name} on {device} belongs to {module}, which nothing brought to {other_device}",
+                  {{"name", name_of(operand)},
+                   {"device", operand.device.str()},
+                   {"module", module.empty() ? scene.model()->type : module},
+                   {"other_device", partner->device.str()}}};
     const Module* known = scene.model()->find(module);
     if (known != nullptr && std::any_of(known->tensors.begin(), known->tensors.end(),
                                         [](const auto& tensor) { return tensor.is_buffer && !tensor.is_persistent; })) {

@@ -22,8 +22,8 @@ std::optional<Hypothesis> meta(const Scene& scene) {
   if (meta != operands.end()) {
     found.operands = {scene.index_of(*meta)};
     found.origin = placement_of(meta->trail);
-    found.title = quoted(meta->best_name()) + " was never given data: it is on the meta device";
-    if (!copies) found.saw(70, scene.text_of(*meta) + " device has shapes and no data.");
+    found.title = {"{name} was never given data: it is on the meta device", {{"name", name_of(*meta)}}};
+    if (!copies) found.saw(70, {"{name} on meta device has shapes and no data.", {{"name", name_of(*meta)}}});
   }
   const model::Model* model = scene.model();
   if (model != nullptr) {

@@ -6,6 +6,7 @@
 namespace devsan::diagnose {
 
 using model::Event;
+using model::Message;
 using model::Module;
 using model::Operand;
 using model::RepairKind;
@@ -70,58 +71,82 @@ std::optional<Hypothesis> moved_after_dispatch(const Scene& scene) {
   if (torn != operands.end()) {
     move = moved_from_map(*torn);
     const Event* placed = scene.process().world_size > 1 ? mapped_before(*torn, *move) : nullptr;
-    const std::string mapped = "A map had placed " + quoted(torn->best_name());
-    const std::string moved = "; it was moved to " + torn->device.str() + " by " + text_of(move->owner);
     // Of several ranks the line that loaded the model is the one to change: it ran before the rank had its GPU.
-    found.saw(80, placed != nullptr ? mapped + " on " + placed->device.str() + at_text(*placed) + moved + "."
-                                    : mapped + moved + at_text(*move) + ".");
+    if (placed != nullptr) {
+      found.saw(80, {"A map had placed {name} on {device}{at}; it was moved to {other_device} by {owner}.",
+                     {{"name", name_of(*torn)},
+                      {"device", placed->device.str()},
+                      {"at", at_text(*placed)},
+                      {"other_device", torn->device.str()},
+                      {"owner", text_of(move->owner)}}});
+    } else {
+      found.saw(80, {"A map had placed {name}; it was moved to {device} by {owner}{at}.",
+                     {{"name", name_of(*torn)},
+                      {"device", torn->device.str()},
+                      {"owner", text_of(move->owner)},
+                      {"at", at_text(*move)}}});
+    }
   }
   const bool about_it =
       module != nullptr && std::any_of(operands.begin(), operands.end(), [&](const Operand& operand) {
         return model::is_under(scene.path_of(operand), module->path) && !scene.path_of(operand).empty();
       });
   if (!about_it && !scene.across_gpus()) return std::nullopt;
-  std::string first = "the hooks";
+  Message first = "the hooks";
   if (module != nullptr) {
     const model::Hook& hook = module->hooks.front();
     const auto tensor = std::find_if(module->tensors.begin(), module->tensors.end(), [&](const auto& each) {
       return each.device.is_accelerator() && each.device != hook.execution_device;
     });
-    found.saw(70, "The hook of " + module->path + " brings its inputs to " + hook.execution_device.str() + ", its " +
-                      tensor->name + " is on " + tensor->device.str() + ".");
+    found.saw(70, {"The hook of {module} brings its inputs to {device}, its {name} is on {other_device}.",
+                   {{"module", module->path},
+                    {"device", hook.execution_device.str()},
+                    {"name", tensor->name},
+                    {"other_device", tensor->device.str()}}});
     first = text_of(hook.owner);
     if (about_it) found.saw(45, "The failing operation uses this module's own tensor.");
   }
   if (move != nullptr) {
     found.origin = move;
-    found.saw(module != nullptr ? 15 : 50, text_of(move->owner) + " moved " +
-                                               (move->subject.empty() ? "the model" : move->subject) + " to " +
-                                               move->device.str() + at_text(*move) + ", after it had been dispatched.");
+    found.saw(module != nullptr ? 15 : 50,
+              {"{owner} moved {module} to {device}{at}, after it had been dispatched.",
+               {{"owner", text_of(move->owner)},
+                {"module", move->subject.empty() ? Message("the model") : Message(move->subject)},
+                {"device", move->device.str()},
+                {"at", at_text(*move)}}});
   }
   if (scene.process().world_size > 1 && scene.model()->device_map.size() > 1) {
-    found.saw(15, "There are " + std::to_string(scene.process().world_size) +
-                      " ranks, each with one GPU, and the map spreads the model over several.");
-    found.propose(
-        RepairKind::kConfiguration,
-        "one owner for the ranks: no device_map, or device_map={\"\": local_rank}; sharding by map needs one process");
+    found.saw(15, {"There is {n} rank with one GPU, and the map spreads the model over several.",
+                   "There are {n} ranks, each with one GPU, and the map spreads the model over several.",
+                   scene.process().world_size});
+    found.propose(RepairKind::kConfiguration,
+                  {"one owner for the ranks: no device_map, or device_map={map}; sharding by map needs one process",
+                   {{"map", std::string("{\"\": local_rank}")}}});
   }
   for (const Operand& operand : scene.operands()) found.operands.push_back(scene.index_of(operand));
-  found.title = "the weights and the hooks of " + (module == nullptr ? std::string("the model") : module->path) +
-                " disagree: two owners, " + first + (move == nullptr ? "" : " and " + text_of(move->owner));
+  const Message where = module == nullptr ? Message("the model") : Message(module->path);
+  found.title = {"the weights and the hooks of {module} disagree: two owners, {owner}",
+                 {{"module", where}, {"owner", first}}};
+  if (move != nullptr) {
+    found.title = {"the weights and the hooks of {module} disagree: two owners, {owner} and {other_owner}",
+                   {{"module", where}, {"owner", first}, {"other_owner", text_of(move->owner)}}};
+  }
   if (move != nullptr && move->owner.is(model::owners::kProgram)) {
-    found.propose(RepairKind::kConfiguration, "leave out the move of the dispatched model" + at_text(*move));
+    found.propose(RepairKind::kConfiguration,
+                  {"leave out the move of the dispatched model{at}", {{"at", at_text(*move)}}});
   }
   if (move != nullptr && move->subject.empty() && scene.model()->device_map.size() > 1) {
-    found.propose(RepairKind::kConfiguration, "load the model without device_map, so that " + text_of(move->owner) +
-                                                  " alone places it, on " + move->device.str());
+    found.propose(RepairKind::kConfiguration,
+                  {"load the model without device_map, so that {owner} alone places it, on {device}",
+                   {{"owner", text_of(move->owner)}, {"device", move->device.str()}}});
   }
   if (scene.process().world_size > 1 || scene.is_wrapped_by("lightning")) {
     found.propose(RepairKind::kConfiguration,
-                  "load the model on its rank's GPU: device_map={\"\": int(os.environ[\"LOCAL_RANK\"])}");
+                  {"load the model on its rank's GPU: {code}",
+                   {{"code", std::string("device_map={\"\": int(os.environ[\"LOCAL_RANK\"])}")}}});
   }
-  found.propose(
-      RepairKind::kMap,
-      "take the hooks off before another owner places it: accelerate.hooks.remove_hook_from_submodules(model)");
+  found.propose(RepairKind::kMap, {"take the hooks off before another owner places it: {code}",
+                                   {{"code", std::string("accelerate.hooks.remove_hook_from_submodules(model)")}}});
   return found;
 }
 

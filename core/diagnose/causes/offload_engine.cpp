@@ -6,6 +6,7 @@
 namespace devsan::diagnose {
 
 using model::Confidence;
+using model::Message;
 using model::Operand;
 using model::OperandKind;
 using model::RepairKind;
@@ -59,19 +60,23 @@ bool is_called_offload(const model::Event& event) {
                      [&](const model::Frame& frame) { return speaks(frame.function) || speaks(frame.source); });
 }
 
+std::string text_of(const model::Setting& setting) { return setting.name + " = " + setting.value; }
+
 /// deepspeedai/DeepSpeed#5538: brought by #5256, taken back by #5461.
 Hypothesis norm_regression(const Scene& scene, Hypothesis found, const model::Setting& offload, const Operand& norm) {
   const std::string version = scene.version("deepspeed");
   const model::Setting* limit = scene.setting("gradient_clipping");
-  found.title = "DeepSpeed " + version + " clips gradients on the host by a norm on " + norm.device.str();
-  found.saw(80, "DeepSpeed " + version + " has this defect: releases 0.14.1 and 0.14.2, and no other.");
-  const std::string bound = limit == nullptr ? "gradient_clipping" : limit->name + " = " + limit->value;
-  found.saw(30, "A step fails once the norm of its gradients exceeds " + bound + ": the gradients, which " +
-                    offload.name + " = " + offload.value +
-                    " keeps on the host, are multiplied by a 0-dim tensor of the GPU.");
+  found.title = {"DeepSpeed {version} clips gradients on the host by a norm on {device}",
+                 {{"version", version}, {"device", norm.device.str()}}};
+  found.saw(80,
+            {"DeepSpeed {version} has this defect: releases 0.14.1 and 0.14.2, and no other.", {{"version", version}}});
+  const std::string bound = limit == nullptr ? "gradient_clipping" : text_of(*limit);
+  found.saw(30, {"A step fails once the norm of its gradients exceeds {limit}: the gradients, which {setting} keeps on "
+                 "the host, are multiplied by a 0-dim tensor of the GPU.",
+                 {{"limit", bound}, {"setting", text_of(offload)}}});
   found.propose(RepairKind::kConfiguration, "install deepspeed 0.14.3 or later (or 0.14.0)", Confidence::kCertain);
-  found.propose(RepairKind::kUseSite,
-                "multiply by the value, (1. / combined_scale).item(), in unscale_and_clip_grads of your copy");
+  found.propose(RepairKind::kUseSite, {"multiply by the value, {code}, in unscale_and_clip_grads of your copy",
+                                       {{"code", std::string("(1. / combined_scale).item()")}}});
   return found;
 }
 
@@ -93,8 +98,8 @@ std::optional<Hypothesis> offload_engine(const Scene& scene) {
     return norm_regression(scene, std::move(found), *setting, *partner);
   }
   if (scene.on_stack("deepspeed") && setting != nullptr) {
-    found.saw(80, setting->name + " = " + setting->value +
-                      " keeps it on the host, and the operation is in DeepSpeed's own step.");
+    found.saw(80, {"{setting} keeps it on the host, and the operation is in DeepSpeed's own step.",
+                   {{"setting", text_of(*setting)}}});
     if (partner->is_scalar()) {
       found.saw(10, "A 0-dim tensor of the host may join tensors of the GPU; one of the GPU may not join the host's.");
     }
@@ -106,8 +111,11 @@ std::optional<Hypothesis> offload_engine(const Scene& scene) {
     found.propose(RepairKind::kCreationSite,
                   "make the buffer with one of these, called as torch.<name>, or give it its device");
   } else if (const model::Event* kept = kept_by_setting(found.origin); kept != nullptr && scene.host_meets_gpu()) {
-    found.saw(95, kept->owner.name + " keeps " + scene.text_of(*away) + ", by " + kept->owner.setting +
-                      "; the operation is none of its own.");
+    found.saw(95, {"{owner} keeps {name} on {device}, by {setting}; the operation is none of its own.",
+                   {{"owner", kept->owner.name},
+                    {"name", name_of(*away)},
+                    {"device", away->device.str()},
+                    {"setting", kept->owner.setting}}});
   } else {
     const std::string path = scene.path_of(*away);
     const model::Module* hooked = path.empty() ? nullptr : scene.hooked_parent(path);
@@ -123,37 +131,47 @@ std::optional<Hypothesis> offload_engine(const Scene& scene) {
     const model::Module* running = scene.failing_module();
     const bool beside = own && (running == nullptr || running->path != model::parent_of(path));
     if (offloads && (through || beside || away->device.is_meta())) {
-      found.saw(
-          90, "A hook keeps the weights of " + (hooked->path.empty() ? hooked->type : hooked->path) +
-                  " away from the GPU and brings them in for its forward only" +
-                  (through ? "; this tensor is not among what it brings." : "; the operation stands outside of that."));
+      const std::string& module = hooked->path.empty() ? hooked->type : hooked->path;
+      if (through) {
+        found.saw(90,
+                  {"A hook keeps the weights of {module} away from the GPU and brings them in for its forward only; "
+                   "this tensor is not among what it brings.",
+                   {{"module", module}}});
+      } else {
+        found.saw(90,
+                  {"A hook keeps the weights of {module} away from the GPU and brings them in for its forward only; "
+                   "the operation stands outside of that.",
+                   {{"module", module}}});
+      }
     } else if (offloads) {
-      found.saw(55, "A hook keeps the weights away from the GPU except in the forward of " +
-                        (hooked->path.empty() ? hooked->type : hooked->path) + ".");
+      found.saw(55, {"A hook keeps the weights away from the GPU except in the forward of {module}.",
+                     {{"module", hooked->path.empty() ? hooked->type : hooked->path}}});
     } else if (setting != nullptr) {
-      found.saw(60, setting->name + " = " + setting->value + " keeps data on the host.");
+      found.saw(60, {"{setting} keeps data on the host.", {{"setting", text_of(*setting)}}});
       if (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer ||
           away->kind == OperandKind::kOptimizerState) {
-        found.saw(25, scene.text_of(*away) + " is part of what it keeps there.");
+        found.saw(25, {"{name} on {device} is part of what it keeps there.",
+                       {{"name", name_of(*away)}, {"device", away->device.str()}}});
       } else if (away->kind == OperandKind::kInput) {
         found.score -= 40;
       }
     } else if (found.origin != nullptr && is_brought_to_host(*found.origin) && is_called_offload(*found.origin)) {
-      found.saw(75, scene.text_of(*away) + " was taken to the host" + at_text(*found.origin) + ", by an offload.");
+      found.saw(75, {"{name} on {device} was taken to the host{at}, by an offload.",
+                     {{"name", name_of(*away)}, {"device", away->device.str()}, {"at", at_text(*found.origin)}}});
       if (partner->is_scalar()) {
         found.saw(10,
                   "A 0-dim tensor of the host may join tensors of the GPU; one of the GPU may not join the host's.");
       }
     } else if (const model::Event* brought = brought_for_the_call(scene);
                brought != nullptr && (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer)) {
-      found.saw(95, "Weights come to the GPU for each call" + at_text(*brought) +
-                        "; this tensor is not among what is brought.");
+      found.saw(95, {"Weights come to the GPU for each call{at}; this tensor is not among what is brought.",
+                     {{"at", at_text(*brought)}}});
     }
   }
   if (found.score == 0) return std::nullopt;
   if (scene.failure().kind == model::SentenceKind::kMeta) found.score -= 35;
-  found.title =
-      scene.text_of(*away) + " is kept there by an offload, the operation needs it on " + partner->device.str();
+  found.title = {"{name} on {device} is kept there by an offload, the operation needs it on {other_device}",
+                 {{"name", name_of(*away)}, {"device", away->device.str()}, {"other_device", partner->device.str()}}};
   found.propose(RepairKind::kConfiguration,
                 "read or change it through the engine's own access, inside of its forward or its context");
   found.propose(RepairKind::kUseSite, "run the operation where the data is kept: on the host", Confidence::kPossible);

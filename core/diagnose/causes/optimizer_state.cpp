@@ -30,14 +30,15 @@ std::optional<Hypothesis> copies_of_weights(const Scene& scene) {
   found.operands = {0, 1};
   found.origin = placement_of(copy.trail);
   if (copy.device.is_accelerator() && !gradient.device.is_accelerator()) {
-    found.saw(30, quoted(gradient.best_name()) + " was kept on the host.");
+    found.saw(30, {"{name} was kept on the host.", {{"name", name_of(gradient)}}});
   } else {
-    found.saw(75, quoted(copy.best_name()) + " gets its gradient by hand, from a parameter on " +
-                      gradient.device.str() + ": it is a copy of the weights, taken while they were on " +
-                      copy.device.str() + ".");
+    found.saw(75, {"{name} gets its gradient by hand, from a parameter on {other_device}: it is a copy of the weights, "
+                   "taken while they were on {device}.",
+                   {{"name", name_of(copy)}, {"other_device", gradient.device.str()}, {"device", copy.device.str()}}});
   }
-  if (found.origin != nullptr) found.saw(5, "It was made" + at_text(*found.origin) + ".");
-  found.title = scene.text_of(copy) + " is kept for a parameter that is elsewhere";
+  if (found.origin != nullptr) found.saw(5, {"It was made{at}.", {{"at", at_text(*found.origin)}}});
+  found.title = {"{name} on {device} is kept for a parameter that is elsewhere",
+                 {{"name", name_of(copy)}, {"device", copy.device.str()}}};
   found.propose(RepairKind::kCreationSite,
                 "move the model, then build the optimizer or the average, then load its state");
   return found;
@@ -64,27 +65,33 @@ std::optional<Hypothesis> optimizer_state(const Scene& scene) {
     found.operands = {scene.index_of(*kept)};
     if (const Operand* partner = scene.partner_of(*kept)) found.operands.push_back(scene.index_of(*partner));
     found.origin = placement_of(kept->trail);
-    found.saw(70, quoted(kept->best_name()) + " is state that is kept for a parameter.");
-    found.title = scene.text_of(*kept) + " is kept for a parameter that is elsewhere";
+    found.saw(70, {"{name} is state that is kept for a parameter.", {{"name", name_of(*kept)}}});
+    found.title = {"{name} on {device} is kept for a parameter that is elsewhere",
+                   {{"name", name_of(*kept)}, {"device", kept->device.str()}}};
   }
   if (apart != all.end()) {
     const model::OptimizerState& state = apart->states.front();
-    found.saw(kept == operands.end() ? 70 : 15, apart->type + " keeps " + quoted(state.key) + " of " +
-                                                    quoted(state.parameter) + " on " + state.device.str() +
-                                                    ", the parameter is on " + state.parameter_device.str() + ".");
+    found.saw(kept == operands.end() ? 70 : 15,
+              {"{optimizer} keeps {key} of {name} on {device}, the parameter is on {other_device}.",
+               {{"optimizer", apart->type},
+                {"key", quoted(state.key)},
+                {"name", quoted(state.parameter)},
+                {"device", state.device.str()},
+                {"other_device", state.parameter_device.str()}}});
     if (found.title.empty())
-      found.title =
-          apart->type + " keeps state on " + state.device.str() + " for a parameter on " + state.parameter_device.str();
+      found.title = {
+          "{optimizer} keeps state on {device} for a parameter on {other_device}",
+          {{"optimizer", apart->type}, {"device", state.device.str()}, {"other_device", state.parameter_device.str()}}};
   }
   if (stepping) found.saw(15, "It fails while the optimizer steps.");
   for (const Optimizer& optimizer : all) {
     if (const model::Event* move = later_move(scene, optimizer)) {
-      found.saw(15, optimizer.type + " was built" + at_text(optimizer.built) + ", before the model was moved" +
-                        at_text(*move) + ".");
+      found.saw(15, {"{optimizer} was built{at}, before the model was moved{to}.",
+                     {{"optimizer", optimizer.type}, {"at", at_text(optimizer.built)}, {"to", at_text(*move)}}});
       if (found.origin == nullptr) found.origin = &optimizer.built;
     }
     if (optimizer.loaded.sequence > 0) {
-      found.saw(10, "Its state was loaded" + at_text(optimizer.loaded) + ".");
+      found.saw(10, {"Its state was loaded{at}.", {{"at", at_text(optimizer.loaded)}}});
       if (found.origin == nullptr) found.origin = &optimizer.loaded;
     }
   }

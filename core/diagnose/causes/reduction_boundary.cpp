@@ -7,6 +7,7 @@
 
 namespace devsan::diagnose {
 
+using model::Message;
 using model::Operand;
 using model::OperandKind;
 using model::RepairKind;
@@ -60,15 +61,21 @@ std::optional<Hypothesis> reduction_boundary(const Scene& scene) {
     const Operand* partner = labels == nullptr ? nullptr : scene.partner_of(*labels);
     if (partner != nullptr) {
       found.operands = {scene.index_of(*labels), scene.index_of(*partner)};
+      const std::vector<model::Argument> both = {{"name", name_of(*labels)},
+                                                 {"device", labels->device.str()},
+                                                 {"other", name_of(*partner)},
+                                                 {"other_device", partner->device.str()}};
       if (scene.across_gpus() && !total) {
-        found.saw(20, scene.text_of(*labels) + " is on the side of the batch, " + scene.text_of(*partner) +
-                          " comes from the model's last stage.");
+        found.saw(20,
+                  {"{name} on {device} is on the side of the batch, {other} on {other_device} comes from the model's "
+                   "last stage.",
+                   both});
       }
       const model::Event* placed = placement_of(labels->trail);
       const bool chosen = placed != nullptr && labels->device.is_accelerator() &&
                           source_of(*placed) == model::DeviceSource::kLiteral;  // a total that was put there
       if (is_running_total(scene, *labels)) {
-        found.saw(20, quoted(labels->best_name()) + " is a total that outlives the step.");
+        found.saw(20, {"{name} is a total that outlives the step.", {{"name", name_of(*labels)}}});
       } else if (placed != nullptr && placed->kind == model::EventKind::kMade && !chosen &&
                  scene.made_for_use(*placed)) {
         found.score -= 45;  // a target that the loss itself creates: a fresh tensor
@@ -76,11 +83,10 @@ std::optional<Hypothesis> reduction_boundary(const Scene& scene) {
         found.score -= 25;  // a batch that nobody moved
       }
       found.origin = placed;
-      found.title = quoted(labels->best_name()) + " is on " + labels->device.str() + " with the batch, " +
-                    quoted(partner->best_name()) + " is on " + partner->device.str() + " with the last stage";
-      if (total) {
-        found.title = "the total " + scene.text_of(*labels) + " meets " + scene.text_of(*partner);
-      }
+      found.title =
+          total
+              ? Message{"the total {name} on {device} meets {other} on {other_device}", both}
+              : Message{"{name} is on {device} with the batch, {other} is on {other_device} with the last stage", both};
       found.propose(move_at_use(scene, *labels, *partner));
     } else {
       found.title = "the loss meets a tensor of another device";

@@ -5,6 +5,12 @@ namespace devsan::diagnose {
 
 using model::RepairKind;
 
+namespace {
+
+const std::string kOneGpu = "device_map={\"\": local_rank}";
+
+}  // namespace
+
 // A library saw the second owner coming and refused in its own words. What is wrong is the configuration.
 std::optional<Hypothesis> refused_owners(const Scene& scene) {
   Hypothesis found(code::kRefusedOwners);
@@ -50,7 +56,7 @@ std::optional<Hypothesis> refused_owners(const Scene& scene) {
              scene.sentence_has("is not supported for 4-bit") || scene.sentence_has("8-bit or 4-bit precision on a")) {
     found.saw(95, "A quantised model was placed when it was loaded; the libraries refuse to move it afterwards.");
     found.title = "a quantised model is to be placed a second time";
-    found.propose(RepairKind::kConfiguration, "say the GPU where the model is loaded: device_map={\"\": local_rank}",
+    found.propose(RepairKind::kConfiguration, {"say the GPU where the model is loaded: {code}", {{"code", kOneGpu}}},
                   model::Confidence::kCertain);
     return found;
   } else {
@@ -58,13 +64,20 @@ std::optional<Hypothesis> refused_owners(const Scene& scene) {
   }
   const model::Model* model = scene.model();
   if (model != nullptr && model->device_map.size() > 1) {
-    found.saw(3, "The map has " + std::to_string(model->device_map.size()) + " entries" +
-                     (model->device_map_text.empty() ? "." : ": " + model->device_map_text + "."));
+    const auto entries = static_cast<long>(model->device_map.size());
+    if (model->device_map_text.empty()) {
+      found.saw(3, {"The map has {n} entry.", "The map has {n} entries.", entries});
+    } else {
+      found.saw(3, {"The map has {n} entry: {map}.",
+                    "The map has {n} entries: {map}.",
+                    entries,
+                    {{"map", model->device_map_text}}});
+    }
   }
   if (scene.process().world_size > 1)
-    found.saw(2, "There are " + std::to_string(scene.process().world_size) + " ranks.");
+    found.saw(2, {"There is {n} rank.", "There are {n} ranks.", scene.process().world_size});
   found.propose(RepairKind::kConfiguration, "for data parallelism: no device_map, one GPU a rank");
-  found.propose(RepairKind::kConfiguration, "for a quantised model in each rank: device_map={\"\": local_rank}");
+  found.propose(RepairKind::kConfiguration, {"for a quantised model in each rank: {code}", {{"code", kOneGpu}}});
   found.propose(RepairKind::kConfiguration, "for sharding by map: one process (python train.py, not torchrun)");
   return found;
 }

@@ -7,6 +7,7 @@
 namespace devsan::diagnose {
 
 using model::Event;
+using model::Message;
 using model::Operand;
 using model::RepairKind;
 
@@ -43,33 +44,36 @@ std::optional<Hypothesis> sidecar_state(const Scene& scene) {
     found.origin = placed;
     found.operands = {scene.index_of(operand), scene.index_of(*partner)};
     if (late != nullptr) {
-      found.saw(90, quoted(operand.best_name()) + " stands beside weights that were moved" + at_text(*late) +
-                        ", and was put there after that.");
+      found.saw(90, {"{name} stands beside weights that were moved{at}, and was put there after that.",
+                     {{"name", name_of(operand)}, {"at", at_text(*late)}}});
     } else if (joins) {
-      found.saw(90,
-                quoted(operand.best_name()) + " is an adapter's, and is joined with the weight that it stands beside.");
+      found.saw(90, {"{name} is an adapter's, and is joined with the weight that it stands beside.",
+                     {{"name", name_of(operand)}}});
     } else {
-      found.saw(65, quoted(operand.best_name()) + " is an adapter's weight or the state of a quantised one.");
+      found.saw(65, {"{name} is an adapter's weight or the state of a quantised one.", {{"name", name_of(operand)}}});
     }
     if (!operand.beside.empty()) {
       if (operand.beside_device == operand.device) {
         found.score -= 40;
       } else {
-        found.saw(30, "It stands beside " + operand.beside + ", which is on " + operand.beside_device.str() + ".");
+        found.saw(30, {"It stands beside {base}, which is on {device}.",
+                       {{"base", operand.beside}, {"device", operand.beside_device.str()}}});
       }
     }
     if (placed != nullptr && placed->owner.is_known()) {
-      found.saw(5, "It was placed by " + text_of(placed->owner) + at_text(*placed) + ".");
+      found.saw(5, {"It was placed by {owner}{at}.", {{"owner", text_of(placed->owner)}, {"at", at_text(*placed)}}});
     }
-    const std::string base = operand.beside.empty() ? "the weight that it stands beside" : operand.beside;
-    const std::string place = operand.beside_device.is_known() ? operand.beside_device.str() : partner->device.str();
-    found.title = scene.text_of(operand) + " stands beside a weight on " + place;
+    const Message base = operand.beside.empty() ? Message("the weight that it stands beside") : Message(operand.beside);
+    const std::string device = operand.beside_device.is_known() ? operand.beside_device.str() : partner->device.str();
+    found.title = {"{name} on {device} stands beside a weight on {other_device}",
+                   {{"name", name_of(operand)}, {"device", operand.device.str()}, {"other_device", device}}};
     found.propose(RepairKind::kConfiguration,
                   "add the adapter before the model is dispatched, or move it by the library's own method");
     if (joins && !is_sidecar(operand)) {
       found.propose(move_at_use(scene, operand, *partner));
     } else {
-      found.propose(RepairKind::kCreationSite, "create it on the device of " + base + " (" + place + ")");
+      found.propose(RepairKind::kCreationSite,
+                    {"create it on the device of {base} ({device})", {{"base", base}, {"device", device}}});
     }
     return found;
   }

@@ -8,6 +8,7 @@ namespace devsan::diagnose {
 using model::Confidence;
 using model::DeviceSource;
 using model::Event;
+using model::Message;
 using model::Operand;
 using model::RepairKind;
 
@@ -55,8 +56,11 @@ std::optional<Hypothesis> joined_outside(const Scene& scene) {
             "Each is where the map put the part of the model that it comes from; the line that joins them is no "
             "module's own, so no hook brings them together.");
   if (scene.model_spans_gpus()) found.saw(25, "The model spans several GPUs, so no single value is its device.");
-  found.title = quoted(small.best_name()) + " comes from a part of the model on " + small.device.str() + ", " +
-                quoted(large.best_name()) + " from one on " + large.device.str();
+  found.title = {"{name} comes from a part of the model on {device}, {other} from one on {other_device}",
+                 {{"name", name_of(small)},
+                  {"device", small.device.str()},
+                  {"other", name_of(large)},
+                  {"other_device", large.device.str()}}};
   found.propose(move_at_use(scene, small, large));
   return found;
 }
@@ -100,22 +104,40 @@ std::optional<Hypothesis> single_device_assumption(const Scene& scene) {
   found.operands = {scene.index_of(*culprit), scene.index_of(*partner)};
   const std::string text = device_text_of(placed);
   if (source_of(placed) == DeviceSource::kScalar) found.value = text;
-  found.saw(best, quoted(culprit->best_name()) + " was put on " + placed.device.str() + " by one device value" +
-                      (text.empty() ? "" : ", " + quoted(text)) + at_text(placed) + ".");
+  const Message culprit_name = name_of(*culprit);
+  if (text.empty()) {
+    found.saw(best, {"{name} was put on {device} by one device value{at}.",
+                     {{"name", culprit_name}, {"device", placed.device.str()}, {"at", at_text(placed)}}});
+  } else {
+    found.saw(
+        best,
+        {"{name} was put on {device} by one device value, {value}{at}.",
+         {{"name", culprit_name}, {"device", placed.device.str()}, {"value", quoted(text)}, {"at", at_text(placed)}}});
+  }
+  const Message partner_name = name_of(*partner);
+  const std::string partner_device = partner->device.str();
   if (scene.model_spans_gpus()) found.saw(25, "The model spans several GPUs, so no single value is its device.");
   if (scene.is_placed_by_map(*partner) && other != nullptr && other->owner.is(model::owners::kProgram)) {
-    found.saw(20, quoted(partner->best_name()) + " is on " + partner->device.str() +
-                      ", one of several devices that the program itself chooses from" + at_text(*other) + ".");
+    found.saw(20, {"{name} is on {device}, one of several devices that the program itself chooses from{at}.",
+                   {{"name", partner_name}, {"device", partner_device}, {"at", at_text(*other)}}});
+  } else if (scene.is_placed_by_map(*partner) && other != nullptr) {
+    found.saw(20, {"{name} is on {device} because of a map: {owner}.",
+                   {{"name", partner_name}, {"device", partner_device}, {"owner", text_of(other->owner)}}});
   } else if (scene.is_placed_by_map(*partner)) {
-    found.saw(20, quoted(partner->best_name()) + " is on " + partner->device.str() + " because of a map" +
-                      (other != nullptr ? ": " + text_of(other->owner) + "." : "."));
+    found.saw(20, {"{name} is on {device} because of a map.", {{"name", partner_name}, {"device", partner_device}}});
   } else if (other != nullptr && source_of(placed) == DeviceSource::kLiteral &&
              source_of(*other) == DeviceSource::kLiteral && other->owner.is(model::owners::kProgram) &&
              placed.op == "Module.to" && other->op == "Module.to") {  // two networks
-    found.saw(25, scene.text_of(*partner) + " was put there by a value of its own, " + quoted(device_text_of(*other)) +
-                      at_text(*other) + "; what passes between the two has to be moved.");
+    found.saw(25,
+              {"{name} on {device} was put there by a value of its own, {value}{at}; what passes between the two has "
+               "to be moved.",
+               {{"name", partner_name},
+                {"device", partner_device},
+                {"value", quoted(device_text_of(*other))},
+                {"at", at_text(*other)}}});
   } else if (other != nullptr && source_of(*other) != source_of(placed)) {
-    found.saw(10, scene.text_of(*partner) + " was placed by other means.");
+    found.saw(10,
+              {"{name} on {device} was placed by other means.", {{"name", partner_name}, {"device", partner_device}}});
   }
   if (moved_from_map(*culprit) != nullptr) found.score -= 40;  // a second owner moved it
   if (is_loss_boundary(scene)) found.score -= 45;
@@ -128,18 +150,23 @@ std::optional<Hypothesis> single_device_assumption(const Scene& scene) {
   for (const Operand& operand : scene.operands()) {
     if (is_generation_state(operand) || is_sidecar(operand)) found.score -= 30;
   }
-  found.title = quoted(culprit->best_name()) + " follows one device value to " + culprit->device.str() + ", " +
-                quoted(partner->best_name()) + " is on " + partner->device.str() + " with its part of the model";
+  found.title = {"{name} follows one device value to {device}, {other} is on {other_device} with its part of the model",
+                 {{"name", culprit_name},
+                  {"device", culprit->device.str()},
+                  {"other", partner_name},
+                  {"other_device", partner_device}}};
 
   if (culprit->kind == model::OperandKind::kInput && scene.model_spans_gpus()) {
-    found.propose(RepairKind::kConfiguration, "send inputs to the device of the module that reads them first (" +
-                                                  partner->device.str() + "), not to one device value");
+    found.propose(RepairKind::kConfiguration,
+                  {"send inputs to the device of the module that reads them first ({device}), not to one device value",
+                   {{"device", partner_device}}});
   }
   if (scene.model_spans_gpus() && scene.has_map()) {
     const auto path = std::string(model::parent_of(scene.path_of(*partner)));
     found.propose(RepairKind::kMap,
-                  "let the map put " + (path.empty() ? "the modules that meet here" : path) + " on " +
-                      culprit->device.str() + " as well",
+                  {"let the map put {module} on {device} as well",
+                   {{"module", path.empty() ? Message("the modules that meet here") : Message(path)},
+                    {"device", culprit->device.str()}}},
                   Confidence::kPossible);
   }
   const bool itself = culprit->output_of.empty();  // not what a module made of something else

@@ -60,9 +60,11 @@ std::optional<Hypothesis> split_block(const Scene& scene) {
   found.operands = {scene.index_of(*first), scene.index_of(*partner)};
   const std::string name = block->path.empty() ? block->type : block->path;
   if (gpus > 1 && holds(devices, first->device) && holds(devices, partner->device)) {
-    found.saw(55, "The parts of " + name + " are on several GPUs, and the operation stands in its own forward.");
+    found.saw(55, {"The parts of {module} are on several GPUs, and the operation stands in its own forward.",
+                   {{"module", name}}});
   } else if (scene.is_placed_by_map(*first) && scene.is_placed_by_map(*partner) && is_block(block->path)) {
-    found.saw(45, "Results of two parts of the model, placed apart by the map, meet in " + name + ".");
+    found.saw(45,
+              {"Results of two parts of the model, placed apart by the map, meet in {module}.", {{"module", name}}});
   } else {
     return std::nullopt;
   }
@@ -74,7 +76,7 @@ std::optional<Hypothesis> split_block(const Scene& scene) {
   };
   if (owns(*first) || owns(*partner)) found.saw(10, "The block owns one of them directly, beside its children.");
   if (is_block(block->path)) {
-    found.saw(15, name + " is one of a row of blocks: the cut is inside it, not between two.");
+    found.saw(15, {"{module} is one of a row of blocks: the cut is inside it, not between two.", {{"module", name}}});
   } else if (!block->path.empty() || !scene.has_map()) {
     found.score -= 20;
   }
@@ -84,17 +86,23 @@ std::optional<Hypothesis> split_block(const Scene& scene) {
     found.score -= 40;
   }
   if (is_loss_boundary(scene)) found.score -= 40;
-  found.title = "the map cuts through " + name + " (" + block->type + "): " + scene.text_of(*first) + " meets " +
-                scene.text_of(*partner);
+  found.title = {"the map cuts through {module} ({type}): {name} on {device} meets {other} on {other_device}",
+                 {{"module", name},
+                  {"type", block->type},
+                  {"name", name_of(*first)},
+                  {"device", first->device.str()},
+                  {"other", name_of(*partner)},
+                  {"other_device", partner->device.str()}}};
   if (block->path.empty()) {  // the whole model: nothing that could be kept together
     const Operand& small = smaller_of(*first, *partner);
     found.propose(RepairKind::kMap, "map the parts whose results meet to one GPU", model::Confidence::kPossible);
     found.propose(move_at_use(scene, small, &small == first ? *partner : *first));
     return found;
   }
-  found.propose(RepairKind::kConfiguration, "keep the block whole: no_split_module_classes=[\"" + block->type +
-                                                "\"], or _no_split_modules of the model");
-  found.propose(RepairKind::kMap, "map \"" + name + "\" as one entry");
+  found.propose(RepairKind::kConfiguration,
+                {"keep the block whole: no_split_module_classes=[\"{type}\"], or _no_split_modules of the model",
+                 {{"type", block->type}}});
+  found.propose(RepairKind::kMap, {"map {key} as one entry", {{"key", "\"" + name + "\""}}});
   return found;
 }
 

@@ -6,6 +6,7 @@ namespace devsan::diagnose {
 
 using model::Event;
 using model::EventKind;
+using model::Message;
 using model::Operand;
 using model::OperandKind;
 using model::RepairKind;
@@ -26,11 +27,11 @@ std::optional<Hypothesis> stale_device_cache(const Scene& scene) {
     Hypothesis found(code::kStaleDeviceCache);
     found.origin = placed;
     found.operands = {scene.index_of(operand), scene.index_of(*partner)};
-    const std::string holder = !operand.holder.empty() ? operand.holder
-                               : kept                  ? "a global or a class"
-                                                       : "something that outlives it";
-    found.saw(65, quoted(operand.best_name()) + " was computed by an earlier call" + at_text(*placed) +
-                      " and is kept by " + holder + ".");
+    const Message holder = !operand.holder.empty() ? Message(operand.holder)
+                           : kept                  ? Message("a global or a class")
+                                                   : Message("something that outlives it");
+    found.saw(65, {"{name} was computed by an earlier call{at} and is kept by {holder}.",
+                   {{"name", name_of(operand)}, {"at", at_text(*placed)}, {"holder", holder}}});
     if (earlier && placed->step >= 0) {
       found.saw(15, "What this call was given came to its device later than that.");
     } else if (earlier) {
@@ -43,8 +44,11 @@ std::optional<Hypothesis> stale_device_cache(const Scene& scene) {
     // Made without a device: it was not computed for the device of anything that a call was given.
     if (!earlier && operand.device.is_host() && source_of(*placed) == model::DeviceSource::kDefault) found.score -= 45;
     if (is_generation_state(operand) || is_sidecar(operand)) found.score -= 50;
-    found.title = quoted(operand.best_name()) + " was remembered for " + operand.device.str() + " and is used with " +
-                  scene.text_of(*partner);
+    found.title = {"{name} was remembered for {device} and is used with {other} on {other_device}",
+                   {{"name", name_of(operand)},
+                    {"device", operand.device.str()},
+                    {"other", name_of(*partner)},
+                    {"other_device", partner->device.str()}}};
     found.propose(RepairKind::kCreationSite, "make the device part of the key, or keep one copy for each device");
     if (!best || found.score > best->score) best = std::move(found);
   }

@@ -7,6 +7,7 @@
 namespace devsan::diagnose {
 
 using model::Event;
+using model::Message;
 using model::Operand;
 using model::OperandKind;
 using model::RepairKind;
@@ -42,26 +43,30 @@ std::optional<Hypothesis> unregistered_state(const Scene& scene) {
     Hypothesis found(code::kUnregisteredState);
     found.origin = placed;
     found.operands = {scene.index_of(operand), scene.index_of(*partner)};
-    const std::string holder = operand.holder.empty() ? "its module" : operand.holder;
+    const Message name = name_of(operand);
+    const Message holder = operand.holder.empty() ? Message("its module") : Message(operand.holder);
     if (!operand.registered) {
-      found.saw(75, quoted(operand.best_name()) + " belongs to a module that the model does not register: " + holder +
-                        " keeps it in a list, a dict or an object.");
+      found.saw(75,
+                {"{name} belongs to a module that the model does not register: {holder} keeps it in a list, a dict or "
+                 "an object.",
+                 {{"name", name}, {"holder", holder}}});
       found.propose(RepairKind::kCreationSite, "keep the modules in nn.ModuleList or nn.ModuleDict");
     } else if (attribute) {
-      found.saw(65, quoted(operand.best_name()) + " is a plain attribute of " + holder +
-                        ", not a parameter or buffer, so it does not move with the model.");
+      found.saw(65, {"{name} is a plain attribute of {holder}, not a parameter or buffer, so it does not move with the "
+                     "model.",
+                     {{"name", name}, {"holder", holder}}});
       found.propose(RepairKind::kCreationSite,
                     "register it where it is created: self.register_buffer(\"...\", ..., persistent=False)");
     } else {
-      found.saw(45, quoted(operand.best_name()) + " is a global of its file or class, which no model moves.");
+      found.saw(45, {"{name} is a global of its file or class, which no model moves.", {{"name", name}}});
       found.propose(RepairKind::kCreationSite, "make it a buffer of the module that uses it");
     }
     if (placed != nullptr && (Scene::at_construction(*placed) || Scene::at_module_level(*placed))) {
-      found.saw(20, "It is where it was when it was constructed" + at_text(*placed) + ".");
+      found.saw(20, {"It is where it was when it was constructed{at}.", {{"at", at_text(*placed)}}});
     } else if (attribute && placed != nullptr && placed->kind == model::EventKind::kMade && operand.device.is_host() &&
                source_of(*placed) == model::DeviceSource::kDefault && !scene.in_failing_call(*placed) &&
                !scene.in_earlier_call(*placed)) {
-      found.saw(10, "It was made on the host" + at_text(*placed) + ", before the call that failed.");
+      found.saw(10, {"It was made on the host{at}, before the call that failed.", {{"at", at_text(*placed)}}});
     } else if (placed != nullptr && operand.registered && (attribute || global)) {
       found.score -= 45;  // remembered by a call: a cache; or made by this one
     }
@@ -71,8 +76,11 @@ std::optional<Hypothesis> unregistered_state(const Scene& scene) {
     if (attribute && operand.registered && !model_went_to(scene, partner->device)) found.score -= 45;
     if (is_sidecar(operand) || is_generation_state(operand)) found.score -= 50;
     if (follows_default_device(scene, operand)) found.score -= 30;
-    found.title = quoted(operand.best_name()) + " is not registered and stayed " + place_text(operand.device) + ", " +
-                  quoted(partner->best_name()) + " is on " + partner->device.str();
+    found.title = {"{name} is not registered and stayed on {device}, {other} is on {other_device}",
+                   {{"name", name},
+                    {"device", place_text(operand.device)},
+                    {"other", name_of(*partner)},
+                    {"other_device", partner->device.str()}}};
     if (!best || found.score > best->score) best = std::move(found);
   }
   return best;

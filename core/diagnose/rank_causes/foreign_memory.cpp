@@ -102,9 +102,10 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
     const bool received = !each.memory->placed.empty() && each.memory->placed.front().owner.is("torch.distributed");
     if (!each.memory->placed.empty()) {
       const model::Event& placed = each.memory->placed.front();
-      found.saw(10, received ? "It was received by " + placed.owner.mechanism + diagnose::at_text(placed) +
-                                   ", on the GPU that its sender had it on."
-                             : "It was placed there by " + owner_text(placed.owner) + diagnose::at_text(placed) + ".");
+      found.saw(
+          10, received ? "It was received by " + placed.owner.mechanism + diagnose::at_text(placed).text() +
+                             ", on the GPU that its sender had it on."
+                       : "It was placed there by " + owner_text(placed.owner) + diagnose::at_text(placed).text() + ".");
       if (const model::Frame* site = placed.written(); site != nullptr) {
         found.sites.push_back(*site);
         found.about = site->source;

@@ -61,7 +61,7 @@ void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHy
     if (memory.device != Job::home(*odd) || memory.placed.empty()) continue;
     const model::Event& placed = memory.placed.front();
     found.saw(5, "Rank " + std::to_string(odd->process.rank) + " first placed on " + memory.device.str() + " by " +
-                     owner_text(placed.owner) + diagnose::at_text(placed) + ".");
+                     owner_text(placed.owner) + diagnose::at_text(placed).text() + ".");
     if (const model::Frame* site = placed.written(); site != nullptr) {
       found.sites.push_back(*site);
       found.about = site->source;

@@ -77,8 +77,9 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
       edit = edit_to(after + source.substr(done));
       break;
     }
-    found.propose(RepairKind::kCreationSite, "say this rank's GPU instead of " + text + diagnose::at_text(placed),
-                  Confidence::kLikely, std::move(edit));
+    found.propose(RepairKind::kCreationSite,
+                  "say this rank's GPU instead of " + text + diagnose::at_text(placed).text(), Confidence::kLikely,
+                  std::move(edit));
     return;
   }
   // A variable that several lines read: it is wrong where it is given its value.

@@ -64,7 +64,7 @@ std::string text_of(const Collective& call) {
 std::string owner_text(const model::Owner& owner) {
   model::Owner shown = owner;
   if (shown.mechanism == shown.name) shown.mechanism.clear();
-  return diagnose::text_of(shown);
+  return diagnose::text_of(shown).text();
 }
 
 std::string at_text(const model::Frame& frame) {
