@@ -217,7 +217,7 @@ const model::Event* moved_from_map(const Operand& operand) {
 }
 
 model::Message place_text(const model::Device& device) {
-  return device.is_host() ? model::Message("the host") : model::Message(device.str());
+  return device.is_host() ? model::Message("the CPU") : model::Message(device.str());
 }
 
 }  // namespace devsan::diagnose

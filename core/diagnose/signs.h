@@ -58,7 +58,7 @@ bool is_brought_to_host(const model::Event& event);
 /// The move of a whole module that took this weight from where a map had placed it; null where there was none.
 const model::Event* moved_from_map(const model::Operand& operand);
 
-/// "the host" or "cuda:1".
+/// "the CPU" or "cuda:1".
 model::Message place_text(const model::Device& device);
 
 }  // namespace devsan::diagnose

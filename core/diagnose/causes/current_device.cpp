@@ -30,7 +30,7 @@ std::optional<Hypothesis> by_sentence(const Scene& scene) {
     case SentenceKind::kPointer: {
       found.saw(90,
                 "A Triton kernel is launched on the current device and cannot reach memory of another GPU; the tensor "
-                "need not be on the host, whatever the words say.");
+                "need not be on the CPU, whatever the words say.");
       if (process.current_device.is_known())
         found.saw(5, {"The current device is {device}.", {{"device", process.current_device.str()}}});
       found.title = {"a kernel is launched on {device} with tensors of another GPU",
@@ -75,7 +75,7 @@ std::optional<Hypothesis> by_sentence(const Scene& scene) {
       found.saw(88, "The checkpoint remembers the GPU that it was saved from.");
       found.title = "a checkpoint asks for a GPU that this process does not have";
       found.propose(RepairKind::kUseSite,
-                    "load to the host or to this rank's GPU: torch.load(..., map_location=\"cpu\")");
+                    "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")");
       return found;
     case SentenceKind::kGroup:
       if (!scene.sentence_has("Duplicate GPU")) return std::nullopt;
@@ -121,12 +121,11 @@ std::optional<Hypothesis> current_device(const Scene& scene) {
     if (loaded && placed->owner.is("torch.distributed")) {
       found.saw(45, {"{name} was received by {call}{at}, on the GPU that its sender had it on.",
                      {{"name", name_of(operand)}, {"call", placed->owner.mechanism}, {"at", at_text(*placed)}}});
-      found.propose(RepairKind::kUseSite,
-                    "send tensors of the host (x.cpu()), and move what was received to this rank's GPU");
+      found.propose(RepairKind::kUseSite, "send CPU tensors (x.cpu()), and move what was received to this rank's GPU");
     } else if (loaded) {
       found.saw(45, {"{name} was loaded{at} to the GPU that it was saved from.",
                      {{"name", name_of(operand)}, {"at", at_text(*placed)}}});
-      found.propose(RepairKind::kUseSite, "load with map_location set to this rank's GPU or the host");
+      found.propose(RepairKind::kUseSite, "load with map_location set to this rank's GPU or the CPU");
     } else {
       found.saw(45, {"\"cuda\" without a number was the current device{at}.", {{"at", at_text(*placed)}}});
     }

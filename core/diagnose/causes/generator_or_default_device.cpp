@@ -28,7 +28,7 @@ std::optional<Hypothesis> generator_or_default_device(const Scene& scene) {
           RepairKind::kCreationSite,
           "make the generator on the device of the result: torch.Generator(device=...); the numbers change with it");
       found.propose(RepairKind::kUseSite,
-                    "draw on the host with the host's generator and move the result: same numbers everywhere");
+                    "draw on the CPU with a CPU generator and move the result: same numbers everywhere");
     }
   } else if (changed) {
     for (const Operand& operand : scene.operands()) {
@@ -43,12 +43,12 @@ std::optional<Hypothesis> generator_or_default_device(const Scene& scene) {
     }
     if (found.score == 0 && scene.is_mismatch()) {
       found.saw(25, "The default device was changed.");
-      found.title = {"the default device is {device}, and code that counts on the host fails",
+      found.title = {"the default device is {device}, and code that counts on the CPU fails",
                      {{"device", process.default_device.str()}}};
     }
     if (found.score == 0 && scene.failure().kind == SentenceKind::kNumpy) {
-      found.saw(65, "The tensor goes to NumPy by itself: code that counts on tensors of the host.");
-      found.title = {"the default device is {device}, NumPy reads the host",
+      found.saw(65, "The tensor goes to NumPy by itself: code that counts on CPU tensors.");
+      found.title = {"the default device is {device}, NumPy reads host memory",
                      {{"device", process.default_device.str()}}};
     }
   } else {

@@ -19,8 +19,8 @@ namespace {
 
 std::optional<Hypothesis> numpy(const Scene& scene) {
   Hypothesis found(code::kHostBoundary);
-  found.saw(70, "NumPy reads the memory of the host only.");
-  found.title = "a tensor of the GPU is given to NumPy";
+  found.saw(70, "NumPy reads host memory only.");
+  found.title = "a GPU tensor is given to NumPy";
   if (!scene.operands().empty()) {
     const Operand& operand = scene.operands().front();
     found.operands = {0};
@@ -39,15 +39,15 @@ std::optional<Hypothesis> collective(const Scene& scene) {
     return std::nullopt;
   }
   Hypothesis found(code::kHostBoundary);
-  found.saw(90, "NCCL moves tensors of GPUs only, and the collective was given one of the host.");
-  found.title = "a tensor of the host is given to a collective of NCCL";
+  found.saw(90, "NCCL moves GPU tensors only, and the collective was given a CPU tensor.");
+  found.title = "a CPU tensor is given to a collective of NCCL";
   if (!scene.operands().empty()) {
     found.operands = {0};
     found.origin = placement_of(scene.operands().front().trail);
-    found.title = {"{name} is on the host, the process group is NCCL's", {{"name", name_of(scene.operands().front())}}};
+    found.title = {"{name} is on the CPU, the process group is NCCL's", {{"name", name_of(scene.operands().front())}}};
   }
   found.propose(RepairKind::kConfiguration,
-                "give the group a backend for the host as well: init_process_group(\"cpu:gloo,cuda:nccl\")");
+                "give the group a backend for the CPU as well: init_process_group(\"cpu:gloo,cuda:nccl\")");
   found.propose(RepairKind::kUseSite, "move the tensor to the rank's GPU before the collective");
   return found;
 }
@@ -65,11 +65,11 @@ std::optional<Hypothesis> model_left_behind(const Scene& scene) {
     const Operand* partner = scene.partner_of(operand);
     if (partner == nullptr || !partner->device.is_accelerator() || is_built_for_use(scene, operand)) continue;
     Hypothesis found(code::kHostBoundary);
-    found.saw(80, "Every parameter and buffer of the model is on the host; nobody has moved it.");
+    found.saw(80, "Every parameter and buffer of the model is on the CPU; nobody has moved it.");
     found.operands = {scene.index_of(operand), scene.index_of(*partner)};
     found.origin = placement_of(operand.trail);
     if (scene.is_hooked() || scene.setting("offload") != nullptr) found.score -= 50;  // kept there on purpose
-    found.title = {"the model is on the host, its input {name} is on {device}",
+    found.title = {"the model is on the CPU, its input {name} is on {device}",
                    {{"name", name_of(*partner)}, {"device", partner->device.str()}}};
     const auto& name = scene.model()->expression;
     found.propose(RepairKind::kCreationSite,
@@ -103,38 +103,38 @@ std::optional<Hypothesis> host_boundary(const Scene& scene) {
     Hypothesis found(code::kHostBoundary);
     found.origin = placed;
     found.operands = {scene.index_of(operand), scene.index_of(*partner)};
-    found.title = {"{name} is still on the host, {other} is on {other_device}",
+    found.title = {"{name} is still on the CPU, {other} is on {other_device}",
                    {{"name", name_of(operand)}, {"other", name_of(*partner)}, {"other_device", partner->device.str()}}};
     const Message name = name_of(operand);
     const Message at = placed == nullptr ? Message() : at_text(*placed);
     if (attribute && (placed == nullptr || !scene.in_failing_call(*placed))) {
       found.saw(
-          65, {"{name} is kept on the host by an object that is no module{at}: what moves the model does not reach it.",
+          65, {"{name} is kept on the CPU by an object that is no module{at}: what moves the model does not reach it.",
                {{"name", name}, {"at", at}}});
     } else if (operand.kind == OperandKind::kInput) {
       if (operand.copies.empty()) {
-        found.saw(70, {"{name} came with the data, and nothing has moved it from the host.", {{"name", name}}});
+        found.saw(70, {"{name} came with the data, and nothing has moved it from the CPU.", {{"name", name}}});
       } else {
-        found.saw(70, {"{name} came with the data, on the host.", {{"name", name}}});
+        found.saw(70, {"{name} came with the data, on the CPU.", {{"name", name}}});
       }
     } else if (placed != nullptr && wraps_host_memory(*placed)) {
-      found.saw(70, {"{name} is memory of NumPy's{at}, which is the host's, and nothing has moved it.",
+      found.saw(70, {"{name} is memory of NumPy's{at}, which is host memory, and nothing has moved it.",
                      {{"name", name}, {"at", at}}});
     } else if (placed != nullptr && is_brought_to_host(*placed)) {
-      found.saw(50, {"{name} was brought to the host{at}.", {{"name", name}, {"at", at}}});
+      found.saw(50, {"{name} was brought to the CPU{at}.", {{"name", name}, {"at", at}}});
     } else if (placed != nullptr && placed->op.empty() && placed->kind == model::EventKind::kMade) {
-      found.saw(55, {"{name} was computed on the host{at}, from tensors of the host.", {{"name", name}, {"at", at}}});
+      found.saw(55, {"{name} was computed on the CPU{at}, from CPU tensors.", {{"name", name}, {"at", at}}});
     } else if (placed != nullptr && !scene.made_for_use(*placed) && scene.failure().kind != SentenceKind::kGradient) {
       if (operand.copies.empty()) {
-        found.saw(60, {"{name} was made on the host outside of the call that failed{at}, and nothing has moved it.",
+        found.saw(60, {"{name} was made on the CPU outside of the call that failed{at}, and nothing has moved it.",
                        {{"name", name}, {"at", at}}});
       } else {
         found.saw(60,
-                  {"{name} was made on the host outside of the call that failed{at}.", {{"name", name}, {"at", at}}});
+                  {"{name} was made on the CPU outside of the call that failed{at}.", {{"name", name}, {"at", at}}});
       }
     }
     if (placed != nullptr && placed->owner.is(model::owners::kDataLoader)) {
-      found.saw(15, "It is from a DataLoader, whose tensors are on the host.");
+      found.saw(15, "It is from a DataLoader, whose tensors are on the CPU.");
     }
     const auto dropped =
         std::find_if(operand.copies.begin(), operand.copies.end(), [](const Event& copy) { return copy.discarded; });

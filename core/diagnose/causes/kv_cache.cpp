@@ -31,8 +31,7 @@ std::optional<Hypothesis> kv_cache(const Scene& scene) {
   if (is_index(*partner)) std::swap(found.operands[0], found.operands[1]);  // the index is what can follow
   const Event* placed = placement_of(state->trail);
   found.origin = placed;
-  found.saw(state->kind == OperandKind::kCache ? 80 : 55,
-            {"{name} is state of generation.", {{"name", name_of(*state)}}});
+  found.saw(state->kind == OperandKind::kCache ? 80 : 55, {"{name} is generation state.", {{"name", name_of(*state)}}});
   if (scene.runs_file("cache_utils") ||
       scene.runs_function({"reorder_cache", "_reorder_cache", "update", "_update_cache"})) {
     found.saw(20, "The operation updates or reorders the cache.");
@@ -50,12 +49,12 @@ std::optional<Hypothesis> kv_cache(const Scene& scene) {
          {{"code", std::string("device_map=...")}, {"keys", std::string("\"past_key_values\"")}}});
   } else if (index) {
     found.propose(RepairKind::kUseSite,
-                  "move the index to each layer's device, or keep it on the host: indices may be there");
+                  "move the index to each layer's device, or keep it on the CPU: indices may be there");
   } else {
     found.propose(RepairKind::kCreationSite,
                   "allocate the cache for each layer on that layer's device, from the device map");
   }
-  found.title = {"{name} on {device} is state of generation, its layer is on {other_device}",
+  found.title = {"{name} on {device} is generation state, its layer is on {other_device}",
                  {{"name", name_of(*state)}, {"device", state->device.str()}, {"other_device", partner->device.str()}}};
   return found;
 }

@@ -103,7 +103,7 @@ void weigh(const Scene& scene, const Operand& operand, const Operand& partner, c
   const bool mostly_on_gpu =
       std::any_of(devices.begin(), devices.end(), [](const auto& each) { return each.is_accelerator(); });
   if (operand.device.is_host() && mostly_on_gpu && never_moved) {
-    found.saw(60, {"Other parts of the model are on a GPU, {module} has never left the host.", {{"module", name}}});
+    found.saw(60, {"Other parts of the model are on a GPU, {module} has never left the CPU.", {{"module", name}}});
     found.propose(RepairKind::kMap,
                   {"move {module} with the rest of the model, where the model is placed", {{"module", name}}});
   }

@@ -31,7 +31,7 @@ std::optional<Hypothesis> meta(const Scene& scene) {
       return entry.device.is_host() || entry.device.type == "disk";
     });
     if (offloaded) {
-      found.saw(10, "The device map leaves modules on the host or on disk, with placeholders in their stead.");
+      found.saw(10, "The device map leaves modules on the CPU or on disk, with placeholders in their stead.");
       found.propose(RepairKind::kMap,
                     "give the map enough memory on the GPUs, or leave the model where the map put it");
     }

@@ -66,13 +66,13 @@ std::string text_of(const model::Setting& setting) { return setting.name + " = "
 Hypothesis norm_regression(const Scene& scene, Hypothesis found, const model::Setting& offload, const Operand& norm) {
   const std::string version = scene.version("deepspeed");
   const model::Setting* limit = scene.setting("gradient_clipping");
-  found.title = {"DeepSpeed {version} clips gradients on the host by a norm on {device}",
+  found.title = {"DeepSpeed {version} clips gradients on the CPU by a norm on {device}",
                  {{"version", version}, {"device", norm.device.str()}}};
   found.saw(80,
             {"DeepSpeed {version} has this defect: releases 0.14.1 and 0.14.2, and no other.", {{"version", version}}});
   const std::string bound = limit == nullptr ? "gradient_clipping" : text_of(*limit);
   found.saw(30, {"A step fails once the norm of its gradients exceeds {limit}: the gradients, which {setting} keeps on "
-                 "the host, are multiplied by a 0-dim tensor of the GPU.",
+                 "the CPU, are multiplied by a 0-dim GPU tensor.",
                  {{"limit", bound}, {"setting", text_of(offload)}}});
   found.propose(RepairKind::kConfiguration, "install deepspeed 0.14.3 or later (or 0.14.0)", Confidence::kCertain);
   found.propose(RepairKind::kUseSite, {"multiply by the value, {code}, in unscale_and_clip_grads of your copy",
@@ -98,10 +98,10 @@ std::optional<Hypothesis> offload_engine(const Scene& scene) {
     return norm_regression(scene, std::move(found), *setting, *partner);
   }
   if (scene.on_stack("deepspeed") && setting != nullptr) {
-    found.saw(80, {"{setting} keeps it on the host, and the operation is in DeepSpeed's own step.",
+    found.saw(80, {"{setting} keeps it on the CPU, and the operation is in DeepSpeed's own step.",
                    {{"setting", text_of(*setting)}}});
     if (partner->is_scalar()) {
-      found.saw(10, "A 0-dim tensor of the host may join tensors of the GPU; one of the GPU may not join the host's.");
+      found.saw(10, "A 0-dim CPU tensor may join GPU tensors; a 0-dim GPU tensor may not join CPU tensors.");
     }
   } else if (is_left_by_zero_init(scene, *away)) {
     found.saw(
@@ -147,7 +147,7 @@ std::optional<Hypothesis> offload_engine(const Scene& scene) {
       found.saw(55, {"A hook keeps the weights away from the GPU except in the forward of {module}.",
                      {{"module", hooked->path.empty() ? hooked->type : hooked->path}}});
     } else if (setting != nullptr) {
-      found.saw(60, {"{setting} keeps data on the host.", {{"setting", text_of(*setting)}}});
+      found.saw(60, {"{setting} keeps data on the CPU.", {{"setting", text_of(*setting)}}});
       if (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer ||
           away->kind == OperandKind::kOptimizerState) {
         found.saw(25, {"{name} on {device} is part of what it keeps there.",
@@ -156,11 +156,10 @@ std::optional<Hypothesis> offload_engine(const Scene& scene) {
         found.score -= 40;
       }
     } else if (found.origin != nullptr && is_brought_to_host(*found.origin) && is_called_offload(*found.origin)) {
-      found.saw(75, {"{name} on {device} was taken to the host{at}, by an offload.",
+      found.saw(75, {"{name} on {device} was taken to the CPU{at}, by an offload.",
                      {{"name", name_of(*away)}, {"device", away->device.str()}, {"at", at_text(*found.origin)}}});
       if (partner->is_scalar()) {
-        found.saw(10,
-                  "A 0-dim tensor of the host may join tensors of the GPU; one of the GPU may not join the host's.");
+        found.saw(10, "A 0-dim CPU tensor may join GPU tensors; a 0-dim GPU tensor may not join CPU tensors.");
       }
     } else if (const model::Event* brought = brought_for_the_call(scene);
                brought != nullptr && (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer)) {
@@ -174,7 +173,7 @@ std::optional<Hypothesis> offload_engine(const Scene& scene) {
                  {{"name", name_of(*away)}, {"device", away->device.str()}, {"other_device", partner->device.str()}}};
   found.propose(RepairKind::kConfiguration,
                 "read or change it through the engine's own access, inside of its forward or its context");
-  found.propose(RepairKind::kUseSite, "run the operation where the data is kept: on the host", Confidence::kPossible);
+  found.propose(RepairKind::kUseSite, "run the operation where the data is kept: on the CPU", Confidence::kPossible);
   return found;
 }
 

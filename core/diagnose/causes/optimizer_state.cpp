@@ -30,7 +30,7 @@ std::optional<Hypothesis> copies_of_weights(const Scene& scene) {
   found.operands = {0, 1};
   found.origin = placement_of(copy.trail);
   if (copy.device.is_accelerator() && !gradient.device.is_accelerator()) {
-    found.saw(30, {"{name} was kept on the host.", {{"name", name_of(gradient)}}});
+    found.saw(30, {"{name} was kept on the CPU.", {{"name", name_of(gradient)}}});
   } else {
     found.saw(75, {"{name} gets its gradient by hand, from a parameter on {other_device}: it is a copy of the weights, "
                    "taken while they were on {device}.",

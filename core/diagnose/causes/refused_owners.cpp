@@ -26,14 +26,13 @@ std::optional<Hypothesis> refused_owners(const Scene& scene) {
     found.saw(95, "DDP refuses device_ids for a module whose parameters are on several devices.");
     found.title = "DDP and whoever spread the module both want to place it";
   } else if (scene.sentence_has("You can't move a model that has some modules offloaded")) {
-    found.saw(95, "accelerate refuses to move a model whose modules it keeps on the host or on disk.");
+    found.saw(95, "accelerate refuses to move a model whose modules it keeps on the CPU or on disk.");
     found.title = "a dispatched model with offloaded modules is moved";
   } else if (scene.sentence_has("materialized on CPU when enabling CPU offloading")) {
     // _validate_cpu_offload_params of torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py
-    found.saw(
-        95,
-        "FSDP keeps the parameters on the host (CPUOffloadPolicy) and brings each to the GPU for its use; they were "
-        "moved to the GPU besides, and it refuses.");
+    found.saw(95,
+              "FSDP keeps the parameters on the CPU (CPUOffloadPolicy) and brings each to the GPU for its use; they "
+              "were moved to the GPU besides, and it refuses.");
     found.title = "FSDP's offload policy and a move of the model both want to place it";
     found.propose(RepairKind::kUseSite, "leave out the move: .to(device), .cuda() or a loaded state that is on the GPU",
                   model::Confidence::kCertain);
@@ -54,8 +53,8 @@ std::optional<Hypothesis> refused_owners(const Scene& scene) {
     return found;
   } else if (scene.sentence_has("is not supported for `8-bit`") || scene.sentence_has("is not supported for `4-bit`") ||
              scene.sentence_has("is not supported for 4-bit") || scene.sentence_has("8-bit or 4-bit precision on a")) {
-    found.saw(95, "A quantised model was placed when it was loaded; the libraries refuse to move it afterwards.");
-    found.title = "a quantised model is to be placed a second time";
+    found.saw(95, "A quantized model was placed when it was loaded; the libraries refuse to move it afterwards.");
+    found.title = "a quantized model is to be placed a second time";
     found.propose(RepairKind::kConfiguration, {"say the GPU where the model is loaded: {code}", {{"code", kOneGpu}}},
                   model::Confidence::kCertain);
     return found;
@@ -77,7 +76,7 @@ std::optional<Hypothesis> refused_owners(const Scene& scene) {
   if (scene.process().world_size > 1)
     found.saw(2, {"There is {n} rank.", "There are {n} ranks.", scene.process().world_size});
   found.propose(RepairKind::kConfiguration, "for data parallelism: no device_map, one GPU a rank");
-  found.propose(RepairKind::kConfiguration, {"for a quantised model in each rank: {code}", {{"code", kOneGpu}}});
+  found.propose(RepairKind::kConfiguration, {"for a quantized model in each rank: {code}", {{"code", kOneGpu}}});
   found.propose(RepairKind::kConfiguration, "for sharding by map: one process (python train.py, not torchrun)");
   return found;
 }

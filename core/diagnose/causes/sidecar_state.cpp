@@ -50,7 +50,7 @@ std::optional<Hypothesis> sidecar_state(const Scene& scene) {
       found.saw(90, {"{name} is an adapter's, and is joined with the weight that it stands beside.",
                      {{"name", name_of(operand)}}});
     } else {
-      found.saw(65, {"{name} is an adapter's weight or the state of a quantised one.", {{"name", name_of(operand)}}});
+      found.saw(65, {"{name} is an adapter's weight or the state of a quantized one.", {{"name", name_of(operand)}}});
     }
     if (!operand.beside.empty()) {
       if (operand.beside_device == operand.device) {

@@ -66,7 +66,7 @@ std::optional<Hypothesis> unregistered_state(const Scene& scene) {
     } else if (attribute && placed != nullptr && placed->kind == model::EventKind::kMade && operand.device.is_host() &&
                source_of(*placed) == model::DeviceSource::kDefault && !scene.in_failing_call(*placed) &&
                !scene.in_earlier_call(*placed)) {
-      found.saw(10, {"It was made on the host{at}, before the call that failed.", {{"at", at_text(*placed)}}});
+      found.saw(10, {"It was made on the CPU{at}, before the call that failed.", {{"at", at_text(*placed)}}});
     } else if (placed != nullptr && operand.registered && (attribute || global)) {
       found.score -= 45;  // remembered by a call: a cache; or made by this one
     }

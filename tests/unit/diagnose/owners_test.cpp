@@ -252,7 +252,7 @@ TEST(Offload, DeepSpeed5538) {
   auto finding = expect_code(scene, "DV114");
   expect_evidence(finding, "0.14.1 and 0.14.2");
   EXPECT_EQ(finding.evidence.front().text().find("DeepSpeed 0.14.2 has this defect"), 0u);
-  EXPECT_EQ(finding.title, "DeepSpeed 0.14.2 clips gradients on the host by a norm on cuda:0");
+  EXPECT_EQ(finding.title, "DeepSpeed 0.14.2 clips gradients on the CPU by a norm on cuda:0");
   expect_repair(finding, RepairKind::kConfiguration, "0.14.3");
   EXPECT_EQ(finding.repairs.size(), 2u);
   EXPECT_EQ(finding.confidence, model::Confidence::kCertain);
