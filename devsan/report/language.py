@@ -1,8 +1,9 @@
 """The language of what DevSan says: English, or Chinese by a catalogue of whole sentences.
 
 The facts of a report are English texts, made where they become known: in Python, in the core, or read from a run file.
-A catalogue maps templates to templates ("{name} was put on {device}"). ``Language.text`` finds the template that a
-text was made from; what none fits stays English. torch's own sentences, source and names are never translated.
+A catalogue maps templates to templates ("{name} was put on {device}"). A message has its template; of a plain text
+``Language.text`` finds the one that it was made from. What has none stays English. torch's own sentences, source and
+names are never translated.
 
 chinese.json is the catalogue: "phrases" is what the report says around the texts, the other groups are the texts. A
 slot holds a name, a device, a number or another text; ``{at}`` and ``{to}`` hold ", at train.py:3" or nothing. Where
@@ -60,10 +61,8 @@ class Language:
         if not self._templates or not text:
             return text
         if isinstance(text, Message) and text.id:
-            known = self._templates.get(text.id)
-            if known is None:
-                return text
-            return _filled(known, {name: self._argument(each) for name, each in text.arguments.items()})
+            known = self._templates.get(text.id) or self._phrases.get(text.id)
+            return text if known is None else _filled(known, {k: self._argument(v) for k, v in text.arguments.items()})
         exact = self._catalogue.get(text)
         if exact is not None:
             return exact
@@ -75,12 +74,8 @@ class Language:
         return text
 
     def _argument(self, held: str) -> str:
-        """Returns what fills a slot of a message: a message itself, a place, or what every language writes alike."""
-        if isinstance(held, Message):
-            return self.text(held)
-        if held.startswith(", at "):
-            return self(_AT, place=held[5:])
-        return self._catalogue.get(held, held)
+        """Returns what a message holds: what is no message itself is the same in every language."""
+        return self.text(held) if isinstance(held, Message) and held.id else held
 
     def _slot(self, held: str) -> str:
         if held.startswith(", at "):

@@ -8,10 +8,11 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from devsan.diagnostics.messages import message
+from devsan.diagnostics.messages import Message, message, plural
 from devsan.report import language
 from devsan.report.cause_lines import cause_lines
 from devsan.report.facts import Cause, Repair
@@ -87,6 +88,25 @@ def test_names_are_not_translated() -> None:
     assert say.text("the host is here") == "主机在此"
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (message("{name} is here{at}", name="the host", at=""), "the host 在此"),  # a module's name
+        (message("{name} is here{at}", name=message("the host"), at=""), "主机在此"),
+        (message("{name} is here{at}", name="x", at=message(", at {place}", place="t.py:3")), "x 在此（t.py:3）"),
+        (plural("{n} rank", "{n} ranks", 2), "2 个 rank"),
+        (message("{owner}: {setting}", owner=message("the host"), setting="x = 1"), "主机：x = 1"),
+        (Message("torch: the host"), "torch: the host"),
+    ],
+)
+def test_a_message_is_said_by_its_template(text: Message, said: str) -> None:
+    catalogue = {
+        "{name} is here{at}": "{name}在此{at}", "the host": "主机", "{n} rank": "{n}个 rank",
+        "{owner}: {setting}": "{owner}：{setting}",
+    }  # fmt: skip
+    assert Language({", at {place}": "（{place}）"}, catalogue).text(text) == said
+
+
 def test_what_a_bare_move_breaks_is_said_of_every_code() -> None:
     pytest.importorskip("torch")
     from devsan import _core
@@ -117,3 +137,22 @@ def test_the_whole_report(
         if re.match(r"(错误|说明|建议)", line):
             assert CHINESE.search(line.partition(":")[2]), line
     golden("loss.zh", report)
+
+
+@pytest.mark.parametrize(
+    "name", ["device_map", "discarded", "fresh", "generator", "meta", "numpy_array", "unregistered"]
+)
+def test_a_finding_needs_no_matching_of_english(
+    name: str, gpus: None, run: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEVSAN_LANG", "zh")
+    monkeypatch.setattr(Language, "_compiled", lambda _: [])
+    said = [line for line in run(name).splitlines() if re.match(r" *(说明|建议|或者)", line)]
+    assert said
+    assert [line for line in said if not CHINESE.search(line.partition(":")[2])] == []
+
+
+def test_messages_outlive_a_run_file(failed: Any) -> None:
+    for finding in failed.run["findings"]:
+        sentences = [finding["title"], *finding["evidence"], *(repair["text"] for repair in finding["repairs"])]
+        assert [each for each in sentences if not getattr(each, "id", "")] == []
