@@ -90,6 +90,8 @@ def ranks_server() -> Iterator[subprocess.Popen[str]]:
 def launched(ranks_server: subprocess.Popen[str]) -> Callable[..., Any]:
     """Runs a program's text in ranks; returns "findings", "documents", "recordings" and "codes" of the job."""
 
+    from devsan.diagnostics.messages import restored
+
     def run(
         program: str, file: Path, gpus: int, ranks: int, environment: dict[str, str] | None = None,
         memory: str | None = None, seconds: float = 30,
@@ -101,6 +103,6 @@ def launched(ranks_server: subprocess.Popen[str]) -> Callable[..., Any]:
         }  # fmt: skip
         assert ranks_server.stdin is not None and ranks_server.stdout is not None
         print(json.dumps(request), file=ranks_server.stdin, flush=True)
-        return json.loads(ranks_server.stdout.readline())
+        return restored(json.loads(ranks_server.stdout.readline()))
 
     return run

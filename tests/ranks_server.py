@@ -38,6 +38,7 @@ def main() -> None:
     import torch.distributed.optim  # noqa: F401
 
     import devsan  # noqa: F401
+    from devsan.diagnostics.messages import recorded
     from devsan.probe import ranks
     from devsan.probe.ranks_facts import core_of_job
 
@@ -49,8 +50,8 @@ def main() -> None:
             documents, codes = launch(request, Path(folder))
             recordings = recordings_in(Path(folder))
         findings = ranks.of_job(documents, recordings)
-        print(json.dumps({"findings": findings, "documents": documents, "recordings": recordings, "codes": codes}),
-              file=answers, flush=True)  # fmt: skip
+        answer = {"findings": findings, "documents": documents, "recordings": recordings, "codes": codes}
+        print(json.dumps(recorded(answer)), file=answers, flush=True)
 
 
 def launch(request: dict[str, Any], folder: Path) -> tuple[list[dict[str, Any]], list[int]]:

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from devsan.diagnostics.messages import recorded
 from devsan.job import findings, outcome, places
 from devsan.report.run_text import program_of
 
@@ -82,6 +83,5 @@ def _append(path: str, job: Plain) -> None:
                 break
         file.truncate(end)
         file.seek(end)
-        file.write(
-            json.dumps({"record": "job", "job": job, "cut_off": size - end}, default=str).encode("ascii") + b"\n"
-        )
+        record = recorded({"record": "job", "job": job, "cut_off": size - end})
+        file.write(json.dumps(record, default=str).encode("ascii") + b"\n")

@@ -5,9 +5,10 @@ A catalogue maps templates to templates ("{name} was put on {device}"). A messag
 ``Language.text`` finds the one that it was made from. What has none stays English. torch's own sentences, source and
 names are never translated.
 
-chinese.json is the catalogue: "phrases" is what the report says around the texts, the other groups are the texts. A
-slot holds a name, a device, a number or another text; ``{at}`` and ``{to}`` hold ", at train.py:3" or nothing. Where
-Chinese and Latin would touch a space is put in. See docs/decisions/0004-language-of-the-report.md.
+chinese.json is the catalogue: "phrases" is what the report says around the texts, "parts" are lists, sizes and the
+like that messages have for arguments, the other groups are the texts. A slot holds a name, a device, a number or
+another text; ``{at}`` and ``{to}`` hold ", at train.py:3" or nothing. Where Chinese and Latin would touch a space is
+put in. See docs/decisions/0004-language-of-the-report.md.
 """
 
 from __future__ import annotations
@@ -124,14 +125,14 @@ def language_named(name: str) -> Language:
     if name != "zh":
         return Language()
     groups: dict[str, dict[str, str]] = json.loads(_CATALOGUE.read_text(encoding="utf-8"))
-    phrases = groups.pop("phrases")
+    phrases, parts = groups.pop("phrases"), groups.pop("parts", {})
     # Findings about live models are reported as failures are where ranks and run files have them.
     live: dict[str, dict[str, str]] = json.loads(_LIVE.read_text(encoding="utf-8"))
     groups |= {f"live {name}": group for name, group in live.items()}
     groups["naive fixes"] = {
         code.naive_fix["en"]: code.naive_fix["zh"] for code in all_codes().values() if code.naive_fix
     }
-    return Language(phrases, {english: said for group in groups.values() for english, said in group.items()})
+    return Language(phrases, {english: said for group in groups.values() for english, said in group.items()}, parts)
 
 
 def language_for(stream: TextIO, name: str = "") -> Language:

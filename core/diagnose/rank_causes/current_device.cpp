@@ -13,7 +13,7 @@ using model::SentenceKind;
 // itself sees that it has too few GPUs; that the others see others is what only the job shows.
 std::vector<RankHypothesis> current_device(const Job& job) {
   RankHypothesis found(code::kCurrentDevice);
-  std::string shown;
+  std::vector<model::Message> shown;
   bool differ = false;
   const RankFacts* first = nullptr;
   for (const RankFacts* rank : job.ranks()) {
@@ -21,13 +21,15 @@ std::vector<RankHypothesis> current_device(const Job& job) {
     if (process.visible_devices.empty() || process.device_count != 1) continue;
     if (first == nullptr) first = rank;
     differ = differ || process.visible_devices != first->process.visible_devices;
-    shown += (shown.empty() ? "\"" : ", \"") + process.visible_devices + "\" in rank " + std::to_string(process.rank);
+    shown.push_back(
+        {"\"{text}\" in rank {rank}", {{"text", process.visible_devices}, {"rank", std::to_string(process.rank)}}});
     const bool refused = std::ranges::any_of(
         rank->findings, [](const model::OwnFinding& finding) { return finding.kind == SentenceKind::kOrdinal; });
     if (refused && process.local_rank >= process.device_count) found.ranks.push_back(process.rank);
   }
   if (!differ || found.ranks.empty()) return {};
-  found.saw(90, "CUDA_VISIBLE_DEVICES is " + shown + ": each sees its own GPU alone, and that is cuda:0 there.");
+  found.saw(90, {"CUDA_VISIBLE_DEVICES is {text}: each sees its own GPU alone, and that is cuda:0 there.",
+                 {{"text", with_commas(shown)}}});
   found.propose(RepairKind::kConfiguration,
                 "show all GPUs to every rank (no CUDA_VISIBLE_DEVICES for each), or use cuda:0 in every rank: not both "
                 "that and LOCAL_RANK",

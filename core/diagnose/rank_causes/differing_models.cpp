@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace devsan::diagnose::ranks {
 
+using model::Argument;
 using model::Device;
+using model::Message;
 using model::RankFacts;
 using model::RankModel;
 using model::RankTensor;
@@ -27,24 +30,16 @@ bool is_refused(const RankFacts& rank) {
 /// Where a tensor is, as ranks can be compared: on the host, on meta, on a GPU.
 std::string kind_of(const Device& device) { return device.is_accelerator() ? "a GPU" : device.str(); }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (std::size_t place = 0; place < shape.size(); ++place) {
-    text += (place > 0 ? "," : "") + std::to_string(shape[place]);
-  }
-  return text + "]";
-}
-
-std::string tensor_text(const RankTensor& tensor) {
-  return (tensor.is_buffer ? "buffer " : "parameter ") + quoted(tensor.name) + " " + tensor.dtype +
-         shape_text(tensor.shape);
+Message tensor_text(const RankTensor& tensor) {
+  const std::vector<Argument> named = {{"name", quoted(tensor.name)}, {"type", type_text(tensor.dtype, tensor.shape)}};
+  return tensor.is_buffer ? Message{"buffer {name} {type}", named} : Message{"parameter {name} {type}", named};
 }
 
 enum class Difference { kNone, kMissing, kOrder, kShape, kDtype, kGradient, kDevice };
 
 struct First {
   Difference difference = Difference::kNone;
-  std::string sentence;
+  Message sentence;
 };
 
 const RankTensor* find(const RankModel& model, const std::string& name) {
@@ -52,47 +47,74 @@ const RankTensor* find(const RankModel& model, const std::string& name) {
   return found == model.tensors.end() ? nullptr : &*found;
 }
 
+/// The model of `odd_ranks` has a tensor more than that of `usual_ranks`, or one less.
+Message missing_text(bool more, const RankTensor& tensor, const std::vector<int>& usual_ranks,
+                     const std::vector<int>& odd_ranks) {
+  const long odd = count_of(odd_ranks);
+  const std::vector<Argument> named = {
+      {"who", ranks_text(odd_ranks)}, {"what", tensor_text(tensor)}, {"usual", ranks_text(usual_ranks)}};
+  if (usual_ranks.size() == 1) {
+    return more ? Message{"The model of {who} has {what}, which {usual} lacks.",
+                          "The models of {who} have {what}, which {usual} lacks.", odd, named}
+                : Message{"The model of {who} has no {what}, which {usual} has.",
+                          "The models of {who} have no {what}, which {usual} has.", odd, named};
+  }
+  return more ? Message{"The model of {who} has {what}, which {usual} lack.",
+                        "The models of {who} have {what}, which {usual} lack.", odd, named}
+              : Message{"The model of {who} has no {what}, which {usual} have.",
+                        "The models of {who} have no {what}, which {usual} have.", odd, named};
+}
+
 /// The first difference between the model of the ranks that have the usual one and that of others.
 First compare(const RankModel& usual, const RankModel& odd, const std::vector<int>& usual_ranks,
               const std::vector<int>& odd_ranks) {
-  const std::string one = ranks_text(usual_ranks);
-  const std::string other = ranks_text(odd_ranks);
-  const std::string model = form(odd_ranks, "The model of ", "The models of ") + other;
-  const char* const has = form(odd_ranks, " has ", " have ");
-  const char* const has_no = form(odd_ranks, " has no ", " have no ");
-  const char* const usual_has = form(usual_ranks, " has.", " have.");
-  const char* const usual_lacks = form(usual_ranks, " lacks.", " lack.");
+  const Message who = ranks_text(odd_ranks);
+  const auto with = [&](const std::string& name, Message left, Message right) -> std::vector<Argument> {
+    return {{"name", quoted(name)},
+            {"one", std::move(left)},
+            {"usual", ranks_text(usual_ranks)},
+            {"other", std::move(right)},
+            {"who", who}};
+  };
   const std::size_t both = std::min(usual.tensors.size(), odd.tensors.size());
   for (std::size_t place = 0; place < both; ++place) {
     const RankTensor& left = usual.tensors[place];
     const RankTensor& right = odd.tensors[place];
     if (left.name != right.name) {
       if (find(odd, left.name) == nullptr)
-        return {Difference::kMissing, model + has_no + tensor_text(left) + ", which " + one + usual_has};
+        return {Difference::kMissing, missing_text(false, left, usual_ranks, odd_ranks)};
       if (find(usual, right.name) == nullptr)
-        return {Difference::kMissing, model + has + tensor_text(right) + ", which " + one + usual_lacks};
-      return {Difference::kOrder, "Number " + std::to_string(place) + " is " + tensor_text(left) + " in " + one +
-                                      ", and " + tensor_text(right) + " in " + other + ": the order differs."};
+        return {Difference::kMissing, missing_text(true, right, usual_ranks, odd_ranks)};
+      return {Difference::kOrder,
+              {"Number {number} is {one} in {usual}, and {other} in {who}: the order differs.",
+               {{"number", std::to_string(place)},
+                {"one", tensor_text(left)},
+                {"usual", ranks_text(usual_ranks)},
+                {"other", tensor_text(right)},
+                {"who", who}}}};
     }
     if (left.shape != right.shape)
-      return {Difference::kShape, quoted(left.name) + " is " + shape_text(left.shape) + " in " + one + ", and " +
-                                      shape_text(right.shape) + " in " + other + "."};
+      return {Difference::kShape,
+              {"{name} is {one} in {usual}, and {other} in {who}.",
+               with(left.name, type_text("", left.shape), type_text("", right.shape))}};
     if (left.dtype != right.dtype)
       return {Difference::kDtype,
-              quoted(left.name) + " is " + left.dtype + " in " + one + ", and " + right.dtype + " in " + other + "."};
-    if (left.requires_grad != right.requires_grad)
-      return {Difference::kGradient, quoted(left.name) + (left.requires_grad ? " is trained in " : " is frozen in ") +
-                                         one + (right.requires_grad ? ", and trained in " : ", and frozen in ") +
-                                         other + "."};
+              {"{name} is {one} in {usual}, and {other} in {who}.", with(left.name, left.dtype, right.dtype)}};
+    if (left.requires_grad != right.requires_grad) {
+      const std::vector<Argument> named = {
+          {"name", quoted(left.name)}, {"usual", ranks_text(usual_ranks)}, {"who", who}};
+      return {Difference::kGradient, left.requires_grad
+                                         ? Message{"{name} is trained in {usual}, and frozen in {who}.", named}
+                                         : Message{"{name} is frozen in {usual}, and trained in {who}.", named}};
+    }
     if (kind_of(left.device) != kind_of(right.device))
-      return {Difference::kDevice, quoted(left.name) + " is on " + left.device.str() + " in " + one + ", and on " +
-                                       right.device.str() + " in " + other + "."};
+      return {Difference::kDevice,
+              {"{name} is on {one} in {usual}, and on {other} in {who}.",
+               with(left.name, left.device.str(), right.device.str())}};
   }
   const RankModel& longer = usual.tensors.size() > odd.tensors.size() ? usual : odd;
   if (longer.tensors.size() > both) {
-    const RankTensor& extra = longer.tensors[both];
-    return {Difference::kMissing, model + (&longer == &odd ? has : has_no) + tensor_text(extra) + ", which " + one +
-                                      (&longer == &odd ? usual_lacks : usual_has)};
+    return {Difference::kMissing, missing_text(&longer == &odd, longer.tensors[both], usual_ranks, odd_ranks)};
   }
   return {};
 }
@@ -170,8 +192,8 @@ std::vector<RankHypothesis> differing_models(const Job& job) {
     found.saw(found.score == 0 ? (refused || replicated ? 60 : 50) : 0, here.sentence);
     found.ranks.insert(found.ranks.end(), numbers.begin(), numbers.end());
     if (usual.count != odd.count) {
-      found.saw(5, "They hold " + std::to_string(usual.count) + " and " + std::to_string(odd.count) +
-                       " parameters and buffers.");
+      found.saw(5, {"They hold {one} and {other} parameters and buffers.",
+                    {{"one", std::to_string(usual.count)}, {"other", std::to_string(odd.count)}}});
     }
   }
   if (first.difference == Difference::kNone) return {};
@@ -182,10 +204,14 @@ std::vector<RankHypothesis> differing_models(const Job& job) {
     if (is_refused(*rank) || Job::is_victim(*rank)) found.explains.push_back(rank->process.rank);
     if (is_refused(*rank) && rank->where.is_known() && found.sites.empty()) found.sites.push_back(rank->where);
   }
-  found.title = form(found.ranks, "the model of ", "the models of ") + ranks_text(found.ranks) +
-                form(found.ranks, " differs from ", " differ from ") + form(usual_ranks, "that of ", "those of ") +
-                ranks_text(usual_ranks);
-  found.about = usual.type + "\n" + first.sentence.substr(first.sentence.find('`'));
+  const long odd = count_of(found.ranks);
+  const std::vector<Argument> named = {{"who", ranks_text(found.ranks)}, {"usual", ranks_text(usual_ranks)}};
+  found.title = usual_ranks.size() == 1 ? Message{"the model of {who} differs from that of {usual}",
+                                                  "the models of {who} differ from that of {usual}", odd, named}
+                                        : Message{"the model of {who} differs from those of {usual}",
+                                                  "the models of {who} differ from those of {usual}", odd, named};
+  const std::string& said = first.sentence.text();
+  found.about = usual.type + "\n" + said.substr(said.find('`'));
   found.severity = job.any_failed() ? model::Severity::kError : model::Severity::kWarning;
   propose(found, first.difference);
   return {found};

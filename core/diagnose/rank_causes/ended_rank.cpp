@@ -8,7 +8,9 @@
 
 namespace devsan::diagnose::ranks {
 
+using model::Argument;
 using model::Collective;
+using model::Message;
 using model::RankEnd;
 using model::RankFacts;
 using model::RepairKind;
@@ -17,24 +19,25 @@ namespace {
 
 constexpr int kSigKill = 9;
 
-std::string signal_text(int signal) {
+Message signal_text(int signal) {
   switch (signal) {
     case 4:
-      return "SIGILL";
+      return std::string("SIGILL");
     case 6:
-      return "SIGABRT";
+      return std::string("SIGABRT");
     case 7:
-      return "SIGBUS";
+      return std::string("SIGBUS");
     case 8:
-      return "SIGFPE";
+      return std::string("SIGFPE");
     case kSigKill:
-      return "SIGKILL";
+      return std::string("SIGKILL");
     case 11:
-      return "SIGSEGV";
+      return std::string("SIGSEGV");
     case 15:
-      return "SIGTERM";
+      return std::string("SIGTERM");
     default:
-      return signal == 0 ? "a signal" : "signal " + std::to_string(signal);
+      if (signal == 0) return "a signal";
+      return {"signal {number}", {{"number", std::to_string(signal)}}};
   }
 }
 
@@ -46,41 +49,53 @@ std::vector<int> numbers_of(const Ranks& ranks) {
   return numbers;
 }
 
+struct LastCall {
+  Message call;
+  Message at;
+  bool finished = false;
+  Ranks ranks;
+};
+
 /// Where the ranks were by their flight recorders: the last call that each entered, the same in several told once.
 void tell_last_calls(RankHypothesis& found, const Ranks& ranks) {
-  std::map<std::string, Ranks> calls;
-  std::vector<std::string> order;
+  std::vector<LastCall> calls;
   for (const RankFacts* rank : ranks) {
     if (rank->collectives.empty()) continue;
     const Collective& last = rank->collectives.front();
-    const std::string call = (last.finished ? "f" : "u") + text_of(last) + at_text(last) + ".";
-    Ranks& alike = calls[call];
-    if (alike.empty()) order.push_back(call);
-    alike.push_back(rank);
+    const Message call = text_of(last);
+    const Message at = at_text(last);
+    auto same = std::ranges::find_if(calls, [&](const LastCall& each) {
+      return each.finished == last.finished && each.call == call && each.at == at;
+    });
+    if (same == calls.end()) same = calls.insert(same, {call, at, last.finished, {}});
+    same->ranks.push_back(rank);
     if (last.where.is_known() && found.sites.empty()) found.sites.push_back(last.where);
   }
   int points = 10;
-  for (const std::string& call : order) {
-    const Ranks& alike = calls[call];
-    const bool all = alike.size() == ranks.size();
-    const std::string who = ranks_text(numbers_of(alike));
-    std::string sentence;
-    if (call.front() == 'f') {
-      sentence = all ? form(ranks, "Its last collective was ", "Their last collective was ")
-                     : "The last collective of " + who + " was ";
-    } else {
+  for (const LastCall& each : calls) {
+    const bool all = each.ranks.size() == ranks.size();
+    const long count = count_of(each.ranks);
+    const std::vector<Argument> named = {
+        {"who", ranks_text(numbers_of(each.ranks))}, {"call", each.call}, {"at", each.at}};
+    Message sentence;
+    if (each.finished) {
       sentence =
-          all ? form(ranks, "It was in ", "They were in ") : who + form(alike, " was still in ", " were still in ");
+          all ? Message{"Its last collective was {call}{at}.", "Their last collective was {call}{at}.", count, named}
+              : Message{"The last collective of {who} was {call}{at}.", named};
+    } else {
+      sentence = all ? Message{"It was in {call}{at}.", "They were in {call}{at}.", count, named}
+                     : Message{"{who} was still in {call}{at}.", "{who} were still in {call}{at}.", count, named};
     }
-    found.saw(std::exchange(points, 0), sentence + call.substr(1));
+    found.saw(std::exchange(points, 0), std::move(sentence));
   }
 }
 
-void tell_exception(RankHypothesis& found, const Ranks& ranks, const std::string& who) {
+void tell_exception(RankHypothesis& found, const Ranks& ranks, const Message& who) {
   const RankFacts& rank = *ranks.front();
-  std::string said = rank.sentence.empty() ? "" : ": " + rank.sentence;
+  std::string said = rank.sentence;
   if (said.ends_with('.')) said.pop_back();  // more words follow it
-  const std::string place = at_text(rank.where);
+  const Message at = at_text(rank.where);
+  const std::vector<Argument> named = {{"who", who}, {"error", rank.error}, {"said", said}, {"at", at}};
   if (rank.where.is_known()) found.sites.push_back(rank.where);
   if (rank.error == "OutOfMemoryError") {
     std::vector<std::string> devices;
@@ -88,18 +103,24 @@ void tell_exception(RankHypothesis& found, const Ranks& ranks, const std::string
       const std::string device = Job::home(*each).str();
       if (std::ranges::find(devices, device) == devices.end()) devices.push_back(device);
     }
-    found.title = who + " ran out of memory" + (devices.size() == 1 ? " on " + devices.front() : "");
-    found.saw(90, who + " raised " + rank.error + said + place + ".");
+    if (devices.size() == 1) {
+      found.title = {"{who} ran out of memory on {device}", {{"who", who}, {"device", devices.front()}}};
+    } else {
+      found.title = {"{who} ran out of memory", {{"who", who}}};
+    }
+    found.saw(90, said.empty() ? Message{"{who} raised {error}{at}.", named}
+                               : Message{"{who} raised {error}: {said}{at}.", named});
     found.propose(RepairKind::kConfiguration,
                   "use less memory there: a smaller batch, a shorter sequence, or a larger share of the model on other "
                   "GPUs");
     return;
   }
-  found.title = who + " raised " + rank.error + said;
-  found.saw(90, "No rank failed earlier, and this exception" + place + (place.empty() ? "" : ",") +
-                    " does not come from a collective.");
+  found.title = said.empty() ? Message{"{who} raised {error}", named} : Message{"{who} raised {error}: {said}", named};
+  found.saw(90, at.empty() ? Message{"No rank failed earlier, and this exception does not come from a collective."}
+                           : Message{"No rank failed earlier, and this exception{at}, does not come from a collective.",
+                                     named});
   found.propose(RepairKind::kUseSite,
-                "fix this exception first" + place + ": the errors of the other ranks follow from it");
+                {"fix this exception first{at}: the errors of the other ranks follow from it", {{"at", at}}});
   if (rank.error == "FileNotFoundError") {
     found.propose(RepairKind::kUseSite,
                   "if another rank writes that file, let all ranks wait for it: dist.barrier() after the file is saved",
@@ -107,10 +128,11 @@ void tell_exception(RankHypothesis& found, const Ranks& ranks, const std::string
   }
 }
 
-void tell_signal(RankHypothesis& found, const Ranks& ranks, const std::string& who) {
+void tell_signal(RankHypothesis& found, const Ranks& ranks, const Message& who) {
   const int signal = ranks.front()->signal;
-  found.title = who + form(ranks, " was killed by ", " were killed by ") + signal_text(signal);
-  found.saw(85, who + " exited without a traceback: killed by " + signal_text(signal) + ".");
+  const std::vector<Argument> named = {{"who", who}, {"signal", signal_text(signal)}};
+  found.title = {"{who} was killed by {signal}", "{who} were killed by {signal}", count_of(ranks), named};
+  found.saw(85, {"{who} exited without a traceback: killed by {signal}.", named});
   tell_last_calls(found, ranks);
   if (signal == kSigKill || signal == 0) {
     found.saw(0,
@@ -121,34 +143,34 @@ void tell_signal(RankHypothesis& found, const Ranks& ranks, const std::string& w
         "rank: fewer DataLoader workers, no copy of the checkpoint in every rank");
   } else {
     found.propose(RepairKind::kConfiguration,
-                  form(ranks, "run that rank with faulthandler (python -X faulthandler) to see its stack",
-                       "run those ranks with faulthandler (python -X faulthandler) to see their stacks"));
+                  {"run that rank with faulthandler (python -X faulthandler) to see its stack",
+                   "run those ranks with faulthandler (python -X faulthandler) to see their stacks", count_of(ranks)});
   }
 }
 
-void tell_exit(RankHypothesis& found, const Ranks& ranks, const std::string& who) {
-  found.title = who + " exited with code " + std::to_string(ranks.front()->exit_code);
-  found.saw(80, {"{title}, and raised no exception.", {{"title", found.title}}});
+void tell_exit(RankHypothesis& found, const Ranks& ranks, const Message& who) {
+  const std::vector<Argument> named = {{"who", who}, {"code", std::to_string(ranks.front()->exit_code)}};
+  found.title = {"{who} exited with code {code}", named};
+  found.saw(80, {"{who} exited with code {code}, and raised no exception.", named});
   tell_last_calls(found, ranks);
   found.propose(RepairKind::kUseSite,
-                form(ranks, "find out why it calls sys.exit or os._exit; its own output shows more",
-                     "find out why they call sys.exit or os._exit; their own output shows more"));
+                {"find out why it calls sys.exit or os._exit; its own output shows more",
+                 "find out why they call sys.exit or os._exit; their own output shows more", count_of(ranks)});
 }
 
-void tell_silence(RankHypothesis& found, const Ranks& ranks, const std::string& who) {
-  found.title = who + " stopped reporting";
-  found.saw(60, who + form(ranks,
-                           " recorded neither its end nor an exception: it was killed, called os._exit, or "
-                           "still runs.",
-                           " recorded neither their end nor an exception: they were killed, called os._exit, or "
-                           "still run."));
+void tell_silence(RankHypothesis& found, const Ranks& ranks, const Message& who) {
+  found.title = {"{who} stopped reporting", {{"who", who}}};
+  found.saw(60, {"{who} recorded neither its end nor an exception: it was killed, called os._exit, or still runs.",
+                 "{who} recorded neither their end nor an exception: they were killed, called os._exit, or still run.",
+                 count_of(ranks),
+                 {{"who", who}}});
   tell_last_calls(found, ranks);
   found.propose(RepairKind::kConfiguration,
-                form(ranks,
-                     "find out what ended it: see the launcher's output, or \"Out of memory: Killed process\" in "
-                     "the kernel's log",
-                     "find out what ended them: see the launcher's output, or \"Out of memory: Killed process\" in "
-                     "the kernel's log"));
+                {"find out what ended it: see the launcher's output, or \"Out of memory: Killed process\" in the "
+                 "kernel's log",
+                 "find out what ended them: see the launcher's output, or \"Out of memory: Killed process\" in the "
+                 "kernel's log",
+                 count_of(ranks)});
 }
 
 }  // namespace
@@ -181,7 +203,7 @@ std::vector<RankHypothesis> ended_rank(const Job& job) {
       if (rank->ended > 0 && (found.time == 0 || rank->ended < found.time)) found.time = rank->ended;
     }
     const RankFacts& first = *ranks.front();
-    const std::string who = ranks_text(found.ranks);
+    const Message who = ranks_text(found.ranks);
     switch (first.end) {
       case RankEnd::kRaised:
         tell_exception(found, ranks, who);

@@ -8,8 +8,10 @@
 
 namespace devsan::diagnose::ranks {
 
+using model::Argument;
 using model::Device;
 using model::DeviceSource;
+using model::Message;
 using model::RankFacts;
 using model::RankMemory;
 
@@ -52,11 +54,12 @@ void tell_failures(const Job& job, const Case& each, RankHypothesis& found) {
     const bool owns = std::ranges::find(each.owners, number) != each.owners.end();
     if (!owns || rank.error != "OutOfMemoryError") continue;
     found.explains.push_back(number);
-    found.saw(20, "Rank " + std::to_string(number) + " ran out of memory on it.");
+    found.saw(20, {"Rank {rank} ran out of memory on it.", {{"rank", std::to_string(number)}}});
   }
   if (refused.empty()) return;
   found.explains.insert(found.explains.end(), refused.begin(), refused.end());
-  found.saw(20, "NCCL refuses " + ranks_text(refused) + ": the tensors of a collective are on one GPU in two ranks.");
+  found.saw(20, {"NCCL refuses {who}: the tensors of a collective are on one GPU in two ranks.",
+                 {{"who", ranks_text(refused)}}});
 }
 
 }  // namespace
@@ -89,23 +92,34 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
   for (const auto& [place, each] : cases) {
     RankHypothesis found(code::kForeignMemory);
     found.ranks = each.ranks;
-    const std::string who = ranks_text(each.ranks);
-    const bool several = each.devices.size() > 1;
-    std::string device;
-    for (const std::string& name : each.devices) device += (device.empty() ? "" : ", ") + name;
-    found.saw(70, who +
-                      (each.ranks.size() == 1 ? " works on " + Job::home(*each.rank).str() + " and took "
-                                              : " work on GPUs of their own and took ") +
-                      bytes_text(each.bytes) + " on " + device + (several ? ", the GPUs of " : ", the GPU of ") +
-                      ranks_text(each.owners) + ".");
+    const Message who = ranks_text(each.ranks);
+    const Message owners = ranks_text(each.owners);
+    const long gpus = count_of(each.devices);
+    const Message device = with_commas(std::vector<Message>(each.devices.begin(), each.devices.end()));
+    const Message bytes = bytes_text(each.bytes);
+    if (each.ranks.size() == 1) {
+      const std::string home = Job::home(*each.rank).str();
+      found.saw(70, {"{who} works on {home} and took {bytes} on {device}, the GPU of {owners}.",
+                     "{who} works on {home} and took {bytes} on {device}, the GPUs of {owners}.",
+                     gpus,
+                     {{"who", who}, {"home", home}, {"bytes", bytes}, {"device", device}, {"owners", owners}}});
+    } else {
+      found.saw(70, {"{who} work on GPUs of their own and took {bytes} on {device}, the GPU of {owners}.",
+                     "{who} work on GPUs of their own and took {bytes} on {device}, the GPUs of {owners}.",
+                     gpus,
+                     {{"who", who}, {"bytes", bytes}, {"device", device}, {"owners", owners}}});
+    }
     tell_failures(job, each, found);
     const bool received = !each.memory->placed.empty() && each.memory->placed.front().owner.is("torch.distributed");
     if (!each.memory->placed.empty()) {
       const model::Event& placed = each.memory->placed.front();
-      found.saw(
-          10, received ? "It was received by " + placed.owner.mechanism + diagnose::at_text(placed).text() +
-                             ", on the GPU that its sender had it on."
-                       : "It was placed there by " + owner_text(placed.owner) + diagnose::at_text(placed).text() + ".");
+      const Message at = diagnose::at_text(placed);
+      if (received) {
+        found.saw(10, {"It was received by {call}{at}, on the GPU that its sender had it on.",
+                       {{"call", placed.owner.mechanism}, {"at", at}}});
+      } else {
+        found.saw(10, {"It was placed there by {owner}{at}.", {{"owner", owner_text(placed.owner)}, {"at", at}}});
+      }
       if (const model::Frame* site = placed.written(); site != nullptr) {
         found.sites.push_back(*site);
         found.about = site->source;
@@ -116,15 +130,20 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
     const bool named = !each.memory->placed.empty() && source_of(each.memory->placed.front()) != DeviceSource::kCurrent;
     const bool was_set = each.rank->process.set_device_called;
     if (!received && (!named || !was_set)) propose_set_device(found, *each.rank);
-    found.title = who + form(each.ranks, " holds", " hold") + " memory on the " + (several ? "GPUs" : "GPU") + " of " +
-                  ranks_text(each.owners) + ", " + device;
+    const std::vector<Argument> named_in_title = {{"who", who}, {"owners", owners}, {"device", device}};
+    found.title =
+        gpus == 1
+            ? Message{"{who} holds memory on the GPU of {owners}, {device}",
+                      "{who} hold memory on the GPU of {owners}, {device}", count_of(each.ranks), named_in_title}
+            : Message{"{who} holds memory on the GPUs of {owners}, {device}",
+                      "{who} hold memory on the GPUs of {owners}, {device}", count_of(each.ranks), named_in_title};
     found.as = {code::kMovedAfterDispatch};
     // NCCL's refusal is the ranks', whatever each of them says of it.
     const bool refused =
         std::ranges::any_of(job.ranks(), [](const auto* rank) { return Job::is_refused_a_gpu(*rank); });
     if (!refused) found.as.push_back(code::kCurrentDevice);
     found.severity = found.explains.empty() ? model::Severity::kWarning : model::Severity::kError;
-    if (found.about.empty()) found.about = device;
+    if (found.about.empty()) found.about = device.text();
     all.push_back(std::move(found));
   }
   return all;

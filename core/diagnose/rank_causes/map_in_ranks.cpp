@@ -7,7 +7,9 @@
 
 namespace devsan::diagnose::ranks {
 
+using model::Argument;
 using model::Device;
+using model::Message;
 using model::RankFacts;
 using model::RankModel;
 using model::RepairKind;
@@ -25,14 +27,6 @@ std::vector<Device> bound_to(const RankModel& model) {
   for (const model::MapEntry& entry : model.device_map) add(entry.device);
   for (const Device& device : model.hook_devices) add(device);
   return found;
-}
-
-std::string list_of(const std::vector<Device>& devices) {
-  std::string text;
-  for (std::size_t place = 0; place < devices.size(); ++place) {
-    text += (place == 0 ? "" : place + 1 == devices.size() ? " and " : ", ") + devices[place].str();
-  }
-  return text;
 }
 
 /// Whether a GPU to which this model is bound is one that another rank works on or binds its model to.
@@ -62,7 +56,8 @@ void propose(RankHypothesis& found, const RankModel& model) {
     after.replace(at, model.device_map_text.size(), kOwnMap);
     edit = model::Edit{model.mapped_at.file, model.mapped_at.span.line, source, std::move(after)};
   }
-  found.propose(RepairKind::kConfiguration, std::string("load the model on its rank's GPU: ") + kOwnMap,
+  found.propose(RepairKind::kConfiguration,
+                {"load the model on its rank's GPU: {map}", {{"map", std::string(kOwnMap)}}},
                 model::Confidence::kLikely, std::move(edit));
   found.propose(RepairKind::kConfiguration,
                 "load it without device_map, after torch.cuda.set_device(local_rank), and let the ranks' owner (DDP, "
@@ -97,25 +92,43 @@ std::vector<RankHypothesis> map_in_ranks(const Job& job) {
     }
   }
   if (first == nullptr) return {};
-  const bool several = devices.size() > 1;
-  const std::string who = ranks_text(found.ranks);
-  const std::string map = first->device_map_text.empty() ? "" : " (" + first->device_map_text + ")";
-  if (several) {
-    found.saw(75, "The map of " + who + map + " spreads the model over " + list_of(devices) +
-                      at_text(first->mapped_at) + ", but each rank should use one GPU.");
-    found.title =
-        who + form(found.ranks, " spreads its model", " spread their models") + " over the GPUs of other ranks";
+  const Message who = ranks_text(found.ranks);
+  const long count = count_of(found.ranks);
+  const std::string& map = first->device_map_text;
+  std::vector<Message> names;
+  for (const Device& device : devices) names.emplace_back(device.str());
+  const std::vector<Argument> bound = {
+      {"who", who}, {"text", map}, {"devices", list_of(names)}, {"at", at_text(first->mapped_at)}};
+  if (devices.size() > 1) {
+    found.saw(75, map.empty() ? Message{"The map of {who} spreads the model over {devices}{at}, but each rank should "
+                                        "use one GPU.",
+                                        bound}
+                              : Message{"The map of {who} ({text}) spreads the model over {devices}{at}, but each rank "
+                                        "should use one GPU.",
+                                        bound});
+    found.title = {"{who} spreads its model over the GPUs of other ranks",
+                   "{who} spread their models over the GPUs of other ranks",
+                   count,
+                   {{"who", who}}};
   } else {
-    found.saw(75, form(found.ranks, "The model of ", "The models of ") + who + map +
-                      form(found.ranks, " is bound to ", " are bound to ") + devices.front().str() +
-                      at_text(first->mapped_at) +
-                      form(found.ranks, ": that is not its rank's GPU.", ": that is not the GPU of these ranks."));
+    found.saw(75, map.empty()
+                      ? Message{"The model of {who} is bound to {devices}{at}: that is not its rank's GPU.",
+                                "The models of {who} are bound to {devices}{at}: that is not the GPU of these ranks.",
+                                count, bound}
+                      : Message{"The model of {who} ({text}) is bound to {devices}{at}: that is not its rank's GPU.",
+                                "The models of {who} ({text}) are bound to {devices}{at}: that is not the GPU of these "
+                                "ranks.",
+                                count, bound});
     if (!fits.empty()) {
-      found.saw(10, "In " + ranks_text(fits) + " that is " + form(fits, "the rank's own GPU", "the ranks' own GPU") +
-                        ", so nothing fails there.");
+      found.saw(10, {"In {who} that is the rank's own GPU, so nothing fails there.",
+                     "In {who} that is the ranks' own GPU, so nothing fails there.",
+                     count_of(fits),
+                     {{"who", ranks_text(fits)}}});
     }
-    found.title = form(found.ranks, "the model of ", "the models of ") + who +
-                  form(found.ranks, " is bound to another rank's GPU", " are bound to another rank's GPU");
+    found.title = {"the model of {who} is bound to another rank's GPU",
+                   "the models of {who} are bound to another rank's GPU",
+                   count,
+                   {{"who", who}}};
   }
   found.about = first->mapped_at.source;
   if (first->mapped_at.is_known()) found.sites.push_back(first->mapped_at);

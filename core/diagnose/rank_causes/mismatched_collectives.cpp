@@ -7,7 +7,9 @@
 
 namespace devsan::diagnose::ranks {
 
+using model::Argument;
 using model::Collective;
+using model::Message;
 using model::RankFacts;
 using model::RepairKind;
 
@@ -91,50 +93,70 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
   const Odd what = usual.call->name != odd.call->name || usual.call->group != odd.call->group ? Odd::kCall
                    : usual.call->dtype != odd.call->dtype                                     ? Odd::kDtype
                                                                                               : Odd::kShape;
-  const std::string number = sequence > 0 ? ", call " + std::to_string(sequence) + " of the group" : "";
+  Message number;
+  if (sequence > 0) number = {", call {number} of the group", {{"number", std::to_string(sequence)}}};
   for (const Side* side : order) {
-    found.saw(side == &usual ? 60 : 30, ranks_text(side->ranks) + form(side->ranks, " is in ", " are in ") +
-                                            text_of(*side->call) + at_text(*side->call) + number +
-                                            job.waited_text(*job.rank(side->ranks.front())) + ".");
+    found.saw(side == &usual ? 60 : 30, {"{who} is in {call}{at}{number}{waited}.",
+                                         "{who} are in {call}{at}{number}{waited}.",
+                                         count_of(side->ranks),
+                                         {{"who", ranks_text(side->ranks)},
+                                          {"call", text_of(*side->call)},
+                                          {"at", at_text(*side->call)},
+                                          {"number", number},
+                                          {"waited", job.waited_text(*job.rank(side->ranks.front()))}}});
     if (!side->call->condition.empty()) {
-      found.saw(10, "That call stands under `" + side->call->condition + "`, which is not true in every rank.");
+      found.saw(10, {"That call stands under {test}, which is not true in every rank.",
+                     {{"test", quoted(side->call->condition)}}});
     }
     if (side->call->where.is_known()) found.sites.insert(found.sites.begin(), side->call->where);
   }
   if (usual.call->group != odd.call->group) {
-    found.saw(5, "They are in different groups, " + usual.call->group + " and " + odd.call->group +
-                     ": each waits for the other.");
+    found.saw(5, {"They are in different groups, {one} and {other}: each waits for the other.",
+                  {{"one", usual.call->group}, {"other", odd.call->group}}});
   }
+  const std::vector<Argument> calls = {{"who", ranks_text(usual.ranks)},
+                                       {"one", usual.call->name},
+                                       {"others", ranks_text(odd.ranks)},
+                                       {"other", odd.call->name}};
+  const std::vector<Argument> both = {
+      {"one", usual.call->name}, {"at", at_text(*usual.call)}, {"other", odd.call->name}, {"to", at_text(*odd.call)}};
   switch (what) {
     case Odd::kCall:
       if (usual.call->group != odd.call->group) {
-        found.title = ranks_text(usual.ranks) + form(usual.ranks, " waits", " wait") + " in group " +
-                      usual.call->group + ", and " + ranks_text(odd.ranks) + " in group " + odd.call->group +
-                      ": each for the other";
-        found.propose(RepairKind::kCreationSite, "use the groups in the same order in every rank: " + usual.call->name +
-                                                     at_text(*usual.call) + ", meets " + odd.call->name +
-                                                     at_text(*odd.call));
+        found.title = {"{who} waits in group {one}, and {others} in group {other}: each for the other",
+                       "{who} wait in group {one}, and {others} in group {other}: each for the other",
+                       count_of(usual.ranks),
+                       {{"who", ranks_text(usual.ranks)},
+                        {"one", usual.call->group},
+                        {"others", ranks_text(odd.ranks)},
+                        {"other", odd.call->group}}};
+        found.propose(RepairKind::kCreationSite,
+                      {"use the groups in the same order in every rank: {one}{at}, meets {other}{to}", both});
         break;
       }
       if (!odd.call->condition.empty()) {
-        found.propose(RepairKind::kCreationSite,
-                      "call " + odd.call->name + " in every rank: take it out of the branch" + at_text(*odd.call));
+        found.propose(RepairKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
+                                                  {{"call", odd.call->name}, {"at", at_text(*odd.call)}}});
       }
-      found.title = ranks_text(usual.ranks) + form(usual.ranks, " calls ", " call ") + usual.call->name + " where " +
-                    ranks_text(odd.ranks) + form(odd.ranks, " calls ", " call ") + odd.call->name;
+      found.title = odd.ranks.size() == 1
+                        ? Message{"{who} calls {one} where {others} calls {other}",
+                                  "{who} call {one} where {others} calls {other}", count_of(usual.ranks), calls}
+                        : Message{"{who} calls {one} where {others} call {other}",
+                                  "{who} call {one} where {others} call {other}", count_of(usual.ranks), calls};
       found.propose(RepairKind::kCreationSite,
-                    "let every rank make the same calls in the same order: " + usual.call->name + at_text(*usual.call) +
-                        ", meets " + odd.call->name + at_text(*odd.call));
+                    {"let every rank make the same calls in the same order: {one}{at}, meets {other}{to}", both});
       break;
     case Odd::kDtype:
-      found.title = usual.call->name + " meets tensors of " + usual.call->dtype + " and " + odd.call->dtype;
-      found.propose(RepairKind::kCreationSite, "give " + usual.call->name + " the same dtype in every rank");
+      found.title = {"{call} meets tensors of {one} and {other}",
+                     {{"call", usual.call->name}, {"one", usual.call->dtype}, {"other", odd.call->dtype}}};
+      found.propose(RepairKind::kCreationSite,
+                    {"give {call} the same dtype in every rank", {{"call", usual.call->name}}});
       break;
     case Odd::kShape:
-      found.title = usual.call->name + " meets tensors of different sizes";
-      found.propose(
-          RepairKind::kCreationSite,
-          "give " + usual.call->name + " tensors of one size in every rank: pad them, or gather the sizes first");
+      found.title = {"{call} meets tensors of different sizes", {{"call", usual.call->name}}};
+      found.propose(RepairKind::kCreationSite,
+                    {"give {call} tensors of one size in every rank: pad them, or gather the sizes first",
+                     {{"call", usual.call->name}}});
       break;
   }
   found.about = usual.call->name + "\n" + odd.call->name + "\n" + usual.call->where.source;

@@ -5,7 +5,9 @@
 
 namespace devsan::diagnose::ranks {
 
+using model::Argument;
 using model::Collective;
+using model::Message;
 using model::RankEnd;
 using model::RankFacts;
 using model::RepairKind;
@@ -61,35 +63,62 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
   for (const int number : waiting) {
     if (takes_part(*call, number)) present.push_back(number);
   }
-  const std::string who = ranks_text(found.ranks);
-  found.saw(55, ranks_text(present) + form(present, " is in ", " are in ") + text_of(*call) + at_text(*call) +
-                    ", and " + who + form(found.ranks, " has", " have") + " not come to it.");
+  const std::vector<Argument> named = {{"who", ranks_text(found.ranks)},
+                                       {"others", ranks_text(present)},
+                                       {"call", text_of(*call)},
+                                       {"name", call->name},
+                                       {"at", at_text(*call)}};
+  found.saw(55, found.ranks.size() == 1
+                    ? Message{"{others} is in {call}{at}, and {who} has not come to it.",
+                              "{others} are in {call}{at}, and {who} has not come to it.", count_of(present), named}
+                    : Message{"{others} is in {call}{at}, and {who} have not come to it.",
+                              "{others} are in {call}{at}, and {who} have not come to it.", count_of(present), named});
   if (!finished.empty()) {
     const Collective* last = last_in(*job.rank(finished.front()), call->group);
     const bool counted = finished.size() == 1 && last != nullptr && last->sequence > 0 && call->sequence > 0;
-    found.saw(35, ranks_text(finished) + form(finished, " has finished its program", " have finished their programs") +
-                      (counted ? " after number " + std::to_string(last->sequence) + " of the group's collectives" +
-                                     at_text(*last) + "; that one is number " + std::to_string(call->sequence) + "."
-                               : "."));
+    const Message who = ranks_text(finished);
+    if (counted) {
+      found.saw(35, {"{who} has finished its program after number {number} of the group's collectives{at}; that one is "
+                     "number {other}.",
+                     {{"who", who},
+                      {"number", std::to_string(last->sequence)},
+                      {"at", at_text(*last)},
+                      {"other", std::to_string(call->sequence)}}});
+    } else {
+      found.saw(35, {"{who} has finished its program.",
+                     "{who} have finished their programs.",
+                     count_of(finished),
+                     {{"who", who}}});
+    }
   }
   for (const int number : elsewhere) {
     const RankFacts& rank = *job.rank(number);
     if (rank.where.is_known()) {
-      found.saw(20, "Rank " + std::to_string(number) + " was elsewhere" + at_text(rank.where) + ".");
+      found.saw(20,
+                {"Rank {rank} was elsewhere{at}.", {{"rank", std::to_string(number)}, {"at", at_text(rank.where)}}});
     }
   }
   for (const int number : elsewhere) {
     const Collective* last = last_in(*job.rank(number), call->group);
     if (last == nullptr || last->sequence == 0) continue;
-    found.saw(10, (found.ranks.size() == 1 ? "Its last collective" : "The last collective of " + ranks_text({number})) +
-                      " was number " + std::to_string(last->sequence) + ", " + text_of(*last) + at_text(*last) +
-                      "; that one is number " + std::to_string(call->sequence) + ".");
+    const std::vector<Argument> placed = {{"who", ranks_text({number})},
+                                          {"number", std::to_string(last->sequence)},
+                                          {"call", text_of(*last)},
+                                          {"at", at_text(*last)},
+                                          {"other", std::to_string(call->sequence)}};
+    found.saw(10,
+              found.ranks.size() == 1
+                  ? Message{"Its last collective was number {number}, {call}{at}; that one is number {other}.", placed}
+                  : Message{"The last collective of {who} was number {number}, {call}{at}; that one is number "
+                            "{other}.",
+                            placed});
     break;
   }
   if (!call->condition.empty()) {
-    found.saw(25, "The call stands under `" + call->condition + "`, which is not true in every rank.");
-    found.propose(RepairKind::kCreationSite,
-                  "call " + call->name + " in every rank: take it out of the branch" + at_text(*call));
+    found.saw(25,
+              {"The call stands under {test}, which is not true in every rank.", {{"test", quoted(call->condition)}}});
+    found.propose(RepairKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
+                                              {{"call", call->name}, {"at", at_text(*call)}}});
   }
   if (!finished.empty()) {
     found.propose(RepairKind::kConfiguration,
@@ -101,12 +130,16 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
         "let all ranks decide together: all_reduce or broadcast the decision, then act on it");
   }
   if (found.repairs.empty()) {
-    found.propose(RepairKind::kCreationSite,
-                  "let every rank reach " + call->name + at_text(*call) +
-                      ", or none: a branch or a loop that differs between ranks goes round it");
+    found.propose(
+        RepairKind::kCreationSite,
+        {"let every rank reach {call}{at}, or none: a branch or a loop that differs between ranks goes round it",
+         {{"call", call->name}, {"at", at_text(*call)}}});
   }
-  found.title = who + form(found.ranks, " has", " have") + " not come to " + call->name + ", in which " +
-                ranks_text(present) + form(present, " waits", " wait");
+  found.title = present.size() == 1
+                    ? Message{"{who} has not come to {name}, in which {others} waits",
+                              "{who} have not come to {name}, in which {others} waits", count_of(found.ranks), named}
+                    : Message{"{who} has not come to {name}, in which {others} wait",
+                              "{who} have not come to {name}, in which {others} wait", count_of(found.ranks), named};
   found.sites.push_back(call->where);
   found.about = call->name + "\n" + call->where.source;
   found.explains = present;

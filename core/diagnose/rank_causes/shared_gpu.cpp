@@ -29,17 +29,20 @@ void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHy
     return each->process.visible_devices == visible && each->process.device_count == 1;
   });
   if (same_visible) {
-    found.saw(25, "CUDA_VISIBLE_DEVICES is \"" + visible + "\" in each of them, so each sees the same GPU alone.");
+    found.saw(25, {"CUDA_VISIBLE_DEVICES is \"{text}\" in each of them, so each sees the same GPU alone.",
+                   {{"text", visible}}});
     found.propose(RepairKind::kConfiguration,
                   "show all GPUs to every rank (no CUDA_VISIBLE_DEVICES), or each its own: "
                   "CUDA_VISIBLE_DEVICES=$LOCAL_RANK");
     return;
   }
   if (gpus > 0 && beside > gpus) {
-    found.saw(25, "There are " + std::to_string(beside) + " ranks on this machine, and " + std::to_string(gpus) +
-                      (gpus == 1 ? " GPU." : " GPUs."));
-    found.propose(RepairKind::kConfiguration,
-                  "start as many ranks as there are GPUs: --nproc-per-node " + std::to_string(gpus));
+    found.saw(25, {"There are {count} ranks on this machine, and {n} GPU.",
+                   "There are {count} ranks on this machine, and {n} GPUs.",
+                   static_cast<long>(gpus),
+                   {{"count", std::to_string(beside)}}});
+    found.propose(RepairKind::kConfiguration, {"start as many ranks as there are GPUs: --nproc-per-node {count}",
+                                               {{"count", std::to_string(gpus)}}});
     return;
   }
   std::vector<int> at_first;
@@ -50,18 +53,23 @@ void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHy
     if (elsewhere && each->process.current_device.index <= 0) at_first.push_back(each->process.rank);
   }
   if (!at_first.empty()) {
-    found.saw(20, "The current device of " + ranks_text(at_first) +
-                      (at_first.size() == 1 ? " was cuda:0, whatever its LOCAL_RANK: "
-                                            : " was cuda:0, whatever their LOCAL_RANK: ") +
-                      "torch.cuda.set_device was not called there.");
+    found.saw(20, {"The current device of {who} was cuda:0, whatever its LOCAL_RANK: torch.cuda.set_device was not "
+                   "called there.",
+                   "The current device of {who} was cuda:0, whatever their LOCAL_RANK: torch.cuda.set_device was not "
+                   "called there.",
+                   count_of(at_first),
+                   {{"who", ranks_text(at_first)}}});
     propose_set_device(found, odd != nullptr ? *odd : first);
   }
   if (odd == nullptr) odd = ranks.back();
   for (const model::RankMemory& memory : odd->memory) {
     if (memory.device != Job::home(*odd) || memory.placed.empty()) continue;
     const model::Event& placed = memory.placed.front();
-    found.saw(5, "Rank " + std::to_string(odd->process.rank) + " first placed on " + memory.device.str() + " by " +
-                     owner_text(placed.owner) + diagnose::at_text(placed).text() + ".");
+    found.saw(5, {"Rank {rank} first placed on {device} by {owner}{at}.",
+                  {{"rank", std::to_string(odd->process.rank)},
+                   {"device", memory.device.str()},
+                   {"owner", owner_text(placed.owner)},
+                   {"at", diagnose::at_text(placed)}}});
     if (const model::Frame* site = placed.written(); site != nullptr) {
       found.sites.push_back(*site);
       found.about = site->source;
@@ -93,17 +101,17 @@ std::vector<RankHypothesis> shared_gpu(const Job& job) {
     // One GPU for all, without NCCL, is how one tries a program out.
     if (found.explains.empty() && !nccl && job.gpus_beside(*rank) < 2) continue;
     const bool refused = std::ranges::any_of(ranks, [](const RankFacts* each) { return Job::is_refused_a_gpu(*each); });
-    const std::string who = ranks_text(found.ranks);
-    found.saw(60, "The model or most of the memory of " + who + " is on one GPU (" + device + " in rank " +
-                      std::to_string(rank->process.rank) + ").");
+    const model::Message who = ranks_text(found.ranks);
+    found.saw(60, {"The model or most of the memory of {who} is on one GPU ({device} in rank {rank}).",
+                   {{"who", who}, {"device", device}, {"rank", std::to_string(rank->process.rank)}}});
     if (refused) {
       found.saw(30, "NCCL refuses two ranks of one communicator on the same GPU.");
     } else if (!found.explains.empty()) {
-      found.saw(25, ranks_text(found.explains) + " ran out of memory on a GPU that is shared by " +
-                        std::to_string(found.ranks.size()) + " ranks.");
+      found.saw(25, {"{who} ran out of memory on a GPU that is shared by {count} ranks.",
+                     {{"who", ranks_text(found.explains)}, {"count", std::to_string(found.ranks.size())}}});
     }
     tell_why(job, ranks, found);
-    found.title = who + " use the same GPU";
+    found.title = {"{who} use the same GPU", {{"who", who}}};
     found.as = {code::kMovedAfterDispatch, code::kRefusedOwners};
     if (!refused)
       found.as.push_back(code::kCurrentDevice);  // NCCL's refusal is the ranks', whatever each of them says of it

@@ -5,11 +5,13 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 namespace devsan::diagnose::ranks {
 
 using model::Collective;
 using model::Device;
+using model::Message;
 using model::RankEnd;
 using model::RankFacts;
 
@@ -136,14 +138,15 @@ const Collective* Job::waiting(const RankFacts& rank) {
   return found == rank.collectives.end() ? nullptr : &*found;
 }
 
-std::string Job::waited_text(const RankFacts& rank) const {
+Message Job::waited_text(const RankFacts& rank) const {
   const Collective* call = waiting(rank);
   double last = rank.ended;
   for (const RankFacts* each : ranks_) {
     if (rank.ended == 0) last = std::max(last, each->ended);
   }
   const double seconds = call == nullptr || call->since == 0 ? 0 : last - call->since;
-  return seconds < 1 ? "" : ", for " + std::to_string(static_cast<long>(seconds)) + " s";
+  if (seconds < 1) return {};
+  return {", for {seconds} s", {{"seconds", std::to_string(static_cast<long>(seconds))}}};
 }
 
 bool Job::is_victim(const RankFacts& rank) {
@@ -169,39 +172,45 @@ bool Job::any_failed() const {
   });
 }
 
-std::vector<std::string> Job::victims_of(const std::vector<int>& culprits) const {
+std::vector<Message> Job::victims_of(const std::vector<int>& culprits) const {
+  enum class How { kEnded, kFailed, kWaits };
   struct Group {
+    Message call;
+    Message at;
+    Message waited;
     std::vector<int> ranks;
-    std::string waited;
   };
-  std::map<std::string, Group> groups;  // by what happened to them
+  std::map<std::tuple<How, std::string, std::string>, Group> groups;  // by what happened to them
   for (const RankFacts* each : ranks_) {
     if (std::ranges::find(culprits, each->process.rank) != culprits.end() || failed(*each)) continue;
     const Collective* call = waiting(*each);
-    std::string what;
-    if (call != nullptr) {
-      what = "in " + text_of(*call) + at_text(*call);
-    } else if (is_victim(*each)) {
-      what = each->end == RankEnd::kTerminated ? "ended" : "failed" + at_text(each->where);
-    } else {
-      continue;
-    }
-    Group& group = groups[what];
+    if (call == nullptr && !is_victim(*each)) continue;
+    const How how = call != nullptr ? How::kWaits : each->end == RankEnd::kTerminated ? How::kEnded : How::kFailed;
+    const Message what = call == nullptr ? Message() : text_of(*call);
+    const Message at = how == How::kWaits ? at_text(*call) : how == How::kFailed ? at_text(each->where) : Message();
+    Group& group = groups[{how, what.text(), at.text()}];
+    group.call = what;
+    group.at = at;
     group.ranks.push_back(each->process.rank);
     if (group.waited.empty()) group.waited = waited_text(*each);
   }
-  std::vector<std::string> lines;
-  for (const auto& [what, group] : groups) {
-    const bool one = group.ranks.size() == 1;
-    std::string line = ranks_text(group.ranks);
-    if (what == "ended") {
-      line += one ? " was ended by the launcher" : " were ended by the launcher";
-    } else if (what.starts_with("failed")) {
-      line += " failed because of it" + what.substr(6);
-    } else {
-      line += (one ? " waits " : " wait ") + what + group.waited;
+  std::vector<Message> lines;
+  for (const auto& [key, group] : groups) {
+    const Message who = ranks_text(group.ranks);
+    const long count = count_of(group.ranks);
+    switch (std::get<How>(key)) {
+      case How::kEnded:
+        lines.push_back({"{who} was ended by the launcher", "{who} were ended by the launcher", count, {{"who", who}}});
+        break;
+      case How::kFailed:
+        lines.push_back({"{who} failed because of it{at}", {{"who", who}, {"at", group.at}}});
+        break;
+      case How::kWaits:
+        lines.push_back({"{who} waits in {call}{at}{waited}",
+                         "{who} wait in {call}{at}{waited}",
+                         count,
+                         {{"who", who}, {"call", group.call}, {"at", group.at}, {"waited", group.waited}}});
     }
-    lines.push_back(std::move(line));
   }
   return lines;
 }

@@ -39,7 +39,7 @@ class Job {
   /// The collective that it is in, or was in when it ended; null where it is in none.
   static const model::Collective* waiting(const model::RankFacts& rank);
   /// ", for 12 s": how long it has waited in that; nothing where that is not known or no time.
-  std::string waited_text(const model::RankFacts& rank) const;
+  model::Message waited_text(const model::RankFacts& rank) const;
   /// Whether it failed because of another: the exception is that of a collective whose peer is gone or does not come.
   static bool is_victim(const model::RankFacts& rank);
   /// Whether it ended by a fault of its own: an exception, an exit code, a signal.
@@ -49,7 +49,7 @@ class Job {
   /// Whether any rank failed, or waits for one that will not come.
   bool any_failed() const;
   /// One sentence for each group of ranks that wait because of `culprits` (none: because of anybody).
-  std::vector<std::string> victims_of(const std::vector<int>& culprits) const;
+  std::vector<model::Message> victims_of(const std::vector<int>& culprits) const;
 
  private:
   std::vector<const model::RankFacts*> ranks_;

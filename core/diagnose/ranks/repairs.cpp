@@ -21,9 +21,10 @@ void propose_set_device(RankHypothesis& found, const model::RankFacts& rank) {
     const std::string indentation(static_cast<std::size_t>(made.span.column - 1), ' ');
     edit = Edit{made.file, made.span.line, made.source, std::string(kCall) + "\n" + indentation + made.source};
   }
-  found.propose(RepairKind::kConfiguration,
-                std::string("call ") + kCall + " before the first use of CUDA and before the model is loaded",
-                Confidence::kLikely, std::move(edit));
+  found.propose(
+      RepairKind::kConfiguration,
+      {"call {code} before the first use of CUDA and before the model is loaded", {{"code", std::string(kCall)}}},
+      Confidence::kLikely, std::move(edit));
 }
 
 void propose_for_placement(RankHypothesis& found, const Event& placed, const model::RankFacts& rank) {
@@ -78,14 +79,15 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
       break;
     }
     found.propose(RepairKind::kCreationSite,
-                  "say this rank's GPU instead of " + text + diagnose::at_text(placed).text(), Confidence::kLikely,
-                  std::move(edit));
+                  {"say this rank's GPU instead of {text}{at}", {{"text", text}, {"at", diagnose::at_text(placed)}}},
+                  Confidence::kLikely, std::move(edit));
     return;
   }
   // A variable that several lines read: it is wrong where it is given its value.
   if (const std::string text = device_text_of(placed); source_of(placed) == DeviceSource::kScalar && !text.empty()) {
-    found.propose(RepairKind::kCreationSite, "let `" + text + "` name this rank's GPU where it is given its value: " +
-                                                 "torch.device(\"cuda\", local_rank)");
+    found.propose(RepairKind::kCreationSite,
+                  {"let {name} name this rank's GPU where it is given its value: torch.device(\"cuda\", local_rank)",
+                   {{"name", quoted(text)}}});
   }
 }
 

@@ -9,32 +9,41 @@
 namespace devsan::diagnose::ranks {
 
 using model::Collective;
+using model::Message;
 
-std::string ranks_text(std::vector<int> ranks) {
+Message ranks_text(std::vector<int> ranks) {
   std::ranges::sort(ranks);
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-  std::vector<std::string> runs;
+  std::vector<Message> runs;
   for (std::size_t first = 0; first < ranks.size();) {
     std::size_t last = first;
     while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
     if (last == first + 1) {  // two in a row read better one by one
-      runs.push_back(std::to_string(ranks[first]));
+      runs.emplace_back(std::to_string(ranks[first]));
       first = last;
     }
-    runs.push_back(first == last ? std::to_string(ranks[first])
-                                 : std::to_string(ranks[first]) + "-" + std::to_string(ranks[last]));
+    runs.emplace_back(first == last ? std::to_string(ranks[first])
+                                    : std::to_string(ranks[first]) + "-" + std::to_string(ranks[last]));
     first = last + 1;
   }
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t run = 0; run < runs.size(); ++run) {
-    if (run > 0) text += run + 1 == runs.size() ? " and " : ", ";
-    text += runs[run];
-  }
-  return text;
+  return {"rank {numbers}", "ranks {numbers}", count_of(ranks), {{"numbers", list_of(runs)}}};
 }
 
-std::string bytes_text(std::uint64_t bytes) {
-  static constexpr std::array<const char*, 5> kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+Message with_commas(std::span<const Message> items) {
+  if (items.empty()) return {};
+  Message all = items.front();
+  for (const Message& next : items.subspan(1)) all = {"{first}, {next}", {{"first", std::move(all)}, {"next", next}}};
+  return all;
+}
+
+Message list_of(std::span<const Message> items) {
+  if (items.size() < 2) return with_commas(items);
+  return {"{first} and {last}", {{"first", with_commas(items.first(items.size() - 1))}, {"last", items.back()}}};
+}
+
+Message bytes_text(std::uint64_t bytes) {
+  static constexpr std::array<const char*, 5> kUnits = {"", "KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return {"{n} byte", "{n} bytes", static_cast<long>(bytes)};
   std::size_t unit = 0;
   double amount = static_cast<double>(bytes);
   while (amount >= 1024 && unit + 1 < kUnits.size()) {
@@ -44,37 +53,49 @@ std::string bytes_text(std::uint64_t bytes) {
   std::array<char, 32> text{};
   const bool whole = amount >= 100 || amount == static_cast<double>(static_cast<std::uint64_t>(amount));
   std::snprintf(text.data(), text.size(), whole ? "%.0f %s" : "%.1f %s", amount, kUnits[unit]);
-  return text.data();
+  return std::string(text.data());
 }
 
-std::string text_of(const Collective& call) {
-  std::string text = call.name.empty() ? "a collective" : call.name;
-  if (!call.shapes.empty()) {
-    text += " of " + (call.dtype.empty() ? std::string("tensor") : call.dtype) + "[";
-    for (std::size_t place = 0; place < call.shapes.front().size(); ++place) {
-      text += (place > 0 ? "," : "") + std::to_string(call.shapes.front()[place]);
-    }
-    text += "]";
-    if (call.shapes.size() > 1) text += " and " + std::to_string(call.shapes.size() - 1) + " more";
+std::string type_text(const std::string& dtype, std::span<const std::int64_t> shape) {
+  std::string text = dtype + "[";
+  for (std::size_t place = 0; place < shape.size(); ++place) {
+    text += (place > 0 ? "," : "") + std::to_string(shape[place]);
   }
-  if (call.bytes > 0) text += " (" + bytes_text(call.bytes) + ")";
+  return text + "]";
+}
+
+Message text_of(const Collective& call) {
+  Message text = call.name.empty() ? Message("a collective") : Message(call.name);
+  if (!call.shapes.empty()) {
+    const std::string type = type_text(call.dtype.empty() ? "tensor" : call.dtype, call.shapes.front());
+    const std::size_t more = call.shapes.size() - 1;
+    if (more == 0) {
+      text = {"{call} of {tensor}", {{"call", std::move(text)}, {"tensor", type}}};
+    } else {
+      text = {"{call} of {tensor} and {count} more",
+              {{"call", std::move(text)}, {"tensor", type}, {"count", std::to_string(more)}}};
+    }
+  }
+  if (call.bytes > 0) text = {"{call} ({size})", {{"call", std::move(text)}, {"size", bytes_text(call.bytes)}}};
   return text;
 }
 
-std::string owner_text(const model::Owner& owner) {
+Message owner_text(const model::Owner& owner) {
   model::Owner shown = owner;
   if (shown.mechanism == shown.name) shown.mechanism.clear();
   return diagnose::text_of(shown).text();
 }
 
-std::string at_text(const model::Frame& frame) {
+Message at_text(const model::Frame& frame) {
   const std::string place = diagnose::text_of(&frame);
-  return place.empty() ? "" : ", at " + place;
+  if (place.empty()) return {};
+  return {", at {place}", {{"place", place}}};
 }
 
-std::string at_text(const Collective& call) {
-  const std::string place = at_text(call.where);
-  return place.empty() || call.through.empty() ? place : place + " (" + call.through + ")";
+Message at_text(const Collective& call) {
+  const std::string place = diagnose::text_of(&call.where);
+  if (place.empty() || call.through.empty()) return at_text(call.where);
+  return {", at {place}", {{"place", place + " (" + call.through + ")"}}};
 }
 
 }  // namespace devsan::diagnose::ranks

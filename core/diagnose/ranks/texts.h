@@ -1,34 +1,44 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "model/message.h"
 #include "model/rank.h"
 
 namespace devsan::diagnose::ranks {
 
 /// "rank 3", "ranks 1-7", "ranks 0, 2 and 4-5".
-std::string ranks_text(std::vector<int> ranks);
+model::Message ranks_text(std::vector<int> ranks);
 
-/// The form of a verb, a pronoun or a noun for so many ranks: `form(ranks, "waits", "wait")`.
-template <typename Ranks>
-const char* form(const Ranks& ranks, const char* one, const char* several) {
-  return ranks.size() == 1 ? one : several;
+/// "a", "a, b", "a, b, c".
+model::Message with_commas(std::span<const model::Message> items);
+/// "a", "a and b", "a, b and c".
+model::Message list_of(std::span<const model::Message> items);
+
+/// How many, as a message asks for it that has two forms.
+template <typename Items>
+long count_of(const Items& items) {
+  return static_cast<long>(items.size());
 }
 
 /// "4 KiB", "1.5 GiB".
-std::string bytes_text(std::uint64_t bytes);
+model::Message bytes_text(std::uint64_t bytes);
+
+/// "float32[1024]", "[1024]" without a dtype.
+std::string type_text(const std::string& dtype, std::span<const std::int64_t> shape);
 
 /// "all_reduce of float32[1024] (4 KiB)".
-std::string text_of(const model::Collective& call);
+model::Message text_of(const model::Collective& call);
 
 /// "torch.load: no map_location", "accelerate (AlignDevicesHook)", "this program".
-std::string owner_text(const model::Owner& owner);
+model::Message owner_text(const model::Owner& owner);
 
 /// ", at train.py:12" or nothing.
-std::string at_text(const model::Frame& frame);
+model::Message at_text(const model::Frame& frame);
 /// ", at train.py:3", and in brackets which library the program was in.
-std::string at_text(const model::Collective& call);
+model::Message at_text(const model::Collective& call);
 
 }  // namespace devsan::diagnose::ranks

@@ -119,7 +119,7 @@ inline std::string text_of(const std::vector<RankFinding>& findings) {
   std::string text;
   for (const RankFinding& each : findings) {
     text += test::text_of(std::vector<model::Finding>{each.finding});
-    for (const std::string& line : each.victims) text += "    victims: " + line + "\n";
+    for (const model::Message& line : each.victims) text += "    victims: " + line.text() + "\n";
   }
   return text;
 }
@@ -138,9 +138,9 @@ inline RankFinding expect_first(const JobCase& job, const std::string& code, std
 
 inline void expect_victim(const RankFinding& finding, const std::string& words) {
   std::string all;
-  for (const std::string& line : finding.victims) {
-    if (line.find(words) != std::string::npos) return;
-    all += "\n    " + line;
+  for (const model::Message& line : finding.victims) {
+    if (line.text().find(words) != std::string::npos) return;
+    all += "\n    " + line.text();
   }
   ADD_FAILURE() << "no victim is told as \"" << words << "\":" << all;
 }
