@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from devsan.diagnostics.messages import Message, message, plural
 from devsan.errors import one_line, tell
 from devsan.report.page.ranks import findings_of, listed
 
@@ -33,11 +34,12 @@ def of_job(documents: Sequence[Document], recordings: Sequence[Mapping[str, Any]
     return found or joined(documents)
 
 
-def ranks_text(ranks: Sequence[int]) -> str:
-    """Returns "rank 3", "ranks 0 and 1" or "ranks 0, 2-5", as the core does."""
+def ranks_text(ranks: Sequence[int]) -> Message:
+    """Returns "rank 3", "ranks 0 and 1" or "ranks 0, 2-5"."""
+    numbers = listed(ranks).replace("\N{EN DASH}", "-")
     if len(ranks) == 2:
-        return f"ranks {min(ranks)} and {max(ranks)}"
-    return f"{'rank' if len(ranks) == 1 else 'ranks'} {listed(ranks)}".replace("\N{EN DASH}", "-")
+        numbers = message("{first} and {last}", first=min(ranks), last=max(ranks))
+    return plural("rank {numbers}", "ranks {numbers}", len(ranks), numbers=numbers)
 
 
 def joined(documents: Sequence[Document]) -> list[Plain]:

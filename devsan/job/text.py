@@ -78,7 +78,7 @@ def lines_of(job: Job, fates: Sequence[Fate], say: Language) -> Iterator[Line]:
         code = fate.code if fate.how == "exited" else None
         kind = (fate.how, fate.type, fate.place, code, fate.signal, fate.rank in found)
         groups.setdefault(kind, []).append(fate)
-    names = [ranks_text([fate.rank for fate in group]) for group in groups.values()]
+    names = [say.text(ranks_text([fate.rank for fate in group])) for group in groups.values()]
     counted = "{program}, 1 rank:" if len(fates) == 1 else "{program}, {count} ranks:"
     yield [(say(counted, program=job["program"], count=str(len(fates))), "title")]
     for name, group in zip(names, groups.values(), strict=True):
@@ -95,7 +95,7 @@ def _write_finding(finding: Finding, stream: TextIO, say: Language) -> None:
     else:
         name = f"{finding['code'] or ''} {finding['name']}".strip()
         head = f"{say(finding['severity'])}[{name}]" if name else say(finding["severity"])
-        who = f"  ({finding['ranks_text']})"
+        who = f"  ({say.text(finding['ranks_text'])})"
         plain.write_lines([[(head, "error"), (f": {say.text(finding['title'])}", "title"), (who, "frame")]], stream)
 
 

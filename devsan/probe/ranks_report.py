@@ -26,7 +26,7 @@ def finding_of(core: Any, found: Any, own: Mapping[int, Sequence[Mapping[str, An
     finding = found.finding
     ranks = [int(each) for each in found.ranks]
     more: Plain = {
-        "ranks": ranks, "ranks_text": str(core.ranks_text(ranks)), "victims": list(found.victims),
+        "ranks": ranks, "ranks_text": core.ranks_text(ranks), "victims": list(found.victims),
         "of": None,
     }  # fmt: skip
     evidence = list(finding.evidence)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from devsan.diagnostics.messages import restored
+from devsan.diagnostics.messages import Message, message, plural, restored
 from devsan.errors import DevsanError
 from devsan.report.document import Plain
 from devsan.report.jobs import end_of
@@ -140,8 +140,12 @@ class _Run:
             place["times"], place["bytes"] = max(place["times"], times), max(place["bytes"], size)
         if record["lost"]:
             self.notes.append(
-                f"{record['lost']} transfers have no time: they came faster than they were written down; the places' "
-                "totals hold them"
+                plural(
+                    "{n} transfer has no time: it came faster than it was written down; the places' totals hold it",
+                    "{n} transfers have no time: they came faster than they were written down; the places' totals hold "
+                    "them",
+                    int(record["lost"]),
+                )
             )
 
     def _take_job(self, record: Mapping[str, Any]) -> None:
@@ -187,8 +191,9 @@ class _Run:
         }  # fmt: skip
 
 
-def _cut_off(size: int) -> str:
-    return f"the last line is cut off ({size} bytes): the process was stopped while it wrote"
+def _cut_off(size: int) -> Message:
+    return message("the last line is cut off ({size}): the process was stopped while it wrote",
+                   size=plural("{n} byte", "{n} bytes", size))  # fmt: skip
 
 
 _JOB = {"id", "command", "program", "findings", "ranks", "places"}

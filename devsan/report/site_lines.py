@@ -37,8 +37,8 @@ def site_lines(
     head = " " * gutter + "--> "
     right = ""
     if rank is not None:
-        text = rank if rank.startswith("rank") else f"rank {rank}"  # of several: "ranks 1-3"
-        right = " " * max(2, width - display_width(head + place) - len(text)) + text
+        text = say.text(rank) if rank.startswith("rank") else f"rank {rank}"  # of several: "ranks 1-3"
+        right = " " * max(2, width - display_width(head + place) - display_width(text)) + text
     yield [(head, "frame"), (place, ""), (right, "frame")]
     bar = " " * (gutter + 1) + "|"
     if site.lines:
