@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from devsan.diagnostics.messages import Message, message, plural
+
 _GPU = re.compile(r"\bcuda:\d+")
 
 
@@ -47,28 +49,34 @@ def joined(documents: Sequence[Mapping[str, Any]]) -> list[Place]:
     return list(found.values())
 
 
-def text_of(places: Sequence[Place], with_ranks: bool = False) -> str:
+def text_of(places: Sequence[Place], with_ranks: bool = False) -> Message:
     """Returns the list, by cause, in the order in which they showed."""
     by_cause: dict[str, list[Place]] = {}
     for place in places:
         by_cause.setdefault(place.cause, []).append(place)
-    counted = f"{_counted(len(places), 'place')} of {_counted(len(by_cause), 'cause')}"
-    lines = [f"the program went on after mismatches at {counted} (policy=warn); a GPU ends at the first"]
+    text = message(
+        "the program went on after mismatches at {places} of {causes} (policy=warn); a GPU ends at the first",
+        places=plural("{n} place", "{n} places", len(places)), causes=plural("{n} cause", "{n} causes", len(by_cause)),
+    )  # fmt: skip
     for cause, alike in by_cause.items():
-        lines.append(f"  {alike[0].name or cause}")
+        text = message("{text}\n  {line}", text=text, line=alike[0].name or cause)
         width = max(len(place.where) for place in alike)
         for place in alike:
-            lines.append(f"    {place.where.ljust(width)}  {place.title}{_often(place, with_ranks)}")
-    return "\n".join(lines)
+            told = _told(place, with_ranks)
+            text = message("{text}\n    {where}  {line}", text=text, where=place.where.ljust(width), line=told)
+    return text
 
 
-def _often(place: Place, with_ranks: bool) -> str:
+def _told(place: Place, with_ranks: bool) -> Message:
     from devsan.job.findings import ranks_text
 
     least, most = min(place.times.values()), max(place.times.values())
-    times = "" if most == 1 else f", {most} times" if least == most else f", {least} to {most} times"
-    return f"{times} in {ranks_text(sorted(place.times))}" if with_ranks else times
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    if most == 1:
+        times = Message("")
+    elif least == most:
+        times = message(", {count} times", count=most)
+    else:
+        times = message(", {least} to {most} times", least=least, most=most)
+    if not with_ranks:
+        return message("{title}{times}", title=place.title, times=times)
+    return message("{title}{times} in {ranks}", title=place.title, times=times, ranks=ranks_text(sorted(place.times)))

@@ -54,7 +54,7 @@ def write(job: Job, stream: TextIO, language: str = "") -> bool:
     if worth:
         plain.write_lines(list(lines_of(job, fates, say)), stream)
     if job["places"]:
-        stream.write(f"devsan: {job['places']}\n")
+        stream.write(f"devsan: {say.text(job['places'])}\n")
         stream.flush()
     return worth or bool(job["findings"] or job["places"])
 

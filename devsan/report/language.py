@@ -81,7 +81,8 @@ class Language:
     def _slot(self, held: str) -> str:
         if held.startswith(", at "):
             return self(_AT, place=held[5:])
-        return held if held.startswith("`") else self.text(held)
+        is_message = isinstance(held, Message) and held.id
+        return held if held.startswith("`") and not is_message else self.text(held)
 
     def _compiled(self) -> list[tuple[re.Pattern[str], str]]:
         """The templates with slots, those with the most words of their own first."""

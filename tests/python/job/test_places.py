@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from devsan.job.places import joined, text_of
+from devsan.report.language import language_named
 
 PROGRAM = """\
 import os, torch
@@ -52,6 +53,9 @@ def test_the_same_line_on_other_gpus_is_one_place():
         "  DV102 fresh-tensor",
         "    a.py:1:1  operands of aten::add are on cuda:0 and cpu, 3 to 7 times in ranks 0 and 1",
     ]
+    head, _, line = language_named("zh").text(text_of(joined(documents), with_ranks=True)).splitlines()
+    assert head.startswith("程序在设备不一致之后继续运行") and "1 处" in head
+    assert "aten::add 的操作数分别位于 cuda:0 和 cpu" in line and "3 到 7 次" in line and "rank 0 和 1" in line
 
 
 def test_ranks_without_any_have_no_list():
