@@ -15,6 +15,7 @@ import pytest
 from devsan.diagnostics.codes import all_codes
 from devsan.report import github, html, run_text, sarif
 from devsan.report import json as as_json
+from devsan.report.language import language_named
 from devsan.report.run_reader import read_run
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "reference" / "run.schema.json"
@@ -79,7 +80,8 @@ def test_the_recorded_report_is_the_printed_one(job, name, monkeypatch):
     monkeypatch.chdir(job.folder)
     monkeypatch.setenv("DEVSAN_LANG", "en")
     [told] = {json.dumps(run["job"], sort_keys=True) for run in runs}
-    diagnosis: dict[str, Any] = json.loads(told)
+    assert json.loads(told) == runs[0]["job"]
+    diagnosis: dict[str, Any] = runs[0]["job"]
     assert diagnosis["command"] == ["devsan", *words]
     assert [rank["rank"] for rank in diagnosis["ranks"]] == list(range(int(ranks)))
     assert all(run["end"] is not None for run in runs), "each rank's end is known"
@@ -98,6 +100,9 @@ def test_the_recorded_report_is_the_printed_one(job, name, monkeypatch):
         assert f"[{finding['code']}]" in printed and finding["headline"][:40] in printed
     if name.startswith("DV"):
         assert findings[0]["code"] == name
+    texts = [text for each in findings for text in (each["title"], each["ranks_text"], *each["victims"])]
+    chinese = language_named("zh")  # what was recorded can be read in the other language
+    assert [text for text in texts if chinese.text(text) == text and not text.startswith("rank ")] == []
     codes = [finding["code"] for finding in findings]
     assert [run["job"]["findings"] for run in json.loads(as_json.render(runs))] == [findings] * int(ranks)
     [log] = json.loads(sarif.render(runs))["runs"]
