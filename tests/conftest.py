@@ -20,6 +20,7 @@ from unittest import mock
 import pytest
 
 os.environ["OMP_NUM_THREADS"] = "1"
+sys.path.insert(0, str(Path(__file__).parent))  # for `translation`
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from expectation import CASES, expectation
 from repair import applied, edits_of, same
 from translation import left_in_english
+
+from devsan.diagnostics.messages import message
 
 NEEDS = ("accelerate", "transformers", "peft", "lightning", "torchmetrics")
 
@@ -23,6 +26,14 @@ def test_there_are_enough_cases_of_every_class():
     codes = [expectation(case.read_text(encoding="utf-8")).code for case in CASES]
     assert len(codes) >= 160
     assert len(set(codes)) >= 18
+
+
+def test_what_stays_english_is_found():
+    known = message("{name} was brought to the CPU{at}.", name="`x`", at="")
+    loose = message("{name} was brought to the CPU{at}.", name="the weight of it", at="")
+    finding = SimpleNamespace(title=known, evidence=["It is here.", message("It is {place}.", place="x")], repairs=())
+    assert left_in_english(finding) == ["It is here.", "It is {place}."]
+    assert left_in_english(SimpleNamespace(title=loose, evidence=(), repairs=())) == ["the weight of it"]
 
 
 @pytest.mark.drawn(3)

@@ -19,7 +19,11 @@ PHRASE = re.compile(r"[A-Za-z]?[a-z]+(?: [a-z]+){2,}")  # three words: neither a
 def left_in_english(finding: Any) -> list[str]:
     """Returns the sentences that are no messages, the templates without a translation, and phrases in slots."""
     sentences = [finding.title, *finding.evidence, *(repair.text for repair in finding.repairs)]
-    return [left for sentence in sentences for left in ([] if sentence.id else [sentence]) + list(_left(sentence))]
+    return [
+        left
+        for sentence in sentences
+        for left in ([] if getattr(sentence, "id", "") else [sentence]) + list(_left(sentence))
+    ]
 
 
 def _left(text: str) -> Iterator[str]:
