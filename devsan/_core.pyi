@@ -266,7 +266,7 @@ class OperandKind:
     name: str
 
 class SentenceKind:
-    """As ``devsan.probe.wordings.Kind``, and NONE."""
+    """As ``devsan.introspect.frames.error_patterns.Kind``, and NONE."""
 
     NONE: SentenceKind
     name: str

@@ -90,15 +90,15 @@ class expect:  # reads like a function: with devsan.expect("cuda:1")
 
 def where(tensor: Any) -> None:
     """Prints on stderr how ``tensor`` came to be where it is, newest first."""
-    from devsan.probe.explain import core_here
-    from devsan.probe.shown import trail_text
+    from devsan.core_library import core_here
+    from devsan.introspect.provenance.shown import trail_text
 
     print(trail_text(core_here(), tensor, sys._getframe(1)), file=sys.stderr, flush=True)
 
 
 def findings() -> list[Any]:
     """Returns what was found wrong in this process so far, all sites of one cause as one finding."""
-    from devsan.probe.explain import findings_so_far
+    from devsan.introspect.explain import findings_so_far
 
     return findings_so_far()
 
@@ -129,7 +129,7 @@ def _judge(result: Any, device: str, did: str, caller: FrameType) -> None:
 
 def _program_frame() -> FrameType:
     """The innermost frame that is neither torch's nor DevSan's."""
-    from devsan.probe.places import DEVSAN, package_of
+    from devsan.introspect.frames.places import DEVSAN, package_of
 
     frame = sys._getframe(1)
     while frame.f_back is not None and package_of(frame.f_code.co_filename) in ("torch", DEVSAN):
@@ -161,9 +161,9 @@ def _report(sentence: str, devices: tuple[str, str], caller: FrameType) -> str:
     """The sentence, then the report on the call that ``caller`` is executing."""
     try:
         from devsan.afterwards import COLOUR
-        from devsan.probe.chain import Failure
-        from devsan.probe.sentences import Sentence
-        from devsan.probe.wordings import Kind
+        from devsan.introspect.frames.chain import Failure
+        from devsan.introspect.frames.error_match import Sentence
+        from devsan.introspect.frames.error_patterns import Kind
         from devsan.report import report_to
 
         trace = TracebackType(None, caller, caller.f_lasti, caller.f_lineno)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING
 
+from devsan.core_library import REBUILD, brief, load_core
 from devsan.errors import StartError, tell
 from devsan.options import DEFAULT_HISTORY
 from devsan.profiles import DeviceSpec
 
 if TYPE_CHECKING:
     from devsan.cuda.surface import Surface
-
-BUILD_STAMP = "_build.json"
-REBUILD = "build DevSan again beside this torch: in its source folder, pip install --force-reinstall --no-deps ."
 
 _running: Emulation | None = None
 
@@ -67,7 +63,7 @@ class Emulation:
             self._surface.install(self.devices)
         except Exception as error:
             self.stop()
-            raise StartError(f"expected torch {torch.__version__} as DevSan knows it, got {_brief(error)}") from error
+            raise StartError(f"expected torch {torch.__version__} as DevSan knows it, got {brief(error)}") from error
         _running = self
         if self.policy == "warn":
             from devsan import policy
@@ -105,26 +101,6 @@ class Emulation:
         self.stop()
 
 
-def load_core(torch: ModuleType) -> ModuleType:
-    """Imports devsan._core, after a look at what it was built for: a wrong one would end in an undefined symbol."""
-    import devsan
-
-    # A developer's install has two folders: the source, and what was built.
-    found = [path for folder in devsan.__path__ if (path := Path(folder, BUILD_STAMP)).is_file()]
-    if not found:
-        raise StartError(f"expected DevSan's core in {devsan.__path__[0]}, got none; {REBUILD}")
-    stamp = json.loads(found[0].read_text(encoding="utf-8"))
-    expected = f"torch {stamp['torch_version']} (git {stamp['torch_git_version'][:12]})"
-    got = f"torch {torch.__version__} (git {str(torch.version.git_version)[:12]})"
-    if expected != got:
-        raise StartError(f"expected {expected}, for which DevSan was built, got {got}; {REBUILD}")
-    try:
-        from devsan import _core
-    except ImportError as error:
-        raise StartError(f"expected DevSan's core to load with {got}, got {_brief(error)}; {REBUILD}") from error
-    return _core
-
-
 def _start_core(core: ModuleType, devices: Sequence[DeviceSpec], history: int) -> None:
     import torch
 
@@ -137,7 +113,7 @@ def _start_core(core: ModuleType, devices: Sequence[DeviceSpec], history: int) -
     except ValueError:
         raise  # PYTORCH_CUDA_ALLOC_CONF: torch's own sentence
     except Exception as error:
-        raise StartError(f"DevSan cannot emulate here: {_brief(error)}; {REBUILD}") from error
+        raise StartError(f"DevSan cannot emulate here: {brief(error)}; {REBUILD}") from error
     core.leave_driver()
     core.require_lazy_init()
     core.start_recording(history)
@@ -159,8 +135,3 @@ def _settle_at_exit(core: ModuleType) -> None:
     # of a backward pass] in core/emulate/runtime/autograd_threads.cpp.
     atexit.unregister(core.settle)
     atexit.register(core.settle)
-
-
-def _brief(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"

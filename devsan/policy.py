@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from devsan.errors import tell
 
 if TYPE_CHECKING:
-    from devsan.probe.explain import Explanation
+    from devsan.introspect.explain import Explanation
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -92,8 +92,8 @@ def _innermost(frame: FrameType | None) -> FrameType | None:
 
 
 def _reported(sentence: str, frame: FrameType) -> _Place | None:
-    from devsan.probe.chain import failure_of
-    from devsan.probe.sentences import recognise
+    from devsan.introspect.frames.chain import failure_of
+    from devsan.introspect.frames.error_match import recognise
     from devsan.report import add_to_run_file
     from devsan.report.build import build
     from devsan.report.cause import explained

@@ -55,8 +55,8 @@ def explained(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Path, int], Any
         import torch
 
         import devsan
-        from devsan.probe.chain import failure_of
-        from devsan.probe.explain import explain
+        from devsan.introspect.explain import explain
+        from devsan.introspect.frames.chain import failure_of
 
         with mock.patch.dict(os.environ), devsan.emulate(gpus=gpus):  # some programs set LOCAL_RANK
             try:

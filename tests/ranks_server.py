@@ -38,18 +38,18 @@ def main() -> None:
     import torch.distributed.optim  # noqa: F401
 
     import devsan  # noqa: F401
+    from devsan.core_library import core_with_torch
     from devsan.diagnostics.messages import recorded
-    from devsan.probe import ranks
-    from devsan.probe.ranks_facts import core_of_job
+    from devsan.job.ranks import compare
 
-    core_of_job()
+    core_with_torch()
     gc.freeze()  # what is here already is none of a rank's own, and looking at it would copy its pages
     for line in sys.stdin:
         request = json.loads(line)
         with tempfile.TemporaryDirectory() as folder:
             documents, codes = launch(request, Path(folder))
             recordings = recordings_in(Path(folder))
-        findings = ranks.of_job(documents, recordings)
+        findings = compare.of_job(documents, recordings)
         answer = {"findings": findings, "documents": documents, "recordings": recordings, "codes": codes}
         print(json.dumps(recorded(answer)), file=answers, flush=True)
 
@@ -124,8 +124,8 @@ def run_rank(request: dict[str, Any], rank: int, port: int, folder: Path) -> int
     os.chdir(Path(request["file"]).parent)
     import __main__
     from devsan import session
+    from devsan.job.ranks import collect
     from devsan.options import from_values
-    from devsan.probe import ranks
 
     session.begin(from_values(gpus=request["gpus"], memory=request.get("memory")))
     stack = (folder / f"rank{rank}.stack").open("w")
@@ -138,14 +138,14 @@ def run_rank(request: dict[str, Any], rank: int, port: int, folder: Path) -> int
         exec(compile(request["program"], request["file"], "exec"), scope)
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else 1
-        document["facts"] = ranks.collect()
+        document["facts"] = collect.collect()
     except Exception as error:
         code = 1
         print(f"rank {rank}: {type(error).__name__}: {error}", file=sys.stderr)
         document["findings"] = findings_of(error)
-        document["facts"] = ranks.collect(error)
+        document["facts"] = collect.collect(error)
     else:
-        document["facts"] = ranks.collect()
+        document["facts"] = collect.collect()
     path = folder / f"rank{rank}.json"
     path.with_suffix(".new").write_text(json.dumps(document), encoding="utf-8")
     path.with_suffix(".new").rename(path)
@@ -153,8 +153,8 @@ def run_rank(request: dict[str, Any], rank: int, port: int, folder: Path) -> int
 
 
 def findings_of(error: Exception) -> list[dict[str, Any]]:
-    from devsan.probe.chain import failure_of
-    from devsan.probe.explain import core_here
+    from devsan.core_library import core_here
+    from devsan.introspect.frames.chain import failure_of
     from devsan.report.build import build
     from devsan.report.cause import explained
     from devsan.report.document import findings_of
@@ -167,7 +167,7 @@ def findings_of(error: Exception) -> list[dict[str, Any]]:
 
 
 def recordings_in(folder: Path) -> list[dict[str, Any]]:
-    from devsan.probe.flight_recorder import read
+    from devsan.job.ranks.flight_recorder import read
 
     return [read(str(path)) for path in sorted(folder.glob("*.flight"))]
 

@@ -75,7 +75,7 @@ std::size_t Scene::index_of(const Operand& operand) const {
 
 std::string Scene::path_of(const Operand& operand) const {
   if (!operand.known_as.empty()) return operand.known_as;
-  // The probe names what a computed operand followed where it is a tensor of the model.
+  // Introspection names what a computed operand followed where it is a tensor of the model.
   for (const Event& event : operand.trail) {
     if (event.kind == EventKind::kComputed && model() != nullptr &&
         model()->find(model::parent_of(event.followed)) != nullptr && !model::parent_of(event.followed).empty()) {

@@ -15,7 +15,7 @@ std::optional<std::string> device_argument(std::string_view statement);
 /// How that text says the device.
 model::DeviceSource source_of_text(std::string_view device_text);
 
-/// How the event's device was said: what the probe found, or else what the text of its statement shows.
+/// How the event's device was said: what introspection found, or else what the text of its statement shows.
 model::DeviceSource source_of(const model::Event& event);
 
 /// The text that said the event's device, "" when there is none.

@@ -9,7 +9,7 @@
 
 namespace devsan::model {
 
-/// What the sentence is about. The same list, in the same order, as `Kind` in devsan/probe/wordings.py.
+/// What the sentence is about. The same list, in the same order, as `Kind` in devsan/introspect/frames/error_patterns.py.
 enum class SentenceKind {
   kNone,  ///< nothing failed
   kMixed,

@@ -129,7 +129,7 @@ def _recordings(path: str, pids: set[int]) -> list[Any]:
     if not files:
         return []
     try:
-        from devsan.probe.flight_recorder import read
+        from devsan.job.ranks.flight_recorder import read
     except ImportError:
         return []
     found = []

@@ -25,9 +25,9 @@ def of_job(documents: Sequence[Document], recordings: Sequence[Mapping[str, Any]
     """
     found: list[Plain] | None = None
     try:
-        from devsan.probe import ranks
+        from devsan.job.ranks import compare
 
-        found = ranks.of_job(documents, recordings)
+        found = compare.of_job(documents, recordings)
     except Exception as error:
         tell(f"the ranks are not compared with each other: {one_line(error)}")
     # What a rank says that the ranks together account for otherwise is not told again.

@@ -19,10 +19,10 @@ from devsan.job import folder
 from devsan.job.numbers import HELPS, mark, numbers_here
 
 if TYPE_CHECKING:
+    from devsan.introspect.explain import Explanation
     from devsan.job.deaths import Deaths
     from devsan.job.record import Record
     from devsan.options import Options
-    from devsan.probe.explain import Explanation
     from devsan.report.facts import Report
 
 PATIENCE = 20.0
@@ -136,7 +136,7 @@ def add(report: Report, explanation: Explanation | None) -> None:
     """Puts a finding into the document of this rank."""
 
     def put(record: Record) -> None:
-        from devsan.probe.explain import core_here
+        from devsan.core_library import core_here
         from devsan.report.document import findings_of
 
         record.document["findings"] += findings_of(core_here(), report, explanation, 0.0)
@@ -213,12 +213,12 @@ def _look_back(record: Record, error: BaseException | None) -> None:
 
 
 def _facts(error: BaseException | None) -> dict[str, Any]:
+    from devsan.job.ranks.collect import collect
     from devsan.job.record import is_request_to_end
-    from devsan.probe import ranks
 
     if error is not None and is_request_to_end(error):
-        return ranks.collect(ended="terminated")
-    return ranks.collect(error)
+        return collect(ended="terminated")
+    return collect(error)
 
 
 def _ask_the_launcher(error: BaseException) -> None:

@@ -126,7 +126,7 @@ def _may_be_launcher(fate: Fate) -> bool:
 
 def _where(document: Document) -> str:
     """Where the rank was when SIGTERM came: the program's innermost line."""
-    from devsan.probe.places import package_of
+    from devsan.introspect.frames.places import package_of
     from devsan.report.source import shown_path
 
     for frame in document["stack"]:

@@ -190,7 +190,7 @@ def _stack(trace: TracebackType | None) -> list[dict[str, Any]]:
 
 def _place(trace: TracebackType | None) -> str:
     """The program's innermost line: "train.py:12"."""
-    from devsan.probe.places import package_of
+    from devsan.introspect.frames.places import package_of
     from devsan.report.source import shown_path
 
     found = ""

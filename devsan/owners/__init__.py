@@ -1,7 +1,8 @@
 """Who placed a tensor: one file per framework, each a table of the frames by which it is recognised.
 
 ``owner_of`` reads a stack alone: nothing of a framework is imported, and a framework that is not installed costs
-nothing. The setting "device_map" in a rule stands for the entry that decided; ``devsan.probe.device_maps`` looks it up.
+nothing. The setting "device_map" in a rule stands for the entry that decided;
+``devsan.introspect.models.device_maps`` looks it up.
 """
 
 from __future__ import annotations

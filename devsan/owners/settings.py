@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from devsan.probe.parsing import parse
+from devsan.introspect.source.parsing import parse
 
 _POSITIONS = {"map_location": ("load", 1)}  # arguments that are also given by position: of which call, which
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TextIO
 from devsan.report.collection import Paused
 
 if TYPE_CHECKING:
+    from devsan.introspect.explain import Explanation
+    from devsan.introspect.frames.chain import Failure
     from devsan.options import Options
-    from devsan.probe.chain import Failure
-    from devsan.probe.explain import Explanation
     from devsan.report.facts import Report
 
 
@@ -43,7 +43,7 @@ def on_exception(
         return False
     try:
         with Paused():
-            from devsan.probe.chain import failure_of
+            from devsan.introspect.frames.chain import failure_of
 
             failure = failure_of(exc, tb)
             if failure is None:

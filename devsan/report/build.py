@@ -8,21 +8,21 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from devsan.probe.chain import Failure
-from devsan.probe.dropped import dropped_of
-from devsan.probe.explain import core_here
-from devsan.probe.expressions import Expression
-from devsan.probe.frames import Frame, Whose, frames_of_failure
-from devsan.probe.modules import qualified_name
-from devsan.probe.operands import operands_in, operands_of_refusal, worth_showing
-from devsan.probe.places import DEVSAN, PYTHON, package_of
-from devsan.probe.producers import made_by_module
-from devsan.probe.sentences import Sentence
-from devsan.probe.subjects import Subject, device_count, generator_in, ordinal_in
-from devsan.probe.tensors import is_tensor, plain_attributes
-from devsan.probe.tracking import Tracked, site_of
-from devsan.probe.trails import Trails
-from devsan.probe.wordings import Kind
+from devsan.core_library import core_here
+from devsan.introspect.frames.chain import Failure
+from devsan.introspect.frames.error_match import Sentence
+from devsan.introspect.frames.error_patterns import Kind
+from devsan.introspect.frames.expressions import Expression
+from devsan.introspect.frames.frames import Frame, Whose, frames_of_failure
+from devsan.introspect.frames.operands import operands_in, operands_of_refusal, worth_showing
+from devsan.introspect.frames.places import DEVSAN, PYTHON, package_of
+from devsan.introspect.frames.subjects import Subject, device_count, generator_in, ordinal_in
+from devsan.introspect.frames.tensors import is_tensor, plain_attributes
+from devsan.introspect.frames.tracking import Tracked, site_of
+from devsan.introspect.models.modules import qualified_name
+from devsan.introspect.models.producers import made_by_module
+from devsan.introspect.provenance.dropped import dropped_of
+from devsan.introspect.provenance.trails import Trails
 from devsan.report.facts import Label, Operand, Report, Site
 from devsan.report.source import label_at, shown_path, site_at, site_in_text
 from devsan.report.titles import title_of

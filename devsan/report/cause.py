@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from devsan.diagnostics.codes import name_of
+from devsan.introspect.deadline import Late, within
+from devsan.introspect.explain import Explanation, explain
+from devsan.introspect.frames.chain import Failure
+from devsan.introspect.frames.placement import Placement
 from devsan.job import member
-from devsan.probe.chain import Failure
-from devsan.probe.deadline import Late, within
-from devsan.probe.explain import Explanation, explain
-from devsan.probe.placement import Placement
 from devsan.report.facts import Cause, Edit, Operand, Placed, Repair, Report, Site
 from devsan.report.source import shown_path, whole_path
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from devsan.diagnostics.codes import name_of
-from devsan.probe.edits import can_run
-from devsan.probe.explain import Explanation
-from devsan.probe.shown import sentence_of
+from devsan.introspect.explain import Explanation
+from devsan.introspect.frames.edits import can_run
+from devsan.introspect.provenance.shown import sentence_of
 from devsan.report.codec import to_plain
 from devsan.report.facts import Report, Site
 from devsan.report.source import shown_path, whole_path

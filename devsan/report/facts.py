@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from devsan.probe.placement import Placement
+from devsan.introspect.frames.placement import Placement
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from devsan.report.in_words import heading, is_file, main_site, message, region,
 from devsan.report.jobs import launches_of
 
 if TYPE_CHECKING:
-    from devsan.probe.explain import Explanation
+    from devsan.introspect.explain import Explanation
     from devsan.report.facts import Report
 
 
@@ -55,7 +55,7 @@ def command(finding: Mapping[str, Any], directory: str) -> str:
 
 def write(report: Report, explanation: Explanation | None, stream: TextIO) -> None:
     """Writes the command about a failure that has just happened."""
-    from devsan.probe.explain import core_here
+    from devsan.core_library import core_here
     from devsan.report.document import findings_of
 
     for finding in findings_of(core_here(), report, explanation, 0.0):

@@ -21,7 +21,7 @@ class Movement:
     """
 
     def __init__(self, core: Any, start: int) -> None:
-        from devsan.probe.trails import Trails
+        from devsan.introspect.provenance.trails import Trails
 
         self._core = core
         self._start = start

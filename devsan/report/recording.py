@@ -17,7 +17,7 @@ from devsan.errors import one_line, tell
 from devsan.report import run_file
 
 if TYPE_CHECKING:
-    from devsan.probe.explain import Explanation
+    from devsan.introspect.explain import Explanation
     from devsan.profiles import DeviceSpec
     from devsan.report.facts import Report
     from devsan.report.run_writer import RunWriter
@@ -94,7 +94,7 @@ def add_finding(report: Report, explanation: Explanation | None) -> None:
     if writer is None:
         return
     try:
-        from devsan.probe.explain import core_here
+        from devsan.core_library import core_here
         from devsan.report.document import findings_of, model_of
 
         core = core_here()
@@ -170,13 +170,13 @@ def _models_at_the_end() -> list[dict[str, Any]]:
     if _known:
         return []
     try:
-        from devsan.probe.explain import core_here
-        from devsan.probe.heap import living_modules
-        from devsan.probe.models import Tree, unwrapped
-        from devsan.probe.module_facts import facts_of
-        from devsan.probe.placed import complete
-        from devsan.probe.tensors import plain_attributes
-        from devsan.probe.trails import Trails
+        from devsan.core_library import core_here
+        from devsan.introspect.frames.tensors import plain_attributes
+        from devsan.introspect.models.heap import living_modules
+        from devsan.introspect.models.models import Tree, unwrapped
+        from devsan.introspect.models.module_facts import facts_of
+        from devsan.introspect.provenance.placed import complete
+        from devsan.introspect.provenance.trails import Trails
         from devsan.report.document import model_of
 
         found = []

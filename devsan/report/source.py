@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 
 from devsan import cells
-from devsan.probe.frames import Frame, Whose, framework_of, whose
+from devsan.introspect.frames.frames import Frame, Whose, framework_of, whose
 from devsan.report.facts import Label, Site
 
 _TALLEST = 8  # lines of a call that are shown whole

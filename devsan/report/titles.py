@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from devsan.probe.frames import Frame
-from devsan.probe.sentences import Sentence
-from devsan.probe.wordings import Kind
+from devsan.introspect.frames.error_match import Sentence
+from devsan.introspect.frames.error_patterns import Kind
+from devsan.introspect.frames.frames import Frame
 
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",

@@ -5,5 +5,5 @@ The way: what was given becomes a `Subject` (``subject``), the hooks that are on
 findings (``judgement``); ``diagnosis`` is what the caller gets. Of its own accord the same judges beside a report on a
 failure (``beside``) and at the first step of an optimizer (``watch``).
 
-Nothing of the program runs for it: see NOTE [Nothing runs] in devsan/probe/values.py.
+Nothing of the program runs for it: see NOTE [Nothing runs] in devsan/introspect/frames/values.py.
 """

@@ -14,10 +14,10 @@ from devsan.doctor.live.judgement import judge
 from devsan.doctor.live.lines import Lines
 from devsan.doctor.live.rules import RULES
 from devsan.doctor.live.subject import subject_with
-from devsan.probe.deadline import Late, within
+from devsan.introspect.deadline import Late, within
 
 if TYPE_CHECKING:
-    from devsan.probe.explain import Explanation
+    from devsan.introspect.explain import Explanation
 
 _SECONDS = 1.0
 _MOST = 3
@@ -52,9 +52,9 @@ def write(found: Sequence[Finding], stream: TextIO) -> None:
 
 
 def _found(explanation: Explanation) -> list[Finding]:
-    from devsan.probe.models import models_in
-    from devsan.probe.optimizers import optimizers_in
-    from devsan.probe.tensors import plain_attributes
+    from devsan.introspect.frames.tensors import plain_attributes
+    from devsan.introspect.models.models import models_in
+    from devsan.introspect.models.optimizers import optimizers_in
 
     told = {str(finding.code) for finding in explanation.findings[:1]}
     with plain_attributes():

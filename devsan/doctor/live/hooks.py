@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Place
 from devsan.doctor.live.movers import code_of, target_of
-from devsan.probe.places import package_of
-from devsan.probe.values import is_a, own_dict
+from devsan.introspect.frames.places import package_of
+from devsan.introspect.frames.values import is_a, own_dict
 
 if TYPE_CHECKING:
     from devsan.doctor.live.lines import Lines
-    from devsan.probe.models import Tree
+    from devsan.introspect.models.models import Tree
 
 PROGRAM = message("this program")
 _KEPT = ("_forward_pre_hooks", "_forward_hooks")

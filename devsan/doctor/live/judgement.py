@@ -22,7 +22,7 @@ def doctor(*subjects: object, caller: FrameType) -> Diagnosis:
         *subjects: models, optimizers, and what holds them.
         caller: the frame that asks: its variables and its file tell which line did what.
     """
-    from devsan.probe.tensors import plain_attributes
+    from devsan.introspect.frames.tensors import plain_attributes
     from devsan.report.collection import Paused
 
     with Paused(), plain_attributes():

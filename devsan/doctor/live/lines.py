@@ -1,7 +1,7 @@
 """The line of the program that hung up a hook, moved a model, wrapped it, built an optimizer.
 
 Two witnesses. Where placements are recorded, a tensor's trail has the stack of whoever put it there. Else the program's
-own files tell, if what was called is written there once: see ``devsan.probe.lineage``, NOTE [Lineage].
+own files tell, if what was called is written there once: see ``devsan.introspect.provenance.lineage``, NOTE [Lineage].
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from functools import cached_property
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
+from devsan.core_library import core_here
 from devsan.doctor.findings import Place
-from devsan.probe.explain import core_here
-from devsan.probe.frames import Frame, Whose, frames_of, whose
-from devsan.probe.sources import statements_of, tree_at, tree_of
-from devsan.probe.tensors import is_module
-from devsan.probe.trails import Trails
+from devsan.introspect.frames.frames import Frame, Whose, frames_of, whose
+from devsan.introspect.frames.tensors import is_module
+from devsan.introspect.provenance.trails import Trails
+from devsan.introspect.source.sources import statements_of, tree_at, tree_of
 from devsan.report.source import shown_path
 
 DISPATCH = frozenset({

@@ -8,7 +8,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from devsan.probe.values import is_a, own_dict
+from devsan.introspect.frames.values import is_a, own_dict
 
 _DEVICE = re.compile(r"(?:cuda(?::\d+)?|cpu)")
 _MOVES = frozenset({"to", "cuda", "cpu", "send_to_device", "move_to_device", "move_data_to_device"})

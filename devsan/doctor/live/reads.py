@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from devsan.probe.sources import tree_of
+from devsan.introspect.source.sources import tree_of
 
 if TYPE_CHECKING:
     from devsan.doctor.live.subject import Held

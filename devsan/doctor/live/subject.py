@@ -10,10 +10,10 @@ from typing import Any
 
 from devsan.doctor.live.hooks import Hook, hooks_of
 from devsan.doctor.live.lines import Lines
-from devsan.probe.keepers import parts
-from devsan.probe.models import Tree, unwrapped
-from devsan.probe.tensors import is_module, is_tensor
-from devsan.probe.values import is_a, own_dict
+from devsan.introspect.frames.tensors import is_module, is_tensor
+from devsan.introspect.frames.values import is_a, own_dict
+from devsan.introspect.models.models import Tree, unwrapped
+from devsan.introspect.models.referrers import parts
 
 _DEEP = 3  # containers and objects within one another that are looked into
 

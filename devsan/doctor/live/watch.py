@@ -70,10 +70,10 @@ def _look(optimizer: Any) -> None:
     from devsan.doctor.live.rules.stale_parameters import check as stale_parameters
     from devsan.doctor.live.rules.tied_weights import check as tied_weights
     from devsan.doctor.live.subject import subject_of
-    from devsan.probe.deadline import Late, within
-    from devsan.probe.heap import living, living_modules
-    from devsan.probe.keepers import parameters_of
-    from devsan.probe.tensors import plain_attributes
+    from devsan.introspect.deadline import Late, within
+    from devsan.introspect.frames.tensors import plain_attributes
+    from devsan.introspect.models.heap import living, living_modules
+    from devsan.introspect.models.referrers import parameters_of
     from devsan.report.collection import Paused
 
     def found() -> list[Any]:

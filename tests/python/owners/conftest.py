@@ -56,7 +56,7 @@ def told() -> Callable[[Any], Told]:
 
     def ask(tensor: Any) -> Told:
         from devsan import _core
-        from devsan.probe.shown import trail_of
+        from devsan.introspect.provenance.shown import trail_of
 
         trail = trail_of(_core, tensor, sys._getframe(1))
         placed = next((event for event in trail if event.kind.name not in ("COMPUTED", "SHARED")), None)

@@ -44,7 +44,7 @@ def test_ddp_moves_inputs_and_leaves_parameters(one_rank: None, told: Callable[[
 
 def test_a_gradient_is_where_the_loss_was(told: Callable[[Any], Any]) -> None:
     from devsan import _core
-    from devsan.probe.trails import Trails
+    from devsan.introspect.provenance.trails import Trails
 
     model = net().to("cuda:1")
     loss = model(torch.ones(2, 8, device="cuda:1")).sum()

@@ -12,9 +12,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from devsan.probe import ranks  # noqa: E402
-from devsan.probe.flight_recorder import by_rank  # noqa: E402
-from devsan.probe.ranks_source import rank_condition  # noqa: E402
+from devsan.job.ranks import collect, compare  # noqa: E402
+from devsan.job.ranks.flight_recorder import by_rank  # noqa: E402
+from devsan.job.ranks.source import rank_condition  # noqa: E402
 
 GPUS = ["GPU-a", "GPU-b"]
 
@@ -46,13 +46,13 @@ def recording(rank: int, *collectives: dict[str, Any]) -> dict[str, Any]:
 # In a process of its own: facts are of the two largest models that are alive, and other tests leave theirs.
 COLLECTS = """
 import json, torch, devsan
-from devsan.probe import ranks
+from devsan.job.ranks import collect
 devsan.emulate(gpus=2).start()
 net = torch.nn.Linear(3, 5).to("cuda:1")
 try:
     raise ValueError("first line\\nsecond")
 except ValueError as error:
-    print(json.dumps(ranks.collect(error)))
+    print(json.dumps(collect.collect(error)))
 """
 
 
@@ -76,8 +76,8 @@ def test_a_part_that_fails_is_missing_and_the_others_are_there(monkeypatch: pyte
     def broken() -> None:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(ranks, "_memory", broken)
-    facts = ranks.collect()
+    monkeypatch.setattr(collect, "_memory", broken)
+    facts = collect.collect()
     assert facts["missing"] == {"memory": "RuntimeError: no"}
     assert facts["end"]["how"] == "finished"
 
@@ -87,7 +87,7 @@ def test_who_waits_and_who_was_killed() -> None:
                  {"rank": 1, "exit": {"code": None, "signal": 9, "time": 9.0, "by_launcher": False}}]  # fmt: skip
     recordings = [recording(0, entry(1, "all_reduce", "done"), entry(2, "all_reduce", "running")),
                 recording(1, entry(1, "all_reduce", "done"))]  # fmt: skip
-    [found] = ranks.of_job(documents, recordings)
+    [found] = compare.of_job(documents, recordings)
     assert (found["code"], found["ranks"], found["ranks_text"]) == ("DV306", [1], "rank 1")
     assert found["victims"] == ["rank 0 waits in all_reduce of float32[1024] (4 KiB), for 8 s"]
     assert found["report"]["notes"] == found["victims"]
@@ -96,7 +96,7 @@ def test_who_waits_and_who_was_killed() -> None:
 
 def test_the_launchers_sigterm_is_no_death_of_its_own() -> None:
     documents = [document(0), {"rank": 1, "exit": {"code": -15, "signal": None, "time": 9.0, "by_launcher": True}}]
-    assert ranks.of_job(documents, []) == []
+    assert compare.of_job(documents, []) == []
 
 
 def test_a_stack_that_a_signal_left_tells_the_call(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_stack_that_a_signal_left_tells_the_call(tmp_path: Path) -> None:
     stack = [{"file": c10d, "line": 5000, "function": "barrier"},
              {"file": str(program), "line": 3, "function": "<module>"}]  # fmt: skip
     left = {"code": None, "signal": 15, "time": 9.0, "by_launcher": True}
-    [found] = ranks.of_job([{"rank": 0, "stack": stack, "exit": left}, document(1)], [])
+    [found] = compare.of_job([{"rank": 0, "stack": stack, "exit": left}, document(1)], [])
     assert (found["code"], found["ranks"]) == ("DV304", [1])
     assert any("`rank == 0`" in sentence for sentence in found["evidence"])
 
@@ -119,7 +119,7 @@ def test_a_ranks_own_finding_is_told_under_the_heading_of_all() -> None:
     documents = [document(rank, how="raised", error="RuntimeError", sentence="s") for rank in (0, 1)]
     for each in documents:
         each["findings"] = [own]
-    [found] = ranks.of_job(documents, [])
+    [found] = compare.of_job(documents, [])
     assert found["ranks"] == [0, 1] and found["of"] == {"rank": 0, "finding": 0}
     assert found["report"]["rank"] == "ranks 0 and 1" and found["report"]["title"] == "t"
 
@@ -137,12 +137,12 @@ def test_the_call_that_others_met_is_kept() -> None:
     assert [(each["sequence"], each["shapes"]) for each in calls[0]] == [(2, [[1024]]), (1, [[80]])]
     documents = [document(0, how="raised", error="RuntimeError", sentence="Connection closed by peer"),
                  {"rank": 1, "exit": {"code": None, "signal": 6, "time": 9.0, "by_launcher": False}}]  # fmt: skip
-    [found] = ranks.of_job(documents, [went_on, ended])
+    [found] = compare.of_job(documents, [went_on, ended])
     assert found["code"] == "DV305" and "different sizes" in found["title"]
 
 
 def test_a_rank_that_could_tell_nothing_is_on_the_machine_of_the_others() -> None:
-    from devsan.probe.ranks_facts import completed
+    from devsan.job.ranks.facts import completed
 
     told = document(0)
     told["facts"]["process"]["local_world_size"] = 2

@@ -15,8 +15,8 @@ import torch
 from torch import fx
 
 from devsan import _core, emulate
-from devsan.probe.chain import failure_of
-from devsan.probe.shown import trail_text
+from devsan.introspect.frames.chain import failure_of
+from devsan.introspect.provenance.shown import trail_text
 from devsan.report.build import build
 from devsan.report.language import language_named
 from devsan.sizes import write_size

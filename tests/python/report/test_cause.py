@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from devsan.probe.deadline import Late, look, within
-from devsan.probe.edits import can_run
-from devsan.probe.placement import Placement
+from devsan.introspect.deadline import Late, look, within
+from devsan.introspect.frames.edits import can_run
+from devsan.introspect.frames.placement import Placement
 from devsan.report.facts import Cause, Edit, Placed, Repair, Report, Site
 from devsan.report.plain import lines_of
 

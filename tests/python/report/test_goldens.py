@@ -26,7 +26,7 @@ def test_without_the_means_to_find_expressions(
 ) -> None:
     """The line and the operands are told all the same."""
     monkeypatch.setitem(sys.modules, "executing", None)
-    monkeypatch.setattr("devsan.probe.frames.node_at", lambda code, offset: None)
+    monkeypatch.setattr("devsan.introspect.frames.frames.node_at", lambda code, offset: None)
     monkeypatch.setattr("devsan.report.cause.explain", lambda failure: None)
     assert run("loss").splitlines() == [
         "",

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from devsan.probe.placement import Placement
+from devsan.introspect.frames.placement import Placement
 from devsan.report.facts import Label, Operand, Report, Site
 from devsan.report.plain import lines_of, wants_colour, write
 from devsan.report.text import display_width

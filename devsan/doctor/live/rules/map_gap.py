@@ -11,7 +11,7 @@ from devsan.doctor.findings import Finding
 from devsan.doctor.live.reads import is_brought_along, moves_things
 from devsan.doctor.live.rules.alike import like_it
 from devsan.doctor.live.subject import Held, Model, Subject, is_scalar_of_host
-from devsan.probe.values import own_dict
+from devsan.introspect.frames.values import own_dict
 
 if TYPE_CHECKING:
     from typing import Any

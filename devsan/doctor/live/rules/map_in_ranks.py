@@ -12,7 +12,7 @@ from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.rules.maps import devices_of_map, installed_at
 from devsan.doctor.live.subject import Subject, is_gpu
-from devsan.probe.module_facts import device_map_of
+from devsan.introspect.models.module_facts import device_map_of
 
 CODE = own_code(__name__)
 

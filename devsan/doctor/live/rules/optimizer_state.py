@@ -9,9 +9,9 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.subject import Subject, device_of, is_scalar_of_host
-from devsan.probe.keepers import parameters_of
-from devsan.probe.tensors import is_tensor
-from devsan.probe.values import dict_in, is_a
+from devsan.introspect.frames.tensors import is_tensor
+from devsan.introspect.frames.values import dict_in, is_a
+from devsan.introspect.models.referrers import parameters_of
 
 if TYPE_CHECKING:
     from devsan.doctor.findings import Place

@@ -13,8 +13,8 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message, plural
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.subject import Model, Subject, device_of, is_gpu
-from devsan.probe.tensors import is_tensor
-from devsan.probe.values import own_dict
+from devsan.introspect.frames.tensors import is_tensor
+from devsan.introspect.frames.values import own_dict
 
 CODE = own_code(__name__)
 

@@ -10,8 +10,8 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message, plural
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.subject import Held, Model, Subject, device_of, is_flat
-from devsan.probe.keepers import parameters_of
-from devsan.probe.values import own_dict
+from devsan.introspect.frames.values import own_dict
+from devsan.introspect.models.referrers import parameters_of
 
 CODE = own_code(__name__)
 

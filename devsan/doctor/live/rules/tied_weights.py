@@ -12,10 +12,10 @@ from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding, Place
 from devsan.doctor.live.lines import place_of
 from devsan.doctor.live.subject import Held, Model, Subject
-from devsan.probe.places import package_of
-from devsan.probe.scopes import spot_of_code
-from devsan.probe.tensors import same_memory
-from devsan.probe.values import is_a, own_dict
+from devsan.introspect.frames.places import package_of
+from devsan.introspect.frames.scopes import spot_of_code
+from devsan.introspect.frames.tensors import same_memory
+from devsan.introspect.frames.values import is_a, own_dict
 
 CODE = own_code(__name__)
 

@@ -1,0 +1,231 @@
+"""From a failure to its facts and, by the core's diagnosis, to findings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from devsan.core_library import core_here
+from devsan.introspect import process_info, settings
+from devsan.introspect.frames.chain import Failure
+from devsan.introspect.frames.edits import can_run, knows
+from devsan.introspect.frames.error_patterns import Kind
+from devsan.introspect.frames.frames import Frame, frames_of_failure
+from devsan.introspect.frames.gradients import gradient_assigned, returned_by
+from devsan.introspect.frames.operands import operands_in, operands_of_refusal
+from devsan.introspect.frames.placement import Placement
+from devsan.introspect.frames.places import clean, place_at, place_in, place_of, without_machinery
+from devsan.introspect.frames.subjects import device_count, generator_of_call, ordinal_in
+from devsan.introspect.frames.tensors import is_module, plain_attributes
+from devsan.introspect.frames.tracking import Tracked, present_at, site_of, untraced
+from devsan.introspect.models import models
+from devsan.introspect.models.module_facts import facts_of
+from devsan.introspect.models.optimizers import optimizer, optimizers_in
+from devsan.introspect.models.registry import Registry
+from devsan.introspect.models.replicas import name_operands, place_in_text
+from devsan.introspect.operand_facts import Operands
+from devsan.introspect.provenance import placed
+from devsan.introspect.provenance.earlier import count_calls
+from devsan.introspect.provenance.trails import Trails
+
+_WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.META})
+_PRESENT = frozenset({Kind.POINTER, Kind.GROUP})
+
+# The traceback of another thread or process in the message: what failed is in none of the frames that are left.
+_FROM_AFAR = re.compile(r'^\s*File "[^"\n]+", line \d+, in .+$', re.MULTILINE)
+
+_found: list[Any] = []  # of this process
+
+
+@dataclass
+class Explanation:
+    """What is known of a failure.
+
+    Attributes:
+        facts: ``devsan._core.Facts``.
+        findings: ``devsan._core.Finding``, the cause first.
+        frames: of the traceback, outermost first.
+        place: number of the frame to show; -1 without frames.
+    """
+
+    facts: Any
+    findings: list[Any]
+    frames: list[Frame] = field(default_factory=list)
+    place: int = -1
+
+
+def explain(failure: Failure) -> Explanation | None:
+    """Returns facts and findings of ``failure``; None where DevSan's core is not there for this torch.
+
+    Reads frames, modules and records; runs nothing of the program.
+    """
+    core = core_here()
+    if core is None:
+        return None
+    with plain_attributes():
+        explanation = collect(core, failure)
+    explanation.findings = [
+        _with_edits_that_run(core, finding, explanation.frames) for finding in core.diagnose(explanation.facts)
+    ]
+    _found.extend(explanation.findings)
+    return explanation
+
+
+def _with_edits_that_run(core: Any, finding: Any, frames: Sequence[Frame]) -> Any:
+    """Takes away the edits that would ask for the device of something that is not there where they stand."""
+    repairs = list(finding.repairs)
+    for repair in repairs:
+        edit = repair.edit
+        if edit is None:
+            continue
+        at_use = repair.kind == core.RepairKind.USE_SITE
+        if not (knows(frames, edit) if at_use else can_run(edit.file, edit.line, edit.before, edit.after)):
+            repair.edit = None
+    finding.repairs = repairs
+    return finding
+
+
+def findings_so_far() -> list[Any]:
+    """Returns the findings of this process, all sites of one cause as one."""
+    core = core_here() if _found else None
+    return list(core.merge_findings(_found)) if core is not None else []
+
+
+def collect(core: Any, failure: Failure) -> Explanation:
+    """Returns the facts of ``failure``, without findings."""
+    frames = frames_of_failure(failure)
+    place = site_of(frames) if frames else -1
+    sentence = failure.sentence
+    op = str(failure.refusal.op) if failure.refusal is not None else sentence.op or ""
+    phase = process_info.phase_of(core, frames, op, sentence.kind)
+    stepping = phase == core.Phase.OPTIMIZER
+    trees = models.models_in(frames, search=stepping or sentence.kind in (Kind.MODULE, Kind.GRADIENT))
+    registry = Registry(trees)
+    optimizers = optimizers_in(frames, search=stepping)
+    trees = registry.trees
+    known = [facts_of(core, tree) for tree in trees]
+    trails = Trails(core)
+    for tree, model in zip(trees, known, strict=True):
+        placed.complete(core, trails, tree, model)
+    described = Operands(core, trails, registry, known, optimizers, frames, place)
+    tracked = tracked_operands(failure, frames, place, registry)
+    elsewhere = place_in_text(failure.message)
+    names = name_operands(tracked, elsewhere, registry, op) if elsewhere is not None else {}
+    operands = described.describe(tracked)
+    for number, name in names.items():
+        operands[number].name = name
+    returned = returned_by(sentence) if sentence.kind is Kind.GRADIENT and len(operands) > 1 else None
+    if returned is not None:
+        operands[0].name, operands[1].name = returned.of, clean(ast.unparse(returned.value))
+        operands[1].trail = described.lineage.at(returned.value, returned.spot, str(operands[1].device))
+    if sentence.kind is Kind.GENERATOR:
+        for operand in operands:
+            if operand.odd:
+                operand.kind = core.OperandKind.GENERATOR
+    step = count_calls(core, trails, frames, place, operands)
+    places = _places(core, frames, registry)
+    if elsewhere is not None:
+        places.insert(0, place_in(core, elsewhere[0], "forward", elsewhere[1]))
+    main = _main_model(registry, frames, described.main)
+    ordered = known[main : main + 1] + known[:main] + known[main + 1 :]
+    facts = core.Facts(
+        failure=core.Failure(
+            op=op, sentence=clean(sentence.text), kind=getattr(core.SentenceKind, sentence.kind.name),
+            figures={key: str(value) for key, value in sentence.figures.items()}, operands=operands, frames=places,
+            phase=phase, step=step,
+        ),
+        models=ordered,
+        optimizers=[optimizer(core, each, registry, trails, frames) for each in optimizers],
+        settings=settings.settings_in(core, frames),
+        process=process_info.process(core, frames),
+    )  # fmt: skip
+    return Explanation(facts, [], frames, place)
+
+
+def tracked_operands(failure: Failure, frames: Sequence[Frame], place: int, registry: Registry) -> list[Tracked]:
+    """Returns what the refusal is about: operands, or a generator, an ordinal, a parameter in the wrong place."""
+    sentence = failure.sentence
+    if not frames or (_FROM_AFAR.search(failure.message) and untraced(frames) is frames):
+        return operands_of_refusal(failure)
+    frame = frames[place]
+    if sentence.kind in _WITH_OPERANDS:
+        return operands_in(failure, frames, place)
+    if sentence.kind in _PRESENT:
+        return [_at(tracked, place, expression) for tracked, expression in _present(frame)]
+    if sentence.kind is Kind.GENERATOR:
+        subjects, place = generator_of_call(frames, place, sentence.devices[-1], sentence.devices[0])
+        return [
+            Tracked(None, Placement(subject.device.split("  ")[0]), number, subject.odd, at={place: subject.expression})
+            for number, subject in enumerate(subjects)
+        ]
+    if sentence.kind is Kind.ORDINAL:
+        subject = ordinal_in(frame, device_count())
+        found = [Tracked(None, Placement(subject.device), odd=True)] if subject is not None else []
+        for tracked in found:
+            tracked.at[place] = subject.expression  # type: ignore[union-attr]
+        return found
+    if sentence.kind is Kind.MODULE and len(sentence.devices) == 2:
+        return _parameter_on(sentence.devices[1], registry)
+    if sentence.kind is Kind.GRADIENT and len(sentence.devices) == 2:
+        both = [
+            Tracked("tensor", Placement(sentence.devices[0]), 0),
+            Tracked("gradient", Placement(sentence.devices[1]), 1, odd=True),
+        ]
+        for each, expression in zip(both, gradient_assigned(frame), strict=False):
+            each.see(expression, place, frame)
+        return both
+    return []
+
+
+def _present(frame: Frame) -> list[tuple[Tracked, Any]]:
+    from devsan.introspect.frames.expressions import operands_at
+
+    expressions = [each for each in operands_at(frame) if each.placement(frame) is not None]
+    return list(zip(present_at(frame), expressions, strict=False))
+
+
+def _at(tracked: Tracked, place: int, expression: Any) -> Tracked:
+    tracked.at[place] = expression
+    return tracked
+
+
+def _parameter_on(device: str, registry: Registry) -> list[Tracked]:
+    for tree in registry.trees:
+        for _, name, tensor, _ in tree.tensors():
+            if str(tensor.device) == device:
+                return [Tracked(name, Placement(device), odd=True, value=tensor)]
+    return []
+
+
+def _places(core: Any, frames: Sequence[Frame], registry: Registry) -> list[Any]:
+    """The failing stack as the core's Frames, innermost first, with the callers of whoever caught the exception."""
+    places = [place_of(core, frame, _module_path(frame, registry)) for frame in reversed(frames)]
+    caller: FrameType | None = frames[0].caller if frames else None
+    if caller is not None and frames[0].has_returned():
+        caller = None  # it has gone on since: its line is not that of the call any more
+    while caller is not None:
+        places.append(place_at(core, caller.f_code, caller.f_lasti))
+        caller = caller.f_back
+    return without_machinery(places)
+
+
+def _module_path(frame: Frame, registry: Registry) -> str:
+    names = frame.code.co_varnames[: frame.code.co_argcount]
+    first = frame.scope.locals.get(names[0]) if names and names[0] in ("self", "module") else None
+    found = registry.path_of(first) if is_module(first) else None
+    return found[1] if found is not None else ""
+
+
+def _main_model(registry: Registry, frames: Sequence[Frame], of_operands: int) -> int:
+    """The model whose forward failed; else the one that an operand belongs to."""
+    for frame in frames:
+        names = frame.code.co_varnames[:1]
+        first = frame.scope.locals.get(names[0]) if names else None
+        found = registry.path_of(first) if is_module(first) else None
+        if found is not None:
+            return found[0]
+    return of_operands

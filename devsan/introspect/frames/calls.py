@@ -1,0 +1,54 @@
+"""Calls in the program's own files, found by what they are called: for what leaves no other trace."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from devsan.introspect.frames.frames import Frame, Whose, whose
+from devsan.introspect.frames.places import place_in
+from devsan.introspect.source.syntax import function_around
+
+
+def only_call(core: Any, frames: Sequence[Frame], names: frozenset[str]) -> Any | None:
+    """Returns the place (the core's Frame) of the only call of one of ``names`` in the innermost file of ``frames``
+    that has one, or in the main program; None where no file has one, or that file several.
+
+    Args:
+        core: ``devsan._core``.
+        frames: of the traceback.
+        names: last words of what is called: "set_default_device".
+    """
+    calls = ((file, list(_calls(file, names))) for file in _files(frames))
+    file, found = next(((file, found) for file, found in calls if found), ("", []))
+    if len(found) != 1:
+        return None
+    call, function = found[0]
+    ends = (call.lineno, call.end_lineno, call.col_offset, call.end_col_offset)
+    return place_in(core, file, function, *ends)
+
+
+def _files(frames: Sequence[Frame]) -> list[str]:
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    files = [frame.file for frame in reversed(frames) if frame.whose is Whose.PROGRAM]
+    if isinstance(main, str) and whose(main) is Whose.PROGRAM:
+        files.append(main)
+    return list(dict.fromkeys(files))
+
+
+def _calls(file: str, names: frozenset[str]) -> Iterator[tuple[ast.Call, str]]:
+    whole = function_around(file, 1)
+    waiting: list[tuple[ast.AST, str]] = [(whole, "")] if whole is not None else []
+    while waiting:
+        node, function = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            function = f"{function}.{node.name}" if function else node.name
+        elif isinstance(node, ast.Call) and _last_word(node.func) in names:
+            yield node, function or "<module>"
+        waiting.extend((child, function) for child in ast.iter_child_nodes(node))
+
+
+def _last_word(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -1,0 +1,73 @@
+"""Which of the exceptions that hang together holds the refusal: libraries wrap torch's error in their own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from devsan.introspect.frames.error_match import Sentence, recognise
+from devsan.introspect.frames.error_patterns import Kind
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A refusal and what is known of it.
+
+    Attributes:
+        message: the whole text of the exception.
+        sentence: the refusal in it.
+        trace: where it was raised.
+        outer: where the exception that was not caught was raised; the same one unless it was wrapped.
+        refusal: the core's facts (``devsan._core.Refusal``), None when the core did not refuse it.
+    """
+
+    message: str
+    sentence: Sentence
+    trace: TracebackType | None
+    outer: TracebackType | None
+    refusal: Any = None
+
+
+def failure_of(error: BaseException, trace: TracebackType | None) -> Failure | None:
+    """Returns the refusal behind ``error``, the innermost exception that holds the same sentence; None without one."""
+    found: Failure | None = None
+    for link in _links(error):
+        try:
+            message = str(link)
+        except Exception:  # a library's own __str__
+            continue
+        refusal = _refusal_in(message)
+        sentence = recognise(message if refusal is None else refusal.message)
+        if sentence is None and refusal is not None:  # torch's words changed; what the core knows still holds
+            sentence = Sentence(Kind.MIXED, refusal.message.splitlines()[0])
+        if sentence is None or (found is not None and found.sentence.text != sentence.text):
+            continue
+        own = trace if link is error else link.__traceback__
+        found = Failure(message, sentence, own or (found.trace if found else None), trace, refusal)
+    return found
+
+
+def _links(error: BaseException) -> Iterator[BaseException]:
+    """Yields ``error``, then what it was raised from, and the members of groups. Each once."""
+    waiting, seen = [error], set()
+    while waiting:
+        link = waiting.pop(0)
+        if id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        members = getattr(link, "exceptions", ())  # ExceptionGroup, from Python 3.11 on
+        if isinstance(members, (list, tuple)):
+            waiting.extend(member for member in members if isinstance(member, BaseException))
+        inner = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+        if inner is not None:
+            waiting.append(inner)
+
+
+def _refusal_in(message: str) -> Any:
+    core = sys.modules.get("devsan._core")  # never loaded for the report's sake: it may be for another torch
+    refusal = core.last_refusal() if core is not None else None
+    return refusal if refusal is not None and refusal.message and refusal.message in message else None

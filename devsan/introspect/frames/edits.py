@@ -1,0 +1,83 @@
+"""Whether a proposed line could run: the names that it asks for their device must be there by then."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from devsan.introspect.frames.frames import Frame
+from devsan.introspect.source.sources import tree_at
+
+_ASKED = re.compile(r"([^\W\d]\w*)(?:\.\w+|\[[^\]]*\])*\.device\b")
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_OWN_NAMES = (*_SCOPES, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def can_run(file: str, line: int, before: str, after: str) -> bool:
+    """Returns whether every ``name.device`` that ``after`` has and ``before`` has not is bound where it would run.
+
+    Args:
+        file: as Python names it.
+        line: that the change begins at.
+        before: the text as it is.
+        after: the text as proposed.
+    """
+    asked = {match[1] for match in _ASKED.finditer(after) if match[0] not in before}
+    if not asked:
+        return True
+    tree = tree_at(file)
+    if tree is None:
+        return False
+    scopes = [tree, *_around(tree, line)]
+    return all(_is_bound(scopes, name, line) for name in asked)
+
+
+def knows(frames: Sequence[Frame], edit: Any) -> bool:
+    """Returns whether every ``name.device`` that ``edit`` asks for stands in its line already, or is a variable there.
+
+    Args:
+        frames: of the traceback: the edit's line is that of one of them.
+        edit: the core's Edit.
+    """
+    asked = {match[1] for match in _ASKED.finditer(edit.after) if match[0] not in edit.before}
+    asked = {name for name in asked if not re.search(rf"(?<![.\w]){name}\b", edit.before)}
+    for frame in frames if asked else ():
+        if frame.file == edit.file and edit.line <= frame.line <= edit.line + edit.before.count("\n"):
+            return all(name in frame.scope.locals or name in frame.scope.globals for name in asked)
+    return not asked
+
+
+def _around(tree: ast.AST, line: int) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions that ``line`` is in, the outermost first."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    around = [node for node in functions if node.body[0].lineno <= line <= (node.end_lineno or 0)]
+    return sorted(around, key=lambda node: node.lineno)
+
+
+def _is_bound(scopes: Sequence[ast.AST], name: str, line: int) -> bool:
+    """The innermost scope must bind it above the line; one further out has run by the time of the call."""
+    for number, scope in enumerate(reversed(scopes)):
+        lines = [bound for each, bound in _bindings(scope) if each == name]
+        if lines:
+            return number > 0 or min(lines) < line
+    return False
+
+
+def _bindings(scope: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yields the names that ``scope`` itself binds, each with its line."""
+    if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        given = scope.args
+        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
+            if argument is not None:
+                yield argument.arg, 0
+    waiting = list(getattr(scope, "body", ()))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".")[0], node.lineno
+        if not isinstance(node, _OWN_NAMES):
+            waiting.extend(ast.iter_child_nodes(node))

@@ -1,0 +1,118 @@
+"""Places in a Python program as the core knows them: file, span, function, source text, and whose code it is."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable
+from itertools import islice
+from types import CodeType
+from typing import Any
+
+from devsan.introspect.frames.frames import Frame as Running
+from devsan.introspect.frames.frames import framework_of
+
+PYTHON, DEVSAN = "python", "devsan"
+
+_INSTALLED = ("site-packages", "dist-packages")
+_ONE = {"pytorch_lightning": "lightning", "lightning_fabric": "lightning", "torchgen": "torch", "functorch": "torch"}
+_LONGEST = 12  # lines of one statement that are kept
+
+
+@functools.lru_cache(maxsize=4096)
+def package_of(file: str) -> str:
+    """Returns the distribution that ``file`` belongs to, by where it lies: "torch"; "" is the program itself."""
+    if file.startswith("<frozen"):
+        return PYTHON
+    if file.startswith(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep):
+        return DEVSAN
+    parts = file.replace("\\", "/").split("/")
+    for place, name in enumerate(parts[:-1]):
+        if name in _INSTALLED:
+            package = parts[place + 1].removesuffix(".py")
+            return _ONE.get(package, package)
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.__file__ and file.startswith(os.path.dirname(torch.__file__) + os.sep):
+        return "torch"  # built in place
+    framework = framework_of(file)
+    if framework is not None:
+        return _ONE.get(framework[0], framework[0])
+    standard = sysconfig.get_path("stdlib")
+    return PYTHON if standard and file.startswith(standard + os.sep) else ""
+
+
+def place_at(core: Any, code: CodeType, offset: int) -> Any:
+    """Returns the core's Frame of the instruction at ``offset`` (bytes) of ``code``. Treat it as constant."""
+    return _place_at(core, code.co_filename, code, offset)
+
+
+# Code of the same text in two files is equal to Python: the file is a key of its own.
+@functools.lru_cache(maxsize=4096)
+def _place_at(core: Any, _file: str, code: CodeType, offset: int) -> Any:
+    first = last = start = end = None
+    if hasattr(code, "co_positions"):
+        first, last, start, end = next(islice(code.co_positions(), max(offset, 0) // 2, None), (None,) * 4)
+    if first is None:
+        first = next((line for begin, stop, line in code.co_lines() if begin <= offset < stop), None)
+    return place(core, code, first or code.co_firstlineno, last, start, end)
+
+
+def place_of(core: Any, frame: Running, module: str = "") -> Any:
+    """Returns the core's Frame of a frame of the traceback, with the path of the module whose method it is.
+
+    From the instruction's own columns: to find the expression would parse every file of a deep stack.
+    """
+    here = place_at(core, frame.code, frame.offset)
+    if not module:
+        return here
+    found = core.Frame(file=here.file, span=here.span, function=here.function, source=here.source)
+    found.package, found.module = here.package, module
+    return found
+
+
+def place(
+    core: Any, code: CodeType, first: int, last: int | None = None, start: int | None = None, end: int | None = None
+) -> Any:
+    """Returns the core's Frame; lines from 1, columns as offsets in bytes from 0 as Python counts them."""
+    return place_in(core, code.co_filename, name_of(code), first, last, start, end)
+
+
+def place_in(
+    core: Any, file: str, function: str, first: int, last: int | None = None, start: int | None = None,
+    end: int | None = None,
+) -> Any:  # fmt: skip
+    """As ``place``, for a function that is known by its name."""
+    lines = linecache.getlines(file)
+    last = first if last is None else min(last, first + _LONGEST)
+    span = core.Span(line=first, end_line=last)
+    if start is not None and end is not None:
+        span.column, span.end_column = _column(lines, first, start), _column(lines, last, end)
+    source = "".join(lines[first - 1 : last]).strip("\n").strip()
+    return core.Frame(file=clean(file), span=span, function=function, source=clean(source), package=package_of(file))
+
+
+def name_of(code: CodeType) -> str:
+    """Returns the qualified name of a function where Python tells it (from 3.11 on)."""
+    return str(getattr(code, "co_qualname", code.co_name))
+
+
+def without_machinery(frames: Iterable[Any]) -> list[Any]:
+    """Returns ``frames`` (innermost first) without DevSan's own and without what started the program."""
+    kept = [frame for frame in frames if frame.package != DEVSAN]
+    while kept and kept[-1].package == PYTHON:
+        kept.pop()
+    return kept
+
+
+def clean(text: str) -> str:
+    """Returns ``text`` without what UTF-8 cannot say: file names may hold single surrogates."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _column(lines: list[str], line: int, offset: int) -> int:
+    if not 0 < line <= len(lines):
+        return offset + 1
+    return len(lines[line - 1].encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")) + 1

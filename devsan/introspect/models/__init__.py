@@ -1,0 +1,1 @@
+"""What the frames lead to: models, optimizers, and whatever else keeps tensors."""

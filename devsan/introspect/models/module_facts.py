@@ -1,0 +1,138 @@
+"""A model as the core's facts: its modules with their tensors and hooks, its device map, wrappers and quantisation."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any, cast
+
+from devsan.introspect.frames.places import package_of
+from devsan.introspect.frames.tensors import dtype_name, is_tensor
+from devsan.introspect.frames.values import is_a, own_dict
+from devsan.introspect.models.models import Tree, members
+
+_CONTAINERS = frozenset({"ModuleList", "Sequential", "ModuleDict", "ParameterList", "ParameterDict"})
+
+
+def facts_of(core: Any, tree: Tree) -> Any:
+    """Returns the core's Model of ``tree``."""
+    no_split = _names(tree, "_no_split_modules")
+    skip_keys = _names(tree, "_skip_keys_device_placement")
+    wrappers = list(tree.wrappers)
+    if _is_lightning(tree.root) and "lightning" not in wrappers:
+        wrappers.append("lightning")
+    return core.Model(
+        expression=tree.expression, type=type(tree.root).__name__, wrappers=wrappers,
+        device_map=[core.MapEntry(key=key, device=device) for key, device in device_map_of(tree).items()],
+        quantisation=_quantisation(tree), skip_keys=skip_keys, no_split=no_split,
+        modules=[_module(core, path, module, no_split) for path, module in tree.modules.items()],
+    )  # fmt: skip
+
+
+def device_map_of(tree: Tree) -> dict[str, str]:
+    """Returns the entries of every ``hf_device_map`` in the tree, with paths from its root."""
+    found: dict[str, str] = {}
+    for path, module in tree.modules.items():
+        entries = own_dict(module).get("hf_device_map")
+        if not is_a(entries, dict):
+            continue
+        for key, device in cast(dict[object, object], entries).items():
+            full = ".".join(part for part in (path, str(key)) if part)
+            found.setdefault(full, f"cuda:{device}" if type(device) is int else str(device))
+    return found
+
+
+def _module(core: Any, path: str, module: Any, no_split: list[str]) -> Any:
+    kind = type(module)
+    own = own_dict(module)
+    fleeting = own.get("_non_persistent_buffers_set") or ()
+    tensors = []
+    for kept, is_buffer in (("_parameters", False), ("_buffers", True)):
+        for name, tensor in members(module, kept).items():
+            if is_tensor(tensor):
+                made = _tensor(core, name, tensor)
+                made.is_buffer, made.is_persistent = is_buffer, not (is_buffer and name in fleeting)
+                tensors.append(made)
+    return core.Module(
+        path=path, type=kind.__name__, package=_package(kind), tensors=tensors, no_split=kind.__name__ in no_split,
+        is_container=kind.__name__ in _CONTAINERS and kind.__module__.startswith("torch.nn"),
+        hooks=list(_hooks(core, own.get("_hf_hook"))),
+    )  # fmt: skip
+
+
+def _tensor(core: Any, name: str, tensor: Any) -> Any:
+    try:
+        return core.ModuleTensor(
+            name=name, device=str(tensor.device), dtype=dtype_name(str(tensor.dtype)),
+            bytes=tensor.numel() * tensor.element_size(),
+        )  # fmt: skip
+    except Exception:  # a subclass that will not say
+        return core.ModuleTensor(name=name)
+
+
+def _hooks(core: Any, hook: Any) -> Iterator[Any]:
+    """Yields what accelerate, or diffusers on top of it, hung onto a module."""
+    if hook is None:
+        return
+    own = own_dict(hook)
+    for inner in own.get("hooks") or ():  # SequentialHook
+        yield from _hooks(core, inner)
+    if "hooks" in own:
+        return
+    device = own.get("execution_device")
+    skip = own.get("skip_keys")
+    yield core.Hook(
+        type=type(hook).__name__, owner=core.Owner(name="accelerate", mechanism=type(hook).__name__),
+        execution_device=f"cuda:{device}" if type(device) is int else str(device) if device is not None else "",
+        offload=bool(own.get("offload", False)), io_same_device=bool(own.get("io_same_device", False)),
+        skip_keys=[skip] if isinstance(skip, str) else [str(key) for key in skip or ()],
+    )  # fmt: skip
+
+
+def offload_of(core: Any, tree: Tree, path: str) -> Iterator[Any]:
+    """Yields the event by which a hook keeps the data of the module at ``path`` elsewhere: its tensors are on meta."""
+    hook = own_dict(tree.modules.get(path)).get("_hf_hook")
+    for each in _hooks(core, hook):
+        if each.offload:
+            yield core.Event(
+                kind=core.EventKind.MOVED, device="meta", op=each.type,
+                owner=core.Owner(name=each.owner.name, mechanism=each.type, setting="device_map"),
+            )  # fmt: skip
+            return
+
+
+def _names(tree: Tree, attribute: str) -> list[str]:
+    """A list of names that a class of the model declares; the first class that does."""
+    found: list[str] = []
+    for module in list(tree.modules.values())[:4096]:
+        value = own_dict(module).get(attribute)
+        for base in type(module).__mro__ if value is None else ():
+            value = base.__dict__.get(attribute)
+            if value is not None:
+                break
+        if isinstance(value, str):
+            value = [value]
+        if isinstance(value, (list, tuple, set, frozenset)):
+            found.extend(str(name) for name in value if str(name) not in found)
+    return found
+
+
+def _quantisation(tree: Tree) -> str:
+    for module in tree.modules.values():
+        name, package = type(module).__name__, _package(type(module))
+        if name == "Linear8bitLt":
+            return "bitsandbytes 8-bit"
+        if name in ("Linear4bit", "LinearNF4", "LinearFP4"):
+            return "bitsandbytes 4-bit"
+        if package in ("awq", "auto_gptq", "gptqmodel", "hqq", "quanto", "eetq", "aqlm"):
+            return package
+    return ""
+
+
+def _is_lightning(module: Any) -> bool:
+    return any(base.__name__ == "LightningModule" for base in type(module).__mro__)
+
+
+def _package(kind: type) -> str:
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return package_of(file) if isinstance(file, str) else ""

@@ -1,0 +1,61 @@
+"""The qualified name of a module's tensor: ``model.layers.17.mlp.down_proj.weight``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from devsan.introspect.frames.frames import Frame
+from devsan.introspect.frames.tensors import is_module, is_tensor, same_memory
+from devsan.introspect.frames.values import own_dict
+
+
+def qualified_name(tensor: object, frames: Sequence[Frame]) -> str | None:
+    """Returns the name of ``tensor`` under the outermost variable whose module tree holds it, or None.
+
+    Looks at the variables of each frame and, one level down, at the attributes of what they hold (``trainer.model``).
+    """
+    if not is_tensor(tensor):
+        return None
+    searched: set[int] = set()
+    for frame in frames:
+        for name, module in _roots(frame):
+            if id(module) in searched:
+                continue
+            searched.add(id(module))
+            path = _path_to(tensor, module)
+            if path is not None:
+                return f"{name}.{path}"
+    return None
+
+
+def _roots(frame: Frame) -> Iterator[tuple[str, Any]]:
+    variables = list(frame.scope.locals.items())
+    yield from ((name, value) for name, value in variables if is_module(value))
+    for name, value in variables:
+        if not is_module(value) and not is_tensor(value) and not isinstance(value, type):
+            members = list(own_dict(value).items())[:64]
+            yield from ((f"{name}.{key}", member) for key, member in members if is_module(member))
+
+
+def _path_to(tensor: object, root: object) -> str | None:
+    """Walks the tree by hand: named_parameters() can be overridden, and leaves out buffers."""
+    waiting: list[tuple[str, object]] = [("", root)]
+    seen: set[int] = set()
+    views: list[str] = []
+    while waiting:
+        prefix, module = waiting.pop(0)
+        if id(module) in seen:
+            continue
+        seen.add(id(module))
+        own = own_dict(module)
+        for kept in ("_parameters", "_buffers"):
+            for name, held in dict(own.get(kept) or {}).items():
+                if held is tensor:
+                    return f"{prefix}{name}"
+                if is_tensor(held) and same_memory(held, tensor):
+                    views.append(f"{prefix}{name}")
+        for name, child in dict(own.get("_modules") or {}).items():
+            if child is not None:
+                waiting.append((f"{prefix}{name}.", child))
+    return views[0] if views else None

@@ -1,0 +1,170 @@
+"""Who else keeps tensors: containers, caches, averages of weights, globals, optimizers."""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from devsan.diagnostics.codes import words_of
+from devsan.introspect.frames.frames import Frame, Whose
+from devsan.introspect.frames.places import package_of
+from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
+from devsan.introspect.frames.values import dict_in, is_a, own_dict
+from devsan.introspect.models.models import Tree, members
+
+MANY = 64
+"""Elements of one container that are looked at."""
+
+_OF_CACHES = frozenset({"reorder_cache", "_reorder_cache", "_update_cache", "batch_select_indices",
+                        "batch_repeat_interleave"})  # fmt: skip
+_GENERATES = re.compile(r"generate|decode|sampl|rollout|beam|greedy", re.IGNORECASE)  # functions that go token by token
+_HOLDERS = frozenset(words_of("kv-cache")["holders"])
+_STATE_NAME = re.compile(r"(?:^|_)(?:states?|hiddens?|cache|past|memory|kv)(?:$|_)")
+# Not to be searched: what torch.nn.Module itself keeps (torch/nn/modules/module.py), and what hangs onto modules.
+_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.ModuleType, type)
+
+
+def parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields what a container or a plain object holds, each with how it is reached: ``[0]``, ``.name``."""
+    if is_a(value, dict):
+        yield from ((f"[{key!r}]" if isinstance(key, (str, int)) else "[...]", held)
+                    for key, held in list(dict.items(value))[:MANY])  # fmt: skip
+    elif is_a(value, list, tuple):
+        elements = list.__iter__(value) if is_a(value, list) else tuple.__iter__(value)
+        yield from ((f"[{index}]", held) for index, held in zip(range(MANY), elements, strict=False))
+    elif not isinstance(value, _FUNCTIONS):
+        yield from ((f".{name}", held) for name, held in list(own_dict(value).items())[:MANY])
+
+
+def holds(value: Any, tensor: Any, deep: int = 3) -> bool:
+    """Returns whether ``value`` is ``tensor``, or a container or an object that holds it within ``deep`` steps."""
+    if is_tensor(value):
+        return value is tensor or key_of(value) == key_of(tensor) is not None
+    if deep == 0 or is_module(value) or isinstance(value, (str, bytes, int, float, type)):
+        return False
+    return any(holds(held, tensor, deep - 1) for _, held in parts(value))
+
+
+def keeps_memory_of(value: Any, tensor: Any, deep: int = 3) -> bool:
+    """As ``holds``, and where ``tensor`` is a part of what is held: the first keys of one long allocation."""
+    if is_tensor(value):
+        return value is tensor or memory_of(value) == memory_of(tensor) is not None
+    if deep == 0 or is_module(value) or isinstance(value, (str, bytes, int, float, type)):
+        return False
+    return any(keeps_memory_of(held, tensor, deep - 1) for _, held in parts(value))
+
+
+def tensors_of(value: Any, deep: int = 2) -> Iterator[Any]:
+    """Yields the tensors that ``value`` is, or holds within ``deep`` steps."""
+    if is_tensor(value):
+        yield value
+    elif deep and not is_module(value) and not isinstance(value, (str, bytes, int, float, type)):
+        for _, held in parts(value):
+            yield from tensors_of(held, deep - 1)
+
+
+def caches_in(frames: Sequence[Frame]) -> Iterator[Any]:
+    """Yields the objects that hold generation state, by the names of their classes or variables."""
+    for frame in frames:
+        for name, value in list(frame.scope.locals.items()):
+            called = _GENERATES.search(frame.function) is not None and _STATE_NAME.search(name) is not None
+            known = "Cache" in type(value).__name__ or name in _HOLDERS
+            if known or (called and type(value) in (list, tuple, dict)):
+                yield value
+        if frame.code.co_name in _OF_CACHES:
+            yield frame.scope.locals.get("self")
+
+
+def is_average(frames: Sequence[Frame], tensor: Any) -> bool:
+    """Returns whether an average of weights (EMA, SWA) in the variables of ``frames`` keeps ``tensor``."""
+    for frame in frames:
+        holder = frame.scope.locals.get("self")
+        name = type(holder).__name__.lower()
+        if any(word in name for word in ("ema", "averag", "polyak", "swa")) and not name.startswith("sema"):
+            kept = [*own_dict(holder).values(), *members(holder, "_modules").values()]
+            for held in kept:
+                if is_module(held) and any(holds(each, tensor) for _, _, each, _ in Tree(held, "").tensors()):
+                    return True
+                if holds(held, tensor):
+                    return True
+    return False
+
+
+def is_constant_name(name: str) -> bool:
+    """Returns whether a global of a script is named as what stays: ``MEAN``, ``_cache``."""
+    return name.isupper() or name.startswith("_")
+
+
+def in_global(frames: Sequence[Frame], tensor: Any) -> bool:
+    """Returns whether a container among the globals of a file, or of a class, in ``frames`` holds ``tensor``."""
+    seen: set[int] = set()
+    running = {frame.file for frame in frames if frame.code.co_name == "<module>"}
+    for frame in frames:
+        if frame.whose is Whose.HIDDEN or id(frame.scope.globals) in seen:
+            continue
+        seen.add(id(frame.scope.globals))
+        for name, value in list(frame.scope.globals.items()):
+            if name.startswith("__") or type(value) not in (dict, list):
+                continue
+            if frame.file in running and not is_constant_name(name):  # a variable of the script itself
+                continue
+            if holds(value, tensor, 2):
+                return True
+    return False
+
+
+def in_class(frames: Sequence[Frame], tensor: Any) -> bool:
+    """Returns whether a class of the program keeps ``tensor``, or what it is a part of, for all of its instances."""
+    seen: set[type] = set()
+    for frame in frames:
+        names = frame.code.co_varnames[:1]
+        first = frame.scope.locals.get(names[0]) if names and names[0] in ("self", "cls") else None
+        if first is None or frame.whose is Whose.HIDDEN:
+            continue
+        kind = first if isinstance(first, type) else type(first)
+        for base in type.__dict__["__mro__"].__get__(kind):
+            if base in seen or package_of(getattr(sys.modules.get(base.__module__), "__file__", "") or "") == "torch":
+                continue
+            seen.add(base)
+            for value in list(type.__dict__["__dict__"].__get__(base).values()):
+                if (is_tensor(value) or type(value) in (dict, list, tuple)) and keeps_memory_of(value, tensor, 2):
+                    return True
+    return False
+
+
+def optimizer_state(optimizers: Sequence[Any], tensor: Any) -> str | None:
+    """Returns the key under which an optimizer keeps ``tensor`` for a parameter, None when none does."""
+    for optimizer in optimizers:
+        for kept in list(dict.values(dict_in(optimizer, "state"))):
+            for key, value in list(dict.items(kept)) if is_a(kept, dict) else ():
+                if value is tensor:
+                    return str(key)
+        for group in groups_of(optimizer):  # state that stands for a whole group
+            for key, value in list(dict.items(group)):
+                if key != "params" and (value is tensor or (is_a(value, list) and holds(value, tensor, 1))):
+                    return str(key)
+    return None
+
+
+def parameters_of(optimizer: Any) -> Iterator[Any]:
+    """Yields the parameters that an optimizer steps."""
+    for group in groups_of(optimizer):
+        kept: Any = dict.get(group, "params")
+        yield from list.__iter__(kept) if is_a(kept, list) else ()
+
+
+def groups_of(optimizer: Any) -> Iterator[Any]:
+    """Yields an optimizer's groups of parameters."""
+    groups: Any = own_dict(optimizer).get("param_groups")
+    yield from (group for group in (list.__iter__(groups) if is_a(groups, list) else ()) if is_a(group, dict))
+
+
+def key_of(tensor: Any) -> tuple[int, int] | None:
+    """Returns what stands for the memory of ``tensor``; None when it has none of its own."""
+    try:
+        return tensor.untyped_storage()._cdata, tensor.storage_offset()
+    except Exception:
+        return None

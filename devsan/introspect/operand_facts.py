@@ -1,0 +1,288 @@
+"""The operands of a failure as facts: names, kinds, where each is kept, and its trail."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from devsan.introspect.frames.expressions import Expression, operands_at
+from devsan.introspect.frames.frames import Frame, Whose
+from devsan.introspect.frames.placement import Placement
+from devsan.introspect.frames.places import clean, place
+from devsan.introspect.frames.roots import held_in, is_view_of, only_tensor, root_of
+from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of, placement_of
+from devsan.introspect.frames.tracking import Tracked
+from devsan.introspect.frames.values import MISSING
+from devsan.introspect.models.device_maps import settle
+from devsan.introspect.models.models import Tree, members
+from devsan.introspect.models.producers import made_by_module
+from devsan.introspect.models.referrers import optimizer_state
+from devsan.introspect.models.registry import ATTRIBUTE, Home, Registry
+from devsan.introspect.operand_kinds import Kinds
+from devsan.introspect.provenance import creation
+from devsan.introspect.provenance.lineage import Lineage
+from devsan.introspect.provenance.trails import Trails
+
+_MOST = 16  # operands
+_SIZES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "float16": 2, "bfloat16": 2, "int16": 2,
+          "int8": 1, "uint8": 1, "bool": 1}  # fmt: skip
+
+
+class Operands:
+    """Describes the operands of one failure.
+
+    Args:
+        core: ``devsan._core``.
+        trails: reads their trails.
+        registry: of the program's models.
+        models: the core's Models, in the registry's order.
+        optimizers: living ones that may keep an operand.
+        frames: of the traceback, outermost first.
+        place: number of the frame to show.
+    """
+
+    def __init__(
+        self, core: Any, trails: Trails, registry: Registry, models: Sequence[Any], optimizers: Sequence[Any],
+        frames: Sequence[Frame], place: int,
+    ) -> None:  # fmt: skip
+        self.core, self.trails, self.registry, self.models = core, trails, registry, models
+        self.optimizers, self.frames, self.place = optimizers, frames, place
+        self.kinds = Kinds(registry, optimizers, frames, ())
+        self.main = 0  # number of the model that the operands belong to
+        self.lineage = Lineage(core, frames, self._computed_by)
+
+    def describe(self, operands: Sequence[Tracked]) -> list[Any]:
+        """Returns the core's Operands, in the order of the source."""
+        self.kinds.together = [operand.value for operand in operands]
+        return [self._describe(operand) for operand in list(operands)[:_MOST]]
+
+    def _describe(self, tracked: Tracked) -> Any:
+        core = self.core
+        at, frame = self._seen(tracked)
+        value, root, shown = tracked.value, None, None
+        name, span = "", core.Span()
+        if at is not None and frame is not None:
+            value, root = self._value(at, frame, tracked)
+            shown = root if root is not None and self._is_view(root, at, frame, tracked) else None
+            name = at.text(frame) if shown is None else frame.segment(shown)
+            node: Any = at.node
+            if hasattr(node, "lineno"):  # a name that was made up has no place
+                span = place(core, frame.code, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset).span
+        operand = core.Operand(role=tracked.role or "", name=clean(name), odd=tracked.odd, span=span)
+        whole = at is None or frame is None or shown is not None or value is tracked.value or at.value(frame) is value
+        own = placement_of(value) if is_tensor(value) and whole else None  # a part has a shape of its own
+        self._placed(operand, own, tracked.placement)
+        node = root if root is not None else at.node if at is not None else None
+        kind, home = self.kinds.of(value, str(operand.device), node, frame)
+        if home is not None:
+            self._at_home(operand, home)
+        operand.kind = getattr(core.OperandKind, kind)
+        if kind == ATTRIBUTE and home is None and frame is not None and is_module(frame.scope.locals.get("self")):
+            operand.holder = type(frame.scope.locals["self"]).__name__
+        if at is None and not is_tensor(value):
+            self._of_callee(operand)
+        if frame is not None and frame.whose is Whose.HIDDEN:
+            operand.output_of = made_by_module(tracked, self.frames)
+        if (operand.known_as or operand.output_of) and frame is not None and frame.whose is Whose.HIDDEN:
+            operand.name = ""  # torch's own variable: the path in the model says more
+        listed = (
+            operand.name.endswith("]") and frame is not None and frame.whose is Whose.HIDDEN
+        )  # one of torch's lists
+        if kind == "OPTIMIZER_STATE" and listed and is_tensor(value):
+            operand.name = optimizer_state(self.optimizers, value) or operand.name  # as the optimizer calls it
+        if is_tensor(value):
+            operand.requires_grad, operand.is_leaf = _grad(value)
+        self._trail(operand, value, at, frame, tracked.origin)
+        if kind == "INPUT" and operand.trail and operand.trail[0].followed and self.models:
+            operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it
+        return operand
+
+    def _is_view(self, root: ast.AST, at: Expression, frame: Frame, tracked: Tracked) -> bool:
+        """Whether what ``at`` makes of ``root`` is ``root`` itself or a view of it, and so may be called by its name.
+
+        By its memory where the core knew that, else by the methods that are called on it.
+        """
+        held = frame.scope.value(root)
+        if is_tensor(held) and tracked.storage and memory_of(held) == tracked.storage:
+            return True
+        return is_view_of(at.node, root)
+
+    def _seen(self, tracked: Tracked) -> tuple[Expression | None, Frame | None]:
+        if not tracked.at:
+            return None, None
+        number = self.place if self.place in tracked.at else max(tracked.at)
+        return tracked.at[number], self.frames[number]
+
+    def _value(self, at: Expression, frame: Frame, tracked: Tracked) -> tuple[object, ast.AST | None]:
+        """The tensor that ``at`` stands for; or one that it is made from without leaving its device, and its node."""
+        value = at.value(frame)
+        if is_tensor(value) or at.path:
+            return (value if is_tensor(value) else tracked.value), None
+        for root in (root_of(at.node), only_tensor(at.node, frame)):
+            held = frame.scope.value(root)
+            placed = placement_of(held) if is_tensor(held) else None
+            if placed is not None and (tracked.placement is None or placed.device == tracked.placement.device):
+                return held, root
+        part = held_in(at.node, frame)
+        return (frame.scope.value(part) if part is not None else tracked.value), None
+
+    def _placed(self, operand: Any, own: Placement | None, seen: Placement | None) -> None:
+        placement = seen or own
+        if placement is None:
+            return
+        operand.device = placement.device
+        best = own if own is not None and own.device == placement.device else placement
+        if best.dtype is not None:
+            operand.dtype = best.dtype
+        if best.shape is not None:
+            operand.shape = list(best.shape)
+            count = 1
+            for size in best.shape:
+                count *= size
+            operand.bytes = count * _SIZES.get(best.dtype or "", 4)
+
+    def _at_home(self, operand: Any, home: Home) -> None:
+        tree = self.registry.trees[home.tree]
+        operand.holder, operand.registered = home.holder or type(tree.root).__name__, home.registered
+        if home.registered and home.kind != ATTRIBUTE:
+            operand.known_as = home.path
+        self.main = home.tree
+        for base in _bases_of(home.path):
+            if not operand.beside:
+                self._beside(operand, tree, base)
+
+    def _beside(self, operand: Any, tree: Tree, base: str) -> None:
+        holder, _, name = base.rpartition(".")
+        module = tree.modules.get(holder)
+        for kept in ("_parameters", "_buffers"):
+            tensor: Any = members(module, kept).get(name) if module is not None else None
+            if is_tensor(tensor):
+                operand.beside, operand.beside_device = base, str(tensor.device)
+
+    def _trail(
+        self, operand: Any, value: object, at: Expression | None, frame: Frame | None, origin: tuple[int, str]
+    ) -> None:
+        core = self.core
+        model = self.models[self.main] if self.models else None
+        events: list[Any] = []
+        if is_tensor(value) and operand.device == core.Device(str(getattr(value, "device", ""))):
+            events = self.trails.of(value)
+        device = str(operand.device)
+        if not events and frame is not None and at is not None:
+            events = self._of_module(at.node, frame, device)
+        events = events or self.trails.from_origin(*origin)  # of what no variable holds
+        computed = (core.EventKind.COMPUTED, core.EventKind.SHARED)
+        undecided = all(event.kind in computed for event in events)
+        loose = not events or operand.kind not in (core.OperandKind.PARAMETER, core.OperandKind.BUFFER)
+        if undecided and loose and frame is not None and at is not None:
+            events = [*events, *self.lineage.of(at.node, self.frames.index(frame), device)]
+        if not events and device == "cpu" and is_tensor(value):
+            events = self._given(operand, value, frame)
+        of_torch = all(event.owner.name in ("", "torch") for event in events)
+        if operand.kind == core.OperandKind.OPTIMIZER_STATE and device == "cpu" and of_torch:
+            own = [number for number, each in enumerate(self.frames) if each.whose is Whose.PROGRAM]
+            events = (self.lineage.only_checkpoint(own[-1]) if own else []) or events
+        if device == "meta" and not events:
+            events = self._taken_away(operand.known_as)
+        operand.trail = settle(core, events, operand.known_as, model)
+        if frame is not None and operand.name:
+            operand.copies = list(creation.copies_of(core, operand.name, frame)) or self._left_behind(operand, frame)
+
+    def _given(self, operand: Any, value: Any, frame: Frame | None) -> list[Any]:
+        """The trail of a tensor of the host as the program's own frames write it, where they gave it to the model; of
+        what a library has made of it, that of the only one that the model was given on the host."""
+        if frame is not None and frame.whose is not Whose.PROGRAM and operand.kind != self.core.OperandKind.INPUT:
+            on_host = self.kinds.given_on_host()
+            if len(on_host) != 1 or operand.kind in (self.core.OperandKind.PARAMETER, self.core.OperandKind.BUFFER):
+                return []
+            operand.kind, value = self.core.OperandKind.INPUT, on_host[0]
+        for number in reversed(range(len(self.frames))):
+            outer = self.frames[number]
+            if outer.whose is not Whose.PROGRAM:
+                continue
+            for each in operands_at(outer):
+                if each.value(outer) is value:
+                    events = self.lineage.of(each.node, number, "cpu")
+                    if events:
+                        return events
+        return []
+
+    def _of_callee(self, operand: Any) -> None:
+        """A weight of the module that the shown line calls, where it is the only thing there that is on the device."""
+        frame = self.frames[self.place] if 0 <= self.place < len(self.frames) else None
+        called = frame.scope.value(frame.node.func) if frame is not None and isinstance(frame.node, ast.Call) else None
+        if not is_module(called):
+            return
+        for module in (called, members(called, "_modules").get("_orig_mod")):  # torch.compile wraps
+            found = self.registry.path_of(module) if is_module(module) else None
+            for path, name, tensor, is_buffer in self.registry.trees[found[0]].tensors() if found is not None else ():
+                inside = path == found[1] or path.startswith(f"{found[1]}.") or not found[1]  # type: ignore[index]
+                if inside and str(tensor.device) == str(operand.device):
+                    operand.known_as = ".".join(part for part in (path, name) if part)
+                    operand.kind = self.core.OperandKind.BUFFER if is_buffer else self.core.OperandKind.PARAMETER
+                    return
+
+    def _taken_away(self, path: str) -> list[Any]:
+        """The event of the hook that left a placeholder for the weight at ``path``."""
+        core = self.core
+        for module in self.models[self.main].modules if path and self.models else ():
+            for hook in module.hooks if module.path == path.rpartition(".")[0] else ():
+                if hook.offload:
+                    return [core.Event(kind=core.EventKind.MOVED, device="meta", op=hook.type, owner=hook.owner)]
+        return []
+
+    def _of_module(self, node: ast.AST, frame: Frame, device: str) -> list[Any]:
+        """The trail of what ``self.up(x)`` computed: where its weights are."""
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            held = frame.scope.value(node.func)
+            if is_module(held):
+                break
+            node = node.func.value
+        module = frame.scope.value(node.func) if isinstance(node, ast.Call) else MISSING
+        return self._computed_by(module, device)
+
+    def _computed_by(self, module: object, device: str) -> list[Any]:
+        """The trail of what ``module`` computes on ``device``: that of its weights there."""
+        found = self.registry.path_of(module) if is_module(module) else None
+        if found is None:
+            return []
+        for path, name, tensor, _ in self.registry.trees[found[0]].tensors():
+            inside = not found[1] or path == found[1] or path.startswith(found[1] + ".")
+            if inside and str(tensor.device) == device:
+                core, followed = self.core, ".".join(part for part in (path, name) if part)
+                computed = core.Event(kind=core.EventKind.COMPUTED, device=device, followed=followed)
+                return settle(core, [computed, *self.trails.of(tensor)], followed, self.models[found[0]])
+        return []
+
+    def _left_behind(self, operand: Any, frame: Frame) -> list[Any]:
+        """The move of the parameter that a variable was bound to, or copied from, before that: ``W = layer.weight``."""
+        value = creation.last_value(operand.name, frame)
+        for node in ast.walk(value) if value is not None else ():
+            held = frame.scope.value(node) if isinstance(node, (ast.Name, ast.Attribute)) else MISSING
+            if is_tensor(held) and str(held.device) != str(operand.device) and self.registry.home_of(held) is not None:  # type: ignore[attr-defined]
+                return self.trails.of(held)[:1]
+        return []
+
+
+def _bases_of(path: str) -> list[str]:
+    """Where the weight may be that an adapter's tensor, or a quantised weight's state, stands beside."""
+    path = "." + path
+    for mark in (".lora_", ".vera_", ".trainable_tokens", ".lokr_", ".hada_", ".ia3_"):
+        if mark in path:
+            layer = path.partition(mark)[0]
+            return [
+                f"{layer}.{name}".lstrip(".")
+                for name in ("base_layer.weight", "base.weight", "linear.weight", "weight")
+            ]
+    for mark in (".quant_state", ".SCB", ".CB", ".absmax", ".state."):
+        if mark in path:
+            return [(path.partition(mark)[0].removesuffix(".weight") + ".weight").lstrip(".")]
+    return []
+
+
+def _grad(tensor: Any) -> tuple[bool, bool]:
+    try:
+        return bool(tensor.requires_grad), bool(tensor.is_leaf)
+    except Exception:
+        return False, True

@@ -1,0 +1,141 @@
+"""What a tensor is in the program: a parameter, an input, optimizer state, a variable, a temporary."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from devsan.diagnostics.codes import words_of
+from devsan.introspect.frames.frames import Frame
+from devsan.introspect.frames.roots import first_name
+from devsan.introspect.frames.tensors import is_module, is_tensor
+from devsan.introspect.frames.values import MISSING
+from devsan.introspect.models.referrers import (
+    caches_in,
+    holds,
+    in_class,
+    in_global,
+    is_average,
+    is_constant_name,
+    keeps_memory_of,
+    optimizer_state,
+    tensors_of,
+)
+from devsan.introspect.models.registry import ATTRIBUTE, Home, Registry, copy_of_weight
+from devsan.introspect.provenance import creation
+
+_INPUTS = frozenset({"input_ids", "labels", "label", "attention_mask", "pixel_values", "inputs", "targets", "target",
+                     "position_ids",
+                     "token_type_ids", "num_items_in_batch", "batch", "decoder_input_ids"})  # fmt: skip
+_CACHE = words_of("kv-cache")
+_STATE = frozenset((*_CACHE["holders"], *_CACHE["indices"]))
+
+
+class Kinds:
+    """Tells what the operands of one failure are.
+
+    Args:
+        registry: of the program's models.
+        optimizers: living ones that may keep an operand.
+        frames: of the traceback, outermost first.
+        together: the values of all operands.
+    """
+
+    def __init__(
+        self, registry: Registry, optimizers: Sequence[Any], frames: Sequence[Frame], together: Sequence[object]
+    ) -> None:
+        self.registry, self.optimizers, self.frames, self.together = registry, optimizers, frames, together
+
+    def of(self, value: object, device: str, node: ast.AST | None, frame: Frame | None) -> tuple[str, Home | None]:
+        """Returns the name of the core's OperandKind, and where a model keeps the operand.
+
+        Args:
+            value: the operand; anything else when no variable holds it.
+            device: where it is.
+            node: the expression that stands for it, in ``frame``.
+        """
+        home = self.registry.home_of(value) if is_tensor(value) else None
+        if home is not None and home.kind == ATTRIBUTE and self._is_state(value, home):
+            home = None
+        return self._kind(value, device, node, frame, home), home
+
+    def _kind(self, value: object, device: str, node: ast.AST | None, frame: Frame | None, home: Home | None) -> str:
+        if is_tensor(value):
+            if is_average(self.frames, value):
+                return "OPTIMIZER_STATE"
+            if device == "cpu" and copy_of_weight(self.registry, value, self.together):
+                return "OPTIMIZER_STATE"  # as a copy of the weights is
+            if home is not None and (home.kind != ATTRIBUTE or optimizer_state(self.optimizers, value) is None):
+                return home.kind
+            if optimizer_state(self.optimizers, value) is not None:
+                return "OPTIMIZER_STATE"
+            if any(keeps_memory_of(cache, value) for cache in caches_in(self.frames)):
+                return "CACHE"
+        if type(value) in (int, float, complex, bool):
+            return "NUMBER"
+        first = first_name(node)
+        if first in _STATE:
+            return "CACHE"
+        if self._is_input(value, first, frame):
+            return "INPUT"
+        if is_tensor(value) and (in_global(self.frames, value) or in_class(self.frames, value)):
+            return "GLOBAL"
+        if frame is None or first is None or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+            return "TEMPORARY"
+        code = frame.code
+        if first not in code.co_varnames and first not in code.co_cellvars + code.co_freevars:
+            return "GLOBAL" if self._is_constant(first, frame) else "LOCAL"
+        if isinstance(node, ast.Name):
+            return "LOCAL"
+        holder = frame.scope.value(ast.Name(first, ast.Load()))
+        if is_module(holder):
+            return ATTRIBUTE
+        return "GLOBAL" if isinstance(holder, type) else ATTRIBUTE if first == "self" else "LOCAL"
+
+    def _is_constant(self, name: str, frame: Frame) -> bool:
+        """Whether a global is the file's own; a script's variables are those of a function that still runs."""
+        if frame.code.co_name == "<module>":
+            return False
+        running = any(each.code.co_name == "<module>" and each.file == frame.file for each in self.frames)
+        method = frame.code.co_varnames[:1] in (("self",), ("cls",))
+        return not running or method or is_constant_name(name)
+
+    def _is_state(self, value: object, home: Home) -> bool:
+        return "cache" in home.name.lower() and any(holds(cache, value) for cache in caches_in(self.frames))
+
+    def _is_input(self, value: object, first: str | None, frame: Frame | None) -> bool:
+        if frame is None or first is None:
+            return False
+        if (
+            first in _INPUTS
+            and first in frame.code.co_varnames[: frame.code.co_argcount + frame.code.co_kwonlyargcount]
+        ):
+            return True
+        if is_tensor(value) and any(holds(given, value, 2) for given in self._given()):
+            return True
+        return creation.is_loop_variable(first, frame)
+
+    def _given(self) -> list[object]:
+        """What the outermost call of a model was given: forward itself may have changed its variables since.
+
+        A step of Lightning's is a call of the model as well: what it makes for a part of the model is no input.
+        """
+        for frame in self.frames:
+            names = frame.scope.locals
+            if frame.code.co_varnames[:1] != ("self",) or self.registry.path_of(names.get("self")) is None:
+                continue
+            if frame.code.co_name == "_wrapped_call_impl":
+                return [names.get("args", MISSING), names.get("kwargs", MISSING)]
+            if frame.code.co_name.endswith("_step") or frame.code.co_name == "forward":
+                return [names.get(name, MISSING) for name in frame.code.co_varnames[1 : frame.code.co_argcount]]
+        return []
+
+    def given_on_host(self) -> list[Any]:
+        """Returns the tensors of the host that the outermost call of a model was given, numbers aside."""
+        found: dict[int, Any] = {}
+        for given in self._given():
+            for tensor in tensors_of(given):
+                if str(tensor.device) == "cpu" and tensor.dim() > 0:
+                    found[id(tensor)] = tensor
+        return list(found.values())

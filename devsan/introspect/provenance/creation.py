@@ -1,0 +1,87 @@
+"""What the function that failed says about a variable: what it was given, what was copied of it, whether it is data."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from devsan.introspect.frames.frames import Frame
+from devsan.introspect.frames.places import place
+from devsan.introspect.provenance.trails import event_at
+from devsan.introspect.source.statements import said_by
+from devsan.introspect.source.syntax import function_around
+
+_MOVES = ("to", "cuda", "cpu")
+
+
+def last_value(name: str, frame: Frame) -> ast.expr | None:
+    """Returns what the function gave ``name`` last before the failing line."""
+    last: ast.expr | None = None
+    for target, value in _assignments(frame):
+        if value.lineno < frame.line and ast.unparse(target) == name:
+            last = value
+    return last
+
+
+def copies_of(core: Any, name: str, frame: Frame) -> Iterator[Any]:
+    """Yields an event for each copy of ``name`` that the function makes before the failing line: ``y = x.to(d)``."""
+    tree = function_around(frame.file, frame.line)
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, (ast.Expr, ast.Assign)) or node.lineno >= frame.line:
+            continue
+        call = node.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        if call.func.attr not in _MOVES or ast.unparse(call.func.value) != name:
+            continue
+        if isinstance(node, ast.Assign) and any(ast.unparse(target) == name for target in node.targets):
+            continue
+        here = place(core, frame.code, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+        said = said_by(call)
+        event = event_at(core, [here], "", f"Tensor.{said.call}", is_move=True)
+        event.device_text = said.device or ""
+        event.discarded = isinstance(node, ast.Expr)
+        yield event
+
+
+def is_loop_variable(name: str, frame: Frame) -> bool:
+    """Returns whether ``name`` is what a loop over data, or ``next(iter(data))``, gave: a batch or a part of it."""
+    for target, source in _loops(frame):
+        names = {each.id for each in ast.walk(target) if isinstance(each, ast.Name)}
+        if name in names and _is_data(source, frame):
+            return True
+    return False
+
+
+def _loops(frame: Frame) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yields what loops of the function give their values to, and what they run over."""
+    tree = function_around(frame.file, frame.line)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            yield node.target, node.iter
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _is_next(node.value):
+            yield node.targets[0], node.value
+
+
+def _is_next(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "next"
+
+
+def _is_data(node: ast.expr, frame: Frame) -> bool:
+    text = ast.unparse(node).lower()
+    if any(word in text for word in ("loader", "dataset", "batches", "data_iter", "train_iter", "train_data")):
+        return True
+    value = frame.scope.value(node)
+    return any(base.__name__ in ("DataLoader", "Dataset", "IterableDataset") for base in type(value).__mro__)
+
+
+def _assignments(frame: Frame) -> Iterator[tuple[ast.expr, ast.expr]]:
+    tree = function_around(frame.file, frame.line)
+    found: list[tuple[int, ast.expr, ast.expr]] = []
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Assign):
+            found.extend((node.lineno, target, node.value) for target in node.targets)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            found.append((node.lineno, node.target, node.value))
+    yield from ((target, value) for _, target, value in sorted(found, key=lambda each: each[0]))

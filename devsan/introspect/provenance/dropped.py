@@ -1,0 +1,24 @@
+"""Placements that the recorder had no room for (NOTE [When the recorder is full] in core/record/placement.h): what is
+said instead of the line that placed a tensor, so that its absence is never silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from devsan.introspect.provenance.trails import Trails
+from devsan.sizes import write_size
+
+
+def dropped_of(core: Any, name: str, number: int) -> str:
+    """Returns what to say of a tensor called ``name`` that carries the placement ``number``; "" if all is known.
+
+    Args:
+        core: ``devsan._core``, or None when it is not there.
+        name: of the tensor.
+        number: 0 for a tensor of which nothing was ever noted.
+    """
+    known = Trails(core).known_before_dropped(number) if core is not None else None
+    if known is None:
+        return ""
+    what = f"Earlier placements of {name} were dropped" if known else f"The placement of {name} was dropped"
+    return f"{what}: the recorder is full ({write_size(core.recording_budget())}). Raise it with --history."

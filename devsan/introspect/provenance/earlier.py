@@ -1,0 +1,73 @@
+"""Whether something was made in an earlier call of the function that failed.
+
+What a call is given exists before the call begins. So what was placed before the newest of that, by a stack that went
+through the same function, was placed by an earlier call of it: something has kept it since.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from devsan.introspect.frames.frames import Frame
+from devsan.introspect.frames.scopes import spot_of
+from devsan.introspect.frames.tensors import is_tensor
+from devsan.introspect.frames.values import is_a
+from devsan.introspect.models.device_maps import copy_of
+from devsan.introspect.provenance.trails import Trails
+
+EARLIER, THIS = 0, 1  # numbers of calls: only their order is known
+_MANY = 16
+
+
+def count_calls(core: Any, trails: Trails, frames: Sequence[Frame], place: int, operands: Sequence[Any]) -> int:
+    """Marks the events of ``operands`` (the core's) that an earlier call made. Returns this call's number, or -1."""
+    if place < 0:
+        return -1
+    site = frames[place]
+    given = list(_given(frames, place))
+    numbers = [trails.origin_of(tensor)[0] for tensor in given]  # of what was dropped the time is not known
+    began = max((2 * number for number in numbers if core.placement(number) is not None), default=0)
+    found = -1
+    for operand in operands:
+        trail = list(operand.trail)
+        for number, event in enumerate(trail):
+            if not 0 < event.sequence < began or event.kind in (core.EventKind.COMPUTED, core.EventKind.SHARED):
+                continue
+            if any(_is(frame, site) for frame in event.stack):
+                trail[number] = copy_of(core, event)
+                trail[number].step = EARLIER
+                found = THIS
+            break  # the placement that decides
+        if found == THIS:
+            operand.trail = trail
+    return found
+
+
+def _is(frame: Any, site: Frame) -> bool:
+    return bool(frame.file == site.file and frame.function == site.function)
+
+
+def _given(frames: Sequence[Frame], place: int) -> Iterator[Any]:
+    """Yields the tensors among the parameters of frame ``place`` that it has not bound again."""
+    frame = frames[place]
+    code = frame.code
+    stored = {node.id for node in ast.walk(spot_of(frames, place).tree)
+              if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}  # fmt: skip
+    values = [frame.scope.locals.get(name) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+              if name not in stored and name not in ("self", "cls")]  # fmt: skip
+    for outer in frames[max(place - 2, 0) : place]:
+        if outer.code.co_name == "_call_impl" and code.co_name == "forward":
+            values += [outer.scope.locals.get("args"), outer.scope.locals.get("kwargs")]
+    for value in values:
+        yield from _tensors(value)
+
+
+def _tensors(value: Any) -> Iterator[Any]:
+    if is_tensor(value):
+        yield value
+    elif is_a(value, list, tuple):
+        yield from (each for each in list(value)[:_MANY] if is_tensor(each))
+    elif is_a(value, dict):
+        yield from (each for each in list(dict.values(value))[:_MANY] if is_tensor(each))

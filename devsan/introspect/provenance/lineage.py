@@ -1,0 +1,302 @@
+"""Where a value comes from, read backwards in the source: from a name to the call that decided its device.
+
+NOTE [Lineage] No record is kept of tensors of the host, nor of anything on real GPUs where nothing was recorded. Their
+source tells: an assignment, the element of a loop, what a helper returns, what a caller gave, what a constructor put
+into an attribute. Each step reads the syntax and the variables of frames that still live; nothing is run. What the
+steps pass is kept as the stack of the event, so that it reads like one that was recorded.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from devsan.introspect.frames.binding import step_out
+from devsan.introspect.frames.expressions import Expression
+from devsan.introspect.frames.frames import Frame
+from devsan.introspect.frames.inference import NOT_TENSORS
+from devsan.introspect.frames.places import place_in, place_of, without_machinery
+from devsan.introspect.frames.scopes import Spot, class_of, constructed_at, function_of, module_spot, spot_of
+from devsan.introspect.frames.tensors import is_module, is_tensor
+from devsan.introspect.provenance.trails import event_at
+from devsan.introspect.source.sources import expression, functions_in, is_kept, parts_of, statements_of, tree_at
+from devsan.introspect.source.statements import said_by
+
+_MOVES = frozenset({"to", "cuda", "cpu"})
+_DEEPEST = 24  # steps backwards
+_FROM_HOST = frozenset({"from_numpy", "frombuffer"})
+_SAME_PLACE = frozenset({"T", "mT", "H", "data", "real", "imag"})  # attributes of a tensor that are tensors where it is
+_LOADS = re.compile(r"load|resume|restore")  # methods that take what a checkpoint holds
+
+
+class Lineage:
+    """Reads backwards from the frames of one failure.
+
+    Args:
+        core: ``devsan._core``.
+        frames: of the traceback, outermost first.
+        of_module: the trail of what a module computes on a device; empty when nothing is known.
+    """
+
+    def __init__(self, core: Any, frames: Sequence[Frame], of_module: Callable[[Any, str], list[Any]]) -> None:
+        self.core, self.frames, self.of_module = core, frames, of_module
+        self._device = ""
+        self._computed: tuple[ast.AST, Spot] | None = None
+
+    def of(self, node: ast.AST, number: int, device: str) -> list[Any]:
+        """Returns the trail of ``node`` in frame ``number``, a tensor that is on ``device``; empty when it is hidden.
+
+        Where no factory and no move is found, but the program's statement that computed it on the host, that is told.
+        """
+        return self.at(node, spot_of(self.frames, number), device)
+
+    def at(self, node: ast.AST, spot: Spot, device: str) -> list[Any]:
+        """As ``of``, from any spot."""
+        self._device, self._computed = device, None
+        found = self._trace(node, spot, _DEEPEST)
+        if not found and self._computed is not None and device == "cpu":
+            value, spot = self._computed
+            here = self._place(value, spot)
+            owner = self.core.Owner(name=here.package or "program", mechanism="")
+            peer = self.core.DeviceSource.PEER  # it is where its operands are
+            found = [self.core.Event(kind=self.core.EventKind.MADE, device=device, owner=owner, source=peer,
+                                     stack=[here, *self._callers(spot)])]  # fmt: skip
+        return found
+
+    def _trace(self, node: ast.AST | None, spot: Spot, left: int) -> list[Any]:
+        if node is None or left <= 0:
+            return []
+        left -= 1
+        if isinstance(node, ast.Name):
+            return self._name(node, spot, left)
+        if isinstance(node, ast.Call):
+            return self._call(node, spot, left)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, spot, left)
+        if isinstance(node, ast.Subscript):
+            return self._named(node, spot, left) or self._trace(node.value, spot, left)
+        if isinstance(node, (ast.Starred, ast.NamedExpr, ast.keyword, ast.Await)):
+            return self._trace(node.value, spot, left)
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+            return self._trace(node.elt, spot, left)
+        return self._first(parts_of(node), spot, left)
+
+    def _first(self, nodes: Sequence[ast.AST | None], spot: Spot, left: int) -> list[Any]:
+        """The trail of the first that has one; a variable's tensor of another device has no part in it."""
+        for node in nodes:
+            if node is not None and not self._is_elsewhere(node, spot):
+                found = self._trace(node, spot, left)
+                if found:
+                    return found
+        return []
+
+    def _is_elsewhere(self, node: ast.AST, spot: Spot) -> bool:
+        if spot.frame is None or not isinstance(node, (ast.Name, ast.Attribute)):
+            return False
+        held = spot.frame.scope.value(node)
+        return is_tensor(held) and str(held.device) != self._device  # type: ignore[attr-defined]
+
+    def _name(self, node: ast.Name, spot: Spot, left: int) -> list[Any]:
+        return self._named(node, spot, left) or self._given(node.id, spot, left) or self._global(node.id, spot, left)
+
+    def _named(self, node: ast.expr, spot: Spot, left: int) -> list[Any]:
+        """What the function itself gave to a name, an attribute or an element, last before the spot."""
+        assigned = spot.last_given(ast.unparse(node))
+        if assigned is None:
+            return []
+        value, is_element = assigned
+        before = spot.before(value)
+        if is_element:
+            loaded = self._loaded(value, before)
+            if loaded:
+                return loaded
+        if self._computed is None and not is_kept(value):
+            self._computed = (value, before)
+        found = self._trace(value, before, left)
+        again = any(isinstance(part, ast.Name) and part.id == getattr(node, "id", "") for part in ast.walk(value))
+        if not found and again and not is_element and left > 0:  # batch = batch.to(device), which left this one behind
+            return self._named(node, before, left - 1)
+        return found
+
+    def _given(self, name: str, spot: Spot, left: int) -> list[Any]:
+        """What the caller gave for a parameter."""
+        if name in spot.bound:
+            argument, caller = spot.bound[name]
+            return self._trace(argument, caller, left)
+        if spot.frame is None or not spot.number or name in ("self", "cls"):
+            return []
+        code = spot.frame.code
+        if name in code.co_freevars:
+            outer = spot.enclosing()
+            return self._named(ast.Name(name, ast.Load()), outer, left) if outer is not None else []
+        if name not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+            return []
+        expression: Expression | None = Expression(ast.Name(name, ast.Load()))
+        for number in range(spot.number - 1, -1, -1):
+            assert expression is not None
+            caller_frame = self.frames[number]
+            expression = step_out(expression, self.frames[number + 1], caller_frame)
+            if expression is None:
+                return []
+            if place_of(self.core, caller_frame).package not in ("torch", "python", "accelerate"):
+                return self._trace(expression.node, spot_of(self.frames, number), left)
+        return []
+
+    def _global(self, name: str, spot: Spot, left: int) -> list[Any]:
+        if spot.function == "<module>":
+            return []
+        whole = module_spot(spot)
+        return self._named(ast.Name(name, ast.Load()), whole, left) if whole is not None else []
+
+    def _attribute(self, node: ast.Attribute, spot: Spot, left: int) -> list[Any]:
+        found = self._named(node, spot, left)
+        if found:
+            return found
+        for method in class_of(node.value, spot):
+            value = method.last_given(f"self.{node.attr}")
+            if value is None:
+                continue
+            if self._computed is None:
+                self._computed = (value[0], method)
+            found = self._trace(value[0], method.before(value[0]), left)
+            if found:
+                return found
+            if _LOADS.search(method.function.rpartition(".")[2]):  # given by a checkpoint: where that is read
+                loaded = self._only_checkpoint(method)
+                if loaded:
+                    return loaded
+            if isinstance(value[0], ast.Name) and method.function.endswith("__init__"):
+                given = constructed_at(method, value[0].id)
+                return self._trace(given[0], given[1], left) if given is not None else []
+        holder = node.value.id if isinstance(node.value, ast.Name) else "self"
+        field = (
+            holder not in ("self", "cls")
+            and not spot.is_namespace(node.value)
+            and not is_module(spot.value(node.value))
+        )
+        return self._trace(node.value, spot, left) if field or node.attr in _SAME_PLACE else []
+
+    def _call(self, call: ast.Call, spot: Spot, left: int) -> list[Any]:
+        said = said_by(call)
+        method = isinstance(call.func, ast.Attribute)
+        if said.is_factory:
+            like = said.device.removesuffix(".device") if said.peer and said.device else None
+            away = self._is_elsewhere(expression(like), spot) if like else self._is_away(said.device, call, spot)
+            return [] if away else self._event(call, spot, said.call, is_move=False)
+        if method and said.call in _MOVES and said.device is not None:
+            return [] if self._is_away(said.device, call, spot) else self._event(call, spot, said.call, is_move=True)
+        module = spot.value(call.func)
+        if is_module(module):
+            return self.of_module(module, self._device)
+        if _is_reader(call):
+            return self._checkpoint(call, spot)
+        function = function_of(call, spot)
+        if function is not None:
+            returned = [value for value in function.returns() if value is not None]
+            return self._first_of(returned, function, left)
+        if said.call in _FROM_HOST:
+            return self._event(call, spot, said.call, is_move=False)
+        if said.call in NOT_TENSORS and said.call in ("item", "tolist", "numpy", "size", "numel", "dim"):
+            return []
+        if isinstance(call.func, ast.Attribute) and not spot.is_namespace(call.func.value):
+            return self._first([call.func.value, *call.args, *call.keywords], spot, left)
+        return self._first([*call.args, *call.keywords], spot, left)
+
+    def _first_of(self, values: Sequence[ast.expr], function: Spot, left: int) -> list[Any]:
+        for value in values:
+            found = self._trace(value, function.before(value), left)
+            if found:
+                return found
+        return []
+
+    def _is_away(self, device: str | None, call: ast.Call, spot: Spot) -> bool:
+        """Whether the call surely puts its result on another device than the one that is looked for."""
+        if device is None:
+            return self._device != "cpu" and not self._device.startswith("cuda")
+        value = spot.value(expression(device))
+        text = value if isinstance(value, str) else str(value) if type(value).__name__ == "device" else None
+        if text is None and type(value) is int:
+            text = f"cuda:{value}"
+        if text is None:
+            return False
+        return text.split(":")[0] != self._device.split(":")[0] or (":" in text and text != self._device)
+
+    def _loaded(self, iterated: ast.AST, spot: Spot) -> list[Any]:
+        """The event of a DataLoader, when the loop runs over one."""
+        here = spot
+        for _ in range(4):
+            kinds = {base.__name__ for base in type(here.value(iterated)).__mro__}
+            called = iterated.func if isinstance(iterated, ast.Call) else None
+            name = getattr(called, "attr", getattr(called, "id", ""))
+            if "DataLoader" in kinds or name == "DataLoader":
+                place = self._place(iterated, here)
+                owner = self.core.Owner(name="DataLoader", mechanism="DataLoader", where=place)
+                kind = self.core.EventKind.LOADED
+                return [self.core.Event(kind=kind, device="cpu", op="DataLoader", owner=owner, stack=[place])]
+            if name in ("enumerate", "iter", "tqdm", "next", "zip", "islice") and isinstance(iterated, ast.Call):
+                iterated = iterated.args[0] if iterated.args else iterated
+                continue
+            given = here.last_given(ast.unparse(iterated)) if isinstance(iterated, ast.Name) else None
+            if given is None:
+                return []
+            iterated, here = given[0], here.before(given[0])
+        return []
+
+    def _checkpoint(self, call: ast.Call, spot: Spot) -> list[Any]:
+        """The event of ``torch.load`` or of safetensors' ``load_file``, unless it surely loads to another device."""
+        given = {word.arg: word.value for word in call.keywords}
+        where = given.get("map_location", given.get("device"))
+        if where is not None and self._is_away(ast.unparse(where), call, spot):
+            return []
+        stack = [self._place(call, spot), *self._callers(spot)]
+        setting = "" if where is None else f"map_location={ast.unparse(where)}"
+        owner = self.core.Owner(name="torch.load", mechanism="torch.load", setting=setting, where=stack[0])
+        return [self.core.Event(kind=self.core.EventKind.LOADED, device=self._device, op="torch.load", owner=owner,
+                                stack=stack)]  # fmt: skip
+
+    def only_checkpoint(self, number: int) -> list[Any]:
+        """Returns the event of the only checkpoint that the file of frame ``number`` reads to the host; or nothing."""
+        self._device = "cpu"
+        return self._only_checkpoint(spot_of(self.frames, number))
+
+    def _only_checkpoint(self, method: Spot) -> list[Any]:
+        """The event of the only checkpoint that the file of ``method`` reads."""
+        whole = tree_at(method.file)
+        places = [("<module>", whole), *functions_in(whole)] if whole is not None else []
+        found = [(function, tree, node) for function, tree in places for node in statements_of(tree)
+                 if isinstance(node, ast.Call) and _is_reader(node)]  # fmt: skip
+        if len(found) != 1:
+            return []
+        function, tree, node = found[0]
+        return self._checkpoint(node, Spot(method.file, function, tree, node.lineno, globals=method.globals))
+
+    def _event(self, call: ast.Call, spot: Spot, name: str, is_move: bool) -> list[Any]:
+        stack = [self._place(call, spot), *self._callers(spot)]
+        return [event_at(self.core, stack, self._device, f"aten::{name}", is_move=is_move)]
+
+    def _callers(self, spot: Spot) -> list[Any]:
+        """The places around a spot, as a stack would have them, innermost first."""
+        places: list[Any] = []
+        while spot.called_at is not None:
+            call, caller = spot.called_at
+            places.append(self._place(call, caller))
+            spot = caller
+        if spot.frame is not None:
+            places += [place_of(self.core, frame) for frame in reversed(self.frames[: spot.number])]
+        return without_machinery(places)
+
+    def _place(self, node: Any, spot: Spot) -> Any:
+        ends = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+        return place_in(self.core, spot.file, spot.function, *ends)
+
+
+def _is_reader(call: ast.Call) -> bool:
+    """Whether ``call`` reads a checkpoint."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        return function.attr == "load_file" or (
+            function.attr == "load" and getattr(function.value, "id", "") == "torch"
+        )
+    return getattr(function, "id", "") == "load_file"

@@ -1,0 +1,99 @@
+"""A tensor's trail in words, for ``devsan.where``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Any
+
+from devsan.introspect.frames.frames import Frame
+from devsan.introspect.frames.placement import Placement
+from devsan.introspect.frames.tensors import is_tensor, placement_of, plain_attributes
+from devsan.introspect.models.device_maps import settle
+from devsan.introspect.models.models import models_in
+from devsan.introspect.models.module_facts import device_map_of, facts_of, offload_of
+from devsan.introspect.models.registry import Registry
+from devsan.introspect.provenance.dropped import dropped_of
+from devsan.introspect.provenance.placed import complete
+from devsan.introspect.provenance.trails import Trails
+
+
+def trail_text(core: Any, tensor: Any, caller: FrameType | None = None) -> str:
+    """Returns how ``tensor`` came to be where it is, newest first, a line or two for each event.
+
+    Args:
+        core: ``devsan._core``, or None when it is not there.
+        tensor: any value; what is no tensor is said to be none.
+        caller: who asks; the models in its variables, and its callers', tell which entry of a device map decided.
+    """
+    if not is_tensor(tensor):
+        return f"devsan: expected a tensor, got {type(tensor).__name__}"
+    with plain_attributes():
+        placement: Placement | None = placement_of(tensor)
+        events = trail_of(core, tensor, caller) if core is not None else []
+    lines = [f"{placement.kind if placement is not None else 'tensor'} on {placement.device if placement else '?'}"]
+    dropped = dropped_of(core, "this tensor", Trails(core).origin_of(tensor)[0]) if core is not None else ""
+    if not events and not dropped:
+        lines.append("  nothing is recorded about it" if core is not None else "  DevSan's core is not loaded")
+    for event in events:
+        lines.append(f"  {sentence_of(core, event)}")
+        site = event.site
+        if site is not None:
+            column = f":{site.span.column}" if site.span.column else ""
+            lines.append(
+                f"   --> {site.file}:{site.span.line}{column}  {site.source.splitlines()[0] if site.source else ''}"
+            )
+    if dropped:
+        lines.append(f"  {dropped}")
+    return "\n".join(lines)
+
+
+def trail_of(core: Any, tensor: Any, caller: FrameType | None) -> list[Any]:
+    """Returns the trail of ``tensor``, newest first, with the entries of device maps that decided.
+
+    Args:
+        core: ``devsan._core``.
+        tensor: a tensor.
+        caller: as in ``trail_text``.
+    """
+    trails = Trails(core)
+    events = trails.of(tensor)
+    offloaded = not events and str(tensor.device) == "meta"
+    if not offloaded and all(event.owner.setting != "device_map" for event in events):
+        return events
+    registry = Registry(models_in(list(reversed(list(_frames(caller)))), search=True))
+    home = registry.home_of(tensor)
+    trees = registry.trees if home is None else [registry.trees[home.tree]]
+    tree = next((each for each in trees if device_map_of(each)), None)
+    if tree is None:
+        return settle(core, events, "", None)
+    if offloaded and home is not None:
+        events = list(offload_of(core, tree, home.holder))
+    model = facts_of(core, tree)
+    complete(core, trails, tree, model)
+    return settle(core, events, home.path if home is not None else "", model)
+
+
+def _frames(caller: FrameType | None) -> Iterator[Frame]:
+    while caller is not None:
+        yield Frame(TracebackType(None, caller, caller.f_lasti, caller.f_lineno))
+        caller = caller.f_back
+
+
+def sentence_of(core: Any, event: Any) -> str:
+    """Returns one event in words: "moved from cpu to cuda:1 by accelerate (AlignDevicesHook)"."""
+    owner = event.owner
+    who = "this program" if owner.name == "program" else owner.name
+    by = f" by {who}" if who else ""
+    if owner.mechanism and owner.mechanism not in event.op:
+        by += f" ({owner.mechanism})"
+    if owner.setting:
+        by += f": {owner.setting}"
+    kinds = core.EventKind
+    if event.kind == kinds.COMPUTED:
+        return f"computed on {event.device} by {event.op}"
+    if event.kind == kinds.MADE:
+        return f"made on {event.device}{by}, {event.op}"
+    verb = "loaded" if event.kind == kinds.LOADED else "moved"
+    origin = f" from {event.from_device}" if str(event.from_device) else ""
+    return f"{verb}{origin} to {event.device}{by}, {event.op}"

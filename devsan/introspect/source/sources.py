@@ -1,0 +1,143 @@
+"""The syntax of files and functions, and what their statements give to names."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from devsan.introspect.source.parsing import parse, parse_expression
+
+_LONGEST = 20_000  # lines of a file that is parsed
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def bindings_in(tree: ast.AST) -> Iterator[tuple[int, str, ast.expr, bool]]:
+    """Yields line, name, value, and whether the name is an element of the value, for what a function binds."""
+    for node in statements_of(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _pairs(target, node.value, node.lineno)
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+            yield node.lineno, ast.unparse(node.target), node.value, False
+        elif isinstance(node, (ast.For, ast.AsyncFor)):
+            yield from _elements(node.target, node.iter, node.lineno)
+        elif isinstance(node, ast.comprehension):
+            yield from _elements(node.target, node.iter, max(node.iter.lineno - 1, 0))
+        elif _keeps(node):
+            yield node.lineno, ast.unparse(node.func.value), node.args[-1], False  # type: ignore[attr-defined]
+
+
+def _keeps(node: ast.AST) -> bool:
+    """Whether it puts something into a container: ``kept.append(x)``."""
+    method = node.func if isinstance(node, ast.Call) and node.args else None
+    return isinstance(method, ast.Attribute) and method.attr in ("append", "add", "setdefault")
+
+
+def _pairs(target: ast.expr, value: ast.expr, line: int) -> Iterator[tuple[int, str, ast.expr, bool]]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        listed = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+        for place, each in enumerate(target.elts):
+            yield from _pairs(each, value.elts[place] if listed else value, line)  # type: ignore[attr-defined]
+    else:
+        yield line, ast.unparse(target), value, isinstance(value, ast.Call) and getattr(value.func, "id", "") == "next"
+
+
+def _elements(target: ast.expr, iterated: ast.expr, line: int) -> Iterator[tuple[int, str, ast.expr, bool]]:
+    """``for a, b in zip(x, y)``: an element of x, an element of y."""
+    called = iterated.func if isinstance(iterated, ast.Call) else None
+    name = getattr(called, "id", getattr(called, "attr", ""))
+    inner = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    if name == "zip" and isinstance(iterated, ast.Call) and len(inner) == len(iterated.args):
+        for each, given in zip(inner, iterated.args, strict=True):
+            yield from _elements(each, given, line)
+    elif name == "enumerate" and isinstance(iterated, ast.Call) and len(inner) == 2 and iterated.args:
+        yield from _elements(inner[1], iterated.args[0], line)
+    elif name in ("items", "values") and isinstance(called, ast.Attribute):
+        yield from _elements(inner[-1], called.value, line)
+    else:
+        yield from ((line, each.id, iterated, True) for each in ast.walk(target) if isinstance(each, ast.Name))
+
+
+def statements_of(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yields what a function, or a file, does itself: not what functions and classes in it do."""
+    waiting = list(ast.iter_child_nodes(tree))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Lambda)):
+            continue
+        yield node
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def functions_in(tree: ast.AST, around: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the functions in ``tree``, with their qualified names."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            name = f"{around}.{node.name}" if around else node.name
+            is_class = isinstance(node, ast.ClassDef)
+            if not is_class:
+                yield name, node
+            yield from functions_in(node, name if is_class else f"{name}.<locals>")
+        else:
+            yield from functions_in(node, around)
+
+
+def tree_of(code: types.CodeType) -> ast.AST | None:
+    """Returns the syntax of the function of ``code``, or of the file; None where the source is not there."""
+    whole = tree_at(code.co_filename)
+    if whole is None or code.co_name == "<module>":
+        return whole
+    for _, node in functions_in(whole):
+        first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        if node.name == code.co_name and first == code.co_firstlineno:
+            found: ast.AST = node
+            return found
+    return None
+
+
+@functools.lru_cache(maxsize=16)
+def tree_at(file: str) -> ast.AST | None:
+    """Returns the syntax of ``file``, None where it cannot be read."""
+    lines = linecache.getlines(file)
+    if not lines or len(lines) > _LONGEST:
+        return None
+    try:
+        return parse("".join(lines))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def is_kept(value: ast.expr) -> bool:
+    """Whether a statement only reads what something else holds."""
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Attribute) and value.func.attr in ("get", "setdefault", "pop", "items")
+    return isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple))
+
+
+def expression(text: str) -> ast.AST:
+    """Returns the syntax of ``text``, a constant where it is none."""
+    try:
+        return parse_expression(text)
+    except SyntaxError:
+        return ast.Constant(None)
+
+
+def parts_of(node: ast.AST) -> list[ast.AST | None]:
+    """What the value of an expression is made from."""
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, ast.BoolOp):
+        return list(node.values)
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return list(node.elts)
+    return list(node.values) if isinstance(node, ast.Dict) else []

@@ -1,0 +1,1 @@
+"""What is true of each rank of a job, and what the ranks show together."""

@@ -1,0 +1,189 @@
+"""A rank's document as the core's facts."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from devsan.introspect.frames.places import package_of
+from devsan.job.ranks.flight_recorder import with_what_the_stack_told
+from devsan.job.ranks.stack import call_in_text, frame_in_text
+from devsan.report.source import shown_path
+
+_TERMINATED = 15
+
+
+def completed(documents: Mapping[int, Mapping[str, Any]]) -> dict[int, Mapping[str, Any]]:
+    """Returns ``documents`` by rank; those of ranks that could tell nothing have what ranks of one machine share."""
+    told = [document["facts"]["process"] | {"host": document["facts"].get("host")}
+            for document in documents.values() if (document.get("facts") or {}).get("process")]  # fmt: skip
+    known = next((each for each in told if each.get("local_world_size") == each.get("world_size")), None)
+    if known is None or known.get("visible_devices"):  # another machine, or another view of the GPUs
+        return dict(documents)
+    shared = {name: known.get(name) for name in ("world_size", "gpus", "device_count", "backend")}
+    return {
+        rank: document if document.get("facts") else {
+            **document, "facts": {"host": known["host"], "process": {**shared, "rank": rank, "local_rank": rank}},
+        }
+        for rank, document in documents.items()
+    }  # fmt: skip
+
+
+def rank_facts(core: Any, document: Mapping[str, Any], calls: Sequence[dict[str, Any]]) -> Any:
+    """Returns the core's RankFacts.
+
+    Args:
+        core: ``devsan._core``.
+        document: of the rank; its "rank" alone is enough.
+        calls: its last collectives, as ``flight_recorder`` returns them.
+    """
+    facts: Mapping[str, Any] = document.get("facts") or {}
+    process: Mapping[str, Any] = facts.get("process") or {}
+    stack = document.get("stack") or ()  # of a rank that a signal ended: file, line, function
+    told = with_what_the_stack_told(calls, facts.get("collectives") or call_in_text(stack))
+    condition = str((facts.get("end") or {}).get("condition") or "")  # of a caller of the line recorded
+    told = [call if call["finished"] or call["condition"] else call | {"condition": condition} for call in told]
+    at = (facts.get("end") or {}).get("where") or frame_in_text(stack)
+    told = [call if call["finished"] else call | _called_from(call["where"], at) for call in told]
+    found = core.RankFacts(
+        process=_process(core, document, process), host=str(facts.get("host") or ""),
+        gpus=[str(each) for each in process.get("gpus") or ()], backend=str(process.get("backend") or ""),
+        models=[_model(core, each) for each in facts.get("models") or ()],
+        memory=[_memory(core, each) for each in facts.get("memory") or ()],
+        collectives=[_collective(core, each) for each in told],
+        findings=[_own(core, each) for each in document.get("findings") or ()],
+    )  # fmt: skip
+    if facts.get("group_made"):
+        found.group_made = _frame(core, facts["group_made"])
+    _settle_end(core, found, facts.get("end") or {}, document.get("exit") or {})
+    if stack and not found.where.file and (where := frame_in_text(stack)) is not None:
+        found.where = _frame(core, where)
+    return found
+
+
+def _called_from(where: Mapping[str, Any] | None, at: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The program's line of the call that the rank is in, and the library's line that it went through."""
+    if where is None or at is None or package_of(str(where["path"])) == "" or package_of(str(at["path"])) != "":
+        return {}
+    return {"where": at, "through": f"{shown_path(str(where['path']))}:{where['line']}"}
+
+
+def _process(core: Any, document: Mapping[str, Any], process: Mapping[str, Any]) -> Any:
+    rank = process.get("rank")
+    rank = int(document.get("rank") or 0) if rank is None else int(rank)
+    local = process.get("local_rank")
+    return core.Process(
+        rank=rank, local_rank=rank if local is None else int(local), world_size=int(process.get("world_size") or 1),
+        current_device=str(process.get("current_device") or ""),
+        set_device_called=bool(process.get("set_device_called")), device_count=int(process.get("device_count") or 0),
+        visible_devices=str(process.get("visible_devices") or ""), versions=dict(process.get("versions") or {}),
+    )  # fmt: skip
+
+
+def _settle_end(core: Any, found: Any, end: Mapping[str, Any], left: Mapping[str, Any]) -> None:
+    """How it ended: what the rank itself said, and what the launcher's side saw of its process."""
+    ends = core.RankEnd
+    how = {"raised": ends.RAISED, "finished": ends.FINISHED, "terminated": ends.TERMINATED, "running": ends.RUNNING}
+    found.end = how.get(str(end.get("how") or ""), ends.UNKNOWN)
+    found.ended = float(end.get("time") or left.get("time") or 0)
+    found.error, found.sentence = str(end.get("error") or ""), str(end.get("sentence") or "")
+    found.in_collective = bool(end.get("in_collective"))
+    if end.get("where"):
+        found.where = _frame(core, end["where"])
+    given: Any = left.get("code")
+    code: int | None = None if given is None else int(given)
+    signal = int(left.get("signal") or 0)
+    if code is not None and code < 0:  # as subprocess tells a signal
+        signal = -code
+        code = None
+    if found.end in (ends.RAISED, ends.TERMINATED):
+        return
+    if left.get("by_launcher") or signal == _TERMINATED:
+        found.end = ends.TERMINATED
+    elif signal:
+        found.end, found.signal = ends.KILLED, signal
+    elif code:
+        found.end, found.exit_code = ends.EXITED, int(code)
+    elif code == 0:
+        found.end = ends.FINISHED
+
+
+def _model(core: Any, model: Mapping[str, Any]) -> Any:
+    found = core.RankModel(
+        expression=str(model["expression"]), type=str(model["type"]), wrappers=list(model["wrappers"]),
+        tensors=[core.RankTensor(**each) for each in model["tensors"]], count=int(model["count"]),
+        digest=str(model["digest"]),
+        device_map=[core.MapEntry(key=each["key"], device=each["device"]) for each in model["device_map"]],
+        device_map_text=str(model["device_map_text"]), hook_devices=list(model["hook_devices"]),
+    )  # fmt: skip
+    if model["mapped_at"]:
+        found.mapped_at = _frame(core, model["mapped_at"])
+    return found
+
+
+def _memory(core: Any, memory: Mapping[str, Any]) -> Any:
+    return core.RankMemory(
+        device=str(memory["device"]), bytes=int(memory["bytes"]), peak=int(memory["peak"]),
+        placed=[_event(core, each) for each in memory["placed"]],
+    )  # fmt: skip
+
+
+def _event(core: Any, event: Mapping[str, Any]) -> Any:
+    owner = event["owner"]
+    made = core.Owner(name=owner["name"], mechanism=owner["mechanism"], setting=owner["setting"])
+    if owner["where"]:
+        made.where = _frame(core, owner["where"])
+    return core.Event(
+        kind=getattr(core.EventKind, event["kind"].upper()), device=event["device"], from_device=event["from"],
+        op=event["op"], bytes=event["bytes"], owner=made, stack=[_frame(core, each) for each in event["frames"]],
+        source=getattr(core.DeviceSource, event["source"].upper()), device_text=event["device_text"],
+        followed=event["followed"], subject=event["subject"],
+    )  # fmt: skip
+
+
+def _collective(core: Any, call: Mapping[str, Any]) -> Any:
+    found = core.Collective(
+        group=call["group"], members=call["members"], sequence=call["sequence"], name=call["name"],
+        shapes=call["shapes"], bytes=call["bytes"], dtype=call["dtype"], device=call["device"], since=call["since"],
+        finished=call["finished"], condition=call["condition"],
+    )  # fmt: skip
+    if call["where"]:
+        found.where = _frame(core, call["where"])
+    if call.get("through"):
+        found.through = str(call["through"])
+    return found
+
+
+def _frame(core: Any, frame: Mapping[str, Any]) -> Any:
+    line = int(frame["line"])
+    span = core.Span(
+        line=line, column=int(frame.get("column") or 0), end_line=int(frame.get("end_line") or line),
+        end_column=int(frame.get("end_column") or 0),
+    )  # fmt: skip
+    source = frame.get("source")
+    if source is None:
+        source = linecache.getline(str(frame["path"]), line).strip()
+    return core.Frame(
+        file=str(frame["path"]), span=span, function=str(frame.get("function") or ""), source=str(source),
+        package=str(frame.get("package") or ""), module=str(frame.get("module") or ""),
+    )  # fmt: skip
+
+
+def _own(core: Any, finding: Mapping[str, Any]) -> Any:
+    kind = str(finding.get("kind") or "none").upper()
+    return core.OwnFinding(
+        code=str(finding.get("code") or ""), cause=str(finding.get("cause") or finding.get("id") or ""),
+        title=str(finding.get("title") or ""), sentence=str(finding.get("sentence") or ""),
+        kind=getattr(core.SentenceKind, kind, core.SentenceKind.NONE),
+        severity=getattr(core.Severity, str(finding.get("severity") or "error").upper()),
+        placed=[_frame(core, place) for place in _placements(finding)],
+        devices=[str(operand["device"]) for operand in finding.get("operands") or ()],
+    )  # fmt: skip
+
+
+def _placements(finding: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The program's lines that placed the operands of a rank's own finding."""
+    for operand in finding.get("operands") or ():
+        for event in operand["trail"]:
+            yield from (frame for frame in event["frames"][:24] if frame["package"] == "")

@@ -1,0 +1,92 @@
+"""The living models of this process, so that ranks can be compared: names, shapes, dtypes, devices; no values."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from devsan.core_library import core_here
+from devsan.introspect.frames.tensors import dtype_name, plain_attributes
+from devsan.introspect.models.device_maps import asked_for
+from devsan.introspect.models.heap import living_modules
+from devsan.introspect.models.models import Tree, unwrapped
+from devsan.introspect.models.module_facts import device_map_of, facts_of
+from devsan.introspect.provenance.trails import Trails
+
+_MOST_MODELS = 2
+_MOST_TENSORS = 4096
+_ASKED = 64  # tensors whose trails are searched for the line that asked for the map
+
+
+def models_of_process() -> list[dict[str, Any]]:
+    """Returns the models that are alive, the one that is trained first: wrapped ones before others, then by size."""
+    with plain_attributes():
+        trees: dict[int, Tree] = {}
+        for module in living_modules():
+            root, wrappers = unwrapped(module)
+            before = trees.get(id(root))
+            if before is None or len(wrappers) > len(before.wrappers):
+                trees[id(root)] = Tree(root, "", wrappers)
+        found = [(tree, sum(1 for _ in tree.tensors())) for tree in trees.values()]
+        ordered = sorted((each for each in found if each[1]), key=lambda each: (-bool(each[0].wrappers), -each[1]))
+        return [_model(tree) for tree, _ in ordered[:_MOST_MODELS]]
+
+
+def _model(tree: Tree) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    tensors: list[dict[str, Any]] = []
+    seen: set[int] = set()
+    devices: dict[str, None] = {}
+    for path, name, tensor, is_buffer in tree.tensors():
+        if id(tensor) in seen:
+            continue
+        seen.add(id(tensor))
+        row = {
+            "name": f"{path}.{name}" if path else name, "is_buffer": is_buffer,
+            "requires_grad": bool(tensor.requires_grad), "device": str(tensor.device),
+            "dtype": dtype_name(str(tensor.dtype)), "shape": [int(size) for size in tensor.shape],
+        }  # fmt: skip
+        devices[str(row["device"])] = None
+        told = (row["name"], is_buffer, row["requires_grad"], row["dtype"], row["shape"])
+        digest.update(repr(told).encode("utf-8", "replace"))
+        if len(tensors) < _MOST_TENSORS:
+            tensors.append(row)
+    return {
+        "expression": tree.expression, "type": type(tree.root).__name__, "wrappers": list(tree.wrappers),
+        "tensors": tensors, "count": len(seen), "digest": digest.hexdigest()[:16], "devices": list(devices),
+        **_map_of(tree),
+    }  # fmt: skip
+
+
+def _map_of(tree: Tree) -> dict[str, Any]:
+    """The GPUs to which a map or hooks bind it, and the line that asked for the map."""
+    entries: dict[str, str] = {}
+    for key, device in device_map_of(tree).items():
+        entries.setdefault(device, key)
+    core = core_here()
+    hooks: dict[str, None] = {}
+    where, text = None, ""
+    if core is not None:
+        for module in facts_of(core, tree).modules:
+            for hook in module.hooks:
+                if str(hook.execution_device):
+                    hooks[str(hook.execution_device)] = None
+        if entries or hooks:
+            where, text = _line_of_map(core, tree)
+    return {
+        "device_map": [{"key": key, "device": device} for device, key in entries.items()], "device_map_text": text,
+        "mapped_at": where, "hook_devices": list(hooks),
+    }  # fmt: skip
+
+
+def _line_of_map(core: Any, tree: Tree) -> tuple[dict[str, Any] | None, str]:
+    from devsan.report.document import frame_of
+
+    trails = Trails(core)
+    events: list[Any] = []
+    for number, (_, _, tensor, _) in enumerate(tree.tensors()):
+        if number >= _ASKED:
+            break
+        events.extend(trails.of(tensor))
+    where, text = asked_for(events)
+    return frame_of(where), text

@@ -1,0 +1,27 @@
+"""A framework is one wherever it was imported from: a checkout, or `pip install --target`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from devsan.introspect.frames.frames import Whose, framework_of, whose
+from devsan.introspect.frames.places import package_of
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("deepspeed", "deepspeed"), ("pytorch_lightning", "lightning"), ("mine", "")]
+)
+def test_by_the_folder_that_it_was_imported_from(
+    name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = ModuleType(name)
+    module.__file__ = str(tmp_path / name / "__init__.py")
+    monkeypatch.setitem(sys.modules, name, module)
+    inside, beside = str(tmp_path / name / "runtime" / "engine.py"), str(tmp_path / "train.py")
+    assert framework_of(inside) == ((name, str(tmp_path)) if package else None)
+    assert (package_of(inside), whose(inside)) == (package, Whose.LIBRARY if package else Whose.PROGRAM)
+    assert (package_of(beside), whose(beside)) == ("", Whose.PROGRAM)

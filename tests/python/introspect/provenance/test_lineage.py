@@ -1,0 +1,166 @@
+"""Values are followed backwards in the source to the call that decided where they are."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import devsan
+from devsan.introspect.explain import explain
+from devsan.introspect.frames.chain import failure_of
+
+
+def trail_of(name: str, text: str, tmp_path: Path, gpus: int = 2) -> list[Any]:
+    """The trail of the operand called ``name`` of the failure of a program."""
+    file = tmp_path / "program.py"
+    file.write_text(textwrap.dedent(text), encoding="utf-8")
+    with devsan.emulate(gpus=gpus):
+        with pytest.raises(RuntimeError) as caught:
+            exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), {"__name__": "__main__"})
+        failure = failure_of(caught.value, caught.value.__traceback__)
+        assert failure is not None
+        explanation = explain(failure)
+    assert explanation is not None
+    operands = {operand.name: operand for operand in explanation.facts.failure.operands}
+    assert name in operands, list(operands)
+    return list(operands[name].trail)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "text"),
+    [
+        ("mask", 4, """
+            import torch
+            def helper(n):
+                return torch.ones(n).neg()
+            def use(x):
+                mask = helper(4)
+                return x * mask
+            use(torch.ones(4, device="cuda:0"))
+        """),
+        ("b", 5, """
+            import torch
+            class Kept:
+                def __init__(self):
+                    self.all = [torch.zeros(4) for _ in range(2)]
+            def use(kept, x):
+                for b in kept.all:
+                    x * b
+            use(Kept(), torch.ones(4, device="cuda:0"))
+        """),
+        ("y", 5, """
+            import torch
+            def use(x, y):
+                return x * y
+            given = torch.zeros(4)
+            use(torch.ones(4, device="cuda:0"), given * 2)
+        """),
+        ("self.table", 6, """
+            import torch
+            class Holder:
+                def __init__(self, table):
+                    self.table = table
+            holder = Holder(table=torch.zeros(4))
+            def use(self, x):
+                return x * self.table
+            use(holder, torch.ones(4, device="cuda:0"))
+        """),
+        ("other", 3, """
+            import torch
+            first = torch.zeros(4)
+            def outer():
+                one, other = torch.ones(4, device="cuda:0"), first.view(2, 2).reshape(4)
+                return one + other
+            outer()
+        """),
+    ],
+    ids=["helper", "element", "argument", "constructor", "global"],
+)  # fmt: skip
+def test_the_factory_is_found(name: str, line: int, text: str, tmp_path: Path):
+    event = trail_of(name, text, tmp_path)[-1]
+    assert event.kind.name == "MADE"
+    assert event.source.name == "DEFAULT"
+    assert event.owner.name == "program"
+    assert event.stack[0].span.line == line
+
+
+def test_a_tensor_of_another_device_has_no_part_in_it(tmp_path: Path):
+    trail = trail_of("scaled", """
+        import torch
+        def use(x):
+            like = torch.zeros_like(x).cpu()
+            scaled = like * 2
+            return x + scaled
+        use(torch.ones(4, device="cuda:0"))
+    """, tmp_path)  # fmt: skip
+    assert trail[-1].kind.name == "MOVED"
+    assert trail[-1].device.is_host if hasattr(trail[-1].device, "is_host") else str(trail[-1].device) == "cpu"
+
+
+@pytest.mark.parametrize(("device", "source"), [('"cuda"', "CURRENT"), ("x.device", "PEER")])
+def test_a_variable_leads_back_to_how_the_device_was_said(device: str, source: str, tmp_path: Path):
+    event = trail_of("made", f"""
+        import torch
+        def make(n, device="cuda"):
+            return torch.zeros(n, device=device)
+        def use(x, y):
+            made = make(4, device={device})
+            return made + y
+        use(torch.ones(4, device="cuda:0"), torch.ones(4, device="cuda:1"))
+    """, tmp_path)[-1]  # fmt: skip
+    assert event.source.name == source
+
+
+def test_what_an_earlier_call_made_is_known_as_such(tmp_path: Path):
+    text = """
+        import torch
+        kept = {}
+        def table(device):
+            return kept.setdefault("all", torch.ones(4, device=device))
+        def use(x):
+            made = table(x.device)
+            return x * made
+        for number in range(2):
+            use(torch.ones(4).to(f"cuda:{number}"))
+    """
+    events = [event for event in trail_of("made", text, tmp_path) if event.kind.name == "MADE"]
+    assert [event.step for event in events] == [0]
+
+
+def test_nothing_of_the_program_runs(tmp_path: Path):
+    text = """
+        import torch
+        class Loud:
+            def __init__(self):
+                self.kept = torch.zeros(4)
+            @property
+            def table(self):
+                asked.append(1)
+                return self.kept
+        asked = []
+        loud = Loud()
+        table = loud.table
+        torch.ones(4, device="cuda:0") * table
+    """
+    trail_of("table", text, tmp_path)
+    assert torch is sys.modules["torch"]
+
+
+def test_a_lambda_is_followed_into_the_function_around_it(tmp_path: Path):
+    trail = trail_of(
+        "mask",
+        """
+            import torch
+            def use(x):
+                mask = torch.ones(4)
+                return (lambda: x * mask)()
+            use(torch.ones(4, device="cuda:0"))
+        """,
+        tmp_path,
+    )
+    assert [event.stack[0].span.line for event in trail] == [4]

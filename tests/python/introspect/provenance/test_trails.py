@@ -1,0 +1,136 @@
+"""Trails of living tensors, and the checks by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+import devsan
+
+
+@pytest.fixture(autouse=True)
+def gpus() -> Iterator[None]:
+    with devsan.emulate(gpus=2):
+        yield
+
+
+def trail(tensor: torch.Tensor) -> list[tuple[str, str, str]]:
+    from devsan import _core
+    from devsan.introspect.provenance.trails import Trails
+
+    return [(event.kind.name, str(event.device), event.owner.name) for event in Trails(_core).of(tensor)]
+
+
+def test_who_made_it_and_where() -> None:
+    from devsan import _core
+    from devsan.introspect.provenance.trails import Trails
+
+    tensor = torch.zeros(3, device="cuda:1")
+    [event] = Trails(_core).of(tensor)
+    assert (event.kind.name, str(event.device), event.op, event.device_text) == (
+        "MADE",
+        "cuda:1",
+        "aten::zeros",
+        '"cuda:1"',
+    )
+    assert event.site.function.endswith("test_who_made_it_and_where")
+    assert event.site.source == 'tensor = torch.zeros(3, device="cuda:1")'
+    assert event.site.span.column == 14
+
+
+def test_a_move_leads_back_to_what_was_moved() -> None:
+    found = trail(torch.ones(3, device="cuda:0").to("cuda:1"))
+    assert found[:2] == [("MOVED", "cuda:1", "program"), ("MADE", "cuda:0", "program")]
+
+
+def test_what_is_computed_follows_its_operand() -> None:
+    found = trail(torch.ones(3, device="cuda:1") * 2)
+    assert [kind for kind, _, _ in found] == ["COMPUTED", "MADE"]
+
+
+def test_the_same_code_in_two_files_is_two_places() -> None:
+    from devsan import _core
+    from devsan.introspect.provenance.trails import Trails
+
+    sites = []
+    for name in ("first.py", "second.py"):
+        names: dict[str, torch.Tensor] = {}
+        exec(compile('import torch\nmade = torch.zeros(3, device="cuda:1")\n', name, "exec"), names)
+        [event] = Trails(_core).of(names["made"])
+        sites.append(event.stack[0].file)
+    assert sites == ["first.py", "second.py"]
+
+
+def test_where_prints_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert devsan.where(torch.zeros(2, device="cuda:1")) is None
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[:2] == ["float32[2] on cuda:1", "  made on cuda:1 by this program, aten::zeros"]
+    devsan.where(3)
+    assert "expected a tensor, got int" in capsys.readouterr().err
+
+
+def test_check_names_both_and_raises() -> None:
+    here, there = torch.zeros(2, device="cuda:0"), torch.zeros(2, device="cuda:1")
+    with pytest.raises(devsan.DeviceMismatch) as caught:
+        devsan.check(here, other=[there])
+    text = str(caught.value)
+    assert text.startswith("expected all tensors that are checked here on one device, got cuda:0, cuda:1")
+    assert isinstance(caught.value, RuntimeError)
+    for word in ("here", "there", "test_trails.py"):
+        assert word in text
+
+
+def test_check_lets_pass_what_torch_lets_pass() -> None:
+    tensor = torch.zeros(2, device="cuda:1")
+    devsan.check(tensor, torch.tensor(1.0), {"a": (tensor, 3)}, weight=None)
+    devsan.check()
+    devsan.check_tensors_device(tensor, tensor)
+
+
+def test_expect_stops_what_is_made_elsewhere() -> None:
+    with devsan.expect("cuda:1"):
+        kept = torch.zeros(2, device="cuda:1") + torch.tensor(1.0)
+    told = "expected tensors on cuda:1 here, but zeros made one on cpu"
+    with pytest.raises(devsan.DeviceMismatch, match=told), devsan.expect("cuda:1"):
+        torch.zeros(2)
+
+    @devsan.expect("cuda")
+    def inner(value: torch.Tensor) -> torch.Tensor:
+        return value
+
+    assert inner(kept) is kept
+    with pytest.raises(devsan.DeviceMismatch, match="inner returned one on cpu"):
+        inner(torch.zeros(2))
+
+
+def test_findings_are_kept() -> None:
+    from devsan.introspect.explain import explain
+    from devsan.introspect.frames.chain import failure_of
+
+    before = len(devsan.findings())
+    with pytest.raises(RuntimeError) as caught:
+        torch.zeros(2, device="cuda:1") + torch.ones(2)
+    failure = failure_of(caught.value, caught.tb)
+    assert failure is not None
+    explanation = explain(failure)
+    assert explanation is not None and explanation.findings
+    assert len(devsan.findings()) == before + 1
+
+
+def test_a_refusal_keeps_the_trails_of_what_no_variable_holds() -> None:
+    from devsan import _core
+    from devsan.introspect.provenance.trails import Trails
+
+    held = torch.zeros(2, 3, device="cuda:1")
+    with pytest.raises(RuntimeError, match="cuda:1 and cuda:0"):
+        held[0] * 2 + torch.ones(3, device="cuda:0")
+    first, second = _core.last_refusal().operands
+    trails = [Trails(_core).from_origin(*operand.origin) for operand in (first, second)]
+    assert [(event.kind.name, event.op, str(event.device)) for event in trails[0]] == [
+        ("COMPUTED", "aten::mul.Tensor", "cuda:1"),
+        ("MADE", "aten::zeros", "cuda:1"),
+    ]
+    assert [(event.kind.name, event.op, str(event.device)) for event in trails[1]] == [("MADE", "aten::ones", "cuda:0")]
