@@ -7,15 +7,15 @@ every program where DevSan is installed (see devsan/autoload.py), hence no ``typ
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from devsan import doctor as doctor
-    from devsan.afterwards import explain, install, uninstall
     from devsan.checks import DeviceMismatch, check, check_tensors_device, expect, findings, where
-    from devsan.emulating import emulate
+    from devsan.emulation import emulate
+    from devsan.post_mortem import explain, install, uninstall
 
     __version__: str
 
 __all__ = ["DeviceMismatch", "__version__", "check", "check_tensors_device", "doctor", "emulate", "expect", "explain",
            "findings", "install", "uninstall", "where"]  # fmt: skip
-_AFTERWARDS = ("explain", "install", "uninstall")
+_POST_MORTEM = ("explain", "install", "uninstall")
 
 
 def __getattr__(name: str) -> object:
@@ -29,19 +29,19 @@ def __getattr__(name: str) -> object:
 
     if name == "doctor":
         return import_module("devsan.doctor")  # a package that is called: NOTE [A module that is called]
-    home = "emulating" if name == "emulate" else "afterwards" if name in _AFTERWARDS else "checks"
+    home = "emulation" if name == "emulate" else "post_mortem" if name in _POST_MORTEM else "checks"
     return getattr(import_module(f"devsan.{home}"), name)
 
 
 def load_ipython_extension(shell: object) -> None:
     """``%load_ext devsan`` is ``devsan.install()``."""
-    from devsan.afterwards import install
+    from devsan.post_mortem import install
 
     install()
 
 
 def unload_ipython_extension(shell: object) -> None:
     """``%unload_ext devsan`` is ``devsan.uninstall()``."""
-    from devsan.afterwards import uninstall
+    from devsan.post_mortem import uninstall
 
     uninstall()

@@ -1,6 +1,6 @@
 """Where Python shows an uncaught exception: behind its traceback DevSan's report, also on stderr.
 
-Of the program, of a thread, of a child process (devsan/children.py) and of a cell in IPython (devsan/cells.py).
+Of the program, of a thread, of a child process (multiprocessing_hooks.py) and of a cell in IPython (ipython.py).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 from types import TracebackType
 from typing import Protocol
 
-from devsan import cells, children
+from devsan import ipython, multiprocessing_hooks
 from devsan.errors import tell
 from devsan.job import member
 
@@ -45,8 +45,8 @@ def install() -> None:
         _previous, sys.excepthook = sys.excepthook, _traceback_then_report
     if threading.excepthook is not _thread_then_report:
         _previous_of_threads, threading.excepthook = threading.excepthook, _thread_then_report
-    children.install(report)
-    cells.install(_report_of_a_cell)
+    multiprocessing_hooks.install(report)
+    ipython.install(_report_of_a_cell)
 
 
 def uninstall() -> None:
@@ -59,8 +59,8 @@ def uninstall() -> None:
         sys.excepthook = _previous or sys.__excepthook__
     if threading.excepthook is _thread_then_report:
         threading.excepthook = _previous_of_threads or threading.__excepthook__
-    children.uninstall()
-    cells.uninstall()
+    multiprocessing_hooks.uninstall()
+    ipython.uninstall()
 
 
 def is_installed() -> bool:
@@ -71,7 +71,7 @@ def is_installed() -> bool:
 def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Reports on ``error`` once, however often it is called. Whatever goes wrong here changes nothing outside."""
     global _reported
-    if error is _reported or not isinstance(error, Exception) or children.has_reported(error):
+    if error is _reported or not isinstance(error, Exception) or multiprocessing_hooks.has_reported(error):
         return  # KeyboardInterrupt and its like are not failures of the program
     _reported = error
     try:

@@ -97,7 +97,7 @@ def _reported(sentence: str, frame: FrameType) -> _Place | None:
     from devsan.report import add_to_run_file
     from devsan.report.build import build
     from devsan.report.cause import explained
-    from devsan.report.collection import Paused
+    from devsan.report.gc_pause import Paused
 
     with Paused():
         failure = failure_of(RuntimeError(sentence), _trace_to(frame))

@@ -111,8 +111,8 @@ class _Outcome:
 
 def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
     from devsan.doctor.case import collect
+    from devsan.doctor.check import in_order
     from devsan.doctor.facts import gather, nothing
-    from devsan.doctor.judge import in_order
     from devsan.doctor.launch import read_launch
 
     early = read_launch(command, os.environ)
@@ -135,24 +135,24 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
 
 
 def _judged(case: Any) -> _Outcome:
-    from devsan.doctor.judge import judge
+    from devsan.doctor.check import check
 
     outcome = _Outcome([], [])
 
     def failed(rule: str, error: Exception) -> None:
         outcome.notes.append(f"the doctor's own rule {rule} failed: {type(error).__name__}: {error}")
 
-    outcome.findings += judge(case, failed)
+    outcome.findings += check(case, failed)
     return outcome
 
 
 def _configurations(options: argparse.Namespace, case: Any, outcome: _Outcome) -> tuple[Any, _Outcome]:
     """Shows or makes the repairs of configurations that were named; after a repair, what is left is found anew."""
-    from devsan.doctor.amending import amend
     from devsan.doctor.case import collect
+    from devsan.doctor.fix_validation import fixed_files
 
     named = {os.path.realpath(file) for file in options.files}
-    made, notes = amend(case, outcome.findings, unsafe=options.diff)
+    made, notes = fixed_files(case, outcome.findings, unsafe=options.diff)
     written = False
     for each in made:
         if os.path.realpath(each.file) not in named:
@@ -208,9 +208,9 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
 
 
 def _show(options: argparse.Namespace, case: Any, outcome: _Outcome) -> None:
-    from devsan.doctor.for_machines import document, sarif, written
     from devsan.doctor.language import speaks, speaks_on
     from devsan.doctor.masking import Mask
+    from devsan.doctor.output_formats import document, sarif, written
 
     mask = Mask(case.facts.system) if options.paste else None
     if options.json or options.sarif:
@@ -226,7 +226,7 @@ def _show(options: argparse.Namespace, case: Any, outcome: _Outcome) -> None:
 
 
 def _print(options: argparse.Namespace, case: Any, outcome: _Outcome, say: Any, mask: Any) -> None:
-    from devsan.doctor.block import block
+    from devsan.doctor.environment_report import block
     from devsan.doctor.text import lines_of, summary
     from devsan.report.plain import write_lines
 

@@ -35,7 +35,7 @@ class _Doctor(ModuleType):
         Raises:
             TypeError: nothing that was given is or holds a model or an optimizer.
         """
-        from devsan.doctor.live.judgement import doctor
+        from devsan.doctor.live.check import doctor
 
         return doctor(*subjects, caller=sys._getframe(1))
 

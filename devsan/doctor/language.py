@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TextIO
 
-from devsan.doctor.windows import translations
+from devsan.doctor.known_issues import translations
 from devsan.report.language import Language, chosen
 
 _HERE = Path(__file__).parent

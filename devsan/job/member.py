@@ -20,7 +20,7 @@ from devsan.job.numbers import HELPS, mark, numbers_here
 
 if TYPE_CHECKING:
     from devsan.introspect.explain import Explanation
-    from devsan.job.deaths import Deaths
+    from devsan.job.exit_watcher import ExitWatcher
     from devsan.job.record import Record
     from devsan.options import Options
     from devsan.report.facts import Report
@@ -34,7 +34,7 @@ _pid = 0  # of the process that joined: a fork inherits the rest
 _owns = False
 _how = "terminal"
 _record: Record | None = None
-_deaths: Deaths | None = None
+_watcher: ExitWatcher | None = None
 _forks_watched = False
 _explaining = False
 
@@ -61,7 +61,7 @@ def join(options: Options) -> None:
         _watch_forks()
         atexit.register(_leave)
         if owns and _how != "off":
-            _watch_deaths()
+            _watch_exits()
         begin_rank()
     except Exception as error:
         _give_up(error)
@@ -169,15 +169,15 @@ def end_child() -> None:
 
 def speak() -> None:
     """The owner says now what there is to say: a cell of a notebook has ended, and the process goes on."""
-    global _deaths
+    global _watcher
     if not _is_in() or not _owns or _how == "off":
         return
     try:
-        from devsan.job import closing
+        from devsan.job import finalize
 
-        closing.report_on(_folder, _deaths, _how, 1.0)
-        closing.forget_documents(_folder)
-        _watch_deaths()
+        finalize.report_on(_folder, _watcher, _how, 1.0)
+        finalize.forget_documents(_folder)
+        _watch_exits()
     except Exception as error:
         tell(f"no report on the job: {type(error).__name__}: {error}")
 
@@ -247,9 +247,9 @@ def _leave() -> None:
     try:
         _end_rank()
         if _owns:
-            from devsan.job import closing
+            from devsan.job import finalize
 
-            closing.close(_folder, _deaths, _how)
+            finalize.close(_folder, _watcher, _how)
     except Exception as error:
         tell(f"no report on the job: {type(error).__name__}: {error}")
     finally:
@@ -282,14 +282,14 @@ def _end_rank() -> None:
     _update(end)
 
 
-def _watch_deaths() -> None:
-    global _deaths
-    from devsan.job import guardian
-    from devsan.job.deaths import Deaths
+def _watch_exits() -> None:
+    global _watcher
+    from devsan.job import watchdog
+    from devsan.job.exit_watcher import ExitWatcher
 
     path, how = _folder, _how
-    _deaths = Deaths(path, lambda: guardian.start(path, how))
-    _deaths.start()
+    _watcher = ExitWatcher(path, lambda: watchdog.start(path, how))
+    _watcher.start()
 
 
 def _watch_forks() -> None:
@@ -301,9 +301,9 @@ def _watch_forks() -> None:
 
 def _be_another() -> None:
     """A forked child is in the job of its parent, and no owner; which rank it is will show."""
-    global _pid, _owns, _record, _deaths
+    global _pid, _owns, _record, _watcher
     if _pid:
-        _pid, _owns, _record, _deaths = os.getpid(), False, None, None
+        _pid, _owns, _record, _watcher = os.getpid(), False, None, None
 
 
 def _give_up(error: Exception) -> None:

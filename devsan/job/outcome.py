@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from devsan.job.deaths import Exit
+from devsan.job.exit_watcher import Exit
 
 Document = Mapping[str, Any]
 

@@ -3,7 +3,7 @@
 What a shell would see of the command it sees of this process: the same exit code, or the end by the same signal. The
 terminal's own signals (Ctrl-C, Ctrl-\\) reach the command from the terminal, as they reach everything in front; what
 somebody sends to this process is passed on. If this process is killed the command is told to end (SIGTERM), and the
-guardian reports.
+watchdog reports.
 
 The command inherits what this process inherited: a signal that whoever started devsan ignores (nohup, a shell's ``&``)
 is ignored by the command too, unless it decides otherwise.
@@ -18,8 +18,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 from devsan.errors import tell
-from devsan.job import closing, folder, guardian, member
-from devsan.job.deaths import Deaths
+from devsan.job import finalize, folder, member, watchdog
+from devsan.job.exit_watcher import ExitWatcher
 from devsan.report.recording import command
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -46,13 +46,13 @@ def run(words: Sequence[str], how: str) -> int:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         pid = _start(words, before, unwaited)
-        deaths = Deaths(path, lambda: guardian.start(path, how)) if path and how != "off" else None
-        if deaths is not None:
-            deaths.start()
+        watcher = ExitWatcher(path, lambda: watchdog.start(path, how)) if path and how != "off" else None
+        if watcher is not None:
+            watcher.start()
         status = _wait(pid)
         with contextlib.suppress(Exception):
-            if deaths is not None:
-                _report(path, deaths, how)
+            if watcher is not None:
+                _report(path, watcher, how)
     finally:
         if path:
             folder.remove(path)
@@ -124,9 +124,9 @@ def _wait(pid: int) -> int:
             os.kill(pid, came.si_signo)
 
 
-def _report(path: str, deaths: Deaths, how: str) -> None:
+def _report(path: str, watcher: ExitWatcher, how: str) -> None:
     try:
-        closing.close(path, deaths, how)
+        finalize.close(path, watcher, how)
     except Exception as error:
         tell(f"no report on the job: {type(error).__name__}: {error}")
 

@@ -12,7 +12,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from devsan.report.collection import Paused
+from devsan.report.gc_pause import Paused
 
 if TYPE_CHECKING:
     from devsan.introspect.explain import Explanation

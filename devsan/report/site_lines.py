@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from devsan.report.cut import cut, dedented, without_tabs
 from devsan.report.facts import Label, Site
 from devsan.report.language import Language
 from devsan.report.text import Line, display_width
+from devsan.report.truncate import cut, dedented, without_tabs
 
 
 def site_lines(

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterable
 
-from devsan import cells
+from devsan import ipython
 from devsan.introspect.frames.frames import Frame, Whose, framework_of, whose
 from devsan.report.facts import Label, Site
 
@@ -58,7 +58,7 @@ def site_in_text(message: str) -> Site | None:
 
 def shown_path(file: str) -> str:
     """Returns ``file`` relative to the working directory, or to where packages are installed; a cell by its name."""
-    cell = cells.name_of(file) if "IPython" in sys.modules else None
+    cell = ipython.name_of(file) if "IPython" in sys.modules else None
     if cell is not None or file.startswith("<"):
         return cell or file
     for folder in ("site-packages", "dist-packages"):

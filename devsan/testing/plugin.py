@@ -119,7 +119,7 @@ def pytest_runtest_makereport(
         wanted = session.current() is not None or excepthook.is_installed()
     if wanted and call.excinfo is not None and result.failed:
         try:
-            from devsan.afterwards import explain
+            from devsan.post_mortem import explain
 
             text = explain(call.excinfo.value)
         except Exception as own:  # the test's own failure is what counts

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from devsan.doctor.case import Case, collect
+from devsan.doctor.check import check
 from devsan.doctor.driver import Driver, Gpu
 from devsan.doctor.facts import Facts, System, visible_numbers
 from devsan.doctor.findings import Finding
-from devsan.doctor.judge import judge
 from devsan.doctor.launch import read_launch
 from devsan.doctor.packages import Unmet
 from devsan.doctor.torch_facts import Torch
@@ -142,10 +142,10 @@ class SetUp:
         return collect(facts, launch, self.files)
 
     def findings(self) -> list[Finding]:
-        return [finding for finding in judge(self.case()) if finding.severity != "note"]
+        return [finding for finding in check(self.case()) if finding.severity != "note"]
 
     def notes(self) -> list[Finding]:
-        return [finding for finding in judge(self.case()) if finding.severity == "note"]
+        return [finding for finding in check(self.case()) if finding.severity == "note"]
 
 
 @pytest.fixture

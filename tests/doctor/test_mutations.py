@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devsan.diagnostics.messages import Message
-from devsan.doctor.amending import amend
 from devsan.doctor.case import Case
+from devsan.doctor.check import check
 from devsan.doctor.document import parse_document, read_document
 from devsan.doctor.facts import nothing
-from devsan.doctor.for_machines import document as document_of
-from devsan.doctor.for_machines import sarif, written
-from devsan.doctor.judge import judge
+from devsan.doctor.fix_validation import fixed_files
 from devsan.doctor.language import speaks
 from devsan.doctor.launch import LaunchFacts
+from devsan.doctor.output_formats import document as document_of
+from devsan.doctor.output_formats import sarif, written
 from devsan.doctor.rules.refused_setting.values import schema
 from devsan.doctor.text import lines_of
 from tests.doctor.conftest import ACCELERATE, DEEPSPEED
@@ -76,7 +76,7 @@ def mutated(draw: st.DrawFn) -> Any:
 
 def judged_whole(file: str, kind: str) -> None:
     case = Case(nothing({}), LaunchFacts(4, "torchrun", command=("torchrun",)), (read_document(file, kind),))  # type: ignore[arg-type]
-    found = judge(case)  # without a handler: a rule that fails raises
+    found = check(case)  # without a handler: a rule that fails raises
     for finding in found:
         assert all(
             isinstance(text, Message) for text in (finding.title, finding.repair, *finding.evidence, *finding.others)
@@ -85,7 +85,7 @@ def judged_whole(file: str, kind: str) -> None:
         for finding in found:
             list(lines_of(finding, speaks(language)))
     # Each repair is judged anew: a third of the cases says enough.
-    for each in amend(case, found, True)[0] if len(found) % 3 == 0 else ():
+    for each in fixed_files(case, found, True)[0] if len(found) % 3 == 0 else ():
         assert parse_document(file, each.after, file.endswith(".yaml")).root is not None
     json.loads(written(sarif(document_of(case.facts, case.launch, found, [], speaks("en")), "/")))
 

@@ -19,10 +19,10 @@ from devsan.cli.main import COMMANDS
 from devsan.cli.report import FORMATS
 from devsan.diagnostics.codes import all_codes, named
 from devsan.doctor.case import Case
+from devsan.doctor.check import check
 from devsan.doctor.document import read_document
 from devsan.doctor.facts import nothing
 from devsan.doctor.findings import Finding
-from devsan.doctor.judge import judge
 from devsan.doctor.launch import LaunchFacts
 from devsan.doctor.rules import accelerate_setting, fsdp_setting, optimizer_and_offload
 from devsan.doctor.rules.refused_setting import scheduler
@@ -152,7 +152,7 @@ def found(folder: Path, kind: str, content: dict[str, Any]) -> list[Finding]:
     file = folder / f"{kind}.json"
     file.write_text(json.dumps(content), encoding="utf-8")
     case = Case(nothing({}), LaunchFacts(4, "torchrun"), (read_document(str(file), kind),))  # type: ignore[arg-type]
-    return judge(case)
+    return check(case)
 
 
 PLACES: dict[str, tuple[str, Sequence[str], Callable[[str], dict[str, Any]]]] = {

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from devsan.doctor.findings import Finding
-from devsan.doctor.live.judgement import judge
+from devsan.doctor.live.check import check
 from devsan.doctor.live.lines import Lines
 from devsan.doctor.live.rules import RULES
 from devsan.doctor.live.subject import subject_with
@@ -60,5 +60,5 @@ def _found(explanation: Explanation) -> list[Finding]:
     with plain_attributes():
         frames = explanation.frames
         subject = subject_with(models_in(frames, search=False), optimizers_in(frames, search=False), Lines(frames))
-        found = judge(subject, RULES, lambda rule, error: None)
+        found = check(subject, RULES, lambda rule, error: None)
     return [each for each in found if each.confidence == "certain" and each.code not in told]

@@ -65,7 +65,7 @@ def _look(optimizer: Any) -> None:
     options = session.current()
     if options is None or options.report == "off":
         return
-    from devsan.doctor.live.judgement import judge
+    from devsan.doctor.live.check import check
     from devsan.doctor.live.lines import Lines
     from devsan.doctor.live.rules.stale_parameters import check as stale_parameters
     from devsan.doctor.live.rules.tied_weights import check as tied_weights
@@ -74,15 +74,15 @@ def _look(optimizer: Any) -> None:
     from devsan.introspect.frames.tensors import plain_attributes
     from devsan.introspect.models.heap import living, living_modules
     from devsan.introspect.models.referrers import parameters_of
-    from devsan.report.collection import Paused
+    from devsan.report.gc_pause import Paused
 
     def found() -> list[Any]:
         everything = subject_of([optimizer, *living_modules(_MOST)], Lines(caller=sys._getframe(2)))
         everything.elsewhere = living(sys.modules["torch.optim"].Optimizer)
         own = {id(each) for each in parameters_of(optimizer)}
         stepped = [each for each in everything.models if any(id(held.tensor) in own for held in each.tensors)]
-        told = judge(everything, (stale_parameters,), lambda rule, error: None)
-        return told + judge(replace(everything, models=stepped), (tied_weights,), lambda rule, error: None)
+        told = check(everything, (stale_parameters,), lambda rule, error: None)
+        return told + check(replace(everything, models=stepped), (tied_weights,), lambda rule, error: None)
 
     try:
         with Paused(), plain_attributes():

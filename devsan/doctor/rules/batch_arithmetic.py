@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import Message, message, plural
-from devsan.doctor.amendments import written
 from devsan.doctor.case import Case
+from devsan.doctor.config_fixes import written
 from devsan.doctor.findings import Edit, Finding, Place
 from devsan.doctor.settings import Setting, Settings
 

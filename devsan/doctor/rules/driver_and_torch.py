@@ -13,7 +13,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message, plural
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
-from devsan.doctor.windows import minimum_driver
+from devsan.doctor.known_issues import minimum_driver
 
 CODE = own_code(__name__)
 

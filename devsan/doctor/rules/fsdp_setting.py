@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import Message, message
-from devsan.doctor.amendments import removed, renamed, written
 from devsan.doctor.case import Case
+from devsan.doctor.config_fixes import removed, renamed, written
 from devsan.doctor.document import Document
 from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.nodes import Member, Node

@@ -1,4 +1,4 @@
-"""DV404: releases with a known defect that this job meets; windows.json has them."""
+"""DV404: releases with a known defect that this job meets; known_issues.json has them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import Finding
+from devsan.doctor.known_issues import known_issues, met
 from devsan.doctor.packages import together
 from devsan.doctor.settings import OFFLOADS
-from devsan.doctor.windows import met, windows
 
 CODE = own_code(__name__)
 
 
 def check(case: Case) -> Iterator[Finding]:
     """Yields defects of the installed releases; where the job's circumstances are not known, as a note."""
-    for window in windows():
-        if not met(window, case.facts.version):
+    for issue in known_issues():
+        if not met(issue, case.facts.version):
             continue
-        known = [_CONDITIONS[name](case) for name in window.when]
+        known = [_CONDITIONS[name](case) for name in issue.when]
         if False in known:
             continue
         unsure = None in known
-        names = together(f"{name} {case.facts.version(name)}" for name in window.packages)
+        names = together(f"{name} {case.facts.version(name)}" for name in issue.packages)
         yield Finding(
-            CODE, message("{packages}: {defect}", packages=names, defect=window.title), None,
-            (window.evidence, message("Source: {source}", source=window.source)), window.repair,
-            severity="note" if unsure else window.severity, confidence="possible" if unsure else window.confidence,
-            subject=names, others=window.others,
+            CODE, message("{packages}: {defect}", packages=names, defect=issue.title), None,
+            (issue.evidence, message("Source: {source}", source=issue.source)), issue.repair,
+            severity="note" if unsure else issue.severity, confidence="possible" if unsure else issue.confidence,
+            subject=names, others=issue.others,
         )  # fmt: skip
 
 

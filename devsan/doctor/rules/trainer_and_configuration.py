@@ -12,8 +12,8 @@ from typing import Any
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message, plural
-from devsan.doctor.amendments import removed, written
 from devsan.doctor.case import Case
+from devsan.doctor.config_fixes import removed, written
 from devsan.doctor.findings import Finding, Place
 from devsan.doctor.nodes import Member
 from devsan.doctor.script import Call

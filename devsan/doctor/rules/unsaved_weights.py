@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.amendments import added, written
 from devsan.doctor.case import Case
+from devsan.doctor.config_fixes import added, written
 from devsan.doctor.findings import Edit, Finding, Place
 from devsan.doctor.nodes import Member
 from devsan.doctor.settings import Setting, Settings

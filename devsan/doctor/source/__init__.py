@@ -1,8 +1,8 @@
 """Placement, judged from the source: nothing is executed.
 
-    judgement = judge([Path("src")], launch)     findings, as the rest of the doctor has them
-    print(diff(judgement))                       the mechanical repairs
-    fix(judgement)                               applied
+    result = judge([Path("src")], launch)        findings, as the rest of the doctor has them
+    print(diff(result))                          the mechanical repairs
+    fix(result)                                  applied
 
 The source is read with ``ast`` and followed with values that know devices only (NOTE [Paths] in interpreter.py).
 Edits are made by libcst, which is imported where the first one is. docs/reference/doctor-rules.md lists the rules.
@@ -16,13 +16,13 @@ from typing import Any
 
 from devsan.cuda.visible_devices import VARIABLE
 from devsan.doctor.findings import Place
-from devsan.doctor.source.judgement import Judgement
+from devsan.doctor.source.check_result import CheckResult
 from devsan.doctor.source.visible import UNSET, Launched, Visible
 
-__all__ = ["Judgement", "diff", "fix", "judge", "visible_of"]
+__all__ = ["CheckResult", "diff", "fix", "judge", "visible_of"]
 
 
-def judge(paths: Sequence[Path], launch: Any = None, edits: bool = True) -> Judgement:
+def judge(paths: Sequence[Path], launch: Any = None, edits: bool = True) -> CheckResult:
     """Judges Python files, and those below folders.
 
     Args:
@@ -59,26 +59,26 @@ def _launched(launch: Any) -> Launched:
     return Launched(int(getattr(launch, "ranks", 0) or 0), UNSET if text is None else Visible(text, True))
 
 
-def diff(judgement: Judgement, unsafe: bool = True) -> str:
-    """Returns the repairs of a judgement as a unified diff.
+def diff(result: CheckResult, unsafe: bool = True) -> str:
+    """Returns the repairs of a result as a unified diff.
 
     Args:
-        judgement: of files that still are as they were judged.
+        result: of files that still are as they were judged.
         unsafe: also those that ``fix`` does not apply unasked.
     """
     from devsan.doctor.source.repair import diff_of
 
-    return diff_of(judgement.findings, unsafe)
+    return diff_of(result.findings, unsafe)
 
 
-def fix(judgement: Judgement, unsafe: bool = False) -> list[Path]:
-    """Applies the safe repairs of a judgement, and returns the files that it wrote.
+def fix(result: CheckResult, unsafe: bool = False) -> list[Path]:
+    """Applies the safe repairs of a result, and returns the files that it wrote.
 
-    A file that has changed since, or that would no longer parse, is left as it is and named in ``judgement.notes``.
+    A file that has changed since, or that would no longer parse, is left as it is and named in ``result.notes``.
 
     Raises:
         OSError: a file cannot be written.
     """
     from devsan.doctor.source.repair import apply
 
-    return apply(judgement, unsafe)
+    return apply(result, unsafe)

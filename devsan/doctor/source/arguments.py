@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devsan.doctor.source import meeting
+from devsan.doctor.source import device_join
 from devsan.doctor.source.definitions import Partial
 from devsan.doctor.source.events import Operand
 from devsan.doctor.source.objects import element_of
@@ -95,7 +95,7 @@ class Arguments:
             elements = inner if inner is not None else (value.any(),) if isinstance(value, Sequence) else (value,)
             at = node.elts if isinstance(node, ast.List | ast.Tuple) and len(node.elts) == len(elements) else None
             for number, each in enumerate(elements):
-                tensor = meeting.as_tensor(each)
+                tensor = device_join.as_tensor(each)
                 if tensor is not None:
                     found.append(Operand(tensor, at[number] if at else node))
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devsan.doctor.source import arithmetic, functions, meeting, members, modules, rounds
+from devsan.doctor.source import arithmetic, device_join, functions, loops, members, modules
 from devsan.doctor.source.definitions import ClassValue, Function
 from devsan.doctor.source.events import Operand
 from devsan.doctor.source.objects import Object, assign, element_of
@@ -72,7 +72,7 @@ def _number(name: str, first: Value, given: Arguments) -> Value:
     if name in ("abs", "max", "min") and isinstance(first, Tensor):
         return first if name == "abs" else UNKNOWN
     if name == "len":
-        items = rounds.listed(first)
+        items = loops.listed(first)
         return NUMBER if items is None or not items else Const(len(items))
     if name in ("max", "min"):
         values = [each.value for each in given.values if isinstance(each, Const) and type(each.value) is int]
@@ -93,7 +93,7 @@ def _range(given: Arguments) -> Value:
 
 
 def _listed(name: str, first: Value) -> Value:
-    items = rounds.listed(first)
+    items = loops.listed(first)
     if items is None or name == "set":
         return Sequence(None, element_of(first) if items is None else join_all(items))
     if name == "reversed":
@@ -107,14 +107,14 @@ def _listed(name: str, first: Value) -> Value:
 
 
 def _numbered(first: Value) -> Value:
-    items = rounds.listed(first)
+    items = loops.listed(first)
     if items is None:
         return Sequence(None, Sequence((NUMBER, element_of(first))))
     return Sequence(tuple(Sequence((Const(number), each)) for number, each in enumerate(items)))
 
 
 def _zipped(given: Arguments) -> Value:
-    lists = [rounds.listed(each) for each in given.values]
+    lists = [loops.listed(each) for each in given.values]
     known = [each for each in lists if each is not None]
     if known and len(known) == len(lists):
         return Sequence(tuple(Sequence(pair) for pair in zip(*known, strict=False)))
@@ -139,7 +139,7 @@ def _transposed(given: Arguments) -> Value:
 
 
 def _mapped(run: Interpreter, given: Arguments) -> Value:
-    function, items = given.values[0], rounds.listed(given.values[1])
+    function, items = given.values[0], loops.listed(given.values[1])
     if function == Ref("builtins.str") and items is not None:
         texts = [arithmetic.slot(each) for each in items]
         return Sequence(tuple(UNKNOWN if "\0" in text else Const(text) for text in texts))
@@ -151,13 +151,15 @@ def _mapped(run: Interpreter, given: Arguments) -> Value:
 
 
 def _sum(run: Interpreter, first: Value, given: Arguments) -> Value:
-    items = rounds.listed(first)
+    items = loops.listed(first)
     if not items:
         return element_of(first)
     tensors = [each for each in items if isinstance(each, Tensor)]
     at = given.nodes[0]
     places = at.elts if isinstance(at, ast.List | ast.Tuple) and len(at.elts) == len(tensors) else [at] * len(tensors)
-    return meeting.meet(run, given.node, [Operand(each, place) for each, place in zip(tensors, places, strict=True)])
+    return device_join.meet(
+        run, given.node, [Operand(each, place) for each, place in zip(tensors, places, strict=True)]
+    )
 
 
 def _is_instance(value: Value, kinds: Value) -> Value:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devsan.doctor.source import environment, meeting, members, memory, objects
+from devsan.doctor.source import device_join, environment, members, memory, objects
 from devsan.doctor.source.objects import Object, State
 from devsan.doctor.source.scope import Scope
 from devsan.doctor.source.values import (
@@ -118,7 +118,7 @@ def read_item(run: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
     if isinstance(holder, Tensor):
         if holder.how in ("loaded", "batch"):
             return holder  # a field of a batch
-        meeting.index(run, node, holder, index)
+        device_join.index(run, node, holder, index)
         slices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         # A slice keeps its dimension, None makes one; a number takes one away.
         keeps = any(isinstance(each, ast.Slice) or _is_none(each) for each in slices)
@@ -147,7 +147,7 @@ def store(run: Interpreter, target: ast.Subscript, value: Value, scope: Scope) -
     if isinstance(holder, Ref) and holder.name == "os.environ":
         environment.assign(run, target, index, value, scope)
     elif isinstance(holder, Tensor):
-        meeting.index(run, target, holder, index)
+        device_join.index(run, target, holder, index)
     elif isinstance(holder, Table):
         known, rest, whole = dict(holder.items), holder.rest, holder.whole
         value = memory.marked(run, target, value)

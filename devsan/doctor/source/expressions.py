@@ -11,9 +11,9 @@ from devsan.doctor.source import (
     calls,
     conditions,
     containers,
-    meeting,
+    device_join,
+    loops,
     members,
-    rounds,
 )
 from devsan.doctor.source.definitions import Function
 from devsan.doctor.source.events import Operand
@@ -85,7 +85,9 @@ def _binary(run: Interpreter, node: ast.BinOp, scope: Scope) -> Value:
         return _formatted(run, node, left.value, right)
     if isinstance(left, Const) and isinstance(right, Const):
         return arithmetic.binary(node.op, left, right)
-    return meeting.meet(run, node, [Operand(each, at) for each, at in _tensors((left, node.left), (right, node.right))])
+    return device_join.meet(
+        run, node, [Operand(each, at) for each, at in _tensors((left, node.left), (right, node.right))]
+    )
 
 
 def augmented(run: Interpreter, node: ast.AugAssign, scope: Scope) -> Value:
@@ -95,7 +97,7 @@ def augmented(run: Interpreter, node: ast.AugAssign, scope: Scope) -> Value:
         return Sequence(None, join_values(left.any(), element_of(right)))
     if isinstance(left, Const) and isinstance(right, Const):
         return NUMBER if run.uncounted else arithmetic.binary(node.op, left, right)
-    return meeting.meet(
+    return device_join.meet(
         run, node, [Operand(each, at) for each, at in _tensors((left, node.target), (right, node.value))]
     )
 
@@ -103,7 +105,7 @@ def augmented(run: Interpreter, node: ast.AugAssign, scope: Scope) -> Value:
 def _tensors(*pairs: tuple[Value, ast.AST]) -> list[tuple[Tensor, ast.AST]]:
     found = []
     for value, node in pairs:
-        tensor = meeting.as_tensor(value)
+        tensor = device_join.as_tensor(value)
         if tensor is not None:
             found.append((tensor, node))
     return found
@@ -119,7 +121,7 @@ def _compare(run: Interpreter, node: ast.Compare, scope: Scope) -> Value:
     if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
         return UNKNOWN
     pairs = list(zip(values, nodes, strict=True))
-    return meeting.meet(run, node, [Operand(each, at) for each, at in _tensors(*pairs)])
+    return device_join.meet(run, node, [Operand(each, at) for each, at in _tensors(*pairs)])
 
 
 def _boolean(run: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
@@ -199,8 +201,8 @@ def _yield(run: Interpreter, node: ast.Yield, scope: Scope) -> Value:
 _HANDLERS: dict[type, Callable[..., Value]] = {
     ast.Constant: _constant, ast.Name: _name, ast.Attribute: _attribute, ast.Call: _call,
     ast.List: containers.read_list, ast.Tuple: containers.read_list, ast.Set: containers.read_list,
-    ast.Dict: containers.read_dict, ast.ListComp: rounds.comprehension,
-    ast.SetComp: rounds.comprehension, ast.GeneratorExp: rounds.comprehension, ast.DictComp: rounds.comprehension,
+    ast.Dict: containers.read_dict, ast.ListComp: loops.comprehension,
+    ast.SetComp: loops.comprehension, ast.GeneratorExp: loops.comprehension, ast.DictComp: loops.comprehension,
     ast.Subscript: containers.read_item, ast.BinOp: _binary,
     ast.Compare: _compare, ast.BoolOp: _boolean, ast.UnaryOp: _unary, ast.IfExp: _choice, ast.JoinedStr: _text,
     ast.NamedExpr: _named, ast.Lambda: _lambda, ast.Await: _passed, ast.Starred: _passed, ast.Yield: _yield,

@@ -1,4 +1,4 @@
-"""Which files are judged, and the judgement of one."""
+"""Which files are checked, and the check of one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from devsan.doctor.findings import Finding
-from devsan.doctor.source.judgement import Judgement
+from devsan.doctor.source.check_result import CheckResult
 from devsan.doctor.source.program import follow_program
 from devsan.doctor.source.rules import RULES
 from devsan.doctor.source.source_file import SourceFile, Unreadable, read_source
@@ -39,18 +39,18 @@ def _inside(folder: Path) -> Iterator[Path]:
         yield from (Path(root, name) for name in sorted(files) if name.endswith(".py"))
 
 
-def judge_file(path: Path, launched: Launched, edits: bool) -> Judgement:
+def judge_file(path: Path, launched: Launched, edits: bool) -> CheckResult:
     """Judges a file. Whatever is wrong with it is one sentence."""
     try:
         source = read_source(path)
     except Unreadable as error:
-        return Judgement(notes=[str(error)])
+        return CheckResult(notes=[str(error)])
     return judge_source(source, launched, edits)
 
 
-def judge_source(source: SourceFile, launched: Launched = UNLAUNCHED, edits: bool = True) -> Judgement:
+def judge_source(source: SourceFile, launched: Launched = UNLAUNCHED, edits: bool = True) -> CheckResult:
     """Judges a file that was read."""
-    made = Judgement(files=1)
+    made = CheckResult(files=1)
     if "torch" not in source.text and "from_pretrained" not in source.text and "CUDA_VISIBLE" not in source.text:
         return made
     limit = sys.getrecursionlimit()
@@ -61,7 +61,7 @@ def judge_source(source: SourceFile, launched: Launched = UNLAUNCHED, edits: boo
         if not program.whole:
             made.notes.append(f"{source.name}: too long to be followed to its end; what was seen until then was judged")
     except Exception as error:  # our own mistake: said, and the other files are judged
-        return Judgement(notes=[f"{source.name}: could not be judged: {type(error).__name__}: {error}"])
+        return CheckResult(notes=[f"{source.name}: could not be judged: {type(error).__name__}: {error}"])
     finally:
         sys.setrecursionlimit(limit)
     made.findings = _each_once(found)

@@ -3,7 +3,7 @@
 NOTE [Paths]
 The program is followed once. Where a branch depends on what is not known, both sides are followed, each with the
 names as they were before it, and a name that means different things afterwards means nothing. A loop over what the
-program lists is followed round by round (rounds.py); of another one its first round is a real one. A function of the
+program lists is followed round by round (loops.py); of another one its first round is a real one. A function of the
 file is followed at each call with what it is given. So whatever is said of two tensors holds on some path that the
 source allows, without guesses about data; what would need a guess is UNKNOWN.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devsan.doctor.source import factories, modules, outside, parsers
+from devsan.doctor.source import factories, modules, parsers, third_party
 from devsan.doctor.source.events import Mapped, Ranks, Refused, Wrapped
 from devsan.doctor.source.objects import Map, Object, State, mapped, move, place_of
 from devsan.doctor.source.places import CURRENT, HOST, NOWHERE, Where
@@ -52,7 +52,7 @@ def known(run: Interpreter, name: str, given: Arguments) -> Value | None:
     if last in _CHOOSING:
         factories.choose(run, given.node, NOWHERE)
         return UNKNOWN
-    made = outside.made(run, name, given)
+    made = third_party.made(run, name, given)
     if made is not None:
         return made
     if last in _KEEPING and given.values:

@@ -9,15 +9,15 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+from devsan.doctor.source.check_result import CheckResult
 from devsan.doctor.source.files import judge_file, python_files
-from devsan.doctor.source.judgement import Judgement
 from devsan.doctor.source.visible import Launched
 
 # A file of 1000 lines takes about 40 ms, a process 200 ms to start; bytes are what is known beforehand.
 _WORTH_IT = 2 << 20
 
 
-def judge_files(paths: Sequence[Path], launched: Launched, edits: bool) -> Judgement:
+def judge_files(paths: Sequence[Path], launched: Launched, edits: bool) -> CheckResult:
     """Judges files and those below folders."""
     files = list(python_files(paths))
     processes = min(len(files), os.cpu_count() or 1, 8)
@@ -33,14 +33,14 @@ def judge_files(paths: Sequence[Path], launched: Launched, edits: bool) -> Judge
     return _together([_one(job) for job in jobs])
 
 
-def _one(job: tuple[str, Launched, bool]) -> Judgement:
+def _one(job: tuple[str, Launched, bool]) -> CheckResult:
     name, launched, edits = job
     return judge_file(Path(name), launched, edits)
 
 
-def _together(judgements: list[Judgement]) -> Judgement:
-    whole = Judgement()
-    for each in judgements:
+def _together(results: list[CheckResult]) -> CheckResult:
+    whole = CheckResult()
+    for each in results:
         whole.add(each)
     return whole
 

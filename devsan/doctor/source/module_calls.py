@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from devsan.doctor.source import (
     containers,
+    device_join,
     factories,
     functions,
-    meeting,
-    outside,
     replicas,
     tensor_calls,
+    third_party,
     torch_names,
 )
 from devsan.doctor.source.definitions import Function
@@ -101,7 +101,7 @@ def method(run: Interpreter, holder: Object, name: str, given: Arguments) -> Val
     if name == "forward" or (name in ("update", "forward") and state.type.startswith("torchmetrics.")):
         return call(run, holder, given)
     if name == "generate" and state.opaque:
-        outside.call(run, holder, given)
+        third_party.call(run, holder, given)
     return UNKNOWN
 
 
@@ -157,11 +157,11 @@ def call(run: Interpreter, holder: Object, given: Arguments, skip: int = 0) -> V
     state = holder.state
     operands = given.tensors()[skip:] if skip else given.tensors()
     if state.type == "transformers.tokenizer":
-        return outside.encoded(given)
+        return third_party.encoded(given)
     if state.wrapped == "DataParallel" and not skip:
         return replicas.call(run, holder, given)
     if state.opaque and state.is_module and state.where.kind != "part" and state.type != "torch.load":
-        return outside.call(run, holder, given)
+        return third_party.call(run, holder, given)
     if state.type == "torch.load" or state.opaque or state.wrapped not in ("", "accelerate"):
         if state.opaque and state.is_module and state.where.kind == "part":
             return Tensor(state.where, None, None, how="placed")
@@ -199,14 +199,16 @@ def _of_library(run: Interpreter, holder: Object, operands: list[Operand], given
     if short.endswith("Loss"):
         counted = state.attributes.get("weight")
         held = [Operand(counted, given.called)] if isinstance(counted, Tensor) else []
-        result = meeting.meet(run, given.node, [*operands, *held])
+        result = device_join.meet(run, given.node, [*operands, *held])
         return replace(result, scalar=True) if isinstance(result, Tensor) else result
     if not state.weights:
-        return meeting.meet(run, given.node, operands[:1], checked=False) if short in torch_names.SHAPED else UNKNOWN
+        return (
+            device_join.meet(run, given.node, operands[:1], checked=False) if short in torch_names.SHAPED else UNKNOWN
+        )
     weight = Operand(Tensor(state.where, False, None, how="weight", plain=state.plain), given.called)
     if not operands:
         return replace(weight.tensor, how="placed")
-    joined = meeting.meet(run, given.node, [weight, *operands])
+    joined = device_join.meet(run, given.node, [weight, *operands])
     if isinstance(joined, Tensor) and joined.where == NOWHERE:
         return joined
     return Tensor(state.where, False, None, how="placed")

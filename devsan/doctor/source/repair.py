@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from devsan.doctor.findings import Edit, Finding
-from devsan.doctor.source.judgement import Judgement
+from devsan.doctor.source.check_result import CheckResult
 from devsan.doctor.source.source_file import SourceFile, Unreadable, read_source
 from devsan.doctor.text_edits import replace_text, spliced, unified_diff
 
@@ -26,21 +26,19 @@ def diff_of(findings: Iterable[Finding], unsafe: bool) -> str:
     return "".join(texts)
 
 
-def apply(judgement: Judgement, unsafe: bool) -> list[Path]:
+def apply(result: CheckResult, unsafe: bool) -> list[Path]:
     """Applies the edits, file by file, and returns the files that were written."""
     written = []
-    for name, edits in _by_file(judgement.findings, unsafe).items():
+    for name, edits in _by_file(result.findings, unsafe).items():
         path = Path(name)
         try:
             source = read_source(path)
         except Unreadable as error:
-            judgement.notes.append(str(error))
+            result.notes.append(str(error))
             continue
         after = edited(source, edits)
         if after is None:
-            judgement.notes.append(
-                f"{name}: expected the file as it was judged, got another text; it was left as it is"
-            )
+            result.notes.append(f"{name}: expected the file as it was judged, got another text; it was left as it is")
         elif after != source.text:
             _write(path, after)
             written.append(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devsan.doctor.source import factories, meeting, torch_names
+from devsan.doctor.source import device_join, factories, torch_names
 from devsan.doctor.source.definitions import Identity
 from devsan.doctor.source.events import Operand, ToNumpy
 from devsan.doctor.source.places import HOST, NOWHERE, Where
@@ -54,7 +54,7 @@ def call(run: Interpreter, holder: Tensor, name: str, given: Arguments) -> Value
     if name in ("chunk", "split", "tensor_split", "unbind") and not given.tensors():
         return _pieces(holder, name, given)
     operands = given.tensors()
-    value: Value = meeting.meet(
+    value: Value = device_join.meet(
         run, given.node, [Operand(holder, getattr(given.node.func, "value", given.node)), *operands],
         checked=name in torch_names.JOINED_METHODS,
     )  # fmt: skip

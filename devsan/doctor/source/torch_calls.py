@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devsan.doctor.source import (
+    device_join,
     factories,
     functions,
-    meeting,
     module_calls,
     modules,
     torch_names,
@@ -109,7 +109,7 @@ def call(run: Interpreter, name: str, given: Arguments) -> Value:
 
 def _operator(run: Interpreter, name: str, given: Arguments) -> Value:
     operands = given.tensors()
-    value = meeting.meet(run, given.node, operands, checked=name in torch_names.JOINED)
+    value = device_join.meet(run, given.node, operands, checked=name in torch_names.JOINED)
     if not isinstance(value, Tensor):
         return value
     if name in torch_names.REDUCTIONS and given.get("dim", 1) is None:

@@ -63,12 +63,12 @@ def test_a_model_that_defends_itself_is_judged() -> None:
 def test_a_rule_that_fails_does_not_cost_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from devsan.doctor.live import judgement
+    from devsan.doctor.live import check
 
     def judge_badly(subject: object) -> Any:
         raise ValueError("of its own")
 
-    monkeypatch.setattr(judgement, "RULES", (judge_badly, *judgement.RULES))
+    monkeypatch.setattr(check, "RULES", (judge_badly, *check.RULES))
     assert [finding.code for finding in devsan.doctor(torch.nn.Linear(2, 2, device="meta"))] == ["DV112"]
     assert capsys.readouterr().err == "devsan: the doctor's own rule judge_badly failed: ValueError: of its own\n"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from devsan.doctor.findings import Finding
-from devsan.doctor.source import Judgement, judge
+from devsan.doctor.source import CheckResult, judge
 from devsan.doctor.source.files import judge_source
 from devsan.doctor.source.source_file import SourceFile
 from devsan.doctor.source.torch_names import FACTORIES
@@ -39,7 +39,7 @@ def is_listed(finding: Finding, alarm: dict[str, Any]) -> bool:
     )  # fmt: skip
 
 
-def alarms(judgement: Judgement) -> list[str]:
+def alarms(judgement: CheckResult) -> list[str]:
     return [
         f"{finding.code} {finding.place}: {finding.title}" for finding in judgement.findings
         if not any(is_listed(finding, alarm) for alarm in LISTED)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from devsan.job import diagnosis, findings, outcome, record, text
-from devsan.job.deaths import exit_of
+from devsan.job.exit_watcher import exit_of
 
 GLOO = "[/pytorch/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:424"
 

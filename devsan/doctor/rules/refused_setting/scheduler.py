@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.amendments import written
 from devsan.doctor.case import Case
+from devsan.doctor.config_fixes import written
 from devsan.doctor.findings import Finding
 from devsan.doctor.settings import Settings, whole
 from devsan.spelling import nearest

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from devsan.cli.main import main
-from devsan.doctor.amending import Amended, amend
+from devsan.doctor.check import check
 from devsan.doctor.document import parse_document
 from devsan.doctor.findings import Edit, Finding, Place
-from devsan.doctor.judge import judge
+from devsan.doctor.fix_validation import FixedFile, fixed_files
 from tests.doctor.conftest import ACCELERATE
 
 COMMENTED = """\
@@ -55,7 +55,7 @@ MENDED = """\
 
 def amended(setup, unsafe: bool = False) -> str:
     case = setup.case()
-    made, notes = amend(case, judge(case), unsafe)
+    made, notes = fixed_files(case, check(case), unsafe)
     assert notes == []
     assert len(made) == 1
     return made[0].after
@@ -121,7 +121,7 @@ def test_commas_too_many_go(empty, text, after):
 def test_what_may_be_meant_is_shown_and_not_written(deepspeed, changed):
     deepspeed.write("ds_config.json", changed({"zero_optimization.offload_param.pin_memory": False}))
     case = deepspeed.case()
-    assert amend(case, judge(case), False) == ([], [])
+    assert fixed_files(case, check(case), False) == ([], [])
     assert json.loads(amended(deepspeed, unsafe=True)) == changed({})
 
 
@@ -141,7 +141,7 @@ def test_a_repair_that_does_not_hold_is_refused(empty, after, why):
     bad = Finding(fault.code, fault.title, place, (), "", (Edit(place, "-8", after),))
     title = fault.title if after != "0" else "train_batch_size is 0, expected a whole number above 0"
     bad = bad if after != "0" else Finding(fault.code, title, place, (), "", (Edit(place, "-8", after),))
-    made, notes = amend(empty.case(), [bad], False)
+    made, notes = fixed_files(empty.case(), [bad], False)
     assert made == []
     assert len(notes) == 1 and why in notes[0]
 
@@ -150,7 +150,7 @@ def test_a_file_that_has_changed_is_left_alone(tmp_path: Path):
     path = tmp_path / "ds_config.json"
     path.write_text("{}")
     with pytest.raises(OSError, match="changed since"):
-        Amended(str(path), '{"a": 1}', '{"a": 2}').write()
+        FixedFile(str(path), '{"a": 1}', '{"a": 2}').write()
     assert path.read_text() == "{}"
     assert [each.name for each in tmp_path.iterdir()] == ["ds_config.json"]
 

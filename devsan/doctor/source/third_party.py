@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devsan.doctor.source import meeting
+from devsan.doctor.source import device_join
 from devsan.doctor.source.events import Operand
 from devsan.doctor.source.objects import Object, State
 from devsan.doctor.source.places import HOST
@@ -56,7 +56,7 @@ def call(run: Interpreter, holder: Object, given: Arguments) -> Value:
     for operand in operands:
         brought = holder.state.wrapped == "accelerate" and operand.tensor.how != "loaded"
         if operand.tensor.where == HOST and operand.tensor.scalar is False and not brought:
-            meeting.meet(run, given.node, [weight, operand])
+            device_join.meet(run, given.node, [weight, operand])
             break
     return Tensor(where, None, how="outputs")
 

@@ -9,7 +9,7 @@ from devsan.doctor.findings import ORDER, Finding, found_by
 from devsan.doctor.rules import RULES
 
 
-def judge(case: Case, on_failure: Callable[[str, Exception], None] | None = None) -> list[Finding]:
+def check(case: Case, on_failure: Callable[[str, Exception], None] | None = None) -> list[Finding]:
     """Returns what is wrong, the worst first, each fault once.
 
     Args:

@@ -1,9 +1,9 @@
-"""Releases with known defects, and what drivers a CUDA needs: ``windows.json``.
+"""Releases with known defects, and what drivers a CUDA needs: ``known_issues.json``.
 
-NOTE [Adding a window] One entry there is all that is needed, its sentences in English and Chinese, its commands as they
+NOTE [Adding a known issue] One entry there is all that is needed, its sentences in English and Chinese, its commands as they
 are. "packages" maps names to the versions that have the defect, as pip writes them (">=0.14.1,<0.14.3"); every package
 has to be in its range. "when" names conditions of the job (`devsan.doctor.rules.known_defect`). "source" is a thread or
-file that says so; "inside" and "outside" are versions at the bounds, which tests/doctor/test_windows.py tries.
+file that says so; "inside" and "outside" are versions at the bounds, which tests/doctor/test_known_issues.py tries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from devsan.doctor.findings import Confidence, Severity
 
 
 @dataclass(frozen=True)
-class Window:
+class KnownIssue:
     """A defect.
 
     Attributes:
@@ -50,25 +50,25 @@ class Window:
 
 @cache
 def data() -> dict[str, Any]:
-    """Returns what windows.json says."""
-    read: dict[str, Any] = json.loads(Path(__file__).with_name("windows.json").read_text(encoding="utf-8"))
+    """Returns what known_issues.json says."""
+    read: dict[str, Any] = json.loads(Path(__file__).with_name("known_issues.json").read_text(encoding="utf-8"))
     return read
 
 
 @cache
-def windows() -> tuple[Window, ...]:
-    """Returns the windows."""
+def known_issues() -> tuple[KnownIssue, ...]:
+    """Returns the known issues."""
     return tuple(
-        Window(each["name"], each["packages"], tuple(each.get("when", ())), _said(each["title"]),
-               _said(each["evidence"]), _said(each["repair"]), tuple(map(_said, each.get("others", ()))),
-               each["source"], each["severity"], each["confidence"])
-        for each in data()["windows"]
+        KnownIssue(each["name"], each["packages"], tuple(each.get("when", ())), _said(each["title"]),
+                   _said(each["evidence"]), _said(each["repair"]), tuple(map(_said, each.get("others", ()))),
+                   each["source"], each["severity"], each["confidence"])
+        for each in data()["issues"]
     )  # fmt: skip
 
 
 def translations() -> dict[str, str]:
-    """Returns the Chinese of the windows' sentences, by the English ones."""
-    texts = [text for each in data()["windows"]
+    """Returns the Chinese of the sentences of known issues, by the English ones."""
+    texts = [text for each in data()["issues"]
              for text in (each["title"], each["evidence"], each["repair"], *each.get("others", ()))]  # fmt: skip
     return {text["en"]: text["zh"] for text in texts if isinstance(text, dict)}
 
@@ -78,9 +78,9 @@ def _said(text: str | Mapping[str, str]) -> Message:
     return Message(text) if isinstance(text, str) else Message(text["en"], text["en"])
 
 
-def met(window: Window, version_of: Callable[[str], str]) -> bool:
-    """Returns whether every package of ``window`` is installed in a version that has the defect."""
-    return all(contains(versions, version_of(name)) for name, versions in window.packages.items())
+def met(issue: KnownIssue, version_of: Callable[[str], str]) -> bool:
+    """Returns whether every package of ``issue`` is installed in a version that has the defect."""
+    return all(contains(versions, version_of(name)) for name, versions in issue.packages.items())
 
 
 def contains(versions: str, version: str) -> bool:

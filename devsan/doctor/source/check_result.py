@@ -8,7 +8,7 @@ from devsan.doctor.findings import Finding
 
 
 @dataclass
-class Judgement:
+class CheckResult:
     """What was found in the source.
 
     Attributes:
@@ -21,7 +21,7 @@ class Judgement:
     notes: list[str] = field(default_factory=list)
     files: int = 0
 
-    def add(self, other: Judgement) -> None:
+    def add(self, other: CheckResult) -> None:
         """Takes over what was found elsewhere."""
         self.findings += other.findings
         self.notes += other.notes

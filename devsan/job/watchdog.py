@@ -1,4 +1,4 @@
-"""``python -m devsan.job.guardian``: speaks for the owner of a job whom a signal ends that nobody can catch.
+"""``python -m devsan.job.watchdog``: speaks for the owner of a job whom a signal ends that nobody can catch.
 
 A launcher in whose process DevSan works (a script that starts its ranks itself, ``python -m torch.distributed.run``)
 can be killed like any other, and so can ``devsan run``; Lightning's launcher kills itself when one of its ranks has
@@ -15,8 +15,8 @@ import subprocess
 import sys
 import time
 
-from devsan.job import closing, folder
-from devsan.job.deaths import Deaths
+from devsan.job import finalize, folder
+from devsan.job.exit_watcher import ExitWatcher
 
 _started = ""  # for which job
 
@@ -25,7 +25,7 @@ _RANKS_END = 40.0  # seconds: torchrun gives its ranks 30 after SIGTERM
 
 
 def start(path: str, how: str) -> None:
-    """Starts the guardian of this process's job, once. Failing to costs nothing but it.
+    """Starts the watchdog of this process's job, once. Failing to costs nothing but it.
 
     It is no child of this process: a program that waits for all of its children must not wait for it.
     """
@@ -37,7 +37,7 @@ def start(path: str, how: str) -> None:
         environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
         home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         words = [sys.executable, "-c", f"import sys; sys.path.insert(0, {home!r}); "
-                 "from devsan.job.guardian import main; main(*sys.argv[1:])", path, how]  # fmt: skip
+                 "from devsan.job.watchdog import main; main(*sys.argv[1:])", path, how]  # fmt: skip
         subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                          start_new_session=True)  # fmt: skip
 
@@ -53,17 +53,17 @@ def main(path: str, how: str) -> None:
         return
     poll = select.poll()
     poll.register(file, select.POLLIN)
-    deaths = Deaths(path)
-    deaths.start()
+    watcher = ExitWatcher(path)
+    watcher.start()
     while folder.is_alive(*owner) and not poll.poll(_PAUSE):
         pass
     if not os.path.isdir(path):  # as it should be
         return
     until = time.monotonic() + _RANKS_END
-    while time.monotonic() < until and deaths.is_watching():
+    while time.monotonic() < until and watcher.is_watching():
         time.sleep(0.05)
     try:
         folder.own(path)
-        closing.close(path, deaths, how)
+        finalize.close(path, watcher, how)
     finally:
         folder.remove(path)

@@ -48,7 +48,7 @@ def exit_of(returncode: int | None, at: float) -> Exit:
     return Exit(at, signal=-returncode) if returncode < 0 else Exit(at, code=returncode)
 
 
-class Deaths:
+class ExitWatcher:
     """Watches the processes that have a document in a job's folder."""
 
     def __init__(self, folder: str, on_first: Callable[[], None] | None = None) -> None:

@@ -23,18 +23,18 @@ def doctor(*subjects: object, caller: FrameType) -> Diagnosis:
         caller: the frame that asks: its variables and its file tell which line did what.
     """
     from devsan.introspect.frames.tensors import plain_attributes
-    from devsan.report.collection import Paused
+    from devsan.report.gc_pause import Paused
 
     with Paused(), plain_attributes():
         subject = subject_of(subjects, Lines(caller=caller))
         if not subject.trees and not subject.optimizers:
             got = ", ".join(type(each).__name__ for each in subjects) or "nothing"
             raise TypeError(f"expected models and optimizers to judge, got {got}")
-        found = judge(subject, RULES, _own_failure)
+        found = check(subject, RULES, _own_failure)
         return Diagnosis(found, placing_of(subject))
 
 
-def judge(subject: Subject, rules: Sequence[Rule], on_failure: Failed) -> list[Finding]:
+def check(subject: Subject, rules: Sequence[Rule], on_failure: Failed) -> list[Finding]:
     """Returns what ``rules`` find wrong with ``subject``, the worst first, each fault once.
 
     Args:

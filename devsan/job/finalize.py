@@ -10,37 +10,37 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from devsan.job import folder, outcome, record, termination
-from devsan.job.deaths import Deaths, Exit, exit_of
+from devsan.job.exit_watcher import Exit, ExitWatcher, exit_of
 
 # seconds that ranks get that outlive their launcher: Lightning's main process does not wait for its others
 _PATIENCE = 5.0
 
 
-def close(path: str, deaths: Deaths | None, how: str) -> None:
+def close(path: str, watcher: ExitWatcher | None, how: str) -> None:
     """Reports on the job and lets go of its watch; the folder is left to the caller.
 
     Args:
         path: the job's folder.
-        deaths: the watch over its ranks; None where nobody is to report.
+        watcher: the watch over its ranks; None where nobody is to report.
         how: a value of the option ``report``.
     """
-    if how == "off" or deaths is None:
+    if how == "off" or watcher is None:
         return
     _join_children()
-    report_on(path, deaths, how, _PATIENCE)
+    report_on(path, watcher, how, _PATIENCE)
 
 
-def report_on(path: str, deaths: Deaths | None, how: str, patience: float, stream: TextIO | None = None) -> bool:
+def report_on(path: str, watcher: ExitWatcher | None, how: str, patience: float, stream: TextIO | None = None) -> bool:
     """Writes the report on the ranks that have left documents. Returns whether there was something to say.
 
     Args:
         path: the job's folder.
-        deaths: the watch, which ends here.
+        watcher: the watch, which ends here.
         how: "terminal" or "github".
         patience: seconds to wait for ranks that still run.
         stream: where to write; stderr by default.
     """
-    exits = deaths.close(patience) if deaths is not None else {}
+    exits = watcher.close(patience) if watcher is not None else {}
     out = sys.stderr if stream is None else stream
     _choose_language()
     said = False

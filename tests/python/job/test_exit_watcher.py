@@ -11,7 +11,7 @@ import time
 import pytest
 
 from devsan.job import folder
-from devsan.job.deaths import Deaths
+from devsan.job.exit_watcher import ExitWatcher
 
 # A parent that waits a while before it asks, as launchers do.
 PARENT = """\
@@ -37,15 +37,15 @@ def test_codes_and_signals(tmp_path, end, code, signal):
     assert parent.stdin is not None and parent.stdout is not None
     pid = int(parent.stdout.readline())
     tmp_path.joinpath(f"rank0-{pid}.json").write_text(json.dumps({}))
-    deaths = Deaths(str(tmp_path))
-    deaths.look(0.0)
-    assert deaths.is_watching()
-    deaths.start()
+    watcher = ExitWatcher(str(tmp_path))
+    watcher.look(0.0)
+    assert watcher.is_watching()
+    watcher.start()
     before = time.time()
     parent.stdin.write("\n")
     parent.stdin.flush()
     time.sleep(0.2)
-    exits = deaths.close(10.0)
+    exits = watcher.close(10.0)
     parent.communicate()
     assert (exits[pid].code, exits[pid].signal) == (code, signal)
     assert before <= exits[pid].time <= time.time()

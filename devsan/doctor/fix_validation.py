@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from devsan.doctor.case import Case
+from devsan.doctor.check import check
 from devsan.doctor.document import parse_document
 from devsan.doctor.findings import Edit, Finding
-from devsan.doctor.judge import judge
 from devsan.doctor.text_edits import replace_text, spliced, unified_diff
 
 
 @dataclass(frozen=True)
-class Amended:
+class FixedFile:
     """A file that was edited, in memory: its name, and its text before and after."""
 
     file: str
@@ -41,7 +41,7 @@ class Amended:
         replace_text(path, self.after, "utf-8")
 
 
-def amend(case: Case, findings: Sequence[Finding], unsafe: bool) -> tuple[list[Amended], list[str]]:
+def fixed_files(case: Case, findings: Sequence[Finding], unsafe: bool) -> tuple[list[FixedFile], list[str]]:
     """Returns the files with their edits, and a sentence for each edit that was not made.
 
     Args:
@@ -65,7 +65,7 @@ def amend(case: Case, findings: Sequence[Finding], unsafe: bool) -> tuple[list[A
                 good += own
         after = edited(document.text, good)
         if good and after is not None and after != document.text:
-            made.append(Amended(document.file, document.text, after))
+            made.append(FixedFile(document.file, document.text, after))
     return made, notes
 
 
@@ -82,7 +82,7 @@ def _wrong(case: Case, file: str, after: str | None, finding: Finding, findings:
             documents.append(replace(again, kind=document.kind))
         else:
             documents.append(document)
-    left = judge(replace(case, documents=tuple(documents)), lambda rule, error: None)
+    left = check(replace(case, documents=tuple(documents)), lambda rule, error: None)
     if any((each.code, each.title) == (finding.code, finding.title) for each in left):
         return "the fault would stay"
     known = {(each.code, each.title) for each in findings}
