@@ -32,7 +32,7 @@ class Stream(io.StringIO):
 
 def report(kind, error, trace):
     stream, begin = Stream(), time.perf_counter()
-    from devsan.report import on_exception
+    from devsan.error_report import on_exception
     on_exception(kind, error, trace, stream)
     print("error[DV" in stream.getvalue(), stream.first - begin)
 

@@ -35,13 +35,9 @@ def __getattr__(name: str) -> object:
 
 def load_ipython_extension(shell: object) -> None:
     """``%load_ext devsan`` is ``devsan.install()``."""
-    from devsan.post_mortem import install
-
-    install()
+    __getattr__("install")()  # type: ignore[operator]
 
 
 def unload_ipython_extension(shell: object) -> None:
     """``%unload_ext devsan`` is ``devsan.uninstall()``."""
-    from devsan.post_mortem import uninstall
-
-    uninstall()
+    __getattr__("uninstall")()  # type: ignore[operator]

@@ -14,11 +14,11 @@ def load() -> None:
         return
     try:
         # Only here: a program without DEVSAN_OPTIONS pays for nothing but the lines above.
-        from devsan import excepthook, session
+        from devsan import active_options, excepthook, session
         from devsan.job import member
         from devsan.options import read_variable
 
-        if session.current() is not None:
+        if active_options.current() is not None:
             session.watch()
             return  # devsan run is starting it: this is its import of torch
         options = read_variable(text)

@@ -160,11 +160,11 @@ def _is_host_scalar(tensor: Any) -> bool:
 def _report(sentence: str, devices: tuple[str, str], caller: FrameType) -> str:
     """The sentence, then the report on the call that ``caller`` is executing."""
     try:
+        from devsan.error_report import report_to
         from devsan.introspect.frames.chain import Failure
         from devsan.introspect.frames.error_match import Sentence
         from devsan.introspect.frames.error_patterns import Kind
         from devsan.post_mortem import COLOUR
-        from devsan.report import report_to
 
         trace = TracebackType(None, caller, caller.f_lasti, caller.f_lineno)
         stream = io.StringIO()

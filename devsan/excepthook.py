@@ -75,9 +75,9 @@ def report(kind: type[BaseException], error: BaseException, trace: TracebackType
         return  # KeyboardInterrupt and its like are not failures of the program
     _reported = error
     try:
-        from devsan.report import on_exception
+        from devsan.error_report import on_exception
     except ModuleNotFoundError as missing:
-        if missing.name == "devsan.report":
+        if missing.name == "devsan.error_report":
             return  # an installation without reports
         tell(f"no report: {missing}")
         return

@@ -43,9 +43,9 @@ _silent = False  # report=off
 def begin() -> None:
     """Has this thread, and the backward passes that it starts, go on after mismatches. Needs a running emulation."""
     global _silent
-    from devsan import _core, session
+    from devsan import _core, active_options
 
-    options = session.current()
+    options = active_options.current()
     _silent = options is not None and options.report == "off"
     _core.start_alignment(_on_mismatch)
     atexit.unregister(_at_the_end)
@@ -94,7 +94,8 @@ def _innermost(frame: FrameType | None) -> FrameType | None:
 def _reported(sentence: str, frame: FrameType) -> _Place | None:
     from devsan.introspect.frames.chain import failure_of
     from devsan.introspect.frames.error_match import recognise
-    from devsan.report import add_to_run_file
+    from devsan.job import member
+    from devsan.report import recording
     from devsan.report.build import build
     from devsan.report.cause import explained
     from devsan.report.gc_pause import Paused
@@ -103,7 +104,7 @@ def _reported(sentence: str, frame: FrameType) -> _Place | None:
         failure = failure_of(RuntimeError(sentence), _trace_to(frame))
         if failure is None or recognise(sentence) is None:  # its sizes or dtypes are wrong: that ends it in a moment
             return None
-        report, explanation = explained(build(failure), failure)
+        report, explanation = explained(build(failure), failure, member.patience())
         report = replace(report, severity="warning")
         finding = explanation.findings[0] if explanation is not None and explanation.findings else None
         cause = f"{finding.code} {finding.cause}" if finding is not None else report.title
@@ -118,7 +119,7 @@ def _reported(sentence: str, frame: FrameType) -> _Place | None:
         else:
             _causes[cause] = f"{finding.code} {finding.name}" if finding is not None else ""
             _print(report, explanation)
-        add_to_run_file(report, explanation)
+        recording.add_finding(report, explanation)
         line = (site.path, site.line) if site is not None else ("", 0)
         return _Place(where, line, report.title, cause)
 

@@ -48,7 +48,7 @@ def explain(error: BaseException | None = None) -> str:
         error = sys.exc_info()[1] or getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is None:
         return ""
-    from devsan.report import on_exception
+    from devsan.error_report import on_exception
 
     text = io.StringIO()
     on_exception(type(error), error, error.__traceback__, text)

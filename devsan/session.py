@@ -10,20 +10,15 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from devsan.active_options import become, current
 from devsan.errors import DevsanError, StartError, one_line
 from devsan.options import VARIABLE, Options
 
 if TYPE_CHECKING:
     from devsan.emulation import Emulation
 
-_options: Options | None = None  # set before the start, so that a start within the start sees it
 _emulation: Emulation | None = None
 _variable_before: str | None = None
-
-
-def current() -> Options | None:
-    """Returns the options of the running emulation, those of real GPUs included, or None."""
-    return _options
 
 
 def begin(options: Options) -> None:
@@ -36,13 +31,14 @@ def begin(options: Options) -> None:
         UsageError: the options contradict each other.
         StartError: this installation cannot emulate; what was there before is as it was.
     """
-    global _options, _emulation, _variable_before
+    global _emulation, _variable_before
     devices = options.devices()
-    if _options is not None:
-        if _is_starting() or _options.devices() == devices:
+    running = current()
+    if running is not None:
+        if _is_starting() or running.devices() == devices:
             return
         end()
-    _options = options
+    become(options)  # before the start, so that a start within the start sees it
     _variable_before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = options.to_variable()
     emulation = None
@@ -60,9 +56,10 @@ def begin(options: Options) -> None:
     _emulation = emulation
     watch()
     if options.output:
+        from devsan.job import member
         from devsan.report import recording
 
-        recording.begin(options.output, devices)
+        recording.begin(options.output, devices, member.leave_run_file)
 
 
 def watch() -> None:
@@ -70,7 +67,7 @@ def watch() -> None:
 
     What torch has not got yet is done when it calls ``devsan.autoload.load``.
     """
-    if _options is None or "torch.optim" not in sys.modules:
+    if current() is None or "torch.optim" not in sys.modules:
         return
     from devsan.doctor.live import watch as first_steps
 
@@ -80,12 +77,13 @@ def watch() -> None:
 def end() -> None:
     """Stops what ``begin`` started. Does nothing when nothing runs."""
     global _emulation
-    if _options is None or _is_starting():
+    running = current()
+    if running is None or _is_starting():
         return
     emulation, _emulation = _emulation, None
     if (first_steps := sys.modules.get("devsan.doctor.live.watch")) is not None:
         first_steps.end()
-    if _options.output:
+    if running.output:
         from devsan.report import recording
 
         recording.pause()
@@ -95,12 +93,12 @@ def end() -> None:
 
 
 def _is_starting() -> bool:
-    return _emulation is None and _options is not None and bool(_options.devices())
+    running = current()
+    return _emulation is None and running is not None and bool(running.devices())
 
 
 def _restore() -> None:
-    global _options
-    _options = None
+    become(None)
     if _variable_before is None:
         os.environ.pop(VARIABLE, None)
     else:

@@ -16,19 +16,16 @@ LAYERS: dict[str, frozenset[str]] = {
     "model": frozenset(),
     "memory": frozenset({"model"}),
     "diagnose": frozenset({"model", "memory"}),
-    "plan": frozenset({"model", "memory", "diagnose"}),
     "record": frozenset({"model"}),
     "guard": frozenset({"model", "memory", "record"}),
     "emulate": frozenset({"model", "memory", "record"}),
     "collectives": frozenset({"model", "memory", "record", "emulate"}),
-    "intercept": frozenset({"model", "memory", "diagnose", "plan", "record", "guard", "emulate"}),
-    "bindings": frozenset(
-        {"model", "memory", "diagnose", "plan", "record", "guard", "emulate", "collectives", "intercept"}
-    ),
+    "intercept": frozenset({"model", "memory", "diagnose", "record", "guard", "emulate"}),
+    "bindings": frozenset({"model", "memory", "diagnose", "record", "guard", "emulate", "collectives", "intercept"}),
 }
 # The folders within a folder of core/, in order: each may include itself and those before it.
 SUBLAYERS: dict[str, tuple[str, ...]] = {"emulate": ("runtime", "calls", "operators")}
-WITHOUT_TORCH = frozenset({"model", "memory", "record", "diagnose", "plan"})
+WITHOUT_TORCH = frozenset({"model", "memory", "record", "diagnose"})
 TORCH_FOLDERS = frozenset({"torch", "ATen", "c10", "caffe2", "torchgen"})
 # emulate is here for the types that the header declares; it must register nothing.
 REGISTRARS = frozenset({"intercept", "emulate"})

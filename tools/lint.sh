@@ -26,11 +26,17 @@ check_cpp_format() {
   cpp_files | xargs -0 --no-run-if-empty clang-format --dry-run -Werror
 }
 
+check_floors() { # says something only where a contract is broken
+  local said
+  said=$(lint-imports --no-cache --no-logo) || { printf '%s\n' "$said" && return 1; }
+}
+
 check ruff ruff check --quiet .
 check format ruff format --check --quiet .
 check mypy mypy --no-error-summary
 check clang-format check_cpp_format
 check layers python tools/check_layers.py
+check floors check_floors
 if [ -n "$failed" ]; then
   say "these checks failed:$failed (make format repairs formatting)"
   exit 1

@@ -48,7 +48,7 @@ class ReportCommand:
 
 def _show(runs: Runs, how: str, language: str) -> int:
     if how == "terminal":
-        from devsan.report.run_text import write
+        from devsan.job.recorded import write
 
         write(runs, sys.stdout, language)
         return 0
@@ -65,7 +65,7 @@ def _save(runs: Runs, how: str, language: str, path: str) -> int:
     try:
         with open(path, "w", encoding="utf-8") as file:
             if how == "terminal":
-                from devsan.report.run_text import write
+                from devsan.job.recorded import write
 
                 write(runs, file, language)
             else:

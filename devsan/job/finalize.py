@@ -85,11 +85,11 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
 
 def _choose_language() -> None:
     """A process without an emulation of its own has the option ``lang`` from its environment."""
-    from devsan import session
+    from devsan import active_options
     from devsan.options import VARIABLE, read_variable
     from devsan.report import language
 
-    if session.current() is None:
+    if active_options.current() is None:
         with contextlib.suppress(Exception):
             chosen = read_variable(os.environ.get(VARIABLE, "")).lang
             if chosen:

@@ -156,9 +156,9 @@ def leave_run_file() -> None:
     _update(lambda record: None)
 
 
-def patience(otherwise: float) -> float:
-    """Returns how many seconds a diagnosis may take: more where a rank makes it that speaks through its job."""
-    return PATIENCE if _explaining else otherwise
+def patience() -> float | None:
+    """Returns how many seconds a diagnosis may take where a rank makes it that speaks through its job; else None."""
+    return PATIENCE if _explaining else None
 
 
 def end_child() -> None:

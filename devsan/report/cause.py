@@ -11,7 +11,6 @@ from devsan.introspect.deadline import Late, within
 from devsan.introspect.explain import Explanation, explain
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.placement import Placement
-from devsan.job import member
 from devsan.report.facts import Cause, Edit, Operand, Placed, Repair, Report, Site
 from devsan.report.source import shown_path, whole_path
 
@@ -21,18 +20,16 @@ _SECONDS = 2.0
 _MOST = 4  # operands whose placement is told
 
 
-def with_cause(report: Report, failure: Failure) -> Report:
-    """Returns ``report`` with what the diagnosis knows; ``report`` itself where it knows nothing, fails or is late."""
-    return explained(report, failure)[0]
+def explained(report: Report, failure: Failure, patience: float | None = None) -> tuple[Report, Explanation | None]:
+    """Returns ``report`` with what the diagnosis knows, and the diagnosis itself.
 
-
-def explained(report: Report, failure: Failure) -> tuple[Report, Explanation | None]:
-    """Returns the same as ``with_cause``, and the diagnosis itself."""
+    ``report`` itself where it knows nothing, fails, or takes longer than ``patience`` seconds, by default two.
+    """
     explanation: Explanation | None = None
     if failure.trace is None and failure.refusal is None:  # a sentence alone has no cause
         return report, None
     try:
-        explanation = within(member.patience(_SECONDS), lambda: explain(failure))
+        explanation = within(_SECONDS if patience is None else patience, lambda: explain(failure))
         return (report if explanation is None else _explained(report, explanation)), explanation
     except (Exception, Late):  # the report must not be lost for the sake of its cause
         return report, explanation

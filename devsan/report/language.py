@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
-from devsan import session
+from devsan import active_options
 from devsan.diagnostics.codes import all_codes
 from devsan.diagnostics.messages import Message
 
@@ -148,7 +148,7 @@ def language_for(stream: TextIO, name: str = "") -> Language:
 
 def chosen() -> str:
     """Returns "zh" or "en": by the option, by DEVSAN_LANG, else by the locale, in gettext's order."""
-    options = session.current()
+    options = active_options.current()
     if options is not None and options.lang:
         return options.lang
     for variable in (VARIABLE, "LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):

@@ -10,7 +10,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from devsan.errors import one_line, tell
@@ -28,6 +28,7 @@ _MOST_MODULES = 50_000
 _writer: RunWriter | None = None
 _pattern = ""
 _last_path = ""
+_on_file: Callable[[], None] | None = None
 _known: set[str] = set()  # ids of findings whose models are written
 _exit_code: int | None = None
 _ended_by: BaseException | None = None
@@ -39,14 +40,15 @@ def launch() -> None:
     os.environ.setdefault(run_file.LAUNCH, repr(time.time()))
 
 
-def begin(pattern: str, devices: Sequence[DeviceSpec]) -> None:
+def begin(pattern: str, devices: Sequence[DeviceSpec], on_file: Callable[[], None] | None = None) -> None:
     """Begins to record, or goes on where the same file was begun before. Never raises.
 
     Args:
         pattern: the name of the run file.
         devices: the emulated GPUs; none on real ones.
+        on_file: called once the run file has its name.
     """
-    global _writer, _pattern
+    global _writer, _pattern, _on_file
     try:
         core: Any = None
         if devices:
@@ -61,11 +63,11 @@ def begin(pattern: str, devices: Sequence[DeviceSpec]) -> None:
         launch()
         from devsan.report.run_writer import RunWriter
 
-        _pattern = pattern
+        _pattern, _on_file = pattern, on_file
         _writer = RunWriter(
-            core, pattern, launched or time.time(), _process, lambda: _gpus(devices), lazily, _tell_the_job
+            core, pattern, launched or time.time(), _process, lambda: _gpus(devices), lazily, _has_a_name
         )
-        _tell_the_job()
+        _has_a_name()
         _watch_forks()
         atexit.register(_finish)
     except Exception as error:
@@ -118,11 +120,9 @@ def ended(code: int | None, error: BaseException | None = None) -> None:
     _exit_code, _ended_by = code, error
 
 
-def _tell_the_job() -> None:
-    from devsan.job import member
-
-    if last_path():  # not while the writer is being made
-        member.leave_run_file()
+def _has_a_name() -> None:
+    if _on_file is not None and last_path():  # not while the writer is being made
+        _on_file()
 
 
 def _finish() -> None:

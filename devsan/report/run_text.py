@@ -18,8 +18,7 @@ from devsan.report import plain
 from devsan.report.codec import from_plain
 from devsan.report.facts import Label, Report, Site
 from devsan.report.in_words import heading
-from devsan.report.jobs import launches_of
-from devsan.report.language import Language, language_for
+from devsan.report.language import Language
 from devsan.report.page import amounts
 from devsan.report.plain import write_lines
 from devsan.report.text import Line, padded
@@ -36,18 +35,11 @@ _ENDS = {
 }  # of a run that no exception ended
 
 
-def write(runs: Sequence[Plain], stream: TextIO, language: str = "") -> None:
-    """Writes ``runs`` to ``stream``, in colour where that is wanted; in ``language``, by default the chosen one."""
-    from devsan.job import text
-
-    say = language_for(stream, language)
-    for launch in launches_of(runs):
-        if launch.job is not None:
-            text.write(launch.job, stream, language)
-        for run in launch.runs:
-            for finding in run["findings"] if launch.job is None else ():
-                _write_finding(finding, stream, say)
-            write_lines(list(_summary(run, say)), stream)
+def write_run(run: Plain, stream: TextIO, say: Language, with_findings: bool = True) -> None:
+    """Writes one run to ``stream``; without findings where those of its job stand above."""
+    for finding in run["findings"] if with_findings else ():
+        _write_finding(finding, stream, say)
+    write_lines(list(_summary(run, say)), stream)
 
 
 def report_of(finding: Plain) -> Report | None:

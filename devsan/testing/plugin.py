@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devsan import excepthook, session
+from devsan import active_options, excepthook, session
 from devsan.errors import DevsanError
 from devsan.options import DEFAULT_GPUS, OPTIONS, Options, from_values
 
@@ -80,11 +80,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     wanted = None
     if mark is not None:
         wanted = _read_mark(mark)
-    elif "emulated_gpus" in getattr(item, "fixturenames", ()) and session.current() is None:
+    elif "emulated_gpus" in getattr(item, "fixturenames", ()) and active_options.current() is None:
         wanted = Options()
     if wanted is None:
         return
-    before = session.current()
+    before = active_options.current()
     if before is not None and before.devices() == wanted.devices():
         return
     item.stash[_BEFORE_THIS_TEST] = before
@@ -116,7 +116,7 @@ def pytest_runtest_makereport(
     result = yield
     wanted = item.config.getoption("devsan_report", None)
     if wanted is None:
-        wanted = session.current() is not None or excepthook.is_installed()
+        wanted = active_options.current() is not None or excepthook.is_installed()
     if wanted and call.excinfo is not None and result.failed:
         try:
             from devsan.post_mortem import explain
@@ -137,7 +137,7 @@ def emulated_gpus() -> list[torch.device]:
     """The emulated GPUs as ``torch.device``: those of the mark ``gpus``, else of ``--devsan-gpus``, else two."""
     import torch
 
-    options = session.current()
+    options = active_options.current()
     if options is None:  # asked for by request.getfixturevalue, when it is too late to start
         pytest.fail(
             f"devsan: expected emulated_gpus in the test's signature, @pytest.mark.gpus({DEFAULT_GPUS}) or "

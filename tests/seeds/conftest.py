@@ -63,7 +63,7 @@ def rehearse(monkeypatch: pytest.MonkeyPatch) -> Rehearse:
 
     def run(name: str, *words: str, gpus: int, text: str = "", policy: str = "stop") -> Rehearsal:
         import devsan
-        from devsan.report import on_exception
+        from devsan.error_report import on_exception
 
         gc.collect()  # another program's model is none of this one's
         file = next(folder / name for folder in FOLDERS if (folder / name).is_file())

@@ -60,9 +60,9 @@ def _look(optimizer: Any) -> None:
     does not step: an earlier experiment may have left some."""
     from dataclasses import replace
 
-    from devsan import session
+    from devsan import active_options
 
-    options = session.current()
+    options = active_options.current()
     if options is None or options.report == "off":
         return
     from devsan.doctor.live.check import check
@@ -99,7 +99,7 @@ def _tell(found: list[Any]) -> None:
     from devsan.doctor.live.as_report import report_of
     from devsan.doctor.live.beside import write
     from devsan.job import member
-    from devsan.report import add_to_run_file
+    from devsan.report import recording
 
     reports = [report_of(each) for each in found]
     if member.is_silent():
@@ -108,7 +108,7 @@ def _tell(found: list[Any]) -> None:
     elif sys.stderr is not None:
         write(found, sys.stderr)
     for report in reports:
-        add_to_run_file(report, None)
+        recording.add_finding(report, None)
 
 
 def _is_new(finding: Any) -> bool:

@@ -159,7 +159,7 @@ def call(run: Interpreter, holder: Object, given: Arguments, skip: int = 0) -> V
     if state.type == "transformers.tokenizer":
         return third_party.encoded(given)
     if state.wrapped == "DataParallel" and not skip:
-        return replicas.call(run, holder, given)
+        return replicas.call(run, holder, given, call)
     if state.opaque and state.is_module and state.where.kind != "part" and state.type != "torch.load":
         return third_party.call(run, holder, given)
     if state.type == "torch.load" or state.opaque or state.wrapped not in ("", "accelerate"):

@@ -6,10 +6,10 @@ stays on the first one. torch/nn/parallel/parallel_apply.py makes each replica's
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devsan.doctor.source import module_calls
 from devsan.doctor.source.objects import Object, copied, move
 from devsan.doctor.source.places import Where
 from devsan.doctor.source.values import UNKNOWN, Sequence, Table, Tensor, Value
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from devsan.doctor.source.interpreter import Interpreter
 
 
-def call(run: Interpreter, holder: Object, given: Arguments) -> Value:
-    """Returns what a DataParallel gives; its second replica is followed as well."""
+def call(
+    run: Interpreter, holder: Object, given: Arguments, forward: Callable[[Interpreter, Object, Arguments], Value]
+) -> Value:
+    """Returns what a DataParallel gives; its second replica is followed as well. ``forward`` calls a module."""
     inner = holder.state.children[0] if holder.state.children else UNKNOWN
     ids = holder.state.ids
     if not isinstance(inner, Object) or inner.state.facts is None or not inner.state.is_module or run.replica:
@@ -39,7 +41,7 @@ def call(run: Interpreter, holder: Object, given: Arguments) -> Value:
         given.values = [_scattered(each, number) for each in values]
         given.named = {name: _scattered(each, number) for name, each in named.items()}
         try:
-            made = module_calls.call(run, module, given) if isinstance(module, Object) else UNKNOWN
+            made = forward(run, module, given) if isinstance(module, Object) else UNKNOWN
         finally:
             given.values, given.named = values, named
             run.replica, run.process = False, process

@@ -10,11 +10,15 @@ import sys
 import sysconfig
 from enum import Enum
 from functools import cached_property
+from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from devsan.introspect.frames.values import Scope
 from devsan.introspect.source.syntax import node_at
+
+OWN_FOLDER = str(Path(os.path.abspath(__file__)).parents[2]) + os.sep
+"""Of the package ``devsan``."""
 
 if TYPE_CHECKING:
     from devsan.introspect.frames.chain import Failure
@@ -182,7 +186,7 @@ def whose(file: str) -> Whose:
     """Returns whose code the file holds, by where it lies."""
     if file.startswith("<frozen"):
         return Whose.HIDDEN
-    if file.startswith(_own_folder()):
+    if file.startswith(OWN_FOLDER):
         return Whose.HIDDEN
     parts = file.replace("\\", "/").split("/")
     for place, name in enumerate(parts):
@@ -205,7 +209,3 @@ def framework_of(file: str) -> tuple[str, str] | None:
         if origin is not None and file.startswith(os.path.dirname(origin) + os.sep):
             return name, os.path.dirname(os.path.dirname(origin))
     return None
-
-
-def _own_folder() -> str:
-    return os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

@@ -12,8 +12,8 @@ from itertools import islice
 from types import CodeType
 from typing import Any
 
+from devsan.introspect.frames.frames import OWN_FOLDER, framework_of
 from devsan.introspect.frames.frames import Frame as Running
-from devsan.introspect.frames.frames import framework_of
 
 PYTHON, DEVSAN = "python", "devsan"
 
@@ -27,7 +27,7 @@ def package_of(file: str) -> str:
     """Returns the distribution that ``file`` belongs to, by where it lies: "torch"; "" is the program itself."""
     if file.startswith("<frozen"):
         return PYTHON
-    if file.startswith(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep):
+    if file.startswith(OWN_FOLDER):
         return DEVSAN
     parts = file.replace("\\", "/").split("/")
     for place, name in enumerate(parts[:-1]):

@@ -64,11 +64,11 @@ def _number(variable: str) -> int | None:
 
 def _gpus() -> list[str]:
     """Names of the GPUs that this process sees, by ordinal: the same name in two processes is the same GPU."""
-    from devsan import session
+    from devsan import active_options
     from devsan.cuda.visible_devices import VARIABLE, visible_devices
     from devsan.job.numbers import node_in
 
-    options = session.current()
+    options = active_options.current()
     emulated = options.devices() if options is not None else []
     if emulated:
         names = [f"GPU-{each.uuid}" for each in emulated]

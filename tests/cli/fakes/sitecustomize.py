@@ -38,6 +38,12 @@ class Emulation:
         self.stop()
 
 
+def emulate(gpus=2):
+    from devsan.options import from_values
+
+    return Emulation(from_values(gpus=gpus).devices(), "stop", 0)
+
+
 def on_exception(kind, error, trace, stream=None):
     if "FAKE_REPORT_FAILURE" in os.environ:
         raise RuntimeError("no such fact")
@@ -46,8 +52,8 @@ def on_exception(kind, error, trace, stream=None):
 
 emulation = ModuleType("devsan.emulation")
 emulation.Emulation = Emulation
+emulation.emulate = emulate
 sys.modules["devsan.emulation"] = emulation
-report = ModuleType("devsan.report")
+report = ModuleType("devsan.error_report")
 report.on_exception = on_exception
-report.__path__ = [os.path.join(os.path.dirname(__file__), *[os.pardir] * 3, "devsan", "report")]  # the rest of it
-sys.modules["devsan.report"] = report
+sys.modules["devsan.error_report"] = report

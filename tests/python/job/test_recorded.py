@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from devsan.diagnostics.codes import all_codes
-from devsan.report import github, html, run_text, sarif
+from devsan.job import recorded as recorded_runs
+from devsan.report import github, html, sarif
 from devsan.report import json as as_json
 from devsan.report.language import language_named
 from devsan.report.run_reader import read_run
@@ -88,7 +89,7 @@ def test_the_recorded_report_is_the_printed_one(job, name, monkeypatch):
 
     printed = report_in(done.stderr)
     out = io.StringIO()
-    run_text.write(runs, out)
+    recorded_runs.write(runs, out)
     recorded = out.getvalue()
     assert recorded.startswith(printed), f"{printed}\n----- recorded:\n{recorded}"
     rest = recorded.removeprefix(printed)
@@ -156,6 +157,6 @@ def test_a_rank_that_was_killed_while_it_wrote(tmp_path):
     assert (run["process"]["rank"], run["process"]["local_rank"], run["process"]["world_size"]) == (1, 1, 2)
     assert run["end"] == {"time": 2.5, "how": "killed", "exit_code": None, "exception": None, "signal": "SIGKILL"}
     out = io.StringIO()
-    run_text.write([run], out, "en")
+    recorded_runs.write([run], out, "en")
     assert "train.py, 2 ranks:\n  rank 1  killed by SIGKILL\n  rank 0  still running\n" in out.getvalue()
     assert "rank 1 of 2: train.py on no GPUs: killed by SIGKILL after 2.5" in out.getvalue()

@@ -74,7 +74,7 @@ def report_on(quiet: None) -> Callable[[BaseException], str]:
     """Returns what is printed about an exception."""
 
     def report(error: BaseException) -> str:
-        from devsan.report import on_exception
+        from devsan.error_report import on_exception
 
         stream = io.StringIO()
         printed = on_exception(type(error), error, error.__traceback__, stream)

@@ -11,11 +11,12 @@ import pytest
 from recorded import validate
 
 from devsan.diagnostics.messages import restored
+from devsan.job.recorded import write
 from devsan.report import json as as_json
 from devsan.report.codec import from_plain, to_plain
 from devsan.report.document import repair_of
 from devsan.report.facts import Cause, Edit, Label, Operand, Placed, Placement, Repair, Report, Site
-from devsan.report.run_text import report_of, write
+from devsan.report.run_text import report_of
 
 
 def test_one_run_is_its_document(failed):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devsan.report import on_exception
+from devsan.error_report import on_exception
 
 MIXED = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
 ROOT = Path(__file__).resolve().parents[3]
@@ -80,7 +80,7 @@ def test_a_closed_stream_is_no_matter() -> None:
 
 def test_it_is_light_until_something_failed() -> None:
     code = (
-        "import sys; from devsan.report import on_exception; on_exception(None, KeyError(1), None); "
+        "import sys; from devsan.error_report import on_exception; on_exception(None, KeyError(1), None); "
         "print(sorted({name.split('.')[0] for name in sys.modules} & {'torch', 'rich', 'executing', 'numpy'}))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
@@ -89,7 +89,7 @@ def test_it_is_light_until_something_failed() -> None:
 
 def test_the_text_of_a_command_is_its_source() -> None:
     code = (
-        "import sys; from devsan.report import on_exception\n"
+        "import sys; from devsan.error_report import on_exception\n"
         "sys.excepthook = on_exception\n"
         f"def f(x): raise RuntimeError('{MIXED}')\n"
         "f(1)"

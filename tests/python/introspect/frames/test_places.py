@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from devsan import session
 from devsan.introspect.frames.frames import Whose, framework_of, whose
 from devsan.introspect.frames.places import package_of
 
@@ -25,3 +26,12 @@ def test_by_the_folder_that_it_was_imported_from(
     assert framework_of(inside) == ((name, str(tmp_path)) if package else None)
     assert (package_of(inside), whose(inside)) == (package, Whose.LIBRARY if package else Whose.PROGRAM)
     assert (package_of(beside), whose(beside)) == ("", Whose.PROGRAM)
+
+
+def test_every_file_of_devsan_is_known_as_its_own() -> None:
+    own = Path(session.__file__).parent
+    files = [str(file) for file in own.rglob("*.py")]
+    assert len(files) > 300
+    assert {package_of(file) for file in files} == {"devsan"}
+    assert {whose(file) for file in files} == {Whose.HIDDEN}
+    assert package_of(str(own.parent / "program.py")) == ""

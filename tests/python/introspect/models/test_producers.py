@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from devsan.report import on_exception
+from devsan.error_report import on_exception
 
 SEQUENTIAL = """
     import torch

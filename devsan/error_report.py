@@ -1,0 +1,100 @@
+"""DevSan's report on a device error, printed under the traceback: from the exception to facts, diagnosis and text.
+
+Where this process is a rank of a job, the job speaks. Nothing of the program runs for it: see NOTE [Nothing runs] in
+introspect/frames/values.py.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
+
+from devsan import active_options
+from devsan.introspect.frames.chain import failure_of
+from devsan.job import member
+from devsan.report import recording
+from devsan.report.gc_pause import Paused
+
+if TYPE_CHECKING:
+    from devsan.introspect.frames.chain import Failure
+
+
+def on_exception(
+    exc_type: type[BaseException] | None,
+    exc: BaseException,
+    tb: TracebackType | None,
+    stream: TextIO | None = None,
+) -> bool:
+    """Prints a report if ``exc``, or what it was raised from, refuses a device. Never raises.
+
+    Args:
+        exc_type: as ``sys.excepthook`` gets it; not needed.
+        exc: the exception.
+        tb: its traceback.
+        stream: where to print; stderr by default.
+
+    Returns:
+        Whether something was printed.
+    """
+    out = sys.stderr if stream is None else stream
+    if out is None:  # a program without a console
+        return False
+    try:
+        with Paused():
+            failure = failure_of(exc, tb)
+            if failure is None:
+                return False
+            if stream is None and member.is_silent():
+                _tell_job(failure)
+                return False
+            options = active_options.current()
+            how = options.report if options is not None else "terminal"
+            report_to(out, failure, how)
+            return how != "off"
+    except Exception as own:
+        return _own_failure(own, out)
+
+
+def report_to(stream: TextIO, failure: Failure, how: str = "terminal") -> None:
+    """Prints the report on ``failure``, and adds it to the run file where there is one.
+
+    Args:
+        stream: where to print.
+        failure: what happened.
+        how: a value of the option ``report``.
+    """
+    from devsan.report.build import build
+    from devsan.report.cause import explained
+    from devsan.report.plain import write
+
+    report, explanation = explained(build(failure), failure, member.patience())
+    if how != "off":
+        write(report, stream)
+        from devsan.doctor.live.beside import write_beside
+
+        write_beside(explanation, stream)
+    if how == "github":
+        from devsan.report import github
+
+        github.write(report, explanation, stream)
+    recording.add_finding(report, explanation)
+
+
+def _tell_job(failure: Failure) -> None:
+    """Of a rank the job reports."""
+    from devsan.report.build import build
+    from devsan.report.cause import explained
+
+    report, explanation = explained(build(failure), failure, member.patience())
+    member.add(report, explanation)
+    recording.add_finding(report, explanation)
+
+
+def _own_failure(own: Exception, out: TextIO) -> bool:
+    try:
+        reason = " ".join(str(own).split())
+        print(f"devsan: the report could not be made: {type(own).__name__}: {reason}", file=out, flush=True)
+    except Exception:
+        return False
+    return True
