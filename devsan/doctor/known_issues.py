@@ -1,9 +1,10 @@
 """Releases with known defects, and what drivers a CUDA needs: ``known_issues.json``.
 
-NOTE [Adding a known issue] One entry there is all that is needed, its sentences in English and Chinese, its commands as
-they are. "packages" maps names to the versions that have the defect, as pip writes them (">=0.14.1,<0.14.3"); every package
-has to be in its range. "when" names conditions of the job (`devsan.doctor.rules.known_defect`). "source" is a thread or
-file that says so; "inside" and "outside" are versions at the bounds, which tests/doctor/test_known_issues.py tries.
+NOTE [Adding a known issue] One entry there is all that is needed, its sentences in English and Chinese, its commands
+as they are. "packages" maps names to the versions that have the defect, as pip writes them (">=0.14.1,<0.14.3");
+every package has to be in its range. "when" names conditions of the job (`devsan.doctor.rules.known_defect`).
+"source" is a thread or file that says so; "inside" and "outside" are versions at the bounds, which
+tests/doctor/test_known_issues.py tries.
 """
 
 from __future__ import annotations
