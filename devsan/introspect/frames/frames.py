@@ -8,6 +8,7 @@ import linecache
 import os
 import sys
 import sysconfig
+from collections.abc import Sequence
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -141,10 +142,7 @@ def frames_of(trace: TracebackType | None) -> list[Frame]:
     while trace is not None:
         frames.append(Frame(trace))
         trace = trace.tb_next
-    for frame in frames:
-        if frame.file == "<string>":
-            _know_command_line(frame.code)
-            break
+    _know_command_line(frames)
     return frames
 
 
@@ -160,6 +158,12 @@ def frames_of_failure(failure: Failure) -> list[Frame]:
 
 
 def _frames_of_failure(failure: Failure) -> list[Frame]:
+    frames = _innermost_and_around(failure)
+    _know_command_line(frames)
+    return frames
+
+
+def _innermost_and_around(failure: Failure) -> list[Frame]:
     inner, outer = frames_of(failure.trace), frames_of(failure.outer)
     if inner and any(frame.whose is Whose.PROGRAM for frame in inner):
         return inner
@@ -169,16 +173,35 @@ def _frames_of_failure(failure: Failure) -> list[Frame]:
     return inner or outer
 
 
-def _know_command_line(code: CodeType) -> None:
-    """Makes the text of ``-c`` known as the source of ``<string>``, if it is what ``code`` was compiled from."""
+def _know_command_line(frames: Sequence[Frame]) -> None:
+    """Makes the text of ``-c`` the source of ``<string>`` where the innermost frame of that name was compiled from it.
+
+    What ``exec`` runs has the same file name and no source.
+    """
+    code = next((frame.code for frame in reversed(frames) if frame.file == "<string>"), None)
     words = getattr(sys, "orig_argv", [])
     text = words[words.index("-c") + 1] if "-c" in words[:-1] else ""
-    try:
-        same = compile(text, "<string>", "exec", dont_inherit=True) == code
-    except (SyntaxError, ValueError):
+    if code is None or not text:
         return
-    if same and "<string>" not in linecache.cache:
-        linecache.cache["<string>"] = (len(text), None, text.splitlines(keepends=True), "<string>")
+    entry = (len(text), None, text.splitlines(keepends=True), "<string>")
+    if _is_compiled_from(text, code):
+        linecache.cache.setdefault("<string>", entry)
+    elif linecache.cache.get("<string>") == entry:
+        del linecache.cache["<string>"]
+
+
+def _is_compiled_from(text: str, code: CodeType) -> bool:
+    """Whether ``code`` is that of ``text``, or of a function or class in it."""
+    try:
+        waiting = [compile(text, "<string>", "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return False
+    while waiting:
+        each = waiting.pop()
+        if each == code:
+            return True
+        waiting += [constant for constant in each.co_consts if isinstance(constant, CodeType)]
+    return False
 
 
 @functools.lru_cache(maxsize=4096)
