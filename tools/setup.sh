@@ -105,6 +105,10 @@ prepare_test() {
   if ! [ -e /usr/include/gtest/gtest.h ] && ! [ -e /usr/local/include/gtest/gtest.h ]; then
     debian_packages "The C++ unit tests need GoogleTest" libgtest-dev || true
   fi
+  # The tests of the HTML report look at it in a browser, and are skipped without one.
+  if [ -z "${CHROMIUM:-}" ] && ! command -v chromium chromium-browser google-chrome chrome headless_shell > /dev/null; then
+    debian_packages "The tests of the HTML report look at it in a browser" chromium fonts-noto-cjk || true
+  fi
   say "installing the libraries that the tests drive"
   pip_install --constraint <(installed_torch) --requirement tools/requirements-test.txt
   prepare_seeds
