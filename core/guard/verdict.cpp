@@ -137,6 +137,11 @@ void set_origin_source(OriginSource source) { g_origin_source = source; }
 
 Refusal last_refusal() { return t_last; }
 
+void forget_last_refusal() {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  g_last = {};
+}
+
 Refusal last_refusal_of_process() {
   const std::lock_guard<std::mutex> lock(g_mutex);
   return g_last;

@@ -75,5 +75,7 @@ void set_origin_source(OriginSource source);
 Refusal last_refusal();
 /// As `last_refusal`, but the latest of any thread: autograd's workers raise in their caller.
 Refusal last_refusal_of_process();
+/// New GPUs begin without one: the same sentence, raised by the program itself, is not about an earlier call.
+void forget_last_refusal();
 
 }  // namespace devsan::guard

@@ -16,6 +16,7 @@
 #include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/profiler.h"
 #include "emulate/runtime/tensor.h"
+#include "guard/verdict.h"
 #include "intercept/meta_watch.h"
 #include "intercept/registration.h"
 
@@ -56,6 +57,7 @@ void start_emulation(const std::vector<model::DeviceSpec>& devices) {
   register_operators();
   register_factories();
   start_meta_watch();
+  guard::forget_last_refusal();
   try {
     self_check();
     emulate::create_devices(devices);  // as they are; the check left its traces in the counters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from devsan.diagnostics.messages import message
 from devsan.introspect.frames.error_match import Sentence
 from devsan.introspect.frames.error_patterns import Kind
 from devsan.introspect.frames.frames import Frame
@@ -33,48 +34,63 @@ def title_of(sentence: Sentence, op: str | None, devices: Sequence[str], frame: 
     if sentence.kind is Kind.ORDINAL:
         return _ordinal(odd, count)
     if sentence.kind is Kind.GRADIENT and common and odd:
-        by = f" that {figures['function']} returned" if "function" in figures else ""
-        return f"the gradient{by} is on {odd}, its tensor on {common}"
+        if "function" in figures:
+            template = "the gradient that {function} returned is on {odd}, its tensor on {common}"
+            return message(template, function=figures["function"], odd=odd, common=common)
+        return message("the gradient is on {odd}, its tensor on {common}", odd=odd, common=common)
     if sentence.kind is Kind.MODULE and common and odd:
-        return f"DataParallel expects its module on {common}, part of it is on {odd}"
+        return message("DataParallel expects its module on {common}, part of it is on {odd}", common=common, odd=odd)
     if sentence.kind is Kind.NUMPY and odd:
-        return f"NumPy reads host memory only, the tensor is on {odd}"
+        return message("NumPy reads host memory only, the tensor is on {odd}", odd=odd)
     if sentence.kind is Kind.GENERATOR and common and odd:
-        return f"the random generator is on {odd}, the tensor on {common}"
+        return message("the random generator is on {odd}, the tensor on {common}", odd=odd, common=common)
     if sentence.kind is Kind.META:
-        return "a tensor on the meta device has no data to copy"
+        return message("a tensor on the meta device has no data to copy")
     if sentence.kind is Kind.POINTER:
-        return f"Triton cannot reach the tensor behind pointer argument {figures['index']} from the current device"
+        template = "Triton cannot reach the tensor behind pointer argument {index} from the current device"
+        return message(template, index=figures["index"])
     if sentence.kind is Kind.LOAD:
-        return f"the checkpoint holds tensors of cuda:{figures['gpu']}, this process has {_gpus(int(figures['count']))}"
+        template = "the checkpoint holds tensors of cuda:{gpu}, this process has {gpus}"
+        return message(template, gpu=figures["gpu"], gpus=_gpus(int(figures["count"])))
     if sentence.kind is Kind.GROUP:
-        return "the process group refuses the devices that it is given"
+        return message("the process group refuses the devices that it is given")
     if sentence.kind is Kind.PLACEMENT:
-        return "the device map does not fit"
+        return message("the device map does not fit")
     written = op or _written(frame)
-    subject = f"operands of {written}" if written is not None else "operands"
     if len(devices) > 1:
-        return f"{subject} are on {', '.join(devices[:-1])} and {devices[-1]}"
-    return f"{subject} are on different devices"
+        where = {"devices": ", ".join(devices[:-1]), "last": devices[-1]}
+        if written is None:
+            return message("operands are on {devices} and {last}", **where)
+        return message("operands of {op} are on {devices} and {last}", op=written, **where)
+    if written is None:
+        return message("operands are on different devices")
+    return message("operands of {op} are on different devices", op=written)
 
 
 def _memory(sentence: Sentence) -> str:
     figures = sentence.figures
-    device = sentence.devices[0] if sentence.devices else "the GPU"
+    device = sentence.devices[0] if sentence.devices else message("the GPU")
     if "requested" not in figures:
-        return f"{device} is out of memory"
-    return f"{device} is out of memory: {figures['requested']} requested, {figures['free']} free of {figures['total']}"
+        return message("{device} is out of memory", device=device)
+    template = "{device} is out of memory: {requested} requested, {free} free of {total}"
+    return message(
+        template, device=device, requested=figures["requested"], free=figures["free"], total=figures["total"]
+    )
 
 
 def _ordinal(device: str | None, count: int | None) -> str:
-    has = f": this process has {_gpus(count)}" if count is not None else ""
-    return f"{device or 'the device that is asked for'} does not exist{has}"
+    named = device or message("the device that is asked for")
+    if count is None:
+        return message("{device} does not exist", device=named)
+    return message("{device} does not exist: this process has {gpus}", device=named, gpus=_gpus(count))
 
 
 def _gpus(count: int) -> str:
     if count == 0:
-        return "no GPU"
-    return "1 GPU, cuda:0" if count == 1 else f"{count} GPUs, cuda:0 to cuda:{count - 1}"
+        return message("no GPU")
+    if count == 1:
+        return message("1 GPU, cuda:0")
+    return message("{count} GPUs, cuda:0 to cuda:{last}", count=count, last=count - 1)
 
 
 def _written(frame: Frame | None) -> str | None:
@@ -86,5 +102,5 @@ def _written(frame: Frame | None) -> str | None:
     if isinstance(node, (ast.BinOp, ast.AugAssign)):
         return f"`{_OPERATORS[type(node.op)]}{'=' if isinstance(node, ast.AugAssign) else ''}`"
     if isinstance(node, ast.Compare):
-        return f"`{_OPERATORS[type(node.ops[0])]}`" if type(node.ops[0]) in _OPERATORS else "a comparison"
-    return "an index expression" if isinstance(node, ast.Subscript) else None
+        return f"`{_OPERATORS[type(node.ops[0])]}`" if type(node.ops[0]) in _OPERATORS else message("a comparison")
+    return message("an index expression") if isinstance(node, ast.Subscript) else None

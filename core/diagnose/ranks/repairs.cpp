@@ -53,7 +53,7 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
         edit = edit_to(source.substr(0, closes) + ", map_location=\"cpu\"" + source.substr(closes));
       }
     }
-    found.propose(RepairKind::kUseSite, "load to the host or to this rank's GPU: torch.load(..., map_location=\"cpu\")",
+    found.propose(RepairKind::kUseSite, "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")",
                   Confidence::kLikely, std::move(edit));
     return;
   }

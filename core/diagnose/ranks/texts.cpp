@@ -83,7 +83,7 @@ Message text_of(const Collective& call) {
 Message owner_text(const model::Owner& owner) {
   model::Owner shown = owner;
   if (shown.mechanism == shown.name) shown.mechanism.clear();
-  return diagnose::text_of(shown).text();
+  return diagnose::text_of(shown);
 }
 
 Message at_text(const model::Frame& frame) {

@@ -196,7 +196,7 @@ def test_more_ranks_than_they_see(empty: SetUp, command: str, line: str, place: 
     assert len(findings) == (place is not None), [each.title for each in empty.findings()]
     for finding in findings:
         assert (finding.place.line if finding.place else 0) == place
-        assert "4 ranks" in finding.title and "2 are visible" in finding.title
+        assert "4 ranks" in finding.title and "2 of its GPUs are visible" in finding.title
 
 
 def test_deepspeeds_own_options_win_over_the_environment(empty: SetUp) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from devsan.diagnostics.messages import message
 from devsan.job.places import joined, text_of
 from devsan.report.language import language_named
 
@@ -44,10 +45,13 @@ def document(rank: int, *places: tuple[str, str, int]) -> dict[str, Any]:
 
 
 def test_the_same_line_on_other_gpus_is_one_place():
-    title = "operands of aten::add are on cuda:{} and cpu"
-    documents = [document(0, ("a.py:1:1", title.format(0), 3)), document(1, ("a.py:1:1", title.format(1), 3))]
+    titles = [
+        message("operands of {op} are on {devices} and {last}", op="aten::add", devices=f"cuda:{rank}", last="cpu")
+        for rank in (0, 1)
+    ]
+    documents = [document(rank, ("a.py:1:1", title, 3)) for rank, title in enumerate(titles)]
     [place] = joined(documents)
-    assert (place.title, place.times) == (title.format(0), {0: 3, 1: 3})
+    assert (place.title, place.times) == (titles[0], {0: 3, 1: 3})
     documents[1]["places"][0]["times"] = 7
     assert text_of(joined(documents), with_ranks=True).splitlines()[1:] == [
         "  DV102 fresh-tensor",
