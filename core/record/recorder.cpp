@@ -84,7 +84,7 @@ void Recorder::start(const Surroundings& surroundings, std::size_t budget) {
     const std::lock_guard lock(mutex_);
     around_ = surroundings;
     budget_ = budget;
-    is_over = is_full();
+    is_over = taken() >= budget_ - budget_ / kPart;  // what earlier GPUs have left is nobody's
   }
   if (is_over) sweep();
   on_.store(true, std::memory_order_release);

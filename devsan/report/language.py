@@ -1,14 +1,12 @@
-"""The language of what DevSan says: English, or Chinese by a catalogue of whole sentences.
+"""The language of what DevSan says: English, or Chinese by a catalogue of templates.
 
-The facts of a report are English texts, made where they become known: in Python, in the core, or read from a run file.
-A catalogue maps templates to templates ("{name} was put on {device}"). A message has its template; of a plain text
-``Language.text`` finds the one that it was made from. What has none stays English. torch's own sentences, source and
-names are never translated.
+A sentence is a ``Message``: its English template is its key in the catalogue, and its arguments are names, devices,
+numbers or messages themselves. What is no message is a name, torch's own sentence or source, and stays as it is, unless
+the catalogue has it word for word.
 
-chinese.json is the catalogue: "phrases" is what the report says around the texts, "parts" are lists, sizes and the
-like that messages have for arguments, the other groups are the texts. A slot holds a name, a device, a number or
-another text; ``{at}`` and ``{to}`` hold ", at train.py:3" or nothing. Where Chinese and Latin would touch a space is
-put in. See docs/decisions/0004-language-of-the-report.md.
+chinese.json is the catalogue: "phrases" is what the report says around the sentences, "parts" are lists, sizes and the
+like that messages have for arguments. Where Chinese and Latin would touch a space is put in. See
+docs/decisions/0004-language-of-the-report.md.
 """
 
 from __future__ import annotations
@@ -27,11 +25,9 @@ from devsan.diagnostics.messages import Message
 VARIABLE = "DEVSAN_LANG"
 
 _TOUCHING = re.compile(r"""[\u4e00-\u9fff][\w`"'*(\[]|[\w`"'*)\]][\u4e00-\u9fff]""", re.ASCII)
-_AT = ", at {place}"
 _CATALOGUE = Path(__file__).with_name("chinese.json")
 _LIVE = Path(__file__).parents[1] / "doctor" / "live" / "chinese.json"
 _SLOT = re.compile(r"\{(\w+)\}")
-_WORD = re.compile(r"\w")
 
 
 class Language:
@@ -50,7 +46,6 @@ class Language:
         self._phrases = phrases or {}
         self._catalogue = catalogue or {}
         self._templates = {**self._catalogue, **(templates or {})}
-        self._patterns: list[tuple[re.Pattern[str], str]] | None = None
 
     def __call__(self, template: str, **values: str) -> str:
         """Returns ``template`` with its slots filled."""
@@ -58,41 +53,15 @@ class Language:
         return template.format(**values) if known is None else _filled(known, values)
 
     def text(self, text: str) -> str:
-        """Returns a text that was made from some template; the text itself where none fits."""
-        if not self._templates or not text:
-            return text
+        """Returns a message in this language; a text that is none as it is, unless the catalogue has it word for word."""
         if isinstance(text, Message) and text.id:
             known = self._templates.get(text.id) or self._phrases.get(text.id)
             return text if known is None else _filled(known, {k: self._argument(v) for k, v in text.arguments.items()})
-        exact = self._catalogue.get(text)
-        if exact is not None:
-            return exact
-        for pattern, template in self._compiled():
-            match = pattern.fullmatch(text)
-            if match is not None:
-                # A slot may hold a text of its own: an owner, a place.
-                return _filled(template, {name: self._slot(held) for name, held in match.groupdict().items()})
-        return text
+        return self._catalogue.get(text, text)
 
     def _argument(self, held: str) -> str:
         """Returns what a message holds: what is no message itself is the same in every language."""
         return self.text(held) if isinstance(held, Message) and held.id else held
-
-    def _slot(self, held: str) -> str:
-        if held.startswith(", at "):
-            return self(_AT, place=held[5:])
-        is_message = isinstance(held, Message) and held.id
-        return held if held.startswith("`") and not is_message else self.text(held)
-
-    def _compiled(self) -> list[tuple[re.Pattern[str], str]]:
-        """The templates with slots, those with the most words of their own first."""
-        if self._patterns is None:
-            with_slots = [each for each in self._catalogue.items() if _SLOT.search(each[0])]
-            # "{owner}: {setting}" would fit any text with a colon: only a message has a template without words.
-            with_slots = [each for each in with_slots if _WORD.search(_SLOT.sub("", each[0]))]
-            with_slots.sort(key=lambda each: -len(_SLOT.sub("", each[0])))
-            self._patterns = [(_pattern(english), said) for english, said in with_slots]
-        return self._patterns
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
@@ -104,21 +73,6 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
             text += " "
         text += piece
     return text
-
-
-def _pattern(template: str) -> re.Pattern[str]:
-    parts = _SLOT.split(template)
-    seen: set[str] = set()
-    text = ""
-    for number, part in enumerate(parts):
-        if number % 2 == 0:
-            text += re.escape(part)
-        elif part in seen:
-            text += f"(?P={part})"
-        else:
-            seen.add(part)
-            text += f"(?P<{part}>(?:, at \\S+?(?: \\(\\S+?\\))?)?)" if part in ("at", "to") else f"(?P<{part}>.+?)"
-    return re.compile(text)
 
 
 def language_named(name: str) -> Language:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from devsan.diagnostics.messages import message
 from devsan.introspect.provenance.trails import Trails
 from devsan.sizes import write_size
 
@@ -20,5 +21,13 @@ def dropped_of(core: Any, name: str, number: int) -> str:
     known = Trails(core).known_before_dropped(number) if core is not None else None
     if known is None:
         return ""
-    what = f"Earlier placements of {name} were dropped" if known else f"The placement of {name} was dropped"
-    return f"{what}: the recorder is full ({write_size(core.recording_budget())}). Raise it with --history."
+    size = write_size(core.recording_budget())
+    if known:
+        return message(
+            "Earlier placements of {name} were dropped: the recorder is full ({size}). Raise it with --history.",
+            name=name, size=size,
+        )  # fmt: skip
+    return message(
+        "The placement of {name} was dropped: the recorder is full ({size}). Raise it with --history.",
+        name=name, size=size,
+    )  # fmt: skip

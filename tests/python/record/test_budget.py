@@ -27,6 +27,7 @@ MANY = 1500
 
 @pytest.fixture(autouse=True)
 def little_room() -> Iterator[None]:
+    gc.collect()  # cells hold their tensors in circles: those of an earlier test live until then
     with emulate(gpus=2, history=HISTORY):
         yield
 

@@ -56,23 +56,11 @@ def test_templates_have_the_same_slots() -> None:
         assert set(re.findall(r"\{(\w+)\}", english)) == set(re.findall(r"\{(\w+)\}", chinese)), english
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("operands of aten::mm are on cuda:1 and cpu", "aten::mm 的操作数分别位于 cuda:1 和 cpu"),
-        (
-            "`d` was put on cuda:0 by one device value, `f(a, b)`, at x.py:3.",
-            "`d` 是用一个设备值 `f(a, b)` 放到 cuda:0 的（x.py:3）。",
-        ),
-        ("`d` was put on cuda:0 by one device value.", "`d` 是用一个固定的设备值放到 cuda:0 的。"),
-        ("cuda:6 does not exist: this process has 1 GPU, cuda:0", "cuda:6 不存在：本进程有 1 块 GPU：cuda:0"),
-        ("leave out the move of the dispatched model, at t.py:9", "去掉对已分派模型的搬动（t.py:9）"),
-        ("what nobody translated", "what nobody translated"),
-    ],
-)
-def test_a_text_finds_its_template(text: str, said: str) -> None:
-    assert language_named("zh").text(text) == said
-    assert language_named("en").text(text) == text
+def test_a_text_that_is_no_message_is_said_as_it_is() -> None:
+    """But for a phrase of the catalogue: nothing looks for the template that a finished sentence was made from."""
+    for name in ("en", "zh"):
+        assert language_named(name).text("operands of aten::mm are on cuda:1 and cpu").startswith("operands of")
+    assert language_named("zh").text("called from here") == "由此处调用"
 
 
 def test_arguments_of_a_message_are_messages_or_stay_as_they_are() -> None:
@@ -80,12 +68,6 @@ def test_arguments_of_a_message_are_messages_or_stay_as_they_are() -> None:
     assert say.text(message("{name} is here", name="mask(a and b)")) == "mask(a and b) 在此"
     both = message("{one} and {other}", one="`a`", other="`b`")
     assert say.text(message("{name} is here", name=both)) == "`a` 和 `b` 在此"
-
-
-def test_names_are_not_translated() -> None:
-    say = Language({}, {"{name} is here": "{name}在此", "the host": "主机"})
-    assert say.text("`the host` is here") == "`the host` 在此"
-    assert say.text("the host is here") == "主机在此"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +128,6 @@ def test_a_finding_needs_no_matching_of_english(
     name: str, gpus: None, run: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEVSAN_LANG", "zh")
-    monkeypatch.setattr(Language, "_compiled", lambda _: [])
     said = [line for line in run(name).splitlines() if re.match(r" *(说明|建议|或者)", line)]
     assert said
     assert [line for line in said if not CHINESE.search(line.partition(":")[2])] == []
