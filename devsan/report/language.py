@@ -53,7 +53,7 @@ class Language:
         return template.format(**values) if known is None else _filled(known, values)
 
     def text(self, text: str) -> str:
-        """Returns a message in this language; a text that is none as it is, unless the catalogue has it word for word."""
+        """Returns a message in this language; another text as it is, unless the catalogue has it word for word."""
         if isinstance(text, Message) and text.id:
             known = self._templates.get(text.id) or self._phrases.get(text.id)
             return text if known is None else _filled(known, {k: self._argument(v) for k, v in text.arguments.items()})
