@@ -6,6 +6,8 @@ import copy
 import math
 from typing import Any
 
+from devsan.diagnostics.messages import message
+
 Document = dict[str, Any]
 
 FOLDER = "/home/ada/tune"
@@ -92,7 +94,8 @@ def finding(number: int = 1, **more: Any) -> Document:
             operand("labels", "cuda:0", 40, [made], role="target", dtype="int64", shape=[6], bytes=48, odd=True),
         ],
         "involved": [1, 0],
-        "evidence": ["`logits` came from lm_head, which device_map puts on cuda:1.", "No hook moves `labels`."],
+        "evidence": ["`logits` came from lm_head, which device_map puts on cuda:1.",
+                     message("No hook moves {name}.", name="`labels`")],
         "repairs": [
             {"kind": "map", "text": "put `lm_head` beside the embedding", "confidence": "possible", "edit": None},
             {"kind": "use_site", "text": "move `labels` to the device of `logits`", "confidence": "likely",
