@@ -55,6 +55,8 @@ def main() -> None:
 
 
 def launch(request: dict[str, Any], folder: Path) -> tuple[list[dict[str, Any]], list[int]]:
+    from devsan.diagnostics.messages import restored
+
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -75,7 +77,7 @@ def launch(request: dict[str, Any], folder: Path) -> tuple[list[dict[str, Any]],
     documents = []
     for rank, pid in enumerate(pids):
         path = folder / f"rank{rank}.json"
-        document = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"rank": rank}
+        document = restored(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {"rank": rank}
         stack = folder / f"rank{rank}.stack"
         if stack.exists() and (entries := STACK.findall(stack.read_text(encoding="utf-8"))):
             document["stack"] = [{"file": file, "line": int(line), "function": name} for file, line, name in entries]
@@ -124,6 +126,7 @@ def run_rank(request: dict[str, Any], rank: int, port: int, folder: Path) -> int
     os.chdir(Path(request["file"]).parent)
     import __main__
     from devsan import session
+    from devsan.diagnostics.messages import recorded
     from devsan.job.ranks import collect
     from devsan.options import from_values
 
@@ -147,7 +150,7 @@ def run_rank(request: dict[str, Any], rank: int, port: int, folder: Path) -> int
     else:
         document["facts"] = collect.collect()
     path = folder / f"rank{rank}.json"
-    path.with_suffix(".new").write_text(json.dumps(document), encoding="utf-8")
+    path.with_suffix(".new").write_text(json.dumps(recorded(document)), encoding="utf-8")
     path.with_suffix(".new").rename(path)
     return code
 

@@ -71,14 +71,21 @@ def test_the_kernel_for_cuda_is_called_on_a_gpu(same: Same, calls: list[str]) ->
     same(either(a), a * 2, "cpu")
     assert calls == [f"cuda {GPU}", "cpu cpu"]
 
-    @scale.register_kernel("cuda")
-    def _(t: Tensor, factor: float) -> Tensor:
-        calls.append(f"cuda {t.device}")
-        return t * factor
 
-    calls.clear()
-    scale(a.to(GPU), 2.0)
-    scale(a, 2.0)
+def test_a_kernel_registered_while_the_emulation_runs(calls: list[str]) -> None:
+    @custom_op("devsan_test::later", mutates_args=())
+    def later(t: Tensor) -> Tensor:
+        calls.append(f"any {t.device}")
+        return t * 2
+
+    @later.register_kernel("cuda")
+    def _(t: Tensor) -> Tensor:
+        calls.append(f"cuda {t.device}")
+        return t * 2
+
+    a = torch.randn(3)
+    later(a.to(GPU))
+    later(a)
     assert calls == [f"cuda {GPU}", "any cpu"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+from collections.abc import Iterator
 from types import CodeType
 
 import pytest
@@ -22,9 +23,11 @@ def failed(code: CodeType) -> None:
 
 
 @pytest.fixture(autouse=True)
-def command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def command_line(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sys, "orig_argv", ["python", "-c", TEXT])
-    monkeypatch.delitem(linecache.cache, "<string>", raising=False)
+    linecache.cache.pop("<string>", None)
+    yield
+    linecache.cache.pop("<string>", None)
 
 
 def test_the_text_is_known_in_its_functions_too() -> None:
