@@ -1,4 +1,4 @@
-"""Times a work on the CPU and on an emulated GPU in one process, in turns, and takes the difference of neighbours.
+"""Times a work on the CPU and on an emulated GPU in one process, in turns, and takes the difference of neighbors.
 
 The difference is a fraction of what a busy machine's other work adds to a batch. A batch is therefore short, so that
 most are left alone, there are many of them, and what counts is the median of the differences.

@@ -1,4 +1,4 @@
-"""How things are compared: in turns, in one run, and by the median of the ratios of neighbours.
+"""How things are compared: in turns, in one run, and by the median of the ratios of neighbors.
 
 A machine's speed drifts by more than what is measured here. Two things that are timed right after each other see the
 same drift, so their ratio does not; the order within a round turns so that nobody always comes first.

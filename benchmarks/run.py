@@ -33,7 +33,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "benchmarks.md"
 INTRODUCTION = """# Benchmarks
 
 Written by `python benchmarks/run.py --write`. What is compared was timed in turns, in one run; "compared" is the median
-of the ratios (or differences) of neighbours, "took" the median time of one call.
+of the ratios (or differences) of neighbors, "took" the median time of one call.
 
 Operators are those of tiny tensors, on cuda:1: the worst of each family, and the worst of torch's own list (op_db).
 What is compared there is what each dispatched kernel adds; `python benchmarks/operators.py` prints every operator.

@@ -186,9 +186,9 @@ class FollowedKernel:
     def __init__(self, name: str, key: str) -> None: ...
 
 def take_over(tensor: Any) -> Any:
-    """Makes a tensor that torch made over foreign memory labelled cuda:k an emulated one, in place; returns it."""
+    """Makes a tensor that torch made over foreign memory labeled cuda:k an emulated one, in place; returns it."""
 
-# trails (trails.cpp)
+# provenance (provenance.cpp)
 class Placement:
     """core/record/placement.h: why a tensor is where it is."""
 
@@ -331,15 +331,15 @@ class Event:
 class Operand:
     role: str
     name: str
-    known_as: str
+    qualified_name: str
     kind: OperandKind
     device: Any
     dtype: str
     shape: Sequence[int] | None
     bytes: int
-    odd: bool
+    offending: bool
     span: Span
-    trail: Sequence[Event]
+    provenance: Sequence[Event]
     copies: Sequence[Event]
     holder: str
     beside: str
@@ -402,7 +402,7 @@ class Model:
     device_map: Sequence[MapEntry]
     device_map_text: str
     wrappers: Sequence[str]
-    quantisation: str
+    quantization: str
     skip_keys: Sequence[str]
     no_split: Sequence[str]
     modules: Sequence[Module]
@@ -507,7 +507,7 @@ class Finding:
     operands: Sequence[int]
     evidence: Sequence[str]
     repairs: Sequence[Repair]
-    bare_move: str
+    naive_fix: str
     candidates: Sequence[str]
     sites: Sequence[Site]
     id: str
@@ -517,7 +517,7 @@ class Code:
     code: str
     name: str
     title: str
-    bare_move: str
+    naive_fix: str
 
 def codes() -> Sequence[Code]:
     """Every code, in order."""

@@ -39,9 +39,11 @@ def check(*tensors: Any, **named: Any) -> None:
         return
     caller = sys._getframe(1)
     common = str(found[0].device)
-    odd = next(str(tensor.device) for tensor in found if str(tensor.device) != common and str(tensor.device) in devices)
+    offending = next(
+        str(tensor.device) for tensor in found if str(tensor.device) != common and str(tensor.device) in devices
+    )
     sentence = f"expected all tensors that are checked here on one device, got {', '.join(sorted(devices))}"
-    raise DeviceMismatch(_report(sentence, (common, odd), caller)) from None
+    raise DeviceMismatch(_report(sentence, (common, offending), caller)) from None
 
 
 check_tensors_device = check
@@ -91,9 +93,9 @@ class expect:  # reads like a function: with devsan.expect("cuda:1")
 def where(tensor: Any) -> None:
     """Prints on stderr how ``tensor`` came to be where it is, newest first."""
     from devsan.core_library import core_here
-    from devsan.introspect.provenance.shown import trail_text
+    from devsan.introspect.provenance.shown import provenance_text
 
-    print(trail_text(core_here(), tensor, sys._getframe(1)), file=sys.stderr, flush=True)
+    print(provenance_text(core_here(), tensor, sys._getframe(1)), file=sys.stderr, flush=True)
 
 
 def findings() -> list[Any]:
@@ -164,11 +166,11 @@ def _report(sentence: str, devices: tuple[str, str], caller: FrameType) -> str:
         from devsan.introspect.frames.chain import Failure
         from devsan.introspect.frames.error_match import Sentence
         from devsan.introspect.frames.error_patterns import Kind
-        from devsan.post_mortem import COLOUR
+        from devsan.post_mortem import COLOR
 
         trace = TracebackType(None, caller, caller.f_lasti, caller.f_lineno)
         stream = io.StringIO()
         report_to(stream, Failure(sentence, Sentence(Kind.MIXED, sentence, devices, speaker="devsan"), trace, trace))
-        return f"{sentence}\n{COLOUR.sub('', stream.getvalue()).rstrip()}"
+        return f"{sentence}\n{COLOR.sub('', stream.getvalue()).rstrip()}"
     except Exception as own:  # the check's own answer must not be lost
         return f"{sentence}\n(no report: {type(own).__name__}: {own})"

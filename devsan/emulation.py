@@ -52,7 +52,7 @@ class Emulation:
         core = load_core(torch)
         if torch.cuda.is_initialized():
             raise StartError(
-                "expected a process that has not used its GPUs yet, got CUDA already initialised; "
+                "expected a process that has not used its GPUs yet, got CUDA already initialized; "
                 "start the emulation before the first use of torch.cuda"
             )
         _start_core(core, self.devices, self.history)

@@ -93,7 +93,7 @@ def _innermost(frame: FrameType | None) -> FrameType | None:
 
 def _reported(sentence: str, frame: FrameType) -> _Place | None:
     from devsan.introspect.frames.chain import failure_of
-    from devsan.introspect.frames.error_match import recognise
+    from devsan.introspect.frames.error_match import recognize
     from devsan.job import member
     from devsan.report import recording
     from devsan.report.build import build
@@ -102,7 +102,7 @@ def _reported(sentence: str, frame: FrameType) -> _Place | None:
 
     with Paused():
         failure = failure_of(RuntimeError(sentence), _trace_to(frame))
-        if failure is None or recognise(sentence) is None:  # its sizes or dtypes are wrong: that ends it in a moment
+        if failure is None or recognize(sentence) is None:  # its sizes or dtypes are wrong: that ends it in a moment
             return None
         report, explanation = explained(build(failure), failure, member.patience())
         report = replace(report, severity="warning")

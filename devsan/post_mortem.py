@@ -14,7 +14,7 @@ import sys
 from devsan import excepthook
 
 _VARIABLE, _REAL = "DEVSAN_OPTIONS", "gpus=real"
-COLOUR = re.compile(r"\x1b\[[\d;]*m")
+COLOR = re.compile(r"\x1b\[[\d;]*m")
 """What a text for people and logs goes without: FORCE_COLOR is meant for the terminal."""
 
 
@@ -52,4 +52,4 @@ def explain(error: BaseException | None = None) -> str:
 
     text = io.StringIO()
     on_exception(type(error), error, error.__traceback__, text)
-    return COLOUR.sub("", text.getvalue()).strip("\n")
+    return COLOR.sub("", text.getvalue()).strip("\n")

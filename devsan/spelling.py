@@ -32,7 +32,7 @@ def nearest(word: str, choices: Iterable[str], alike: float = 0.5) -> str | None
 
 
 def distance(one: str, other: str) -> int:
-    """Returns how many letters have to be put in, taken out, changed, or swapped with their neighbour."""
+    """Returns how many letters have to be put in, taken out, changed, or swapped with their neighbor."""
     rows = [list(range(len(other) + 1))]
     for number, letter in enumerate(one, 1):
         row = [number]

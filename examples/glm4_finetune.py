@@ -1,4 +1,4 @@
-"""Fine-tune GLM-4 over several GPUs with the loss of its own modelling file. --fix moves the labels to the logits."""
+"""Fine-tune GLM-4 over several GPUs with the loss of its own modeling file. --fix moves the labels to the logits."""
 
 import sys
 import tempfile

@@ -12,7 +12,7 @@ from devsan.diagnostics.messages import Message
 from devsan.report import language
 
 GROUPS = json.loads(Path(language.__file__).with_name("chinese.json").read_text(encoding="utf-8"))
-CATALOGUE = {english for group in GROUPS.values() for english in group}
+CATALOG = {english for group in GROUPS.values() for english in group}
 PHRASE = re.compile(r"[A-Za-z]?[a-z]+(?: [a-z]+){2,}")  # three words: neither a name nor a piece of source
 
 
@@ -31,7 +31,7 @@ def _left(text: str) -> Iterator[str]:
         if PHRASE.fullmatch(text):
             yield text
         return
-    if text.id not in CATALOGUE:
+    if text.id not in CATALOG:
         yield text.id
     for argument in text.arguments.values():
         yield from _left(argument)

@@ -86,7 +86,7 @@ prepare_base() {
   remember base
 }
 
-# Releases that nobody runs any more, beside the environment: tests/seeds skips what could not be had.
+# Releases that nobody runs any more, beside the environment: tests/stories skips what could not be had.
 prepare_seeds() {
   local requirement folder
   for requirement in $(grep -v '^#' tools/seeds.txt); do

@@ -14,7 +14,7 @@ void bind_cuda(pybind11::module_& module);
 void bind_attention(pybind11::module_& module);
 void bind_streams(pybind11::module_& module);
 void bind_forks(pybind11::module_& module);
-void bind_trails(pybind11::module_& module);
+void bind_provenance(pybind11::module_& module);
 void bind_facts(pybind11::module_& module);
 void bind_findings(pybind11::module_& module);
 void bind_ranks(pybind11::module_& module);

@@ -116,16 +116,16 @@ void bind_failure(py::module_& module) {
   bind_record<Operand>(module, "Operand")
       .def_readwrite("role", &Operand::role)
       .def_readwrite("name", &Operand::name)
-      .def_readwrite("known_as", &Operand::known_as)
+      .def_readwrite("qualified_name", &Operand::qualified_name)
       .def_readwrite("output_of", &Operand::output_of)
       .def_readwrite("kind", &Operand::kind)
       .def_readwrite("device", &Operand::device)
       .def_readwrite("dtype", &Operand::dtype)
       .def_readwrite("shape", &Operand::shape)
       .def_readwrite("bytes", &Operand::bytes)
-      .def_readwrite("odd", &Operand::odd)
+      .def_readwrite("offending", &Operand::offending)
       .def_readwrite("span", &Operand::span)
-      .def_readwrite("trail", &Operand::trail)
+      .def_readwrite("provenance", &Operand::provenance)
       .def_readwrite("copies", &Operand::copies)
       .def_readwrite("holder", &Operand::holder)
       .def_readwrite("beside", &Operand::beside)
@@ -135,7 +135,8 @@ void bind_failure(py::module_& module) {
       .def_readwrite("is_leaf", &Operand::is_leaf)
       .def_property_readonly("best_name", &Operand::best_name)
       .def_property_readonly(
-          "placement", [](const Operand& self) { return placement_of(self.trail); }, py::return_value_policy::copy);
+          "placement", [](const Operand& self) { return placement_of(self.provenance); },
+          py::return_value_policy::copy);
   bind_record<Failure>(module, "Failure")
       .def_readwrite("op", &Failure::op)
       .def_readwrite("sentence", &Failure::sentence)
@@ -180,7 +181,7 @@ void bind_models(py::module_& module) {
       .def_readwrite("device_map", &Model::device_map)
       .def_readwrite("device_map_text", &Model::device_map_text)
       .def_readwrite("wrappers", &Model::wrappers)
-      .def_readwrite("quantisation", &Model::quantisation)
+      .def_readwrite("quantization", &Model::quantization)
       .def_readwrite("skip_keys", &Model::skip_keys)
       .def_readwrite("no_split", &Model::no_split)
       .def_readwrite("modules", &Model::modules)

@@ -46,7 +46,7 @@ void bind_findings(py::module_& module) {
       .def_readonly("operands", &Finding::operands)
       .def_readonly("evidence", &Finding::evidence)
       .def_readwrite("repairs", &Finding::repairs)
-      .def_readonly("bare_move", &Finding::bare_move)
+      .def_readonly("naive_fix", &Finding::naive_fix)
       .def_readonly("candidates", &Finding::candidates)
       .def_readonly("sites", &Finding::sites)
       .def_readonly("id", &Finding::id)

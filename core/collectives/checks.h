@@ -7,7 +7,7 @@
 namespace devsan::collectives {
 
 // What ProcessGroupNCCL refuses before it calls NCCL, in its words
-// (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, check_gpu_single_tensor and its neighbours).
+// (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, check_gpu_single_tensor and its neighbors).
 
 /// One dense, contiguous tensor on a GPU. Raises ValueError.
 void expect_tensor(const at::Tensor& tensor, bool point_to_point = false);

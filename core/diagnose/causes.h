@@ -4,16 +4,16 @@
 #include <span>
 
 #include "diagnose/codes.h"
+#include "diagnose/context.h"
 #include "diagnose/hypothesis.h"
-#include "diagnose/scene.h"
 
 namespace devsan::diagnose {
 
 /// What one cause makes of the facts: none where it sees none of its signs.
-using Cause = std::optional<Hypothesis> (*)(const Scene&);
+using Cause = std::optional<Hypothesis> (*)(const Context&);
 
 // One file of causes/ each, in the order of the codes: see NOTE [Generated from the manifests].
-#define DEVSAN_CAUSE(name) std::optional<Hypothesis> name(const Scene& scene);
+#define DEVSAN_CAUSE(name) std::optional<Hypothesis> name(const Context& context);
 #include "diagnose/causes.inc"
 #undef DEVSAN_CAUSE
 

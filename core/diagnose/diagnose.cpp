@@ -27,13 +27,13 @@ Confidence confidence_of(int score) {
   return score >= kConclusive ? Confidence::kCertain : score >= kEnough ? Confidence::kLikely : Confidence::kPossible;
 }
 
-Finding finding_of(const Scene& scene, Hypothesis hypothesis) {
+Finding finding_of(const Context& context, Hypothesis hypothesis) {
   Finding finding;
   const Code* code = find_code(hypothesis.code);
   finding.code = hypothesis.code;
   finding.name = code->name;
-  finding.bare_move = code->naive_fix;
-  finding.cause = cause_id(scene, hypothesis);
+  finding.naive_fix = code->naive_fix;
+  finding.cause = cause_id(context, hypothesis);
   finding.title = std::move(hypothesis.title);
   finding.severity = hypothesis.severity;
   finding.confidence = confidence_of(hypothesis.score);
@@ -45,13 +45,13 @@ Finding finding_of(const Scene& scene, Hypothesis hypothesis) {
   return finding;
 }
 
-Finding undecided(const Scene& scene, const std::vector<Hypothesis>& fits) {
+Finding undecided(const Context& context, const std::vector<Hypothesis>& fits) {
   Finding finding;
   finding.code = kUndecided;
   finding.name = "undecided";
   finding.confidence = Confidence::kPossible;
   finding.title = "what was seen does not decide on one cause";
-  for (std::size_t index = 0; index < scene.operands().size(); ++index) finding.operands.push_back(index);
+  for (std::size_t index = 0; index < context.operands().size(); ++index) finding.operands.push_back(index);
   for (const Hypothesis& fit : fits) {
     finding.candidates.emplace_back(fit.code);
     for (const model::Message& sentence : fit.evidence) {
@@ -66,10 +66,10 @@ Finding undecided(const Scene& scene, const std::vector<Hypothesis>& fits) {
 }
 
 /// What the devices alone leave possible, where nothing else is known.
-std::vector<std::string_view> possible_codes(const Scene& scene) {
-  if (scene.has_meta()) return {code::kMeta, code::kOffloadEngine};
-  if (scene.across_gpus()) {
-    return scene.is_hooked() || scene.model_spans_gpus()
+std::vector<std::string_view> possible_codes(const Context& context) {
+  if (context.has_meta()) return {code::kMeta, code::kOffloadEngine};
+  if (context.across_gpus()) {
+    return context.is_hooked() || context.model_spans_gpus()
                ? std::vector<std::string_view>{code::kSingleDeviceAssumption, code::kSplitBlock,
                                                code::kMovedAfterDispatch, code::kMapGap}
                : std::vector<std::string_view>{code::kSingleDeviceAssumption, code::kFreshTensor, code::kCurrentDevice};
@@ -82,11 +82,11 @@ std::vector<std::string_view> possible_codes(const Scene& scene) {
 std::span<const Cause> causes() { return kCauses; }
 
 std::vector<Finding> diagnose(const model::Facts& facts) {
-  const Scene scene(facts);
+  const Context context(facts);
   std::vector<Hypothesis> fits;
   std::vector<Hypothesis> beside;
   for (const Cause cause : causes()) {
-    if (auto hypothesis = cause(scene)) {
+    if (auto hypothesis = cause(context)) {
       if (hypothesis->independent) {
         beside.push_back(std::move(*hypothesis));
       } else if (hypothesis->score >= kWorthNaming) {
@@ -103,19 +103,19 @@ std::vector<Finding> diagnose(const model::Facts& facts) {
   std::vector<Finding> findings;
   const model::Failure& failure = facts.failure;
   if (!fits.empty() && fits.front().score >= kEnough && rivals == 1) {
-    findings.push_back(finding_of(scene, std::move(fits.front())));
+    findings.push_back(finding_of(context, std::move(fits.front())));
   } else if (failure.kind != model::SentenceKind::kMemory && !failure.sentence.empty()) {
     if (!fits.empty() && fits.front().score >= kEnough)
       fits.erase(fits.begin() + static_cast<long>(rivals), fits.end());
-    findings.push_back(undecided(scene, fits));
-    if (fits.empty() && scene.is_mismatch()) {
-      const auto possible = possible_codes(scene);
+    findings.push_back(undecided(context, fits));
+    if (fits.empty() && context.is_mismatch()) {
+      const auto possible = possible_codes(context);
       findings.back().candidates.assign(possible.begin(), possible.end());
     }
   }
-  for (Hypothesis& other : beside) findings.push_back(finding_of(scene, std::move(other)));
+  for (Hypothesis& other : beside) findings.push_back(finding_of(context, std::move(other)));
   for (Finding& finding : findings) {
-    finding.id = failure_id(scene, finding.code);
+    finding.id = failure_id(context, finding.code);
     if (finding.cause.empty()) finding.cause = finding.id;
     if (const model::Frame* site = failure.site(); site != nullptr) {
       finding.sites.push_back({*site, failure.op, failure.sentence, 1});

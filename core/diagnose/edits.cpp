@@ -56,7 +56,7 @@ bool is_primary(const std::string& name) {
 std::string moved_text(const Operand& operand, const std::string& asked) {
   if (is_reference(operand.name)) return operand.name + ".to(" + asked + ".device)";
   // A move that stands there itself is given the other's device.
-  const model::Event* placed = placement_of(operand.trail);
+  const model::Event* placed = placement_of(operand.provenance);
   if (placed != nullptr && placed->kind == model::EventKind::kMoved) {
     const std::string given = ".to(" + device_text_of(*placed) + ")";
     if (given != ".to()" && operand.name.ends_with(given)) {
@@ -78,10 +78,10 @@ std::uint64_t size_of(const Operand& operand) {
 
 }  // namespace
 
-Repair create_with(const Scene& scene, const Operand& operand, const model::Event& made, const Operand& partner) {
+Repair create_with(const Context& context, const Operand& operand, const model::Event& made, const Operand& partner) {
   Repair repair{RepairKind::kCreationSite, "", std::nullopt, Confidence::kLikely};
   const model::Frame* site = made.written();
-  const model::Frame* used = scene.failure().site();
+  const model::Frame* used = context.failure().site();
   const bool same_function = site != nullptr && used != nullptr && site->file == used->file &&
                              site->function == used->function && site->span.line <= used->span.line;
   const std::string place = text_of(site);
@@ -98,16 +98,16 @@ Repair create_with(const Scene& scene, const Operand& operand, const model::Even
   return repair;
 }
 
-Repair move_at_use(const Scene& scene, const Operand& operand, const Operand& partner) {
+Repair move_at_use(const Context& context, const Operand& operand, const Operand& partner) {
   // What an operator changes in place cannot be replaced by a copy: the other side has to come.
   const auto in_place = [&](const Operand& each) {
-    return each.role == "self" && short_op(scene.failure().op).ends_with('_');
+    return each.role == "self" && short_op(context.failure().op).ends_with('_');
   };
-  if (in_place(operand) && !in_place(partner)) return move_at_use(scene, partner, operand);
+  if (in_place(operand) && !in_place(partner)) return move_at_use(context, partner, operand);
   Repair repair{RepairKind::kUseSite, "", std::nullopt, Confidence::kLikely};
   repair.text = {"move {name} to the device of {other} where they meet",
                  {{"name", name_of(operand)}, {"other", name_of(partner)}}};
-  const model::Frame* site = scene.failure().site();
+  const model::Frame* site = context.failure().site();
   const std::string asked = asked_for(partner.name);
   if (site != nullptr && !asked.empty()) {
     const std::string moved = moved_text(operand, asked);

@@ -38,7 +38,7 @@ struct Hypothesis {
   bool independent = false;  ///< true whatever the cause of the failure is: reported beside it
 
   /// Adds what was seen.
-  void saw(int weight, model::Message sentence) {
+  void add_evidence(int weight, model::Message sentence) {
     score += weight;
     if (sentence.text().starts_with(model::kOutputOf)) sentence.capitalize();
     evidence.push_back(std::move(sentence));

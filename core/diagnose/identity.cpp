@@ -35,21 +35,21 @@ void add_frame(Digest& digest, const model::Frame* frame) {
 
 }  // namespace
 
-std::string failure_id(const Scene& scene, std::string_view code) {
+std::string failure_id(const Context& context, std::string_view code) {
   Digest digest;
   digest.add(code);
-  digest.add(short_op(scene.failure().op));
-  for (const model::Operand& operand : scene.operands()) {
+  digest.add(short_op(context.failure().op));
+  for (const model::Operand& operand : context.operands()) {
     digest.add(operand.role);
-    const model::Event* placed = placement_of(operand.trail);
+    const model::Event* placed = placement_of(operand.provenance);
     digest.add(placed == nullptr ? "" : placed->owner.name);
   }
-  add_frame(digest, scene.failure().site());
+  add_frame(digest, context.failure().site());
   return digest.hex();
 }
 
-std::string cause_id(const Scene& scene, const Hypothesis& hypothesis) {
-  if (hypothesis.origin == nullptr || hypothesis.origin->site() == nullptr) return failure_id(scene, hypothesis.code);
+std::string cause_id(const Context& context, const Hypothesis& hypothesis) {
+  if (hypothesis.origin == nullptr || hypothesis.origin->site() == nullptr) return failure_id(context, hypothesis.code);
   Digest digest;
   digest.add(hypothesis.code);
   digest.add(hypothesis.origin->owner.name);

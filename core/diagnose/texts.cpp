@@ -23,7 +23,7 @@ std::string_view last_part(std::string_view name) {
 std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
 
 Message name_of(const model::Operand& operand) {
-  if (!operand.name.empty() || !operand.known_as.empty() || operand.output_of.empty()) {
+  if (!operand.name.empty() || !operand.qualified_name.empty() || operand.output_of.empty()) {
     return quoted(operand.best_name());
   }
   return {"the output of {module}", {{"module", operand.output_of}}};

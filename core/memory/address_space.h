@@ -20,7 +20,7 @@ class AddressSpace {
   void release(Address start, std::uint64_t bytes);
 
  private:
-  std::map<Address, std::uint64_t> holes_;  ///< start and size; neighbours are merged
+  std::map<Address, std::uint64_t> holes_;  ///< start and size; neighbors are merged
   Address end_;                             ///< nothing was reserved from here on
 };
 

@@ -56,7 +56,7 @@ struct Block {
   /// Neither held nor waited for: free to be merged or handed out.
   [[nodiscard]] bool is_free() const noexcept { return !allocated && !is_waiting(); }
 
-  /// Puts this block between two neighbours (either may be null).
+  /// Puts this block between two neighbors (either may be null).
   void link_between(Block* before, Block* after) noexcept {
     previous = before;
     next = after;

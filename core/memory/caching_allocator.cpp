@@ -212,7 +212,7 @@ void CachingAllocator::release_waiting_blocks() {
   waiting_.clear();
 }
 
-/// Puts a block that nobody uses any more into its pool, merged with its free neighbours.
+/// Puts a block that nobody uses any more into its pool, merged with its free neighbors.
 void CachingAllocator::cache(Block* block) {
   const bool small = block->pool->is_small();
   note(TraceAction::kFreeCompleted, block->address, block->requested_size, block->stream, block->stack);
@@ -220,8 +220,8 @@ void CachingAllocator::cache(Block* block) {
   const std::size_t size = block->size;
   std::int64_t blocks_gained = 0;
   std::int64_t bytes_gained = 0;
-  for (Block* neighbour : {block->previous, block->next}) {
-    if (const std::size_t merged = merge(block, neighbour); merged > 0) {
+  for (Block* neighbor : {block->previous, block->next}) {
+    if (const std::size_t merged = merge(block, neighbor); merged > 0) {
       --blocks_gained;
       bytes_gained -= static_cast<std::int64_t>(merged);
     }
@@ -249,7 +249,7 @@ void CachingAllocator::cache(Block* block) {
   stats_.requested_bytes.decrease(small, block->requested_size);
 }
 
-/// Joins a free neighbour to `into`, whose node stays. @returns the bytes joined, 0 if it is in use
+/// Joins a free neighbor to `into`, whose node stays. @returns the bytes joined, 0 if it is in use
 std::size_t CachingAllocator::merge(Block* into, Block* other) {
   if (other == nullptr || !other->is_free() || into->mapped != other->mapped) {
     return 0;

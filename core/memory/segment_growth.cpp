@@ -114,7 +114,7 @@ Block* CachingAllocator::find_room(const Request& request) {
   return block;
 }
 
-/// Puts memory behind the first `size` bytes of an unmapped block and caches it, merged with its neighbours.
+/// Puts memory behind the first `size` bytes of an unmapped block and caches it, merged with its neighbors.
 bool CachingAllocator::map(Block* block, std::size_t size, StackId stack) {
   const AddressRange range = block->expandable->map({block->address, size});
   if (range.size == 0) {

@@ -17,8 +17,8 @@ const Frame* Event::written() const {
   return frame != stack.end() ? &*frame : site();
 }
 
-const Event* placement_of(const Trail& trail) {
-  for (const Event& event : trail) {
+const Event* placement_of(const Provenance& provenance) {
+  for (const Event& event : provenance) {
     if (event.kind != EventKind::kComputed && event.kind != EventKind::kShared) return &event;
   }
   return nullptr;

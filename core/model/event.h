@@ -39,9 +39,9 @@ struct Event {
   Owner owner;               ///< who did it
   std::vector<Frame> stack;  ///< innermost first; the program's own frame is among them where there is one
   DeviceSource source = DeviceSource::kUnknown;
-  std::string device_text;     ///< the argument that said the device, as written: `f"cuda:{hparams.device}"`
-  std::string followed;        ///< kComputed: the operand whose device the result took, as the source names it
-  std::string subject;         ///< of a module's event: its path, "" for the whole model; unused in a tensor's trail
+  std::string device_text;  ///< the argument that said the device, as written: `f"cuda:{hparams.device}"`
+  std::string followed;     ///< kComputed: the operand whose device the result took, as the source names it
+  std::string subject;      ///< of a module's event: its path, "" for the whole model; unused in a tensor's provenance
   std::uint64_t sequence = 0;  ///< orders the events of one process; 0 is not known
   int step = -1;               ///< of two calls of the failing function the earlier has the lower number; -1: not known
   bool discarded = false;      ///< the statement threw the result away: `x.to(device)` on a line of its own
@@ -53,10 +53,10 @@ struct Event {
 };
 
 /// The placement history of one storage, newest first. After a kComputed event come the events of the operand that it
-/// followed, so that the trail of a result reads back to whatever placed its device.
-using Trail = std::vector<Event>;
+/// followed, so that the provenance of a result reads back to whatever placed its device.
+using Provenance = std::vector<Event>;
 
-/// The newest event that decided the device: not computed, not shared. Null where the trail does not reach it.
-const Event* placement_of(const Trail& trail);
+/// The newest event that decided the device: not computed, not shared. Null where the provenance does not reach it.
+const Event* placement_of(const Provenance& provenance);
 
 }  // namespace devsan::model

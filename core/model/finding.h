@@ -55,7 +55,7 @@ struct Finding {
   std::vector<std::size_t> operands;    ///< of Failure::operands, the one to change first
   std::vector<Message> evidence;        ///< what was seen that makes it this cause and not another; whole sentences
   std::vector<Repair> repairs;          ///< best first
-  std::string bare_move;                ///< what a bare `.to(device)` at the failing line would break
+  std::string naive_fix;                ///< what a bare `.to(device)` at the failing line would break
   std::vector<std::string> candidates;  ///< codes that fit as well; more than one only where it is undecided
   std::vector<Site> sites;              ///< all places of this cause, the one that failed first
   std::string id;     ///< stable over runs: of the failing operation (op, operand roles, owners, frame)

@@ -9,7 +9,7 @@ namespace devsan::model {
 struct Argument;
 
 // NOTE [Messages]
-// A sentence for people is kept as the English template that it was made from, which is also its id in the catalogues
+// A sentence for people is kept as the English template that it was made from, which is also its id in the catalogs
 // (gettext's way), and as what fills its slots. It is put into words where it is printed, in the language that is
 // wanted there; C++ alone has English. A template is a literal, so that tools/messages.py can find it: a sentence is
 // never put together from pieces of sentences.

@@ -55,7 +55,7 @@ struct Model {
   std::string device_map_text;       ///< what the user asked for: `device_map="auto"`
   std::vector<std::string>
       wrappers;              ///< outermost first: "DDP", "torch.nn.DataParallel", "deepspeed", "FSDP", "lightning"
-  std::string quantisation;  ///< "bitsandbytes 4-bit", "awq", ...; "" for none
+  std::string quantization;  ///< "bitsandbytes 4-bit", "awq", ...; "" for none
   std::vector<std::string> skip_keys;  ///< _skip_keys_device_placement
   std::vector<std::string> no_split;   ///< _no_split_modules
   std::vector<Module> modules;         ///< every module, parents before children

@@ -33,21 +33,21 @@ inline constexpr std::string_view kOutputOf = "the output of ";
 
 /// One operand of the failing operation.
 struct Operand {
-  std::string role;       ///< as torch's schema names it: "mat2", "tensors[1]", "self"
-  std::string name;       ///< as the source writes it: "self.norm.weight"; "" when no source names it
-  std::string known_as;   ///< its path in the model: "model.layers.17.mlp.down_proj.weight"; "" outside of one
-  std::string output_of;  ///< the module whose output it is, where no name holds that: "model[1] (ReLU)"
+  std::string role;            ///< as torch's schema names it: "mat2", "tensors[1]", "self"
+  std::string name;            ///< as the source writes it: "self.norm.weight"; "" when no source names it
+  std::string qualified_name;  ///< its path in the model: "model.layers.17.mlp.down_proj.weight"; "" outside of one
+  std::string output_of;       ///< the module whose output it is, where no name holds that: "model[1] (ReLU)"
   OperandKind kind = OperandKind::kUnknown;
   Device device;
   std::string dtype;                               ///< without "torch.": "float32"; "" when not known
   std::optional<std::vector<std::int64_t>> shape;  ///< none: not known
   std::uint64_t bytes = 0;
-  bool odd = false;           ///< torch names it, or the rules single it out, as the one in the wrong place
+  bool offending = false;     ///< torch names it, or the rules single it out, as the one in the wrong place
   Span span;                  ///< where the failing frame writes it
-  Trail trail;                ///< how it came to be where it is
+  Provenance provenance;      ///< how it came to be where it is
   std::vector<Event> copies;  ///< copies of it on other devices that were made since: `y = x.to(d)`, `x.to(d)`
   std::string holder;         ///< path of the module that holds it, registered or not: "model.layers.17.attn"
-  std::string beside;         ///< what it stands beside: path of the base weight of an adapter or a quantisation state
+  std::string beside;         ///< what it stands beside: path of the base weight of an adapter or a quantization state
   Device beside_device;       ///< where that is
   bool registered = true;     ///< a parameter or buffer of a module that the model does not register (in a list): false
   bool requires_grad = false;
@@ -56,7 +56,7 @@ struct Operand {
   bool is_scalar() const { return shape && shape->empty(); }
   /// The best name there is: the source's, or the model's, or whose output it is, or the schema's.
   std::string best_name() const {
-    if (!name.empty() || !known_as.empty()) return name.empty() ? known_as : name;
+    if (!name.empty() || !qualified_name.empty()) return name.empty() ? qualified_name : name;
     return output_of.empty() ? role : std::string(kOutputOf) + output_of;
   }
 };

@@ -71,7 +71,7 @@ class Script:
     def run(self) -> int:
         """Runs the file as ``__main__``."""
         sys.argv = [self._path, *self.arguments]
-        # Absolute but not normalised, as config_run_filename_abspath in CPython's initconfig.c makes it.
+        # Absolute but not normalized, as config_run_filename_abspath in CPython's initconfig.c makes it.
         path = os.path.join(os.getcwd(), self._path)
         if os.path.isdir(path) or zipfile.is_zipfile(path):
             _set_first_on_path(path, also_when_safe=True)

@@ -136,7 +136,7 @@ class Surface:
         patches.set(torch.cuda, "_is_in_bad_fork", functions["_cuda_isInBadFork"])
         patches.set(torch.cuda, "_exchange_device", functions["_cuda_exchangeDevice"])
         patches.set(torch.cuda, "_maybe_exchange_device", functions["_cuda_maybeExchangeDevice"])
-        # NVML counts without initialising CUDA, and so does torch.cuda.device_count before the first use of a GPU.
+        # NVML counts without initializing CUDA, and so does torch.cuda.device_count before the first use of a GPU.
         patches.set(torch.cuda, "_raw_device_count_nvml", devices.machine_size)
         patches.set(torch.cuda, "_raw_device_uuid_nvml", devices.machine_uuids)
 

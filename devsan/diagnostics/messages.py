@@ -1,6 +1,6 @@
 """Sentences for people: kept as template and arguments, put into words where they are printed.
 
-The template is English, and it is the sentence's id in the catalogues, as gettext has it. core/model/message.h is the
+The template is English, and it is the sentence's id in the catalogs, as gettext has it. core/model/message.h is the
 same in C++, see NOTE [Messages] there; what the core says arrives as ``Message``.
 """
 

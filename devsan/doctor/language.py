@@ -1,4 +1,4 @@
-"""What the doctor says, in the chosen language: the report's phrases, and a catalogue of the doctor's own."""
+"""What the doctor says, in the chosen language: the report's phrases, and a catalog of the doctor's own."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def speaks(name: str) -> Language:
     phrases, _ = _read(_OF_REPORTS)  # its texts are about tensors
     own, templates = _read(_OF_RULES)
     phrases |= own
-    catalogue: dict[str, str] = {}
+    catalog: dict[str, str] = {}
     for path in _OF_OTHERS:
         own, texts = _read(path)
         phrases |= own
-        catalogue |= texts
-    return Language(phrases, catalogue, templates | translations())
+        catalog |= texts
+    return Language(phrases, catalog, templates | translations())
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns a catalogue's phrases, and the templates of its other groups."""
+    """Returns a catalog's phrases, and the templates of its other groups."""
     groups: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
     phrases = groups.pop("phrases", {})
     return phrases, {english: said for group in groups.values() for english, said in group.items()}

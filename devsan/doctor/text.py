@@ -63,7 +63,7 @@ def _source(place: Place, gutter: int) -> Iterator[Line]:
         before = "".join(character if character == "\t" else " " for character in line[: place.column - 1])
         wide = display_width(line[: place.column - 1].replace("\t", "")) - len(before.replace("\t", ""))
         marks = "^" * max(1, display_width(line[place.column - 1 : end - 1]))
-        yield [(" " * gutter + "| ", "frame"), (before + " " * wide + marks, "odd")]
+        yield [(" " * gutter + "| ", "frame"), (before + " " * wide + marks, "offending")]
 
 
 def _headed(word: str, text: str, width: int) -> Iterator[Line]:

@@ -30,7 +30,7 @@ from devsan.introspect.models.replicas import name_operands, place_in_text
 from devsan.introspect.operand_facts import Operands
 from devsan.introspect.provenance import placed
 from devsan.introspect.provenance.earlier import count_calls
-from devsan.introspect.provenance.trails import Trails
+from devsan.introspect.provenance.reader import ProvenanceReader
 
 _WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.META})
 _PRESENT = frozenset({Kind.POINTER, Kind.GROUP})
@@ -108,10 +108,10 @@ def collect(core: Any, failure: Failure) -> Explanation:
     optimizers = optimizers_in(frames, search=stepping)
     trees = registry.trees
     known = [facts_of(core, tree) for tree in trees]
-    trails = Trails(core)
+    reader = ProvenanceReader(core)
     for tree, model in zip(trees, known, strict=True):
-        placed.complete(core, trails, tree, model)
-    described = Operands(core, trails, registry, known, optimizers, frames, place)
+        placed.complete(core, reader, tree, model)
+    described = Operands(core, reader, registry, known, optimizers, frames, place)
     tracked = tracked_operands(failure, frames, place, registry)
     elsewhere = place_in_text(failure.message)
     names = name_operands(tracked, elsewhere, registry, op) if elsewhere is not None else {}
@@ -121,12 +121,12 @@ def collect(core: Any, failure: Failure) -> Explanation:
     returned = returned_by(sentence) if sentence.kind is Kind.GRADIENT and len(operands) > 1 else None
     if returned is not None:
         operands[0].name, operands[1].name = returned.of, clean(ast.unparse(returned.value))
-        operands[1].trail = described.lineage.at(returned.value, returned.spot, str(operands[1].device))
+        operands[1].provenance = described.lineage.at(returned.value, returned.spot, str(operands[1].device))
     if sentence.kind is Kind.GENERATOR:
         for operand in operands:
-            if operand.odd:
+            if operand.offending:
                 operand.kind = core.OperandKind.GENERATOR
-    step = count_calls(core, trails, frames, place, operands)
+    step = count_calls(core, reader, frames, place, operands)
     places = _places(core, frames, registry)
     if elsewhere is not None:
         places.insert(0, place_in(core, elsewhere[0], "forward", elsewhere[1]))
@@ -139,7 +139,7 @@ def collect(core: Any, failure: Failure) -> Explanation:
             phase=phase, step=step,
         ),
         models=ordered,
-        optimizers=[optimizer(core, each, registry, trails, frames) for each in optimizers],
+        optimizers=[optimizer(core, each, registry, reader, frames) for each in optimizers],
         settings=settings.settings_in(core, frames),
         process=process_info.process(core, frames),
     )  # fmt: skip
@@ -159,12 +159,18 @@ def tracked_operands(failure: Failure, frames: Sequence[Frame], place: int, regi
     if sentence.kind is Kind.GENERATOR:
         subjects, place = generator_of_call(frames, place, sentence.devices[-1], sentence.devices[0])
         return [
-            Tracked(None, Placement(subject.device.split("  ")[0]), number, subject.odd, at={place: subject.expression})
+            Tracked(
+                None,
+                Placement(subject.device.split("  ")[0]),
+                number,
+                subject.offending,
+                at={place: subject.expression},
+            )
             for number, subject in enumerate(subjects)
         ]
     if sentence.kind is Kind.ORDINAL:
         subject = ordinal_in(frame, device_count())
-        found = [Tracked(None, Placement(subject.device), odd=True)] if subject is not None else []
+        found = [Tracked(None, Placement(subject.device), offending=True)] if subject is not None else []
         for tracked in found:
             tracked.at[place] = subject.expression  # type: ignore[union-attr]
         return found
@@ -173,7 +179,7 @@ def tracked_operands(failure: Failure, frames: Sequence[Frame], place: int, regi
     if sentence.kind is Kind.GRADIENT and len(sentence.devices) == 2:
         both = [
             Tracked("tensor", Placement(sentence.devices[0]), 0),
-            Tracked("gradient", Placement(sentence.devices[1]), 1, odd=True),
+            Tracked("gradient", Placement(sentence.devices[1]), 1, offending=True),
         ]
         for each, expression in zip(both, gradient_assigned(frame), strict=False):
             each.see(expression, place, frame)
@@ -197,7 +203,7 @@ def _parameter_on(device: str, registry: Registry) -> list[Tracked]:
     for tree in registry.trees:
         for _, name, tensor, _ in tree.tensors():
             if str(tensor.device) == device:
-                return [Tracked(name, Placement(device), odd=True, value=tensor)]
+                return [Tracked(name, Placement(device), offending=True, value=tensor)]
     return []
 
 

@@ -1,4 +1,4 @@
-"""The operands of a failure as facts: names, kinds, where each is kept, and its trail."""
+"""The operands of a failure as facts: names, kinds, where each is kept, and its provenance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from devsan.introspect.models.registry import ATTRIBUTE, Home, Registry
 from devsan.introspect.operand_kinds import Kinds
 from devsan.introspect.provenance import creation
 from devsan.introspect.provenance.lineage import Lineage
-from devsan.introspect.provenance.trails import Trails
+from devsan.introspect.provenance.reader import ProvenanceReader
 
 _MOST = 16  # operands
 _SIZES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "float16": 2, "bfloat16": 2, "int16": 2,
@@ -34,7 +34,7 @@ class Operands:
 
     Args:
         core: ``devsan._core``.
-        trails: reads their trails.
+        reader: reads their reader.
         registry: of the program's models.
         models: the core's Models, in the registry's order.
         optimizers: living ones that may keep an operand.
@@ -43,10 +43,10 @@ class Operands:
     """
 
     def __init__(
-        self, core: Any, trails: Trails, registry: Registry, models: Sequence[Any], optimizers: Sequence[Any],
+        self, core: Any, reader: ProvenanceReader, registry: Registry, models: Sequence[Any], optimizers: Sequence[Any],
         frames: Sequence[Frame], place: int,
     ) -> None:  # fmt: skip
-        self.core, self.trails, self.registry, self.models = core, trails, registry, models
+        self.core, self.reader, self.registry, self.models = core, reader, registry, models
         self.optimizers, self.frames, self.place = optimizers, frames, place
         self.kinds = Kinds(registry, optimizers, frames, ())
         self.main = 0  # number of the model that the operands belong to
@@ -69,7 +69,7 @@ class Operands:
             node: Any = at.node
             if hasattr(node, "lineno"):  # a name that was made up has no place
                 span = place(core, frame.code, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset).span
-        operand = core.Operand(role=tracked.role or "", name=clean(name), odd=tracked.odd, span=span)
+        operand = core.Operand(role=tracked.role or "", name=clean(name), offending=tracked.offending, span=span)
         whole = at is None or frame is None or shown is not None or value is tracked.value or at.value(frame) is value
         own = placement_of(value) if is_tensor(value) and whole else None  # a part has a shape of its own
         self._placed(operand, own, tracked.placement)
@@ -84,7 +84,7 @@ class Operands:
             self._of_callee(operand)
         if frame is not None and frame.whose is Whose.HIDDEN:
             operand.output_of = made_by_module(tracked, self.frames)
-        if (operand.known_as or operand.output_of) and frame is not None and frame.whose is Whose.HIDDEN:
+        if (operand.qualified_name or operand.output_of) and frame is not None and frame.whose is Whose.HIDDEN:
             operand.name = ""  # torch's own variable: the path in the model says more
         listed = (
             operand.name.endswith("]") and frame is not None and frame.whose is Whose.HIDDEN
@@ -93,8 +93,8 @@ class Operands:
             operand.name = optimizer_state(self.optimizers, value) or operand.name  # as the optimizer calls it
         if is_tensor(value):
             operand.requires_grad, operand.is_leaf = _grad(value)
-        self._trail(operand, value, at, frame, tracked.origin)
-        if kind == "INPUT" and operand.trail and operand.trail[0].followed and self.models:
+        self._provenance(operand, value, at, frame, tracked.origin)
+        if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.models:
             operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it
         return operand
 
@@ -146,7 +146,7 @@ class Operands:
         tree = self.registry.trees[home.tree]
         operand.holder, operand.registered = home.holder or type(tree.root).__name__, home.registered
         if home.registered and home.kind != ATTRIBUTE:
-            operand.known_as = home.path
+            operand.qualified_name = home.path
         self.main = home.tree
         for base in _bases_of(home.path):
             if not operand.beside:
@@ -160,18 +160,18 @@ class Operands:
             if is_tensor(tensor):
                 operand.beside, operand.beside_device = base, str(tensor.device)
 
-    def _trail(
+    def _provenance(
         self, operand: Any, value: object, at: Expression | None, frame: Frame | None, origin: tuple[int, str]
     ) -> None:
         core = self.core
         model = self.models[self.main] if self.models else None
         events: list[Any] = []
         if is_tensor(value) and operand.device == core.Device(str(getattr(value, "device", ""))):
-            events = self.trails.of(value)
+            events = self.reader.of(value)
         device = str(operand.device)
         if not events and frame is not None and at is not None:
             events = self._of_module(at.node, frame, device)
-        events = events or self.trails.from_origin(*origin)  # of what no variable holds
+        events = events or self.reader.from_origin(*origin)  # of what no variable holds
         computed = (core.EventKind.COMPUTED, core.EventKind.SHARED)
         undecided = all(event.kind in computed for event in events)
         loose = not events or operand.kind not in (core.OperandKind.PARAMETER, core.OperandKind.BUFFER)
@@ -184,13 +184,14 @@ class Operands:
             own = [number for number, each in enumerate(self.frames) if each.whose is Whose.PROGRAM]
             events = (self.lineage.only_checkpoint(own[-1]) if own else []) or events
         if device == "meta" and not events:
-            events = self._taken_away(operand.known_as)
-        operand.trail = settle(core, events, operand.known_as, model)
+            events = self._taken_away(operand.qualified_name)
+        operand.provenance = settle(core, events, operand.qualified_name, model)
         if frame is not None and operand.name:
             operand.copies = list(creation.copies_of(core, operand.name, frame)) or self._left_behind(operand, frame)
 
     def _given(self, operand: Any, value: Any, frame: Frame | None) -> list[Any]:
-        """The trail of a tensor of the host as the program's own frames write it, where they gave it to the model; of
+        """The provenance of a tensor of the host as the program's own frames write it, where they gave it to the
+        model; of
         what a library has made of it, that of the only one that the model was given on the host."""
         if frame is not None and frame.whose is not Whose.PROGRAM and operand.kind != self.core.OperandKind.INPUT:
             on_host = self.kinds.given_on_host()
@@ -219,7 +220,7 @@ class Operands:
             for path, name, tensor, is_buffer in self.registry.trees[found[0]].tensors() if found is not None else ():
                 inside = path == found[1] or path.startswith(f"{found[1]}.") or not found[1]  # type: ignore[index]
                 if inside and str(tensor.device) == str(operand.device):
-                    operand.known_as = ".".join(part for part in (path, name) if part)
+                    operand.qualified_name = ".".join(part for part in (path, name) if part)
                     operand.kind = self.core.OperandKind.BUFFER if is_buffer else self.core.OperandKind.PARAMETER
                     return
 
@@ -233,7 +234,7 @@ class Operands:
         return []
 
     def _of_module(self, node: ast.AST, frame: Frame, device: str) -> list[Any]:
-        """The trail of what ``self.up(x)`` computed: where its weights are."""
+        """The provenance of what ``self.up(x)`` computed: where its weights are."""
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             held = frame.scope.value(node.func)
             if is_module(held):
@@ -243,7 +244,7 @@ class Operands:
         return self._computed_by(module, device)
 
     def _computed_by(self, module: object, device: str) -> list[Any]:
-        """The trail of what ``module`` computes on ``device``: that of its weights there."""
+        """The provenance of what ``module`` computes on ``device``: that of its weights there."""
         found = self.registry.path_of(module) if is_module(module) else None
         if found is None:
             return []
@@ -252,7 +253,7 @@ class Operands:
             if inside and str(tensor.device) == device:
                 core, followed = self.core, ".".join(part for part in (path, name) if part)
                 computed = core.Event(kind=core.EventKind.COMPUTED, device=device, followed=followed)
-                return settle(core, [computed, *self.trails.of(tensor)], followed, self.models[found[0]])
+                return settle(core, [computed, *self.reader.of(tensor)], followed, self.models[found[0]])
         return []
 
     def _left_behind(self, operand: Any, frame: Frame) -> list[Any]:
@@ -261,12 +262,12 @@ class Operands:
         for node in ast.walk(value) if value is not None else ():
             held = frame.scope.value(node) if isinstance(node, (ast.Name, ast.Attribute)) else MISSING
             if is_tensor(held) and str(held.device) != str(operand.device) and self.registry.home_of(held) is not None:  # type: ignore[attr-defined]
-                return self.trails.of(held)[:1]
+                return self.reader.of(held)[:1]
         return []
 
 
 def _bases_of(path: str) -> list[str]:
-    """Where the weight may be that an adapter's tensor, or a quantised weight's state, stands beside."""
+    """Where the weight may be that an adapter's tensor, or a quantized weight's state, stands beside."""
     path = "." + path
     for mark in (".lora_", ".vera_", ".trainable_tokens", ".lokr_", ".hada_", ".ia3_"):
         if mark in path:

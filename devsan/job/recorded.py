@@ -12,7 +12,7 @@ from devsan.report.run_text import write_run
 
 
 def write(runs: Sequence[Mapping[str, Any]], stream: TextIO, language: str = "") -> None:
-    """Writes ``runs`` to ``stream``, in colour where that is wanted; in ``language``, by default the chosen one."""
+    """Writes ``runs`` to ``stream``, in color where that is wanted; in ``language``, by default the chosen one."""
     say = language_for(stream, language)
     for launch in launches_of(runs):
         if launch.job is not None:

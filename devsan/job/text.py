@@ -85,7 +85,7 @@ def lines_of(job: Job, fates: Sequence[Fate], say: Language) -> Iterator[Line]:
         lead = group[0] is first
         later = "" if lead or start is None else _later(group, start)
         text = _sentence(group[0], later, group[0].rank in found, say)
-        yield [(f"  {padded(name, names)}  ", "odd" if lead else "other"), (text, "")]
+        yield [(f"  {padded(name, names)}  ", "offending" if lead else "other"), (text, "")]
 
 
 def _write_finding(finding: Finding, stream: TextIO, say: Language) -> None:

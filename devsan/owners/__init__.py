@@ -1,4 +1,4 @@
-"""Who placed a tensor: one file per framework, each a table of the frames by which it is recognised.
+"""Who placed a tensor: one file per framework, each a table of the frames by which it is recognized.
 
 ``owner_of`` reads a stack alone: nothing of a framework is imported, and a framework that is not installed costs
 nothing. The setting "device_map" in a rule stands for the entry that decided;
@@ -39,7 +39,7 @@ _MEANS = frozenset(program.MEANS)
 
 
 @dataclass(frozen=True)
-class Recognised:
+class Recognized:
     """Who placed something.
 
     Attributes:
@@ -55,7 +55,7 @@ class Recognised:
     loads: bool = False
 
 
-def owner_of(stack: Sequence[Any], device: str = "") -> Recognised:
+def owner_of(stack: Sequence[Any], device: str = "") -> Recognized:
     """Returns who placed what was placed at ``stack``.
 
     Args:
@@ -72,20 +72,20 @@ def owner_of(stack: Sequence[Any], device: str = "") -> Recognised:
             # Of torch's means the innermost says most, of what hands on the outermost.
             mechanism = rule.mechanism or mechanism if rule.passes else mechanism or rule.mechanism
             if rule.owner:
-                return Recognised(rule.owner, rule.mechanism, rule.setting)
+                return Recognized(rule.owner, rule.mechanism, rule.setting)
             continue
         if mechanism in program.FOLLOW:
-            return Recognised(rule.owner or rule.package, mechanism)
+            return Recognized(rule.owner or rule.package, mechanism)
         if call := _collective(steps) if rule.loads else "":
-            return Recognised(_DISTRIBUTED, call, loads=True)
+            return Recognized(_DISTRIBUTED, call, loads=True)
         setting = rule.on_host if rule.on_host and device == "cpu" else rule.setting
-        return Recognised(
+        return Recognized(
             rule.owner or rule.package, rule.mechanism or mechanism, as_written(setting, stack), rule.loads
         )
     caller = writer(steps)
     if caller is None:
-        return Recognised(PROGRAM if not stack else TORCH, mechanism)
-    return Recognised(caller.package or PROGRAM, mechanism)
+        return Recognized(PROGRAM if not stack else TORCH, mechanism)
+    return Recognized(caller.package or PROGRAM, mechanism)
 
 
 def _collective(steps: Sequence[Step]) -> str:

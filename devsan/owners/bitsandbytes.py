@@ -1,6 +1,6 @@
-"""What bitsandbytes placed: quantised weights and the state beside them.
+"""What bitsandbytes placed: quantized weights and the state beside them.
 
-Its parameters quantise themselves while they move (nn/modules.py, Params4bit.to and Int8Params.to), so whoever moves
+Its parameters quantize themselves while they move (nn/modules.py, Params4bit.to and Int8Params.to), so whoever moves
 the layer places the weight; what appears beside it is bitsandbytes' own.
 """
 
@@ -12,9 +12,9 @@ _MOVES = ("Params4bit.to", "Params4bit.cuda", "Params4bit.cpu", "Int8Params.to",
 RULES = (
     Rule("bitsandbytes", "nn/modules", _MOVES, passes=True),
     Rule("bitsandbytes", "nn/modules", ("__init__",), passes=True),
-    Rule("bitsandbytes", "nn/modules", (), "quantise", "quantization_config"),
+    Rule("bitsandbytes", "nn/modules", (), "quantize", "quantization_config"),
     Rule("bitsandbytes", "functional", (), "quant state", "quantization_config"),
     Rule("bitsandbytes", "backends/", (), "quant state", "quantization_config"),
     Rule("bitsandbytes", "optim/", (), "optimizer"),
-    Rule("bitsandbytes", "", (), "quantise"),
+    Rule("bitsandbytes", "", (), "quantize"),
 )

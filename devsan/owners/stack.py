@@ -1,4 +1,4 @@
-"""The stack of a placement, and the rules by which a framework is recognised in it."""
+"""The stack of a placement, and the rules by which a framework is recognized in it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from devsan.introspect.frames.tracking import Tracked, site_of
 from devsan.introspect.models.modules import qualified_name
 from devsan.introspect.models.producers import made_by_module
 from devsan.introspect.provenance.dropped import dropped_of
-from devsan.introspect.provenance.trails import Trails
+from devsan.introspect.provenance.reader import ProvenanceReader
 from devsan.report.facts import Label, Operand, Report, Site
 from devsan.report.source import label_at, shown_path, site_at, site_in_text
 from devsan.report.titles import title_of
@@ -60,25 +60,25 @@ def _with_operands(failure: Failure, frames: list[Frame], place: int, operands: 
     for operand in shown:
         name = operand.at[place].text(frames[place]) if place in operand.at else None
         qualified = qualified_name(operand.value, frames)
-        role = operand.role or (failure.sentence.argument if operand.odd else None)
+        role = operand.role or (failure.sentence.argument if operand.offending else None)
         notes.append(dropped_of(core, name or qualified or role or "an operand", _number_of(core, operand)))
         if name is None and (qualified or role or operand.at):
             rest.append(
                 Operand(
                     qualified or role,
                     operand.placement,
-                    operand.odd,
+                    operand.offending,
                     None if qualified else _innermost_name(operand, frames),
                 )
             )
         elif name is not None and qualified not in (None, name):
-            rest.append(Operand(name, operand.placement, operand.odd, qualified))
+            rest.append(Operand(name, operand.placement, operand.offending, qualified))
     return _report(failure, sites, rest, operands, frames[place], notes)
 
 
 def _number_of(core: Any, operand: Tracked) -> int:
     """The number of the placement that an operand carries; 0 where nothing says it."""
-    number = Trails(core).origin_of(operand.value)[0] if is_tensor(operand.value) else 0
+    number = ProvenanceReader(core).origin_of(operand.value)[0] if is_tensor(operand.value) else 0
     return number or operand.origin[0]
 
 
@@ -89,14 +89,14 @@ def _site(frame: Frame, operands: list[Tracked], place: int, sentence: Sentence,
         if expression is None:
             continue
         text = _text(operand, expression, place, frame, sentence)
-        label = label_at(frame, expression.node, (text,), operand.odd)
+        label = label_at(frame, expression.node, (text,), operand.offending)
         if label is None:
             continue
         where = (label.line, label.start, label.end)
         before = labels.get(where)
         texts = (*before.texts, text) if before is not None else (text,)
-        labels[where] = Label(*where, texts, operand.odd or (before is not None and before.odd))
-    return site_at(frame, list(labels.values()) or _whole(frame, odd=not note), note)
+        labels[where] = Label(*where, texts, operand.offending or (before is not None and before.offending))
+    return site_at(frame, list(labels.values()) or _whole(frame, offending=not note), note)
 
 
 def _text(operand: Tracked, expression: Expression, place: int, frame: Frame, sentence: Sentence) -> str:
@@ -109,7 +109,7 @@ def _text(operand: Tracked, expression: Expression, place: int, frame: Frame, se
         written = expression.text(frame) if has_name else str(operand.role)
         text = f"{written}  {text}"
     name = None if expression.path else operand.parameter
-    if operand.odd and sentence.argument is not None:  # torch's sentence must be found again in the labels
+    if operand.offending and sentence.argument is not None:  # torch's sentence must be found again in the labels
         name = sentence.argument + "".join((operand.role or "").partition("[")[1:])
     same_element = name is not None and "[" in name and written.endswith(name[name.index("[") :])
     if name is None or same_element or written == name or written.endswith(f".{name}"):
@@ -117,9 +117,9 @@ def _text(operand: Tracked, expression: Expression, place: int, frame: Frame, se
     return f"{text}  ({name})"
 
 
-def _whole(frame: Frame, odd: bool = True) -> list[Label]:
+def _whole(frame: Frame, offending: bool = True) -> list[Label]:
     """The failing expression itself is underlined when nothing in it is."""
-    label = label_at(frame, frame.node, odd=odd) if isinstance(frame.node, ast.expr) else None
+    label = label_at(frame, frame.node, offending=offending) if isinstance(frame.node, ast.expr) else None
     return [] if label is None else [label]
 
 
@@ -150,7 +150,7 @@ def _with_subjects(failure: Failure, frames: list[Frame], place: int) -> Report:
         subjects = [subject] if subject is not None else []
     else:
         subjects = generator_in(frame, sentence.devices[-1], sentence.devices[0])
-    found = [label_at(frame, subject.expression.node, (subject.device,), subject.odd) for subject in subjects]
+    found = [label_at(frame, subject.expression.node, (subject.device,), subject.offending) for subject in subjects]
     labels = [label for label in found if label is not None]
     sites = [site_at(frame, labels or _whole(frame))]
     caller = _caller(frames, place)
@@ -167,7 +167,7 @@ def _from_text(failure: Failure, frames: list[Frame], within: Site) -> Report:
         sites.append(site_at(own[-1], note=_CALLED))
     operands = operands_of_refusal(failure)
     shown = worth_showing(operands, None, failure.sentence)
-    rest = [Operand(operand.role, operand.placement, operand.odd) for operand in shown]
+    rest = [Operand(operand.role, operand.placement, operand.offending) for operand in shown]
     return _report(failure, sites, rest, operands)
 
 
@@ -176,8 +176,12 @@ def _report(
     frame: Frame | None = None, notes: Sequence[str] = (),
 ) -> Report:  # fmt: skip
     sentence = failure.sentence
-    placed = [(operand.odd, operand.placement.device) for operand in operands if operand.placement is not None]
-    devices = list(dict.fromkeys(device for odd in (False, True) for is_odd, device in placed if is_odd is odd))
+    placed = [(operand.offending, operand.placement.device) for operand in operands if operand.placement is not None]
+    devices = list(
+        dict.fromkeys(
+            device for offending in (False, True) for is_offending, device in placed if is_offending is offending
+        )
+    )
     if len(devices) < 2 or sentence.kind not in (Kind.MIXED, Kind.INDEX):
         devices = list(sentence.devices)
     op = str(failure.refusal.op).split(".")[0] if failure.refusal is not None else sentence.op

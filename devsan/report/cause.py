@@ -50,7 +50,7 @@ def _explained(report: Report, explanation: Explanation) -> Report:
     named = tuple((each, name_of(each)) for each in candidates)
     best, others = _repairs(finding)
     evidence = tuple(finding.evidence)
-    cause = Cause(code, placed, best, named, evidence, str(finding.bare_move), others)
+    cause = Cause(code, placed, best, named, evidence, str(finding.naive_fix), others)
     return replace(report, operands=tuple(rows), cause=cause)
 
 
@@ -71,17 +71,17 @@ def _placed(operand: Any, rows: list[Operand], models: Sequence[Any]) -> Placed:
     event = operand.placement
     shape = tuple(operand.shape) if operand.shape is not None else None
     placement = Placement(str(operand.device), operand.dtype or None, shape)
-    name, known_as = str(operand.best_name), None
+    name, qualified_name = str(operand.best_name), None
     for row in rows:
         if row.name is not None and _is_same(row.name, operand):
-            name, known_as = row.name, row.known_as
+            name, qualified_name = row.name, row.qualified_name
             rows.remove(row)
             break
-    newest = operand.trail[0]
+    newest = operand.provenance[0]
     followed = str(newest.followed) if newest.sequence != event.sequence or newest.op != event.op else ""
     return Placed(
         name, placement, _owner(operand, event), _site(_frame_of(event, models)), str(event.owner.setting),
-        bool(operand.odd), known_as, followed if followed != name else "",
+        bool(operand.offending), qualified_name, followed if followed != name else "",
     )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def _owner(operand: Any, event: Any) -> str:
 
 
 def _is_same(name: str, operand: Any) -> bool:
-    path = str(operand.known_as)
+    path = str(operand.qualified_name)
     if operand.output_of and name == operand.role:
         return True
     return name in (operand.name, operand.role, path) or (path != "" and name.endswith(f".{path}"))

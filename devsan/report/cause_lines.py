@@ -47,8 +47,8 @@ def cause_lines(cause: Cause, sites: Sequence[Site], say: Language, width: int) 
         for other in cause.others[:_OTHERS]:
             shown, change = (other.edit if change is None else None), change or other.edit
             yield from _repair_lines(other, f"  {say('or')}", shown, sites, say, width)
-    if cause.bare_move and cause.repair is not None:
-        yield from _headed(say("note"), "note", _bare_move(cause.bare_move, say), width)
+    if cause.naive_fix and cause.repair is not None:
+        yield from _headed(say("note"), "note", _naive_fix(cause.naive_fix, say), width)
     codes = [code for code, _ in cause.candidates] or [cause.code]
     yield from _headed(say("more"), "help", ", ".join(f"devsan explain {code}" for code in codes), width)
 
@@ -61,7 +61,7 @@ def _table(placed: Sequence[Placed], say: Language, width: int) -> Iterator[Line
     for each in placed:
         name = padded(each.name, names) if display_width(each.name) <= _LONGEST else each.name
         head = f"  {name}{gap}{padded(each.placement.kind, kinds)}"
-        style = "odd" if each.odd else "other"
+        style = "offending" if each.offending else "other"
         said = _said(each, say)
         if display_width(f"{head}  {said}") <= width:
             yield [(f"{head}  ", style), (said, "")]
@@ -80,9 +80,9 @@ def _said(placed: Placed, say: Language) -> str:
     if placed.owner:
         template += " by {owner}"
     said = say(template, **values)
-    if placed.known_as in (None, placed.name):
+    if placed.qualified_name in (None, placed.name):
         return said
-    return say("is {name}, {said}", name=say.text(placed.known_as or ""), said=said)
+    return say("is {name}, {said}", name=say.text(placed.qualified_name or ""), said=said)
 
 
 def _place(placed: Placed, column: int, width: int) -> Iterator[Line]:
@@ -139,7 +139,7 @@ def _of_candidate(evidence: str) -> str:
     return evidence.partition(": ")[2]
 
 
-def _bare_move(text: str, say: Language) -> str:
+def _naive_fix(text: str, say: Language) -> str:
     """The first sentence; the whole where that one says too little."""
     said = say.text(text)
     first = _SENTENCE_END.split(said, maxsplit=1)[0]

@@ -56,7 +56,7 @@ def _unexplained(report: Report, sites: list[Plain], time: float) -> Plain:
         "id": digest.hexdigest()[:12], "cause": "", "code": code, "name": "", "title": report.title,
         "headline": report.title, "severity": "error", "confidence": "possible", "time": time, "op": "",
         "kind": "none", "phase": "none", "sentence": report.sentence, "sites": sites, "also_at": [], "stack": [],
-        "operands": [], "involved": [], "evidence": [], "repairs": [], "bare_move": "", "candidates": [],
+        "operands": [], "involved": [], "evidence": [], "repairs": [], "naive_fix": "", "candidates": [],
     }  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def _explained(core: Any, finding: Any, facts: Any) -> Plain:
         "involved": [int(number) for number in finding.operands],
         "evidence": list(finding.evidence),
         "repairs": [repair_of(core, each) for each in finding.repairs],
-        "bare_move": str(finding.bare_move),
+        "naive_fix": str(finding.naive_fix),
         "candidates": [{"code": str(each), "name": name_of(str(each))} for each in finding.candidates],
     }  # fmt: skip
 
@@ -84,30 +84,31 @@ def site_of(site: Site) -> Plain:
         "note": site.note, "lines": [{"line": number, "text": text} for number, text in site.lines.items()],
         "labels": [
             {"line": label.line, "column": label.start + 1, "end_column": label.end + 1, "texts": list(label.texts),
-             "odd": label.odd}
+             "offending": label.offending}
             for label in site.labels
         ],
     }  # fmt: skip
 
 
 def operand_of(core: Any, operand: Any) -> Plain:
-    """Returns an operand with its trail."""
+    """Returns an operand with its provenance."""
     span = operand.span
     return {
-        "role": str(operand.role), "name": str(operand.name), "known_as": str(operand.known_as),
+        "role": str(operand.role), "name": str(operand.name), "qualified_name": str(operand.qualified_name),
         "output_of": str(operand.output_of),
         "kind": _word(operand.kind), "device": str(operand.device), "dtype": str(operand.dtype),
         "shape": None if operand.shape is None else [int(size) for size in operand.shape],
-        "bytes": int(operand.bytes), "odd": bool(operand.odd), "line": int(span.line), "column": int(span.column),
+        "bytes": int(operand.bytes), "offending": bool(operand.offending),
+        "line": int(span.line), "column": int(span.column),
         "end_line": int(span.end_line), "end_column": int(span.end_column),
-        "trail": [event_of(core, event) for event in operand.trail],
+        "provenance": [event_of(core, event) for event in operand.provenance],
         "copies": [event_of(core, event) for event in operand.copies],
         "holder": str(operand.holder), "requires_grad": bool(operand.requires_grad),
     }  # fmt: skip
 
 
 def event_of(core: Any, event: Any) -> Plain:
-    """Returns an event of a trail, in facts and in words."""
+    """Returns an event of a provenance, in facts and in words."""
     owner = event.owner
     return {
         "kind": _word(event.kind), "device": str(event.device), "from": str(event.from_device), "op": str(event.op),
@@ -177,7 +178,7 @@ def model_of(core: Any, model: Any, finding: str) -> Plain:
         "finding": finding, "expression": str(model.expression), "type": str(model.type),
         "device_map": [{"key": str(entry.key), "device": str(entry.device)} for entry in model.device_map],
         "device_map_text": str(model.device_map_text), "wrappers": [str(each) for each in model.wrappers],
-        "quantisation": str(model.quantisation),
+        "quantization": str(model.quantization),
         "modules": [_module_of(module) for module in model.modules],
         "placements": [event_of(core, event) for event in model.placements],
     }  # fmt: skip

@@ -14,14 +14,14 @@ class Operand:
     Attributes:
         name: what the source calls it ("self.norm.weight"), or else torch ("tensors[2]"); None when nobody says.
         placement: where it is; None when not even that is known.
-        odd: whether torch names it as the one in the wrong place.
-        known_as: what it is under another name: "model.layers.17.norm.weight", "attn_output in torch/nn/...".
+        offending: whether torch names it as the one in the wrong place.
+        qualified_name: what it is under another name: "model.layers.17.norm.weight", "attn_output in torch/nn/...".
     """
 
     name: str | None
     placement: Placement | None
-    odd: bool = False
-    known_as: str | None = None
+    offending: bool = False
+    qualified_name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Label:
     start: int
     end: int
     texts: tuple[str, ...] = ()
-    odd: bool = False
+    offending: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Placed:
         owner: "this program", "accelerate: AlignDevicesHook"; "" when not known.
         site: the line that did it; None when not known. Its lines hold the source.
         setting: what told the owner to do so: `device_map["lm_head"] = 3`.
-        odd: as in Operand.
-        known_as: as in Operand.
+        offending: as in Operand.
+        qualified_name: as in Operand.
         followed: the tensor that brought a computed result to its device, when it has a name.
     """
 
@@ -78,8 +78,8 @@ class Placed:
     owner: str = ""
     site: Site | None = None
     setting: str = ""
-    odd: bool = False
-    known_as: str | None = None
+    offending: bool = False
+    qualified_name: str | None = None
     followed: str = ""
 
 
@@ -121,7 +121,7 @@ class Cause:
         candidates: codes with their names, only where it is undecided.
         evidence: whole sentences: what was seen that makes it this cause and not another, the deciding one first; where
             it is undecided each begins with its code ("DV101: ...").
-        bare_move: what a bare ``.to(device)`` at the failing line would break.
+        naive_fix: what a bare ``.to(device)`` at the failing line would break.
         others: the other repairs, best first.
     """
 
@@ -130,7 +130,7 @@ class Cause:
     repair: Repair | None = None
     candidates: tuple[tuple[str, str], ...] = ()
     evidence: tuple[str, ...] = ()
-    bare_move: str = ""
+    naive_fix: str = ""
     others: tuple[Repair, ...] = ()
 
 

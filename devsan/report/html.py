@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 Run = Mapping[str, Any]
 
 _FOLDER = Path(__file__).parent / "page"
-_STYLES = ("colours.css", "page.css", "finding.css", "overview.css", "media.css")  # in this order
+_STYLES = ("colors.css", "page.css", "finding.css", "overview.css", "media.css")  # in this order
 _MOST_FRAMES = 24  # of one stack
-_MOST_EVENTS = 5  # of a trail; earlier ones are folded
+_MOST_EVENTS = 5  # of a provenance; earlier ones are folded
 
 
 def render(run: Run, *others: Run) -> str:

@@ -33,9 +33,9 @@ def placed(finding: Plain) -> Iterator[tuple[Plain, str, Plain | None]]:
     operands = finding["operands"]
     for number in finding["involved"]:
         operand = operands[number]
-        event = next((each for each in operand["trail"] if each["kind"] not in ("computed", "shared")), None)
+        event = next((each for each in operand["provenance"] if each["kind"] not in ("computed", "shared")), None)
         made_by = operand.get("output_of")  # not in the documents of older releases
-        name = operand["name"] or operand["known_as"] or (made_by and f"the output of {made_by}")
+        name = operand["name"] or operand["qualified_name"] or (made_by and f"the output of {made_by}")
         name = name or operand["role"] or "an operand"
         if event is None:
             yield operand, f"{name} is on {operand['device']}", None
@@ -63,7 +63,7 @@ def main_site(finding: Plain, directory: str) -> tuple[Plain, list[Plain]]:
 
 def region(site: Plain) -> tuple[int, int, int, int]:
     """Returns what to underline: line, column, last line, column behind it. Columns are 0 where not known."""
-    labels = [label for label in site["labels"] if label["odd"]] or list(site["labels"])
+    labels = [label for label in site["labels"] if label["offending"]] or list(site["labels"])
     if labels:
         label = labels[0]
         return label["line"], label["column"], label["line"], label["end_column"]

@@ -1,10 +1,10 @@
-"""The language of what DevSan says: English, or Chinese by a catalogue of templates.
+"""The language of what DevSan says: English, or Chinese by a catalog of templates.
 
-A sentence is a ``Message``: its English template is its key in the catalogue, and its arguments are names, devices,
+A sentence is a ``Message``: its English template is its key in the catalog, and its arguments are names, devices,
 numbers or messages themselves. What is no message is a name, torch's own sentence or source, and stays as it is, unless
-the catalogue has it word for word.
+the catalog has it word for word.
 
-chinese.json is the catalogue: "phrases" is what the report says around the sentences, "parts" are lists, sizes and the
+chinese.json is the catalog: "phrases" is what the report says around the sentences, "parts" are lists, sizes and the
 like that messages have for arguments. Where Chinese and Latin would touch a space is put in. See
 docs/decisions/0004-language-of-the-report.md.
 """
@@ -25,7 +25,7 @@ from devsan.diagnostics.messages import Message
 VARIABLE = "DEVSAN_LANG"
 
 _TOUCHING = re.compile(r"""[\u4e00-\u9fff][\w`"'*(\[]|[\w`"'*)\]][\u4e00-\u9fff]""", re.ASCII)
-_CATALOGUE = Path(__file__).with_name("chinese.json")
+_CATALOG = Path(__file__).with_name("chinese.json")
 _LIVE = Path(__file__).parents[1] / "doctor" / "live" / "chinese.json"
 _SLOT = re.compile(r"\{(\w+)\}")
 
@@ -35,17 +35,17 @@ class Language:
 
     Args:
         phrases: templates of what is said around the texts; none for English.
-        catalogue: templates that texts are made from.
+        catalog: templates that texts are made from.
         templates: further ones, by which messages alone are said.
     """
 
     def __init__(
-        self, phrases: Mapping[str, str] | None = None, catalogue: Mapping[str, str] | None = None,
+        self, phrases: Mapping[str, str] | None = None, catalog: Mapping[str, str] | None = None,
         templates: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self._phrases = phrases or {}
-        self._catalogue = catalogue or {}
-        self._templates = {**self._catalogue, **(templates or {})}
+        self._catalog = catalog or {}
+        self._templates = {**self._catalog, **(templates or {})}
 
     def __call__(self, template: str, **values: str) -> str:
         """Returns ``template`` with its slots filled."""
@@ -53,11 +53,11 @@ class Language:
         return template.format(**values) if known is None else _filled(known, values)
 
     def text(self, text: str) -> str:
-        """Returns a message in this language; another text as it is, unless the catalogue has it word for word."""
+        """Returns a message in this language; another text as it is, unless the catalog has it word for word."""
         if isinstance(text, Message) and text.id:
             known = self._templates.get(text.id) or self._phrases.get(text.id)
             return text if known is None else _filled(known, {k: self._argument(v) for k, v in text.arguments.items()})
-        return self._catalogue.get(text, text)
+        return self._catalog.get(text, text)
 
     def _argument(self, held: str) -> str:
         """Returns what a message holds: what is no message itself is the same in every language."""
@@ -79,7 +79,7 @@ def language_named(name: str) -> Language:
     """Returns the language called "en" or "zh"."""
     if name != "zh":
         return Language()
-    groups: dict[str, dict[str, str]] = json.loads(_CATALOGUE.read_text(encoding="utf-8"))
+    groups: dict[str, dict[str, str]] = json.loads(_CATALOG.read_text(encoding="utf-8"))
     phrases, parts = groups.pop("phrases"), groups.pop("parts", {})
     # Findings about live models are reported as failures are where ranks and run files have them.
     live: dict[str, dict[str, str]] = json.loads(_LIVE.read_text(encoding="utf-8"))

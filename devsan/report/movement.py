@@ -21,11 +21,11 @@ class Movement:
     """
 
     def __init__(self, core: Any, start: int) -> None:
-        from devsan.introspect.provenance.trails import Trails
+        from devsan.introspect.provenance.reader import ProvenanceReader
 
         self._core = core
         self._start = start
-        self._trails = Trails(core)
+        self._reader = ProvenanceReader(core)
         self._totals: dict[int, tuple[int, int]] = {}  # times and bytes of each placement, when they were last seen
         self._places: dict[int, int] = {}  # of each placement; those of one statement that moved alike are one
         self._by_sight: dict[Any, int] = {}
@@ -66,7 +66,7 @@ class Movement:
     def _new_place(self, number: int) -> Plain | None:
         """The place of a placement, None if one that looks the same is known: tensors of other histories move there."""
         record = self._core.placement(number)
-        events = self._trails.from_placement(number)
+        events = self._reader.from_placement(number)
         if record is None or not events:
             return None
         event = events[0]

@@ -27,7 +27,7 @@ from devsan.report.site_lines import site_lines
 from devsan.report.text import WIDTH, Line, padded
 
 # SGR parameters: 1 is bold, 31 red, 32 green, 33 yellow, 34 blue, 36 cyan
-_STYLES = {"error": "1;31", "warning": "1;33", "odd": "1;31", "other": "1;34", "frame": "1;34", "title": "1",
+_STYLES = {"error": "1;31", "warning": "1;33", "offending": "1;31", "other": "1;34", "frame": "1;34", "title": "1",
            "removed": "31", "added": "32", "help": "1;36", "note": "1;32", "": ""}  # fmt: skip
 
 _NARROWEST, _WIDEST = 60, 100
@@ -35,7 +35,7 @@ _UNBROKEN = 120  # a file or a CI log does not break lines: source is cut later 
 
 
 def write(report: Report, stream: TextIO, language: Language | None = None) -> None:
-    """Writes ``report`` to ``stream`` with an empty line before it, in colour where that is wanted.
+    """Writes ``report`` to ``stream`` with an empty line before it, in color where that is wanted.
 
     Args:
         report: what to say.
@@ -48,9 +48,9 @@ def write(report: Report, stream: TextIO, language: Language | None = None) -> N
 
 
 def write_lines(lines: list[Line], stream: TextIO) -> None:
-    """Writes ``lines`` to ``stream`` with an empty line before them, in colour where that is wanted."""
-    if wants_colour(stream):
-        text = "\n" + "".join(_coloured(line) for line in lines)
+    """Writes ``lines`` to ``stream`` with an empty line before them, in color where that is wanted."""
+    if wants_color(stream):
+        text = "\n" + "".join(_colored(line) for line in lines)
     else:
         text = "\n" + "".join("".join(piece for piece, _ in line).rstrip() + "\n" for line in lines)
     encoding = getattr(stream, "encoding", None) or "utf-8"
@@ -58,8 +58,8 @@ def write_lines(lines: list[Line], stream: TextIO) -> None:
     stream.flush()
 
 
-def wants_colour(stream: TextIO) -> bool:
-    """Returns whether to use colour: on a terminal, unless NO_COLOR is set; FORCE_COLOR, but for 0, overrides both."""
+def wants_color(stream: TextIO) -> bool:
+    """Returns whether to use color: on a terminal, unless NO_COLOR is set; FORCE_COLOR, but for 0, overrides both."""
     if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
         return True
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
@@ -105,10 +105,10 @@ def _operand_lines(operands: tuple[Operand, ...], say: Language) -> Iterator[Lin
         if operand.placement is not None:
             where = say("on {device}", device=operand.placement.device)
         called = ""
-        if operand.known_as not in (None, name):
-            called = "  " + say("is {name}", name=say.text(operand.known_as or ""))
+        if operand.qualified_name not in (None, name):
+            called = "  " + say("is {name}", name=say.text(operand.qualified_name or ""))
         text = f"  {padded(name, names)}  {padded(kind, kinds)}  {where}{called}"
-        yield [(text, "odd" if operand.odd else "other")]
+        yield [(text, "offending" if operand.offending else "other")]
 
 
 def _is_terminal(stream: TextIO) -> bool:
@@ -128,7 +128,7 @@ def _columns(stream: TextIO) -> int | None:
         return WIDTH
 
 
-def _coloured(line: Line) -> str:
+def _colored(line: Line) -> str:
     """By hand: to import rich takes a fifth of the time that the report's first line may take."""
     pieces = [(f"\x1b[{_STYLES[style]}m{piece}\x1b[0m" if _STYLES[style] and piece else piece) for piece, style in line]
     return "".join(pieces) + "\n"

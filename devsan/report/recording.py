@@ -176,18 +176,18 @@ def _models_at_the_end() -> list[dict[str, Any]]:
         from devsan.introspect.models.models import Tree, unwrapped
         from devsan.introspect.models.module_facts import facts_of
         from devsan.introspect.provenance.placed import complete
-        from devsan.introspect.provenance.trails import Trails
+        from devsan.introspect.provenance.reader import ProvenanceReader
         from devsan.report.document import model_of
 
         found = []
         core: Any = core_here()
         with plain_attributes():
-            trails = Trails(core)
+            reader = ProvenanceReader(core)
             trees = [Tree(root, "", wrappers) for root, wrappers in map(unwrapped, living_modules())]
             trees = [tree for tree in trees if len(tree.modules) <= _MOST_MODULES and any(tree.tensors())]
             for tree in sorted(trees, key=lambda tree: -len(tree.modules))[:_MOST_MODELS]:
                 model = facts_of(core, tree)
-                complete(core, trails, tree, model)
+                complete(core, reader, tree, model)
                 found.append(model_of(core, model, ""))
         return found
     except Exception:  # the run is worth having without them
@@ -251,7 +251,7 @@ def _gpus(devices: Sequence[DeviceSpec]) -> list[dict[str, Any]]:
 
 def _real_gpus() -> list[dict[str, Any]]:
     torch: Any = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():  # asking would initialise it
+    if torch is None or not torch.cuda.is_initialized():  # asking would initialize it
         return []
     found = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
     return [

@@ -55,7 +55,7 @@ def report_of(finding: Plain) -> Report | None:
 
 def _site(site: Plain) -> Site:
     labels = tuple(
-        Label(label["line"], label["column"] - 1, label["end_column"] - 1, tuple(label["texts"]), label["odd"])
+        Label(label["line"], label["column"] - 1, label["end_column"] - 1, tuple(label["texts"]), label["offending"])
         for label in site["labels"]
     )
     lines = {line["line"]: line["text"] for line in site["lines"]}

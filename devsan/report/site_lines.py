@@ -80,7 +80,7 @@ def _label_lines(text: str, labels: Sequence[Label], say: Language, room: int) -
     for label in marks:
         start = display_width(text[: label.start])
         placed.append((start, max(1, display_width(text[label.start : label.end])), label))
-    yield _spread([(start, ("^" if label.odd else "-") * width, _style(label)) for start, width, label in placed])
+    yield _spread([(start, ("^" if label.offending else "-") * width, _style(label)) for start, width, label in placed])
     waiting = [
         (start, [say.text(each) for each in label.texts], _style(label)) for start, _, label in placed if label.texts
     ]
@@ -105,11 +105,11 @@ def _label_lines(text: str, labels: Sequence[Label], say: Language, room: int) -
 
 
 def _style(label: Label) -> str:
-    return "odd" if label.odd else "other"
+    return "offending" if label.offending else "other"
 
 
 def _spread(pieces: list[tuple[int, str, str]]) -> Line:
-    """Puts pieces at their columns; one that begins inside its neighbour gives way to it."""
+    """Puts pieces at their columns; one that begins inside its neighbor gives way to it."""
     line: Line = []
     column = 0
     for start, text, style in pieces:

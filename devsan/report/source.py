@@ -34,7 +34,7 @@ def site_at(frame: Frame, labels: Iterable[Label] = (), note: str = "") -> Site:
     return Site(shown_path(frame.file), first, column, lines, labels, note, whole_path(frame.file))
 
 
-def label_at(frame: Frame, node: ast.AST, texts: tuple[str, ...] = (), odd: bool = False) -> Label | None:
+def label_at(frame: Frame, node: ast.AST, texts: tuple[str, ...] = (), offending: bool = False) -> Label | None:
     """Returns the label under ``node``, its first line if it has several; None without source."""
     line = getattr(node, "lineno", 0)
     if not 0 < line <= len(frame.lines):
@@ -43,7 +43,7 @@ def label_at(frame: Frame, node: ast.AST, texts: tuple[str, ...] = (), odd: bool
     start = _characters(text, node.col_offset)  # type: ignore[attr-defined]
     ends_here = node.end_lineno == line  # type: ignore[attr-defined]
     end = _characters(text, node.end_col_offset) if ends_here else len(text.rstrip())  # type: ignore[attr-defined]
-    return Label(line, start, max(end, start + 1), texts, odd)
+    return Label(line, start, max(end, start + 1), texts, offending)
 
 
 def site_in_text(message: str) -> Site | None:

@@ -23,27 +23,33 @@ def title_of(sentence: Sentence, op: str | None, devices: Sequence[str], frame: 
     Args:
         sentence: the refusal.
         op: the operator ("aten::mm"), None when nobody says.
-        devices: of the operands, the odd one's last.
+        devices: of the operands, the offending one's last.
         frame: where it happened, None when there are no frames.
         count: of GPUs in this process, when a device ordinal is the matter.
     """
-    common, odd = (devices[0], devices[-1]) if len(devices) > 1 else (None, devices[0] if devices else None)
+    common, offending = (devices[0], devices[-1]) if len(devices) > 1 else (None, devices[0] if devices else None)
     figures = sentence.figures
     if sentence.kind is Kind.MEMORY:
         return _memory(sentence)
     if sentence.kind is Kind.ORDINAL:
-        return _ordinal(odd, count)
-    if sentence.kind is Kind.GRADIENT and common and odd:
+        return _ordinal(offending, count)
+    if sentence.kind is Kind.GRADIENT and common and offending:
         if "function" in figures:
-            template = "the gradient that {function} returned is on {odd}, its tensor on {common}"
-            return message(template, function=figures["function"], odd=odd, common=common)
-        return message("the gradient is on {odd}, its tensor on {common}", odd=odd, common=common)
-    if sentence.kind is Kind.MODULE and common and odd:
-        return message("DataParallel expects its module on {common}, part of it is on {odd}", common=common, odd=odd)
-    if sentence.kind is Kind.NUMPY and odd:
-        return message("NumPy reads host memory only, the tensor is on {odd}", odd=odd)
-    if sentence.kind is Kind.GENERATOR and common and odd:
-        return message("the random generator is on {odd}, the tensor on {common}", odd=odd, common=common)
+            template = "the gradient that {function} returned is on {offending}, its tensor on {common}"
+            return message(template, function=figures["function"], offending=offending, common=common)
+        return message("the gradient is on {offending}, its tensor on {common}", offending=offending, common=common)
+    if sentence.kind is Kind.MODULE and common and offending:
+        return message(
+            "DataParallel expects its module on {common}, part of it is on {offending}",
+            common=common,
+            offending=offending,
+        )
+    if sentence.kind is Kind.NUMPY and offending:
+        return message("NumPy reads host memory only, the tensor is on {offending}", offending=offending)
+    if sentence.kind is Kind.GENERATOR and common and offending:
+        return message(
+            "the random generator is on {offending}, the tensor on {common}", offending=offending, common=common
+        )
     if sentence.kind is Kind.META:
         return message("a tensor on the meta device has no data to copy")
     if sentence.kind is Kind.POINTER:

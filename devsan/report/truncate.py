@@ -38,7 +38,7 @@ def dedented(text: str, labels: Sequence[Label], columns: int) -> tuple[str, lis
 def cut(text: str, labels: Sequence[Label], room: int) -> tuple[str, list[Label]]:
     """Returns ``text`` in at most ``room`` columns if the labels allow that, and the labels where their text is now.
 
-    What is behind the last label goes first, then what is between them, then the middle of long labelled pieces.
+    What is behind the last label goes first, then what is between them, then the middle of long labeled pieces.
     """
     text = text.rstrip()
     excess = display_width(text) - room

@@ -70,7 +70,7 @@ def test_every_format_takes_several_ranks(front, form):
         assert done.stdout.index("rank 0 of 2: ") < done.stdout.index("rank 1 of 2: ")
 
 
-def test_no_colour_through_a_pipe_and_colour_when_forced(front):
+def test_no_color_through_a_pipe_and_color_when_forced(front):
     front.write("run.dvs", lines(HEAD, MEMORY, END))
     assert "\x1b" not in front.devsan("report", "run.dvs").stdout
     assert "\x1b" in front.devsan("report", "run.dvs", FORCE_COLOR="1").stdout

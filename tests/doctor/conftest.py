@@ -1,4 +1,4 @@
-"""A machine that is made up, a set-up that works on it, and the doctor's judgement of both."""
+"""A machine that is made up, a set-up that works on it, and the doctor's judgment of both."""
 
 from __future__ import annotations
 

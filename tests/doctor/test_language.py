@@ -1,4 +1,4 @@
-"""Every sentence of the rules is a message whose template the catalogue has, and the catalogue has no other template.
+"""Every sentence of the rules is a message whose template the catalog has, and the catalog has no other template.
 
 The rules' sources are parsed: a test that runs them would know only the sentences that its cases lead to.
 """
@@ -41,7 +41,7 @@ def slots(template: str) -> set[str]:
     return set(re.findall(r"\{(\w+)\}", template))
 
 
-def catalogue() -> dict[str, str]:
+def catalog() -> dict[str, str]:
     groups = json.loads((DOCTOR / "chinese.json").read_text(encoding="utf-8"))
     return {
         english: chinese for name, group in groups.items() if name != "phrases" for english, chinese in group.items()
@@ -91,7 +91,7 @@ def loose(node: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(DOCTOR)))
 def test_each_template_is_a_literal_with_its_slots_and_its_chinese(path):
-    known = catalogue()
+    known = catalog()
     for call in calls(parsed(path), "message", "plural"):
         given = {str(word.arg) for word in call.keywords} | ({"n"} if len(templates(call)) == 2 else set())
         for number, template in enumerate(templates(call)):
@@ -111,14 +111,14 @@ def test_a_rule_has_no_words_but_messages(path):
             assert list(bare(given.get(name))) == []
 
 
-def test_the_catalogue_has_no_other_template():
+def test_the_catalog_has_no_other_template():
     used = {str(templates(call)[0].value) for path in SOURCES for call in calls(parsed(path), "message", "plural")}
     assert len(used) > 250
-    assert sorted(set(catalogue()) - used) == []
+    assert sorted(set(catalog()) - used) == []
 
 
 def test_what_is_no_command_is_translated():
-    for english, chinese in catalogue().items():
+    for english, chinese in catalog().items():
         words = re.search("[A-Za-z]{2}", re.sub(r"\{\w+\}", "", english))
         assert not words or COMMAND.fullmatch(english) or re.search("[\u4e00-\u9fff]", chinese), english
 

@@ -119,7 +119,7 @@ def test_visible_devices_that_name_no_gpu(empty, value, repair):
     assert (finding.code, finding.repair) == ("DV406", repair)
 
 
-def test_a_quantised_model_in_every_rank(deepspeed, changed: Changed):
+def test_a_quantized_model_in_every_rank(deepspeed, changed: Changed):
     # Lightning 20276, accelerate 2378
     deepspeed.packages["accelerate"] = "1.1.1"
     deepspeed.write("ds_config.json", changed({"zero_optimization": {"stage": 2}}))
@@ -169,7 +169,7 @@ def test_accelerate_is_told_not_to_refuse(deepspeed):
 )
 def test_releases_that_moved_the_rotary_embedding_or_the_count(empty, packages, repair):
     # AutoAWQ 558, AutoGPTQ 729, transformers 37886
-    empty.launch = "python quantise.py"
+    empty.launch = "python quantize.py"
     assert empty.findings() == []
     empty.packages.update(packages)
     finding = only(empty)

@@ -23,7 +23,7 @@ def files(kind: str) -> list[Path]:
     return sorted((DOCTOR / kind).rglob("*.py"))
 
 
-def catalogue(kind: str) -> dict[str, str]:
+def catalog(kind: str) -> dict[str, str]:
     groups = json.loads((DOCTOR / kind / "chinese.json").read_text(encoding="utf-8"))
     return {english: said for group in groups.values() for english, said in group.items()}
 
@@ -57,24 +57,24 @@ def test_templates_are_literals_and_have_the_slots_that_are_filled(kind: str):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_catalogue_has_every_template_and_no_other(kind: str):
-    # What is said of live models is reported by ranks and run files as well, which read the catalogue of `live` only.
-    shared = catalogue("live") if kind == "source" else {}
+def test_the_catalog_has_every_template_and_no_other(kind: str):
+    # What is said of live models is reported by ranks and run files as well, which read the catalog of `live` only.
+    shared = catalog("live") if kind == "source" else {}
     said = {templates(call)[0].value for _, call in messages(kind)}
     assert len(said) > 50
-    assert said - set(catalogue(kind)) - set(shared) == set(), "without Chinese"
-    assert set(catalogue(kind)) - said == set(), "said by nobody"
+    assert said - set(catalog(kind)) - set(shared) == set(), "without Chinese"
+    assert set(catalog(kind)) - said == set(), "said by nobody"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_chinese_has_the_slots_of_the_english(kind: str):
-    for english, said in catalogue(kind).items():
+    for english, said in catalog(kind).items():
         assert slots(said) == slots(english), english
         assert said != english
 
 
-def test_nothing_is_in_two_catalogues():
-    assert set(catalogue("source")) & set(catalogue("live")) == set()
+def test_nothing_is_in_two_catalogs():
+    assert set(catalog("source")) & set(catalog("live")) == set()
 
 
 def sentences(node: ast.AST) -> Iterator[ast.AST]:

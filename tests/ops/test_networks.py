@@ -79,7 +79,7 @@ def test_recurrent_networks(kind: Callable[..., nn.Module], bidirectional: bool)
         pytest.param(lambda: nn.GRUCell(5, 7), (torch.randn(3, 5),), id="GRUCell"),
         pytest.param(lambda: nn.RNNCell(5, 7, nonlinearity="relu"), (torch.randn(3, 5),), id="RNNCell"),
         pytest.param(lambda: nn.Conv2d(4, 8, 3, groups=4), (torch.randn(2, 4, 8, 8),), id="depthwise convolution"),
-        pytest.param(lambda: nn.BatchNorm2d(4), (torch.randn(2, 4, 3, 3),), id="batch normalisation"),
+        pytest.param(lambda: nn.BatchNorm2d(4), (torch.randn(2, 4, 3, 3),), id="batch normalization"),
         pytest.param(
             lambda: nn.utils.parametrizations.weight_norm(nn.Linear(4, 3)), (torch.randn(2, 4),), id="weight_norm"
         ),

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
         pytest.param(lambda x: torch.gather(x, 0, torch.tensor([2, 1, 0], device=x.device), out=x), id="gather"),
     ],
 )
-def test_an_operand_that_is_also_the_result_is_recognised(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
+def test_an_operand_that_is_also_the_result_is_recognized(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
     with pytest.raises(RuntimeError, match=r"^unsupported operation: some elements of the input"):
         call(torch.rand(6, device=GPU))
 

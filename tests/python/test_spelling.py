@@ -111,7 +111,7 @@ def test_one_letter_wrong_is_offered_as_it_was(names: Sequence[str]) -> None:
     [
         ("AdamWW", ["Adam", "AdamW"], "AdamW"),
         ("adamww", ["Adam", "AdamW"], "AdamW"),
-        ("Admaw", ["Adam", "AdamW"], "AdamW"),  # two neighbours swapped are one slip
+        ("Admaw", ["Adam", "AdamW"], "AdamW"),  # two neighbors swapped are one slip
         ("zn", ["en", "zh"], None),
         ("Cat", ["cab", "Cap"], "Cap"),  # equally near, but for the capitals
         ("CAT", ["cat", "Cat"], "Cat"),

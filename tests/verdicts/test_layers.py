@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
-from wordings import A, B, Case, check, longs, odd, ones, row, two
+from wordings import A, B, Case, check, longs, offending, ones, row, two
 
 
 def types(first: str, what: str, second: str) -> str:
@@ -36,62 +36,66 @@ CASES = [
     row(
         "cross_entropy",
         lambda: functional.cross_entropy(ones(2, 3, on="cuda:3"), longs(0, 1, on=B)),
-        odd("target", B, "cuda:3", "nll_loss_forward"),
+        offending("target", B, "cuda:3", "nll_loss_forward"),
     ),
     row(
         "cross_entropy, weight",
         lambda: functional.cross_entropy(ones(2, 3, on=A), longs(0, 1, on=A), weight=ones(3)),
-        odd("weight", "cpu", A, "nll_loss_forward"),
+        offending("weight", "cpu", A, "nll_loss_forward"),
     ),
     row(
         "cross_entropy of images",
         lambda: functional.cross_entropy(ones(1, 3, 2, 2, on=A), torch.zeros(1, 2, 2, dtype=torch.long)),
-        odd("target", "cpu", A, "_nll_loss2d_forward"),
+        offending("target", "cpu", A, "_nll_loss2d_forward"),
     ),
     row(
         "layer_norm",
         lambda: functional.layer_norm(ones(2, 3, on=A), (3,), ones(3, on=B)),
-        odd("weight", B, A, "_native_layer_norm"),
+        offending("weight", B, A, "_native_layer_norm"),
     ),
     row(
         "rms_norm",
         lambda: functional.rms_norm(ones(2, 3, on=A), (3,), ones(3, on=B)),
-        odd("weight", B, A, "__fused_rms_norm"),
+        offending("weight", B, A, "__fused_rms_norm"),
     ),
     row(
         "group_norm",
         lambda: functional.group_norm(ones(2, 4, 3, on=A), 2, ones(4)),
-        odd("weight", "cpu", A, "_native_group_norm"),
+        offending("weight", "cpu", A, "_native_group_norm"),
     ),
     # Normalization.cpp chooses cuDNN's kernel for three dimensions and more.
     row(
         "batch_norm",
         lambda: nn.BatchNorm2d(4).to(B)(ones(2, 4, 3, 3, on=A)),
-        odd("weight", B, A, "_cudnn_batch_norm"),
+        offending("weight", B, A, "_cudnn_batch_norm"),
     ),
     row(
         "batch_norm of two dimensions",
         lambda: nn.BatchNorm1d(4)(ones(2, 4, on=A)),
-        odd("weight", "cpu", A, "_native_batch_norm"),
+        offending("weight", "cpu", A, "_native_batch_norm"),
     ),
     row(
         "batch_norm, input on the CPU",
         lambda: nn.BatchNorm2d(4).to(B)(ones(2, 4, 3, 3)),
-        odd("weight", B, "cpu", "_native_batch_norm"),
+        offending("weight", B, "cpu", "_native_batch_norm"),
     ),
-    row("prelu", lambda: nn.PReLU().to(B)(ones(2, on=A)), odd("weight", B, A, "__prelu_kernel")),
+    row("prelu", lambda: nn.PReLU().to(B)(ones(2, on=A)), offending("weight", B, A, "__prelu_kernel")),
     row(
         "grid_sample",
         lambda: functional.grid_sample(ones(1, 1, 4, 4, on=A), ones(1, 2, 2, 2), align_corners=False),
-        odd("grid", "cpu", A, "_grid_sampler_2d"),
+        offending("grid", "cpu", A, "_grid_sampler_2d"),
     ),
     row(
         "attention's mask",
         lambda: attend(mask="cpu"),
-        odd("attn_bias", "cpu", A, "__scaled_dot_product_efficient_attention"),
+        offending("attn_bias", "cpu", A, "__scaled_dot_product_efficient_attention"),
     ),
-    row("an LSTM cell", lambda: nn.LSTMCell(3, 4).to(A)(ones(2, 3, on=B)), odd("mat2", A, B, "mm")),
-    row("an LSTM cell, input on the CPU", lambda: nn.LSTMCell(3, 4).to(A)(ones(2, 3)), odd("mat1", "cpu", A, "addmm")),
+    row("an LSTM cell", lambda: nn.LSTMCell(3, 4).to(A)(ones(2, 3, on=B)), offending("mat2", A, B, "mm")),
+    row(
+        "an LSTM cell, input on the CPU",
+        lambda: nn.LSTMCell(3, 4).to(A)(ones(2, 3)),
+        offending("mat1", "cpu", A, "addmm"),
+    ),
     # A batch that MKL-DNN takes has its check; a single small image goes to torch's own kernel.
     row(
         "convolution, input on the CPU",
@@ -100,7 +104,9 @@ CASES = [
         + " or input should be a MKLDNN tensor and weight is a dense tensor",
     ),
     row(
-        "convolution of a small CPU image", lambda: convolve("cpu", A), odd("weight", A, "cpu", "__slow_conv2d_forward")
+        "convolution of a small CPU image",
+        lambda: convolve("cpu", A),
+        offending("weight", A, "cpu", "__slow_conv2d_forward"),
     ),
     row(
         "convolution, weight on the CPU",
@@ -117,17 +123,17 @@ CASES = [
         lambda: functional.conv2d(ones(1, 1, 4, 4, on=A).half(), ones(1, 1, 2, 2, on=B)),
         types("torch.cuda.HalfTensor", "weight", "torch.cuda.FloatTensor"),
     ),
-    row("convolution of two GPUs", lambda: convolve(A, B), odd("weight", B, A, "_cudnn_convolution")),
+    row("convolution of two GPUs", lambda: convolve(A, B), offending("weight", B, A, "_cudnn_convolution")),
     row("convolution, bias on another GPU", lambda: convolve(A, A, B), two(A, B)),
     row(
         "transposed convolution",
         lambda: functional.conv_transpose2d(ones(1, 1, 4, 4, on=A), ones(1, 1, 2, 2, on=B)),
-        odd("weight", B, A, "_cudnn_convolution_transpose"),
+        offending("weight", B, A, "_cudnn_convolution_transpose"),
     ),
     row(
         "depthwise convolution",
         lambda: functional.conv2d(ones(1, 2, 4, 4, on=A), ones(2, 1, 2, 2, on=B), groups=2),
-        odd("weight", B, A, "__conv_depthwise2d"),
+        offending("weight", B, A, "__conv_depthwise2d"),
     ),
     row(
         "attention",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from wordings import A, B, Case, check, odd, ones, row, scalar, two
+from wordings import A, B, Case, check, offending, ones, row, scalar, two
 
 
 def step_after_move(optimizer: type[torch.optim.Optimizer], **options: Any) -> None:
@@ -40,18 +40,20 @@ CASES = [
     ),
     row("the slow path", lambda: torch._foreach_mul([ones(2, on=A), ones(2)], [ones(2, on=A)] * 2), two(A, "cpu")),
     row(
-        "_chunk_cat", lambda: torch._chunk_cat([ones(2, on=A), ones(2)], 0, 2), odd("tensors", "cpu", A, "__chunk_cat")
+        "_chunk_cat",
+        lambda: torch._chunk_cat([ones(2, on=A), ones(2)], 0, 2),
+        offending("tensors", "cpu", A, "__chunk_cat"),
     ),
     row("_foreach_add", lambda: torch._foreach_add([ones(2, on=A)], [ones(2, on=B)]), two(A, B)),
     row("Adam's state", lambda: step_after_move(torch.optim.Adam), two(A, "cpu")),
     row("SGD's momentum", lambda: step_after_move(torch.optim.SGD, momentum=0.9), two(A, "cpu")),
     row("Adagrad's state", lambda: step_after_move(torch.optim.Adagrad), two(A, "cpu")),
-    row("cat", lambda: torch.cat([ones(2, on=A), ones(2, on=B)]), odd("tensors", B, A, "cat")),
-    row("stack", lambda: torch.stack([ones(2), ones(2, on=A)]), odd("tensors", A, "cpu", "cat")),
+    row("cat", lambda: torch.cat([ones(2, on=A), ones(2, on=B)]), offending("tensors", B, A, "cat")),
+    row("stack", lambda: torch.stack([ones(2), ones(2, on=A)]), offending("tensors", A, "cpu", "cat")),
     row(
         "fused AdamW's state",
         lambda: step_after_move(torch.optim.AdamW, fused=True),
-        odd("exp_avgs", "cpu", A, "__fused_adamw_"),
+        offending("exp_avgs", "cpu", A, "__fused_adamw_"),
     ),
 ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from torch.nn import functional
-from wordings import A, B, Case, check, longs, odd, ones, row
+from wordings import A, B, Case, check, longs, offending, ones, row
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -23,26 +23,36 @@ def nested(on: str) -> torch.Tensor:
 
 
 CASES = [
-    row("mm", lambda: torch.mm(sparse(A), ones(2, 2, on=B)), odd("mat2", B, A, "_mm", "SparseCUDA")),
-    row("mm, dense on the CPU", lambda: torch.mm(sparse(A), ones(2, 2)), odd("mat2", "cpu", A, "_mm", "SparseCUDA")),
+    row("mm", lambda: torch.mm(sparse(A), ones(2, 2, on=B)), offending("mat2", B, A, "_mm", "SparseCUDA")),
+    row(
+        "mm, dense on the CPU",
+        lambda: torch.mm(sparse(A), ones(2, 2)),
+        offending("mat2", "cpu", A, "_mm", "SparseCUDA"),
+    ),
     row(
         "addmm",
         lambda: torch.addmm(ones(2, 2, on=A), sparse(A), ones(2, 2, on=B)),
-        odd("mat2", B, A, "_addmm", "SparseCUDA"),
+        offending("mat2", B, A, "_addmm", "SparseCUDA"),
     ),
     row(
         "sparse by sparse",
         lambda: torch.sparse.mm(sparse(A), sparse(B)),
-        odd("other", B, A, "__sparse_sparse_matmul", "SparseCUDA"),
+        offending("other", B, A, "__sparse_sparse_matmul", "SparseCUDA"),
     ),
     row(
-        "sparse_mask", lambda: ones(2, 2, on=A).sparse_mask(sparse(B)), odd("mask", B, A, "_sparse_mask", "SparseCUDA")
+        "sparse_mask",
+        lambda: ones(2, 2, on=A).sparse_mask(sparse(B)),
+        offending("mask", B, A, "_sparse_mask", "SparseCUDA"),
     ),
-    row("CSR by dense", lambda: torch.mm(compressed(A), ones(2, 2, on=B)), odd("mat2", B, A, "_mm", "SparseCsrCUDA")),
+    row(
+        "CSR by dense",
+        lambda: torch.mm(compressed(A), ones(2, 2, on=B)),
+        offending("mat2", B, A, "_mm", "SparseCsrCUDA"),
+    ),
     row(
         "values on another GPU",
         lambda: torch.sparse_coo_tensor(longs(0, on=A).view(1, 1), ones(1, on=B), (2,)),
-        odd("values", B, A, "__sparse_coo_tensor_with_dims_and_tensors", "SparseCUDA"),
+        offending("values", B, A, "__sparse_coo_tensor_with_dims_and_tensors", "SparseCUDA"),
     ),
 ]
 

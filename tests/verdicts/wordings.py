@@ -33,7 +33,7 @@ def two(first: str, second: str) -> str:
     return f"Expected all tensors to be on the same device, but found at least two devices, {first} and {second}!"
 
 
-def odd(argument: str, on: str, others: str, method: str, key: str = "CUDA") -> str:
+def offending(argument: str, on: str, others: str, method: str, key: str = "CUDA") -> str:
     """The generated check's sentence: the first argument that is not where those before it are."""
     return (
         f"Expected all tensors to be on the same device, but got {argument} is on {on}, different from other tensors "

@@ -22,7 +22,7 @@ if(DEVSAN_WERROR)
   target_compile_options(devsan_compiler INTERFACE -Werror)
 endif()
 if(DEVSAN_SANITIZE)
-  # Instrumented, GCC 12 takes the device guard in c10::ivalue::Future::invokeCallback for uninitialised: a false alarm.
+  # Instrumented, GCC 12 takes the device guard in c10::ivalue::Future::invokeCallback for uninitialized: a false alarm.
   target_compile_options(devsan_compiler INTERFACE -fsanitize=${DEVSAN_SANITIZE}
                          -fno-omit-frame-pointer -O1 -UNDEBUG -Wno-maybe-uninitialized)
   target_link_options(devsan_compiler INTERFACE -fsanitize=${DEVSAN_SANITIZE})

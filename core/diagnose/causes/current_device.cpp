@@ -1,5 +1,5 @@
 #include "diagnose/causes.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
 #include <algorithm>
@@ -22,22 +22,23 @@ void propose_set_device(Hypothesis& found) {
 }
 
 /// Refusals that are about the process's devices by their words.
-std::optional<Hypothesis> by_sentence(const Scene& scene) {
+std::optional<Hypothesis> by_sentence(const Context& context) {
   Hypothesis found(code::kCurrentDevice);
-  const model::Process& process = scene.process();
+  const model::Process& process = context.process();
   const std::string visible = "CUDA_VISIBLE_DEVICES=" + process.visible_devices;
-  switch (scene.failure().kind) {
+  switch (context.failure().kind) {
     case SentenceKind::kPointer: {
-      found.saw(90,
-                "A Triton kernel is launched on the current device and cannot reach memory of another GPU; the tensor "
-                "need not be on the CPU, whatever the words say.");
+      found.add_evidence(
+          90,
+          "A Triton kernel is launched on the current device and cannot reach memory of another GPU; the tensor "
+          "need not be on the CPU, whatever the words say.");
       if (process.current_device.is_known())
-        found.saw(5, {"The current device is {device}.", {{"device", process.current_device.str()}}});
+        found.add_evidence(5, {"The current device is {device}.", {{"device", process.current_device.str()}}});
       found.title = {"a kernel is launched on {device} with tensors of another GPU",
                      {{"device", process.current_device.is_known() ? Message(process.current_device.str())
                                                                    : Message("the current device")}}};
-      for (const Operand& operand : scene.operands()) {
-        if (operand.device != process.current_device) found.operands.push_back(scene.index_of(operand));
+      for (const Operand& operand : context.operands()) {
+        if (operand.device != process.current_device) found.operands.push_back(context.index_of(operand));
       }
       found.propose(RepairKind::kUseSite,
                     {"launch under the tensors' device: {code}",
@@ -47,9 +48,9 @@ std::optional<Hypothesis> by_sentence(const Scene& scene) {
     case SentenceKind::kOrdinal:
       if (process.device_count == 0) {
         if (process.visible_devices.empty()) {
-          found.saw(90, "The process sees no GPU.");
+          found.add_evidence(90, "The process sees no GPU.");
         } else {
-          found.saw(90, {"The process sees no GPU ({setting}).", {{"setting", visible}}});
+          found.add_evidence(90, {"The process sees no GPU ({setting}).", {{"setting", visible}}});
         }
         found.title = "a GPU is asked for in a process that has none";
         found.propose(RepairKind::kConfiguration,
@@ -57,31 +58,31 @@ std::optional<Hypothesis> by_sentence(const Scene& scene) {
         return found;
       }
       if (process.visible_devices.empty()) {
-        found.saw(88, {"The process sees {n} GPU, and was asked for one beyond them.",
-                       "The process sees {n} GPUs, and was asked for one beyond them.", process.device_count});
+        found.add_evidence(88, {"The process sees {n} GPU, and was asked for one beyond them.",
+                                "The process sees {n} GPUs, and was asked for one beyond them.", process.device_count});
       } else {
-        found.saw(88, {"The process sees {n} GPU ({setting}), and was asked for one beyond them.",
-                       "The process sees {n} GPUs ({setting}), and was asked for one beyond them.",
-                       process.device_count,
-                       {{"setting", visible}}});
+        found.add_evidence(88, {"The process sees {n} GPU ({setting}), and was asked for one beyond them.",
+                                "The process sees {n} GPUs ({setting}), and was asked for one beyond them.",
+                                process.device_count,
+                                {{"setting", visible}}});
       }
       if (process.world_size > process.device_count)
-        found.saw(5, {"There is {n} rank.", "There are {n} ranks.", process.world_size});
+        found.add_evidence(5, {"There is {n} rank.", "There are {n} ranks.", process.world_size});
       found.title = "a GPU is asked for that this process does not have";
       found.propose(RepairKind::kConfiguration,
                     "start as many ranks as there are visible GPUs, and count from 0 within them");
       return found;
     case SentenceKind::kLoad:
-      found.saw(88, "The checkpoint remembers the GPU that it was saved from.");
+      found.add_evidence(88, "The checkpoint remembers the GPU that it was saved from.");
       found.title = "a checkpoint asks for a GPU that this process does not have";
       found.propose(RepairKind::kUseSite,
                     "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")");
       return found;
     case SentenceKind::kGroup:
-      if (!scene.sentence_has("Duplicate GPU")) return std::nullopt;
-      found.saw(90, "Two ranks use one GPU.");
+      if (!context.sentence_has("Duplicate GPU")) return std::nullopt;
+      found.add_evidence(90, "Two ranks use one GPU.");
       if (!process.set_device_called && process.local_rank > 0)
-        found.saw(5, "torch.cuda.set_device was not called in this process.");
+        found.add_evidence(5, "torch.cuda.set_device was not called in this process.");
       found.title = "two ranks use the same GPU";
       propose_set_device(found);
       return found;
@@ -93,15 +94,15 @@ std::optional<Hypothesis> by_sentence(const Scene& scene) {
 }  // namespace
 
 // "cuda" without a number is the process's current device: GPU 0 until someone says otherwise, in every rank.
-std::optional<Hypothesis> current_device(const Scene& scene) {
-  if (auto found = by_sentence(scene)) return found;
-  if (!scene.across_gpus()) return std::nullopt;
-  const model::Process& process = scene.process();
+std::optional<Hypothesis> current_device(const Context& context) {
+  if (auto found = by_sentence(context)) return found;
+  if (!context.across_gpus()) return std::nullopt;
+  const model::Process& process = context.process();
   std::optional<Hypothesis> best;
-  for (const Operand& operand : scene.operands()) {
-    const Event* placed = placement_of(operand.trail);
-    const Operand* partner = scene.partner_of(operand);
-    if (placed == nullptr || partner == nullptr || scene.is_placed_by_map(operand)) continue;
+  for (const Operand& operand : context.operands()) {
+    const Event* placed = placement_of(operand.provenance);
+    const Operand* partner = context.partner_of(operand);
+    if (placed == nullptr || partner == nullptr || context.is_placed_by_map(operand)) continue;
     const bool current = source_of(*placed) == DeviceSource::kCurrent;
     const bool loaded = placed->kind == EventKind::kLoaded;
     // The rank's GPU, or the one that was made current: its tensors are there, and this one is not.
@@ -112,40 +113,42 @@ std::optional<Hypothesis> current_device(const Scene& scene) {
     if (!current && !(loaded && foreign)) continue;
     Hypothesis found(code::kCurrentDevice);
     found.origin = placed;
-    found.operands = {scene.index_of(operand), scene.index_of(*partner)};
+    found.operands = {context.index_of(operand), context.index_of(*partner)};
     found.title = {"{name} went to the current device, {device}, {other} is on {other_device}",
                    {{"name", name_of(operand)},
                     {"device", operand.device.str()},
                     {"other", name_of(*partner)},
                     {"other_device", partner->device.str()}}};
     if (loaded && placed->owner.is("torch.distributed")) {
-      found.saw(45, {"{name} was received by {call}{at}, on the GPU that its sender had it on.",
-                     {{"name", name_of(operand)}, {"call", placed->owner.mechanism}, {"at", at_text(*placed)}}});
+      found.add_evidence(45,
+                         {"{name} was received by {call}{at}, on the GPU that its sender had it on.",
+                          {{"name", name_of(operand)}, {"call", placed->owner.mechanism}, {"at", at_text(*placed)}}});
       found.propose(RepairKind::kUseSite, "send CPU tensors (x.cpu()), and move what was received to this rank's GPU");
     } else if (loaded) {
-      found.saw(45, {"{name} was loaded{at} to the GPU that it was saved from.",
-                     {{"name", name_of(operand)}, {"at", at_text(*placed)}}});
+      found.add_evidence(45, {"{name} was loaded{at} to the GPU that it was saved from.",
+                              {{"name", name_of(operand)}, {"at", at_text(*placed)}}});
       found.propose(RepairKind::kUseSite, "load with map_location set to this rank's GPU or the CPU");
     } else {
-      found.saw(45, {"\"cuda\" without a number was the current device{at}.", {{"at", at_text(*placed)}}});
+      found.add_evidence(45, {"\"cuda\" without a number was the current device{at}.", {{"at", at_text(*placed)}}});
     }
     if (foreign) {
       const std::string index = std::to_string(operand.device.index);
       if (of_rank) {
-        found.saw(45, {"This is local rank {rank}, and the tensor is on GPU {index}.",
-                       {{"rank", std::to_string(process.local_rank)}, {"index", index}}});
+        found.add_evidence(45, {"This is local rank {rank}, and the tensor is on GPU {index}.",
+                                {{"rank", std::to_string(process.local_rank)}, {"index", index}}});
       } else {
-        found.saw(45, {"The current device is {device}, and the tensor is on GPU {index}.",
-                       {{"device", process.current_device.str()}, {"index", index}}});
+        found.add_evidence(45, {"The current device is {device}, and the tensor is on GPU {index}.",
+                                {{"device", process.current_device.str()}, {"index", index}}});
       }
-      if (!process.set_device_called) found.saw(5, "torch.cuda.set_device was not called in this process.");
+      if (!process.set_device_called) found.add_evidence(5, "torch.cuda.set_device was not called in this process.");
       if (!(loaded && process.set_device_called)) propose_set_device(found);  // what a load says stays said
-    } else if (!scene.made_for_use(*placed)) {
-      const Event* other = placement_of(partner->trail);
-      const bool mapped = scene.is_placed_by_map(*partner) || scene.is_hooked();
+    } else if (!context.made_for_use(*placed)) {
+      const Event* other = placement_of(partner->provenance);
+      const bool mapped = context.is_placed_by_map(*partner) || context.is_hooked();
       if (other != nullptr && source_of(*other) != DeviceSource::kCurrent && !mapped) {
-        found.saw(30, {"{name} on {device} was placed by number{at}.",
-                       {{"name", name_of(*partner)}, {"device", partner->device.str()}, {"at", at_text(*other)}}});
+        found.add_evidence(30,
+                           {"{name} on {device} was placed by number{at}.",
+                            {{"name", name_of(*partner)}, {"device", partner->device.str()}, {"at", at_text(*other)}}});
       }
       found.propose(
           RepairKind::kConfiguration,

@@ -1,5 +1,5 @@
 #include "diagnose/causes.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 
 #include <algorithm>
 
@@ -11,23 +11,23 @@ using model::SentenceKind;
 
 // DataParallel wants its module on the first GPU and copies it to the others; DDP wants one device a rank. A map, or a
 // second wrapper, has placed it otherwise.
-std::optional<Hypothesis> data_parallel_on_placed_model(const Scene& scene) {
-  const bool demands = scene.failure().kind == SentenceKind::kModule;
-  const bool parallel = scene.is_wrapped_by("torch.nn.DataParallel") || scene.is_wrapped_by("DDP") ||
-                        scene.runs_file("parallel/data_parallel") || scene.runs_file("parallel/replicate");
-  if (!demands && (!parallel || !scene.across_gpus())) return std::nullopt;
+std::optional<Hypothesis> data_parallel_on_placed_model(const Context& context) {
+  const bool demands = context.failure().kind == SentenceKind::kModule;
+  const bool parallel = context.is_wrapped_by("torch.nn.DataParallel") || context.is_wrapped_by("DDP") ||
+                        context.runs_file("parallel/data_parallel") || context.runs_file("parallel/replicate");
+  if (!demands && (!parallel || !context.across_gpus())) return std::nullopt;
   Hypothesis found(code::kDataParallelOnPlacedModel);
-  const model::Model* model = scene.model();
+  const model::Model* model = context.model();
   const bool placed =
-      (model != nullptr && model->device_map.size() > 1) || scene.model_spans_gpus() || scene.is_hooked();
-  const bool nested = parallel && scene.on_stack("torch") && scene.runs_file("parallel/distributed") && demands;
-  if (demands) found.saw(55, "DataParallel expects every parameter and buffer on its first GPU.");
-  if (!demands && parallel) found.saw(35, "The model runs under a wrapper that gives each replica one GPU.");
-  if (placed) found.saw(35, "The model was spread over several GPUs before that, by a map or by hand.");
+      (model != nullptr && model->device_map.size() > 1) || context.model_spans_gpus() || context.is_hooked();
+  const bool nested = parallel && context.on_stack("torch") && context.runs_file("parallel/distributed") && demands;
+  if (demands) found.add_evidence(55, "DataParallel expects every parameter and buffer on its first GPU.");
+  if (!demands && parallel) found.add_evidence(35, "The model runs under a wrapper that gives each replica one GPU.");
+  if (placed) found.add_evidence(35, "The model was spread over several GPUs before that, by a map or by hand.");
   if (nested)
-    found.saw(35,
-              "DataParallel runs inside of DDP: each rank has one GPU, and the inner wrapper insists on the first.");
-  for (const Operand& operand : scene.operands()) found.operands.push_back(scene.index_of(operand));
+    found.add_evidence(
+        35, "DataParallel runs inside of DDP: each rank has one GPU, and the inner wrapper insists on the first.");
+  for (const Operand& operand : context.operands()) found.operands.push_back(context.index_of(operand));
   if (!placed && !demands) return std::nullopt;
   found.title = placed ? "a model that is spread over several GPUs is wrapped for data parallelism"
                        : "part of the module is not on DataParallel's first GPU";

@@ -1,5 +1,5 @@
 #include "diagnose/causes.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 
 namespace devsan::diagnose {
 
@@ -10,16 +10,16 @@ using model::SentenceKind;
 
 // A generator belongs to one device, and torch's default device changes where every factory without one works,
 // also those inside libraries.
-std::optional<Hypothesis> generator_or_default_device(const Scene& scene) {
+std::optional<Hypothesis> generator_or_default_device(const Context& context) {
   Hypothesis found(code::kGeneratorOrDefaultDevice);
-  const model::Process& process = scene.process();
+  const model::Process& process = context.process();
   const bool changed = process.default_device.is_known() && !process.default_device.is_host();
-  if (scene.failure().kind == SentenceKind::kGenerator) {
-    found.saw(90, "The random generator is on another device type than what is to be filled.");
+  if (context.failure().kind == SentenceKind::kGenerator) {
+    found.add_evidence(90, "The random generator is on another device type than what is to be filled.");
     found.title = "the random generator and what it fills are on different devices";
-    for (const Operand& operand : scene.operands()) {
+    for (const Operand& operand : context.operands()) {
       if (operand.kind != OperandKind::kGenerator) continue;
-      found.operands = {scene.index_of(operand)};
+      found.operands = {context.index_of(operand)};
       found.title = {"the generator {name} is on {device}, what it fills is not",
                      {{"name", name_of(operand)}, {"device", operand.device.str()}}};
     }
@@ -31,23 +31,23 @@ std::optional<Hypothesis> generator_or_default_device(const Scene& scene) {
                     "draw on the CPU with a CPU generator and move the result: same numbers everywhere");
     }
   } else if (changed) {
-    for (const Operand& operand : scene.operands()) {
-      if (!follows_default_device(scene, operand)) continue;
-      found.operands = {scene.index_of(operand)};
-      found.origin = placement_of(operand.trail);
-      found.saw(85, {"{name} is created without a device, and so where the default device says.",
-                     {{"name", name_of(operand)}}});
+    for (const Operand& operand : context.operands()) {
+      if (!follows_default_device(context, operand)) continue;
+      found.operands = {context.index_of(operand)};
+      found.origin = placement_of(operand.provenance);
+      found.add_evidence(85, {"{name} is created without a device, and so where the default device says.",
+                              {{"name", name_of(operand)}}});
       found.title = {"{name} follows the default device to {device}",
                      {{"name", name_of(operand)}, {"device", operand.device.str()}}};
       break;
     }
-    if (found.score == 0 && scene.is_mismatch()) {
-      found.saw(25, "The default device was changed.");
+    if (found.score == 0 && context.is_mismatch()) {
+      found.add_evidence(25, "The default device was changed.");
       found.title = {"the default device is {device}, and code that counts on the CPU fails",
                      {{"device", process.default_device.str()}}};
     }
-    if (found.score == 0 && scene.failure().kind == SentenceKind::kNumpy) {
-      found.saw(65, "The tensor goes to NumPy by itself: code that counts on CPU tensors.");
+    if (found.score == 0 && context.failure().kind == SentenceKind::kNumpy) {
+      found.add_evidence(65, "The tensor goes to NumPy by itself: code that counts on CPU tensors.");
       found.title = {"the default device is {device}, NumPy reads host memory",
                      {{"device", process.default_device.str()}}};
     }
@@ -56,8 +56,8 @@ std::optional<Hypothesis> generator_or_default_device(const Scene& scene) {
   }
   if (found.score == 0) return std::nullopt;
   if (changed) {
-    found.saw(10, {"torch's default device is {device}{at}.",
-                   {{"device", process.default_device.str()}, {"at", at_text(process.default_set)}}});
+    found.add_evidence(10, {"torch's default device is {device}{at}.",
+                            {{"device", process.default_device.str()}, {"at", at_text(process.default_set)}}});
     if (found.origin == nullptr) found.origin = &process.default_set;
     found.propose(
         RepairKind::kConfiguration,

@@ -1,6 +1,6 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 #include "diagnose/vocabulary.h"
 
 #include <algorithm>
@@ -14,35 +14,36 @@ using model::RepairKind;
 
 // Keys and values of earlier steps live with their layer. A hook that moves them, one allocation for all layers, or an
 // index that stays with the inputs puts them apart.
-std::optional<Hypothesis> kv_cache(const Scene& scene) {
-  if (!scene.is_mismatch()) return std::nullopt;
-  const auto& operands = scene.operands();
+std::optional<Hypothesis> kv_cache(const Context& context) {
+  if (!context.is_mismatch()) return std::nullopt;
+  const auto& operands = context.operands();
   const auto is_index = [](const Operand& operand) {
-    return operand.role.starts_with("ind") || Scene::is_called(operand, words::kv_cache::kIndices);
+    return operand.role.starts_with("ind") || Context::is_called(operand, words::kv_cache::kIndices);
   };
   auto state = std::find_if(operands.begin(), operands.end(),
                             [&](const Operand& each) { return is_generation_state(each) && !is_index(each); });
   if (state == operands.end()) state = std::find_if(operands.begin(), operands.end(), is_generation_state);
   if (state == operands.end()) return std::nullopt;
-  const Operand* partner = scene.partner_of(*state);
+  const Operand* partner = context.partner_of(*state);
   if (partner == nullptr) return std::nullopt;
   Hypothesis found(code::kKvCache);
-  found.operands = {scene.index_of(*state), scene.index_of(*partner)};
+  found.operands = {context.index_of(*state), context.index_of(*partner)};
   if (is_index(*partner)) std::swap(found.operands[0], found.operands[1]);  // the index is what can follow
-  const Event* placed = placement_of(state->trail);
+  const Event* placed = placement_of(state->provenance);
   found.origin = placed;
-  found.saw(state->kind == OperandKind::kCache ? 80 : 55, {"{name} is generation state.", {{"name", name_of(*state)}}});
-  if (scene.runs_file("cache_utils") ||
-      scene.runs_function({"reorder_cache", "_reorder_cache", "update", "_update_cache"})) {
-    found.saw(20, "The operation updates or reorders the cache.");
+  found.add_evidence(state->kind == OperandKind::kCache ? 80 : 55,
+                     {"{name} is generation state.", {{"name", name_of(*state)}}});
+  if (context.runs_file("cache_utils") ||
+      context.runs_function({"reorder_cache", "_reorder_cache", "update", "_update_cache"})) {
+    found.add_evidence(20, "The operation updates or reorders the cache.");
   }
-  if (scene.failure().phase == model::Phase::kGenerate) found.saw(10, "It runs in generation.");
+  if (context.failure().phase == model::Phase::kGenerate) found.add_evidence(10, "It runs in generation.");
   const bool moved_by_hook = placed != nullptr && placed->owner.is(model::owners::kAccelerate);
-  const bool index = Scene::is_called(*state, words::kv_cache::kIndices) || scene.op_is({"index_select", "index"});
+  const bool index = Context::is_called(*state, words::kv_cache::kIndices) || context.op_is({"index_select", "index"});
   if (moved_by_hook) {
-    found.saw(15, {"accelerate's hook moved it{at}.", {{"at", at_text(*placed)}}});
-    const bool listed = scene.model() != nullptr && !scene.model()->skip_keys.empty();
-    if (!listed) found.saw(5, "The hooks have no skip keys, so they move whatever is passed.");
+    found.add_evidence(15, {"accelerate's hook moved it{at}.", {{"at", at_text(*placed)}}});
+    const bool listed = context.model() != nullptr && !context.model()->skip_keys.empty();
+    if (!listed) found.add_evidence(5, "The hooks have no skip keys, so they move whatever is passed.");
     found.propose(
         RepairKind::kConfiguration,
         {"load with from_pretrained({code}), or pass skip_keys={keys} to dispatch_model, and pass the cache by keyword",

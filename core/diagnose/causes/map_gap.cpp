@@ -1,6 +1,6 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 
 #include <algorithm>
 
@@ -35,27 +35,27 @@ bool has_mapped_child(const model::Model& model, std::string_view module) {
 }
 
 /// Whether the call went through the forward of `module`, where its hook works.
-bool went_through(const Scene& scene, const Module& module) {
-  const auto& frames = scene.failure().frames;
+bool went_through(const Context& context, const Module& module) {
+  const auto& frames = context.failure().frames;
   return std::any_of(frames.begin(), frames.end(),
                      [&](const model::Frame& frame) { return frame.module == module.path; });
 }
 
 /// Weighs why nothing brought `operand` to where it is used.
-void weigh(const Scene& scene, const Operand& operand, const Operand& partner, const std::string& module,
+void weigh(const Context& context, const Operand& operand, const Operand& partner, const std::string& module,
            Hypothesis& found) {
-  const model::Model& model = *scene.model();
+  const model::Model& model = *context.model();
   const std::string& name = module.empty() ? model.type : module;
-  const bool never_moved = operand.trail.empty() || placement_of(operand.trail) == nullptr ||
-                           placement_of(operand.trail)->kind != model::EventKind::kMoved;
+  const bool never_moved = operand.provenance.empty() || placement_of(operand.provenance) == nullptr ||
+                           placement_of(operand.provenance)->kind != model::EventKind::kMoved;
   // A map that cuts into a block names the block's own parameter and its children: nothing is missing there.
-  const bool cut = entry_for(model.device_map, scene.path_of(operand)) != nullptr && has_mapped_child(model, module);
+  const bool cut = entry_for(model.device_map, context.path_of(operand)) != nullptr && has_mapped_child(model, module);
   // The root's own tensors are not a module that a map could have named.
   const bool mapped = !model.device_map.empty() && !module.empty();
   if (mapped && entry_for(model.device_map, module) == nullptr && !cut) {
-    found.saw(95, {"No entry of the device map covers {module}.", {{"module", name}}});
+    found.add_evidence(95, {"No entry of the device map covers {module}.", {{"module", name}}});
     if (const auto* entry = entry_for_parameter(model, module)) {
-      found.saw(0, {"The map names the parameter {name}; it has to name modules.", {{"name", entry->key}}});
+      found.add_evidence(0, {"The map names the parameter {name}; it has to name modules.", {{"name", entry->key}}});
     }
     found.propose(
         RepairKind::kMap,
@@ -63,16 +63,16 @@ void weigh(const Scene& scene, const Operand& operand, const Operand& partner, c
         Confidence::kCertain);
     return;
   }
-  const Module* hooked = scene.hooked_parent(module);
-  if (mapped && !cut && scene.is_hooked() && (hooked == nullptr || hooked->path.empty())) {
-    found.saw(88, {"The map covers {module}, but no hook is on it or above it: it was put in after dispatch.",
-                   {{"module", name}}});
+  const Module* hooked = context.hooked_parent(module);
+  if (mapped && !cut && context.is_hooked() && (hooked == nullptr || hooked->path.empty())) {
+    found.add_evidence(88, {"The map covers {module}, but no hook is on it or above it: it was put in after dispatch.",
+                            {{"module", name}}});
     found.propose(RepairKind::kMap, "dispatch the model again after the module was replaced");
     return;
   }
-  if (hooked != nullptr && scene.failing_module() != nullptr && !went_through(scene, *hooked) &&
+  if (hooked != nullptr && context.failing_module() != nullptr && !went_through(context, *hooked) &&
       operand.device.is_host()) {
-    found.saw(
+    found.add_evidence(
         hooked->hooks.front().offload || hooked->hooks.front().type.find("Offload") != std::string::npos ? 85 : 65,
         {"The hook that brings {module} to the GPU works on its forward, and the call came in by another way.",
          {{"module", hooked->path.empty() ? Message("the model") : Message(hooked->path)}}});
@@ -84,18 +84,18 @@ void weigh(const Scene& scene, const Operand& operand, const Operand& partner, c
       std::any_of(model.placements.begin(), model.placements.end(), [&](const model::Event& event) {
         return !event.subject.empty() && !model::is_under(module, event.subject) && event.device.is_accelerator();
       });
-  const model::Event* whole = put_in_after(scene, operand);
+  const model::Event* whole = put_in_after(context, operand);
   if (whole != nullptr) {
-    found.saw(75, {"The model was moved as a whole{at}; {module} was put into it after that.",
-                   {{"at", at_text(*whole)}, {"module", name}}});
+    found.add_evidence(75, {"The model was moved as a whole{at}; {module} was put into it after that.",
+                            {{"at", at_text(*whole)}, {"module", name}}});
     found.propose(RepairKind::kConfiguration, "move the model after the last module was put into it");
     return;
   }
   if (others_moved && never_moved && operand.device.is_host()) {
     const auto mover = std::find_if(model.placements.begin(), model.placements.end(),
                                     [](const model::Event& event) { return !event.subject.empty(); });
-    found.saw(75, {"Other modules were moved one by one by {owner}{at}; {module} is not among them.",
-                   {{"owner", text_of(mover->owner)}, {"at", at_text(*mover)}, {"module", name}}});
+    found.add_evidence(75, {"Other modules were moved one by one by {owner}{at}; {module} is not among them.",
+                            {{"owner", text_of(mover->owner)}, {"at", at_text(*mover)}, {"module", name}}});
     found.propose(RepairKind::kMap, {"add {module} to what the loader moves", {{"module", name}}});
     return;
   }
@@ -103,7 +103,8 @@ void weigh(const Scene& scene, const Operand& operand, const Operand& partner, c
   const bool mostly_on_gpu =
       std::any_of(devices.begin(), devices.end(), [](const auto& each) { return each.is_accelerator(); });
   if (operand.device.is_host() && mostly_on_gpu && never_moved) {
-    found.saw(60, {"Other parts of the model are on a GPU, {module} has never left the CPU.", {{"module", name}}});
+    found.add_evidence(60,
+                       {"Other parts of the model are on a GPU, {module} has never left the CPU.", {{"module", name}}});
     found.propose(RepairKind::kMap,
                   {"move {module} with the rest of the model, where the model is placed", {{"module", name}}});
   }
@@ -112,32 +113,33 @@ void weigh(const Scene& scene, const Operand& operand, const Operand& partner, c
 }  // namespace
 
 // The operand is registered in the model, and what placed the rest of the model did not reach it.
-std::optional<Hypothesis> map_gap(const Scene& scene) {
+std::optional<Hypothesis> map_gap(const Context& context) {
   Hypothesis found(code::kMapGap);
-  if (scene.sentence_has("does not give any device for the following parameters")) {
-    found.saw(95, "accelerate compared the map with the model's parameters.");
+  if (context.sentence_has("does not give any device for the following parameters")) {
+    found.add_evidence(95, "accelerate compared the map with the model's parameters.");
     found.title = "the device map leaves parameters without a device";
     found.propose(RepairKind::kMap, "add the modules that the sentence names, or a \"\" entry for the rest");
     return found;
   }
-  if (!scene.is_mismatch() || scene.model() == nullptr) return std::nullopt;
-  if (const Operand* torn = is_torn_by_map(scene); torn != nullptr && scene.partner_of(*torn) != nullptr) {
-    const Operand& partner = *scene.partner_of(*torn);
-    found.saw(85, {"The map itself put {name} on {device}, and the hook of its module brings inputs to {other_device}: "
-                   "two modules share this weight, and their entries disagree.",
-                   {{"name", name_of(*torn)}, {"device", torn->device.str()}, {"other_device", partner.device.str()}}});
-    found.operands = {scene.index_of(*torn), scene.index_of(partner)};
-    found.origin = placement_of(torn->trail);
-    const std::string shared = quoted(scene.path_of(*torn));
+  if (!context.is_mismatch() || context.model() == nullptr) return std::nullopt;
+  if (const Operand* torn = is_torn_by_map(context); torn != nullptr && context.partner_of(*torn) != nullptr) {
+    const Operand& partner = *context.partner_of(*torn);
+    found.add_evidence(
+        85, {"The map itself put {name} on {device}, and the hook of its module brings inputs to {other_device}: "
+             "two modules share this weight, and their entries disagree.",
+             {{"name", name_of(*torn)}, {"device", torn->device.str()}, {"other_device", partner.device.str()}}});
+    found.operands = {context.index_of(*torn), context.index_of(partner)};
+    found.origin = placement_of(torn->provenance);
+    const std::string shared = quoted(context.path_of(*torn));
     found.title = {"{name} is shared by modules that the map puts on different GPUs", {{"name", shared}}};
     found.propose(RepairKind::kMap, {"give the modules that share {name} one GPU", {{"name", shared}}});
     return found;
   }
-  for (const Operand& operand : scene.operands()) {
-    const Operand* partner = scene.partner_of(operand);
-    const std::string path = scene.path_of(operand);
+  for (const Operand& operand : context.operands()) {
+    const Operand* partner = context.partner_of(operand);
+    const std::string path = context.path_of(operand);
     const std::string module(model::parent_of(path));
-    const Module* failing = scene.failing_module();
+    const Module* failing = context.failing_module();
     const bool followed = (operand.kind == OperandKind::kTemporary || operand.kind == OperandKind::kLocal) &&
                           (operand.device.is_host() || (failing != nullptr && failing->path == module));
     if (partner == nullptr || path.empty() || operand.device.is_meta()) continue;
@@ -145,20 +147,20 @@ std::optional<Hypothesis> map_gap(const Scene& scene) {
     if (operand.device.is_accelerator() && partner->device.is_host()) continue;  // the other side is the late one
     if (is_sidecar(operand)) continue;
     Hypothesis here(code::kMapGap);
-    weigh(scene, operand, *partner, module, here);
+    weigh(context, operand, *partner, module, here);
     if (here.score <= found.score) continue;
-    if (scene.setting("zero_optimization") != nullptr || scene.setting("offload") != nullptr) here.score -= 20;
-    here.operands = {scene.index_of(operand), scene.index_of(*partner)};
-    here.origin = placement_of(operand.trail);
+    if (context.setting("zero_optimization") != nullptr || context.setting("offload") != nullptr) here.score -= 20;
+    here.operands = {context.index_of(operand), context.index_of(*partner)};
+    here.origin = placement_of(operand.provenance);
     here.title = {"{name} on {device} belongs to {module}, which nothing brought to {other_device}",
                   {{"name", name_of(operand)},
                    {"device", operand.device.str()},
-                   {"module", module.empty() ? scene.model()->type : module},
+                   {"module", module.empty() ? context.model()->type : module},
                    {"other_device", partner->device.str()}}};
-    const Module* known = scene.model()->find(module);
+    const Module* known = context.model()->find(module);
     if (known != nullptr && std::any_of(known->tensors.begin(), known->tensors.end(),
                                         [](const auto& tensor) { return tensor.is_buffer && !tensor.is_persistent; })) {
-      here.saw(5, "It holds a non-persistent buffer, which checks of the state dict do not see.");
+      here.add_evidence(5, "It holds a non-persistent buffer, which checks of the state dict do not see.");
     }
     found = std::move(here);
   }

@@ -1,5 +1,5 @@
 #include "diagnose/causes.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 
 #include <algorithm>
 
@@ -10,28 +10,28 @@ using model::RepairKind;
 using model::SentenceKind;
 
 // A tensor of shapes only: made that way on purpose, and then nobody gave it data.
-std::optional<Hypothesis> meta(const Scene& scene) {
-  const bool copies = scene.failure().kind == SentenceKind::kMeta || scene.sentence_has("meta tensor");
-  if (!copies && !scene.has_meta()) return std::nullopt;
+std::optional<Hypothesis> meta(const Context& context) {
+  const bool copies = context.failure().kind == SentenceKind::kMeta || context.sentence_has("meta tensor");
+  if (!copies && !context.has_meta()) return std::nullopt;
   Hypothesis found(code::kMeta);
   found.title = "a tensor on the meta device has no data";
-  if (copies) found.saw(85, "What is to be copied has shapes and no data.");
-  const auto& operands = scene.operands();
+  if (copies) found.add_evidence(85, "What is to be copied has shapes and no data.");
+  const auto& operands = context.operands();
   const auto meta =
       std::find_if(operands.begin(), operands.end(), [](const Operand& each) { return each.device.is_meta(); });
   if (meta != operands.end()) {
-    found.operands = {scene.index_of(*meta)};
-    found.origin = placement_of(meta->trail);
+    found.operands = {context.index_of(*meta)};
+    found.origin = placement_of(meta->provenance);
     found.title = {"{name} was never given data: it is on the meta device", {{"name", name_of(*meta)}}};
-    if (!copies) found.saw(70, {"{name} on meta device has shapes and no data.", {{"name", name_of(*meta)}}});
+    if (!copies) found.add_evidence(70, {"{name} on meta device has shapes and no data.", {{"name", name_of(*meta)}}});
   }
-  const model::Model* model = scene.model();
+  const model::Model* model = context.model();
   if (model != nullptr) {
     const bool offloaded = std::any_of(model->device_map.begin(), model->device_map.end(), [](const auto& entry) {
       return entry.device.is_host() || entry.device.type == "disk";
     });
     if (offloaded) {
-      found.saw(10, "The device map leaves modules on the CPU or on disk, with placeholders in their stead.");
+      found.add_evidence(10, "The device map leaves modules on the CPU or on disk, with placeholders in their stead.");
       found.propose(RepairKind::kMap,
                     "give the map enough memory on the GPUs, or leave the model where the map put it");
     }

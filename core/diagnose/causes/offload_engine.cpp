@@ -1,5 +1,5 @@
 #include "diagnose/causes.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 
 #include <algorithm>
 
@@ -13,23 +13,23 @@ using model::RepairKind;
 
 namespace {
 
-const Operand* away_from_gpu(const Scene& scene) {
-  for (const Operand& operand : scene.operands()) {
+const Operand* away_from_gpu(const Context& context) {
+  for (const Operand& operand : context.operands()) {
     if (operand.device.is_host() || operand.device.is_meta()) return &operand;
   }
   return nullptr;
 }
 
 /// DeepSpeed 0.14.1 and 0.14.2: the norm of the gradients is a scalar on the GPU, the offloaded gradients are on the host.
-bool is_norm_regression(const Scene& scene) {
-  const std::string version = scene.version("deepspeed");
+bool is_norm_regression(const Context& context) {
+  const std::string version = context.version("deepspeed");
   return (version == "0.14.1" || version == "0.14.2") &&
-         (scene.runs_function({"unscale_and_clip_grads"}) || scene.runs_file("zero/stage3"));
+         (context.runs_function({"unscale_and_clip_grads"}) || context.runs_file("zero/stage3"));
 }
 
 /// The buffers that zero.Init left behind: it moves what eight factories of torch make, and never calls Module.to.
-bool is_left_by_zero_init(const Scene& scene, const Operand& operand) {
-  const auto* stage = scene.setting("zero_optimization.stage");
+bool is_left_by_zero_init(const Context& context, const Operand& operand) {
+  const auto* stage = context.setting("zero_optimization.stage");
   return stage != nullptr && stage->value == "3" && operand.device.is_host() && operand.kind == OperandKind::kBuffer;
 }
 
@@ -40,12 +40,12 @@ const model::Event* kept_by_setting(const model::Event* origin) {
 }
 
 /// What the failing call itself brought to the GPU from the host: weights that come for each call.
-const model::Event* brought_for_the_call(const Scene& scene) {
-  if (scene.model() == nullptr) return nullptr;
-  const auto& all = scene.model()->placements;
+const model::Event* brought_for_the_call(const Context& context) {
+  if (context.model() == nullptr) return nullptr;
+  const auto& all = context.model()->placements;
   const auto found = std::find_if(all.begin(), all.end(), [&](const model::Event& event) {
     return event.kind == model::EventKind::kMoved && event.device.is_accelerator() && event.from.is_host() &&
-           event.owner.is(model::owners::kProgram) && scene.in_failing_call(event);
+           event.owner.is(model::owners::kProgram) && context.in_failing_call(event);
   });
   return found == all.end() ? nullptr : &*found;
 }
@@ -63,17 +63,19 @@ bool is_called_offload(const model::Event& event) {
 std::string text_of(const model::Setting& setting) { return setting.name + " = " + setting.value; }
 
 /// deepspeedai/DeepSpeed#5538: brought by #5256, taken back by #5461.
-Hypothesis norm_regression(const Scene& scene, Hypothesis found, const model::Setting& offload, const Operand& norm) {
-  const std::string version = scene.version("deepspeed");
-  const model::Setting* limit = scene.setting("gradient_clipping");
+Hypothesis norm_regression(const Context& context, Hypothesis found, const model::Setting& offload,
+                           const Operand& norm) {
+  const std::string version = context.version("deepspeed");
+  const model::Setting* limit = context.setting("gradient_clipping");
   found.title = {"DeepSpeed {version} clips gradients on the CPU by a norm on {device}",
                  {{"version", version}, {"device", norm.device.str()}}};
-  found.saw(80,
-            {"DeepSpeed {version} has this defect: releases 0.14.1 and 0.14.2, and no other.", {{"version", version}}});
+  found.add_evidence(
+      80, {"DeepSpeed {version} has this defect: releases 0.14.1 and 0.14.2, and no other.", {{"version", version}}});
   const std::string bound = limit == nullptr ? "gradient_clipping" : text_of(*limit);
-  found.saw(30, {"A step fails once the norm of its gradients exceeds {limit}: the gradients, which {setting} keeps on "
-                 "the CPU, are multiplied by a 0-dim GPU tensor.",
-                 {{"limit", bound}, {"setting", text_of(offload)}}});
+  found.add_evidence(
+      30, {"A step fails once the norm of its gradients exceeds {limit}: the gradients, which {setting} keeps on "
+           "the CPU, are multiplied by a 0-dim GPU tensor.",
+           {{"limit", bound}, {"setting", text_of(offload)}}});
   found.propose(RepairKind::kConfiguration, "install deepspeed 0.14.3 or later (or 0.14.0)", Confidence::kCertain);
   found.propose(RepairKind::kUseSite, {"multiply by the value, {code}, in unscale_and_clip_grads of your copy",
                                        {{"code", std::string("(1. / combined_scale).item()")}}});
@@ -83,92 +85,93 @@ Hypothesis norm_regression(const Scene& scene, Hypothesis found, const model::Se
 }  // namespace
 
 // The host's side is there on purpose: an engine keeps it there and brings it in for its own calls.
-std::optional<Hypothesis> offload_engine(const Scene& scene) {
-  if (!scene.host_meets_gpu() && !scene.has_meta()) return std::nullopt;
-  const Operand* away = away_from_gpu(scene);
-  const Operand* partner = away == nullptr ? nullptr : scene.partner_of(*away);
+std::optional<Hypothesis> offload_engine(const Context& context) {
+  if (!context.host_meets_gpu() && !context.has_meta()) return std::nullopt;
+  const Operand* away = away_from_gpu(context);
+  const Operand* partner = away == nullptr ? nullptr : context.partner_of(*away);
   if (partner == nullptr) return std::nullopt;
   Hypothesis found(code::kOffloadEngine);
-  found.operands = {scene.index_of(*away), scene.index_of(*partner)};
-  found.origin = placement_of(away->trail);
-  const model::Setting* setting = scene.setting("offload");
-  if (setting == nullptr) setting = scene.setting("lowvram");
+  found.operands = {context.index_of(*away), context.index_of(*partner)};
+  found.origin = placement_of(away->provenance);
+  const model::Setting* setting = context.setting("offload");
+  if (setting == nullptr) setting = context.setting("lowvram");
 
-  if (setting != nullptr && partner->is_scalar() && is_norm_regression(scene)) {
-    return norm_regression(scene, std::move(found), *setting, *partner);
+  if (setting != nullptr && partner->is_scalar() && is_norm_regression(context)) {
+    return norm_regression(context, std::move(found), *setting, *partner);
   }
-  if (scene.on_stack("deepspeed") && setting != nullptr) {
-    found.saw(80, {"{setting} keeps it on the CPU, and the operation is in DeepSpeed's own step.",
-                   {{"setting", text_of(*setting)}}});
+  if (context.on_stack("deepspeed") && setting != nullptr) {
+    found.add_evidence(80, {"{setting} keeps it on the CPU, and the operation is in DeepSpeed's own step.",
+                            {{"setting", text_of(*setting)}}});
     if (partner->is_scalar()) {
-      found.saw(10, "A 0-dim CPU tensor may join GPU tensors; a 0-dim GPU tensor may not join CPU tensors.");
+      found.add_evidence(10, "A 0-dim CPU tensor may join GPU tensors; a 0-dim GPU tensor may not join CPU tensors.");
     }
-  } else if (is_left_by_zero_init(scene, *away)) {
-    found.saw(
+  } else if (is_left_by_zero_init(context, *away)) {
+    found.add_evidence(
         90,
         "Under ZeRO stage 3 DeepSpeed does not call Module.to: a buffer is on the GPU only if torch.tensor, empty, "
         "zeros, ones, full, arange, eye or randn made it while the module was constructed.");
     found.propose(RepairKind::kCreationSite,
                   "make the buffer with one of these, called as torch.<name>, or give it its device");
-  } else if (const model::Event* kept = kept_by_setting(found.origin); kept != nullptr && scene.host_meets_gpu()) {
-    found.saw(95, {"{owner} keeps {name} on {device}, by {setting}; the operation is none of its own.",
-                   {{"owner", kept->owner.name},
-                    {"name", name_of(*away)},
-                    {"device", away->device.str()},
-                    {"setting", kept->owner.setting}}});
+  } else if (const model::Event* kept = kept_by_setting(found.origin); kept != nullptr && context.host_meets_gpu()) {
+    found.add_evidence(95, {"{owner} keeps {name} on {device}, by {setting}; the operation is none of its own.",
+                            {{"owner", kept->owner.name},
+                             {"name", name_of(*away)},
+                             {"device", away->device.str()},
+                             {"setting", kept->owner.setting}}});
   } else {
-    const std::string path = scene.path_of(*away);
-    const model::Module* hooked = path.empty() ? nullptr : scene.hooked_parent(path);
+    const std::string path = context.path_of(*away);
+    const model::Module* hooked = path.empty() ? nullptr : context.hooked_parent(path);
     const bool offloads =
         hooked != nullptr && std::any_of(hooked->hooks.begin(), hooked->hooks.end(), [](const auto& hook) {
           return hook.offload || hook.type.find("Offload") != std::string::npos;
         });
-    const auto& frames = scene.failure().frames;
+    const auto& frames = context.failure().frames;
     const bool through = hooked != nullptr && std::any_of(frames.begin(), frames.end(), [&](const auto& frame) {
                            return frame.module == hooked->path && last_part(frame.function) == "forward";
                          });
     const bool own = away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer;
-    const model::Module* running = scene.failing_module();
+    const model::Module* running = context.failing_module();
     const bool beside = own && (running == nullptr || running->path != model::parent_of(path));
     if (offloads && (through || beside || away->device.is_meta())) {
       const std::string& module = hooked->path.empty() ? hooked->type : hooked->path;
       if (through) {
-        found.saw(90,
-                  {"A hook keeps the weights of {module} away from the GPU and brings them in for its forward only; "
-                   "this tensor is not among what it brings.",
-                   {{"module", module}}});
+        found.add_evidence(
+            90, {"A hook keeps the weights of {module} away from the GPU and brings them in for its forward only; "
+                 "this tensor is not among what it brings.",
+                 {{"module", module}}});
       } else {
-        found.saw(90,
-                  {"A hook keeps the weights of {module} away from the GPU and brings them in for its forward only; "
-                   "the operation stands outside of that.",
-                   {{"module", module}}});
+        found.add_evidence(
+            90, {"A hook keeps the weights of {module} away from the GPU and brings them in for its forward only; "
+                 "the operation stands outside of that.",
+                 {{"module", module}}});
       }
     } else if (offloads) {
-      found.saw(55, {"A hook keeps the weights away from the GPU except in the forward of {module}.",
-                     {{"module", hooked->path.empty() ? hooked->type : hooked->path}}});
+      found.add_evidence(55, {"A hook keeps the weights away from the GPU except in the forward of {module}.",
+                              {{"module", hooked->path.empty() ? hooked->type : hooked->path}}});
     } else if (setting != nullptr) {
-      found.saw(60, {"{setting} keeps data on the CPU.", {{"setting", text_of(*setting)}}});
+      found.add_evidence(60, {"{setting} keeps data on the CPU.", {{"setting", text_of(*setting)}}});
       if (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer ||
           away->kind == OperandKind::kOptimizerState) {
-        found.saw(25, {"{name} on {device} is part of what it keeps there.",
-                       {{"name", name_of(*away)}, {"device", away->device.str()}}});
+        found.add_evidence(25, {"{name} on {device} is part of what it keeps there.",
+                                {{"name", name_of(*away)}, {"device", away->device.str()}}});
       } else if (away->kind == OperandKind::kInput) {
         found.score -= 40;
       }
     } else if (found.origin != nullptr && is_brought_to_host(*found.origin) && is_called_offload(*found.origin)) {
-      found.saw(75, {"{name} on {device} was taken to the CPU{at}, by an offload.",
-                     {{"name", name_of(*away)}, {"device", away->device.str()}, {"at", at_text(*found.origin)}}});
+      found.add_evidence(75,
+                         {"{name} on {device} was taken to the CPU{at}, by an offload.",
+                          {{"name", name_of(*away)}, {"device", away->device.str()}, {"at", at_text(*found.origin)}}});
       if (partner->is_scalar()) {
-        found.saw(10, "A 0-dim CPU tensor may join GPU tensors; a 0-dim GPU tensor may not join CPU tensors.");
+        found.add_evidence(10, "A 0-dim CPU tensor may join GPU tensors; a 0-dim GPU tensor may not join CPU tensors.");
       }
-    } else if (const model::Event* brought = brought_for_the_call(scene);
+    } else if (const model::Event* brought = brought_for_the_call(context);
                brought != nullptr && (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer)) {
-      found.saw(95, {"Weights come to the GPU for each call{at}; this tensor is not among what is brought.",
-                     {{"at", at_text(*brought)}}});
+      found.add_evidence(95, {"Weights come to the GPU for each call{at}; this tensor is not among what is brought.",
+                              {{"at", at_text(*brought)}}});
     }
   }
   if (found.score == 0) return std::nullopt;
-  if (scene.failure().kind == model::SentenceKind::kMeta) found.score -= 35;
+  if (context.failure().kind == model::SentenceKind::kMeta) found.score -= 35;
   found.title = {"{name} on {device} is kept there by an offload, the operation needs it on {other_device}",
                  {{"name", name_of(*away)}, {"device", away->device.str()}, {"other_device", partner->device.str()}}};
   found.propose(RepairKind::kConfiguration,

@@ -1,5 +1,5 @@
 #include "diagnose/causes.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 
 #include <algorithm>
 
@@ -13,30 +13,31 @@ using model::RepairKind;
 namespace {
 
 /// The last move of the model after which the optimizer's state is behind; null where there was none.
-const model::Event* later_move(const Scene& scene, const Optimizer& optimizer) {
-  if (scene.model() == nullptr || optimizer.built.sequence == 0) return nullptr;
-  for (const model::Event& event : scene.model()->placements) {
+const model::Event* later_move(const Context& context, const Optimizer& optimizer) {
+  if (context.model() == nullptr || optimizer.built.sequence == 0) return nullptr;
+  for (const model::Event& event : context.model()->placements) {
     if (event.sequence > optimizer.built.sequence) return &event;
   }
   return nullptr;
 }
 
 /// A gradient is handed to a tensor of another device: a copy of the weights, taken before they moved.
-std::optional<Hypothesis> copies_of_weights(const Scene& scene) {
-  if (!scene.sentence_has("attempting to assign a gradient") || scene.operands().size() != 2) return std::nullopt;
-  const Operand& copy = scene.operands().front();
-  const Operand& gradient = scene.operands().back();
+std::optional<Hypothesis> copies_of_weights(const Context& context) {
+  if (!context.sentence_has("attempting to assign a gradient") || context.operands().size() != 2) return std::nullopt;
+  const Operand& copy = context.operands().front();
+  const Operand& gradient = context.operands().back();
   Hypothesis found(code::kOptimizerState);
   found.operands = {0, 1};
-  found.origin = placement_of(copy.trail);
+  found.origin = placement_of(copy.provenance);
   if (copy.device.is_accelerator() && !gradient.device.is_accelerator()) {
-    found.saw(30, {"{name} was kept on the CPU.", {{"name", name_of(gradient)}}});
+    found.add_evidence(30, {"{name} was kept on the CPU.", {{"name", name_of(gradient)}}});
   } else {
-    found.saw(75, {"{name} gets its gradient by hand, from a parameter on {other_device}: it is a copy of the weights, "
-                   "taken while they were on {device}.",
-                   {{"name", name_of(copy)}, {"other_device", gradient.device.str()}, {"device", copy.device.str()}}});
+    found.add_evidence(
+        75, {"{name} gets its gradient by hand, from a parameter on {other_device}: it is a copy of the weights, "
+             "taken while they were on {device}.",
+             {{"name", name_of(copy)}, {"other_device", gradient.device.str()}, {"device", copy.device.str()}}});
   }
-  if (found.origin != nullptr) found.saw(5, {"It was made{at}.", {{"at", at_text(*found.origin)}}});
+  if (found.origin != nullptr) found.add_evidence(5, {"It was made{at}.", {{"at", at_text(*found.origin)}}});
   found.title = {"{name} on {device} is kept for a parameter that is elsewhere",
                  {{"name", name_of(copy)}, {"device", copy.device.str()}}};
   found.propose(RepairKind::kCreationSite,
@@ -47,55 +48,56 @@ std::optional<Hypothesis> copies_of_weights(const Scene& scene) {
 }  // namespace
 
 // The state was built or loaded while the parameter was elsewhere.
-std::optional<Hypothesis> optimizer_state(const Scene& scene) {
+std::optional<Hypothesis> optimizer_state(const Context& context) {
   // Fused and foreach steps refuse their lists in words of their own, which name no operand.
-  if (auto found = copies_of_weights(scene)) return found;
-  const bool refused = scene.sentence_has("Tensors of the same index must be on the same device");
-  if (!scene.is_mismatch() && !refused) return std::nullopt;
-  const auto& operands = scene.operands();
+  if (auto found = copies_of_weights(context)) return found;
+  const bool refused = context.sentence_has("Tensors of the same index must be on the same device");
+  if (!context.is_mismatch() && !refused) return std::nullopt;
+  const auto& operands = context.operands();
   const auto kept = std::find_if(operands.begin(), operands.end(),
                                  [](const Operand& operand) { return operand.kind == OperandKind::kOptimizerState; });
-  const auto& all = scene.facts().optimizers;
+  const auto& all = context.facts().optimizers;
   const auto apart = std::find_if(all.begin(), all.end(), [](const Optimizer& each) { return !each.states.empty(); });
-  const bool stepping = scene.failure().phase == model::Phase::kOptimizer;
+  const bool stepping = context.failure().phase == model::Phase::kOptimizer;
   if (kept == operands.end() && (apart == all.end() || !stepping)) return std::nullopt;
 
   Hypothesis found(code::kOptimizerState);
   if (kept != operands.end()) {
-    found.operands = {scene.index_of(*kept)};
-    if (const Operand* partner = scene.partner_of(*kept)) found.operands.push_back(scene.index_of(*partner));
-    found.origin = placement_of(kept->trail);
-    found.saw(70, {"{name} is state that is kept for a parameter.", {{"name", name_of(*kept)}}});
+    found.operands = {context.index_of(*kept)};
+    if (const Operand* partner = context.partner_of(*kept)) found.operands.push_back(context.index_of(*partner));
+    found.origin = placement_of(kept->provenance);
+    found.add_evidence(70, {"{name} is state that is kept for a parameter.", {{"name", name_of(*kept)}}});
     found.title = {"{name} on {device} is kept for a parameter that is elsewhere",
                    {{"name", name_of(*kept)}, {"device", kept->device.str()}}};
   }
   if (apart != all.end()) {
     const model::OptimizerState& state = apart->states.front();
-    found.saw(kept == operands.end() ? 70 : 15,
-              {"{optimizer} keeps {key} of {name} on {device}, the parameter is on {other_device}.",
-               {{"optimizer", apart->type},
-                {"key", quoted(state.key)},
-                {"name", quoted(state.parameter)},
-                {"device", state.device.str()},
-                {"other_device", state.parameter_device.str()}}});
+    found.add_evidence(kept == operands.end() ? 70 : 15,
+                       {"{optimizer} keeps {key} of {name} on {device}, the parameter is on {other_device}.",
+                        {{"optimizer", apart->type},
+                         {"key", quoted(state.key)},
+                         {"name", quoted(state.parameter)},
+                         {"device", state.device.str()},
+                         {"other_device", state.parameter_device.str()}}});
     if (found.title.empty())
       found.title = {
           "{optimizer} keeps state on {device} for a parameter on {other_device}",
           {{"optimizer", apart->type}, {"device", state.device.str()}, {"other_device", state.parameter_device.str()}}};
   }
-  if (stepping) found.saw(15, "It fails while the optimizer steps.");
+  if (stepping) found.add_evidence(15, "It fails while the optimizer steps.");
   for (const Optimizer& optimizer : all) {
-    if (const model::Event* move = later_move(scene, optimizer)) {
-      found.saw(15, {"{optimizer} was built{at}, before the model was moved{to}.",
-                     {{"optimizer", optimizer.type}, {"at", at_text(optimizer.built)}, {"to", at_text(*move)}}});
+    if (const model::Event* move = later_move(context, optimizer)) {
+      found.add_evidence(15,
+                         {"{optimizer} was built{at}, before the model was moved{to}.",
+                          {{"optimizer", optimizer.type}, {"at", at_text(optimizer.built)}, {"to", at_text(*move)}}});
       if (found.origin == nullptr) found.origin = &optimizer.built;
     }
     if (optimizer.loaded.sequence > 0) {
-      found.saw(10, {"Its state was loaded{at}.", {{"at", at_text(optimizer.loaded)}}});
+      found.add_evidence(10, {"Its state was loaded{at}.", {{"at", at_text(optimizer.loaded)}}});
       if (found.origin == nullptr) found.origin = &optimizer.loaded;
     }
   }
-  if (scene.on_stack("deepspeed") || scene.setting("offload_optimizer") != nullptr) found.score -= 40;
+  if (context.on_stack("deepspeed") || context.setting("offload_optimizer") != nullptr) found.score -= 40;
   found.propose(RepairKind::kCreationSite,
                 "move the model, then build the optimizer or the average, then load its state");
   found.propose(RepairKind::kUseSite,

@@ -1,5 +1,5 @@
 #include "diagnose/causes.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 
 namespace devsan::diagnose {
 
@@ -12,48 +12,54 @@ const std::string kOneGpu = "device_map={\"\": local_rank}";
 }  // namespace
 
 // A library saw the second owner coming and refused in its own words. What is wrong is the configuration.
-std::optional<Hypothesis> refused_owners(const Scene& scene) {
+std::optional<Hypothesis> refused_owners(const Context& context) {
   Hypothesis found(code::kRefusedOwners);
-  if (scene.sentence_has("in any distributed mode")) {
-    found.saw(95,
-              "accelerate refuses to prepare a model that a map has spread over several GPUs for several processes.");
+  if (context.sentence_has("in any distributed mode")) {
+    found.add_evidence(
+        95, "accelerate refuses to prepare a model that a map has spread over several GPUs for several processes.");
     found.title = "the ranks and the device map both want to place the model";
-  } else if (scene.sentence_has("not compatible with passing a `device_map`") ||
-             scene.sentence_has("not compatible with passing a device_map")) {
-    found.saw(95, "Under ZeRO-3 DeepSpeed places every parameter; transformers refuses a map beside it.");
+  } else if (context.sentence_has("not compatible with passing a `device_map`") ||
+             context.sentence_has("not compatible with passing a device_map")) {
+    found.add_evidence(95, "Under ZeRO-3 DeepSpeed places every parameter; transformers refuses a map beside it.");
     found.title = "DeepSpeed ZeRO-3 and the device map both want to place the model";
-  } else if (scene.sentence_has("DistributedDataParallel device_ids and output_device arguments only work with")) {
-    found.saw(95, "DDP refuses device_ids for a module whose parameters are on several devices.");
+  } else if (context.sentence_has("DistributedDataParallel device_ids and output_device arguments only work with")) {
+    found.add_evidence(95, "DDP refuses device_ids for a module whose parameters are on several devices.");
     found.title = "DDP and whoever spread the module both want to place it";
-  } else if (scene.sentence_has("You can't move a model that has some modules offloaded")) {
-    found.saw(95, "accelerate refuses to move a model whose modules it keeps on the CPU or on disk.");
+  } else if (context.sentence_has("You can't move a model that has some modules offloaded")) {
+    found.add_evidence(95, "accelerate refuses to move a model whose modules it keeps on the CPU or on disk.");
     found.title = "a dispatched model with offloaded modules is moved";
-  } else if (scene.sentence_has("materialized on CPU when enabling CPU offloading")) {
+  } else if (context.sentence_has("materialized on CPU when enabling CPU offloading")) {
     // _validate_cpu_offload_params of torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py
-    found.saw(95,
-              "FSDP keeps the parameters on the CPU (CPUOffloadPolicy) and brings each to the GPU for its use; they "
-              "were moved to the GPU besides, and it refuses.");
+    found.add_evidence(
+        95,
+        "FSDP keeps the parameters on the CPU (CPUOffloadPolicy) and brings each to the GPU for its use; they "
+        "were moved to the GPU besides, and it refuses.");
     found.title = "FSDP's offload policy and a move of the model both want to place it";
     found.propose(RepairKind::kUseSite, "leave out the move: .to(device), .cuda() or a loaded state that is on the GPU",
                   model::Confidence::kCertain);
     found.propose(RepairKind::kConfiguration, "leave out CPUOffloadPolicy: the parameters stay on the GPU");
     return found;
-  } else if (scene.sentence_has("cannot be moved to a specific device")) {
-    found.saw(95, "A pipeline was given a device for a model that a map has placed; transformers refuses to move it.");
+  } else if (context.sentence_has("cannot be moved to a specific device")) {
+    found.add_evidence(
+        95, "A pipeline was given a device for a model that a map has placed; transformers refuses to move it.");
     found.title = "the device map and the pipeline's device both want to place the model";
     found.propose(RepairKind::kConfiguration, "leave out device=: the map says where the model is",
                   model::Confidence::kCertain);
     return found;
-  } else if (scene.sentence_has("activated a device mapping strategy on the pipeline") ||
-             scene.sentence_has("activated sequential model offloading")) {
-    found.saw(95, "The pipeline places its parts itself, by its map or its offload; diffusers refuses a second owner.");
+  } else if (context.sentence_has("activated a device mapping strategy on the pipeline") ||
+             context.sentence_has("activated sequential model offloading")) {
+    found.add_evidence(
+        95, "The pipeline places its parts itself, by its map or its offload; diffusers refuses a second owner.");
     found.title = "the pipeline's own placement and a move of it both want to place the model";
     found.propose(RepairKind::kConfiguration, "leave out the move, or the map or the offload",
                   model::Confidence::kCertain);
     return found;
-  } else if (scene.sentence_has("is not supported for `8-bit`") || scene.sentence_has("is not supported for `4-bit`") ||
-             scene.sentence_has("is not supported for 4-bit") || scene.sentence_has("8-bit or 4-bit precision on a")) {
-    found.saw(95, "A quantized model was placed when it was loaded; the libraries refuse to move it afterwards.");
+  } else if (context.sentence_has("is not supported for `8-bit`") ||
+             context.sentence_has("is not supported for `4-bit`") ||
+             context.sentence_has("is not supported for 4-bit") ||
+             context.sentence_has("8-bit or 4-bit precision on a")) {
+    found.add_evidence(95,
+                       "A quantized model was placed when it was loaded; the libraries refuse to move it afterwards.");
     found.title = "a quantized model is to be placed a second time";
     found.propose(RepairKind::kConfiguration, {"say the GPU where the model is loaded: {code}", {{"code", kOneGpu}}},
                   model::Confidence::kCertain);
@@ -61,20 +67,20 @@ std::optional<Hypothesis> refused_owners(const Scene& scene) {
   } else {
     return std::nullopt;
   }
-  const model::Model* model = scene.model();
+  const model::Model* model = context.model();
   if (model != nullptr && model->device_map.size() > 1) {
     const auto entries = static_cast<long>(model->device_map.size());
     if (model->device_map_text.empty()) {
-      found.saw(3, {"The map has {n} entry.", "The map has {n} entries.", entries});
+      found.add_evidence(3, {"The map has {n} entry.", "The map has {n} entries.", entries});
     } else {
-      found.saw(3, {"The map has {n} entry: {map}.",
-                    "The map has {n} entries: {map}.",
-                    entries,
-                    {{"map", model->device_map_text}}});
+      found.add_evidence(3, {"The map has {n} entry: {map}.",
+                             "The map has {n} entries: {map}.",
+                             entries,
+                             {{"map", model->device_map_text}}});
     }
   }
-  if (scene.process().world_size > 1)
-    found.saw(2, {"There is {n} rank.", "There are {n} ranks.", scene.process().world_size});
+  if (context.process().world_size > 1)
+    found.add_evidence(2, {"There is {n} rank.", "There are {n} ranks.", context.process().world_size});
   found.propose(RepairKind::kConfiguration, "for data parallelism: no device_map, one GPU a rank");
   found.propose(RepairKind::kConfiguration, {"for a quantized model in each rank: {code}", {{"code", kOneGpu}}});
   found.propose(RepairKind::kConfiguration, "for sharding by map: one process (python train.py, not torchrun)");

@@ -2,7 +2,7 @@
 
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 
 namespace devsan::diagnose {
 
@@ -14,12 +14,12 @@ using model::RepairKind;
 namespace {
 
 /// A parameter that was put, after the model had moved, into a module that wraps weights of the model.
-const model::Event* wraps_moved_weights(const Scene& scene, const Operand& operand) {
-  const model::Event* move = put_in_after(scene, operand);
+const model::Event* wraps_moved_weights(const Context& context, const Operand& operand) {
+  const model::Event* move = put_in_after(context, operand);
   if (move == nullptr) return nullptr;
-  const std::string path = scene.path_of(operand);
+  const std::string path = context.path_of(operand);
   const std::string_view holder = model::parent_of(path);
-  const auto& modules = scene.model()->modules;
+  const auto& modules = context.model()->modules;
   const bool wraps = !holder.empty() && std::any_of(modules.begin(), modules.end(), [&](const model::Module& module) {
     return module.path != holder && model::is_under(module.path, holder) &&
            std::any_of(module.tensors.begin(), module.tensors.end(),
@@ -30,38 +30,40 @@ const model::Event* wraps_moved_weights(const Scene& scene, const Operand& opera
 
 }  // namespace
 
-// An adapter or the state of a quantised weight stands beside a weight and has to be where that is.
-std::optional<Hypothesis> sidecar_state(const Scene& scene) {
-  if (!scene.is_mismatch()) return std::nullopt;
-  for (const Operand& operand : scene.operands()) {
-    const Operand* partner = scene.partner_of(operand);
+// An adapter or the state of a quantized weight stands beside a weight and has to be where that is.
+std::optional<Hypothesis> sidecar_state(const Context& context) {
+  if (!context.is_mismatch()) return std::nullopt;
+  for (const Operand& operand : context.operands()) {
+    const Operand* partner = context.partner_of(operand);
     if (partner == nullptr) continue;
-    const Event* late = wraps_moved_weights(scene, operand);
-    const bool joins = joins_adapter_and_weight(scene, operand, *partner);
+    const Event* late = wraps_moved_weights(context, operand);
+    const bool joins = joins_adapter_and_weight(context, operand, *partner);
     if (!is_sidecar(operand) && late == nullptr && !joins) continue;
     Hypothesis found(code::kSidecarState);
-    const Event* placed = placement_of(operand.trail);
+    const Event* placed = placement_of(operand.provenance);
     found.origin = placed;
-    found.operands = {scene.index_of(operand), scene.index_of(*partner)};
+    found.operands = {context.index_of(operand), context.index_of(*partner)};
     if (late != nullptr) {
-      found.saw(90, {"{name} stands beside weights that were moved{at}, and was put there after that.",
-                     {{"name", name_of(operand)}, {"at", at_text(*late)}}});
+      found.add_evidence(90, {"{name} stands beside weights that were moved{at}, and was put there after that.",
+                              {{"name", name_of(operand)}, {"at", at_text(*late)}}});
     } else if (joins) {
-      found.saw(90, {"{name} is an adapter's, and is joined with the weight that it stands beside.",
-                     {{"name", name_of(operand)}}});
+      found.add_evidence(90, {"{name} is an adapter's, and is joined with the weight that it stands beside.",
+                              {{"name", name_of(operand)}}});
     } else {
-      found.saw(65, {"{name} is an adapter's weight or the state of a quantized one.", {{"name", name_of(operand)}}});
+      found.add_evidence(
+          65, {"{name} is an adapter's weight or the state of a quantized one.", {{"name", name_of(operand)}}});
     }
     if (!operand.beside.empty()) {
       if (operand.beside_device == operand.device) {
         found.score -= 40;
       } else {
-        found.saw(30, {"It stands beside {base}, which is on {device}.",
-                       {{"base", operand.beside}, {"device", operand.beside_device.str()}}});
+        found.add_evidence(30, {"It stands beside {base}, which is on {device}.",
+                                {{"base", operand.beside}, {"device", operand.beside_device.str()}}});
       }
     }
     if (placed != nullptr && placed->owner.is_known()) {
-      found.saw(5, {"It was placed by {owner}{at}.", {{"owner", text_of(placed->owner)}, {"at", at_text(*placed)}}});
+      found.add_evidence(
+          5, {"It was placed by {owner}{at}.", {{"owner", text_of(placed->owner)}, {"at", at_text(*placed)}}});
     }
     const Message base = operand.beside.empty() ? Message("the weight that it stands beside") : Message(operand.beside);
     const std::string device = operand.beside_device.is_known() ? operand.beside_device.str() : partner->device.str();
@@ -70,7 +72,7 @@ std::optional<Hypothesis> sidecar_state(const Scene& scene) {
     found.propose(RepairKind::kConfiguration,
                   "add the adapter before the model is dispatched, or move it by the library's own method");
     if (joins && !is_sidecar(operand)) {
-      found.propose(move_at_use(scene, operand, *partner));
+      found.propose(move_at_use(context, operand, *partner));
     } else {
       found.propose(RepairKind::kCreationSite,
                     {"create it on the device of {base} ({device})", {{"base", base}, {"device", device}}});

@@ -5,25 +5,26 @@ namespace devsan::diagnose {
 using model::RepairKind;
 
 // Nothing fails: a copy between two GPUs arrives changed. Found by testing the links, whatever else is wrong.
-std::optional<Hypothesis> silent_transfer(const Scene& scene) {
+std::optional<Hypothesis> silent_transfer(const Context& context) {
   Hypothesis found(code::kSilentTransfer);
   found.independent = true;
   found.severity = model::Severity::kWarning;
-  for (const model::Link& link : scene.facts().links) {
+  for (const model::Link& link : context.facts().links) {
     if (link.tested && link.damaged) {
       const std::vector<model::Argument> way = {{"device", link.from.str()}, {"other_device", link.to.str()}};
-      found.saw(95, {"A pattern that was copied from {device} to {other_device} did not arrive as it was sent.", way});
+      found.add_evidence(
+          95, {"A pattern that was copied from {device} to {other_device} did not arrive as it was sent.", way});
       if (found.title.empty()) found.title = {"copies from {device} to {other_device} arrive damaged", way};
       found.severity = model::Severity::kError;
     }
   }
   if (found.evidence.empty()) return std::nullopt;
-  for (const model::Link& link : scene.facts().links) {
+  for (const model::Link& link : context.facts().links) {
     if (link.damaged && link.bytes > 0) {
-      found.saw(0, {"This program sent {n} byte over {device} to {other_device}.",
-                    "This program sent {n} bytes over {device} to {other_device}.",
-                    static_cast<long>(link.bytes),
-                    {{"device", link.from.str()}, {"other_device", link.to.str()}}});
+      found.add_evidence(0, {"This program sent {n} byte over {device} to {other_device}.",
+                             "This program sent {n} bytes over {device} to {other_device}.",
+                             static_cast<long>(link.bytes),
+                             {{"device", link.from.str()}, {"other_device", link.to.str()}}});
     }
   }
   found.propose(RepairKind::kConfiguration, "switch the IOMMU/ACS off in the host's set-up, then test the links again");

@@ -1,6 +1,6 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ bool holds(const std::vector<Device>& devices, const Device& device) {
 
 /// Placed by one device value of the program: not the map's doing.
 bool is_own(const Operand& operand) {
-  const Event* placed = placement_of(operand.trail);
+  const Event* placed = placement_of(operand.provenance);
   if (placed == nullptr) return false;
   const auto source = source_of(*placed);
   return source == DeviceSource::kScalar || source == DeviceSource::kLiteral || source == DeviceSource::kDefault;
@@ -42,50 +42,52 @@ bool is_own(const Operand& operand) {
 
 // Children of one block are on several devices, and `+`, cat or a parameter of the block itself joins them. No hook
 // stands there, because it is no module.
-std::optional<Hypothesis> split_block(const Scene& scene) {
-  if (!scene.across_gpus()) return std::nullopt;
-  const Module* block = scene.failing_module();
-  if (block == nullptr || block->is_container || !stands_in_module(scene)) return std::nullopt;
+std::optional<Hypothesis> split_block(const Context& context) {
+  if (!context.across_gpus()) return std::nullopt;
+  const Module* block = context.failing_module();
+  if (block == nullptr || block->is_container || !stands_in_module(context)) return std::nullopt;
   const Operand* first = nullptr;
-  for (const Operand& operand : scene.operands()) {
-    if (operand.device.is_accelerator() && (first == nullptr || operand.odd)) first = &operand;
+  for (const Operand& operand : context.operands()) {
+    if (operand.device.is_accelerator() && (first == nullptr || operand.offending)) first = &operand;
   }
-  const Operand* partner = scene.partner_of(*first);
+  const Operand* partner = context.partner_of(*first);
   if (partner == nullptr) return std::nullopt;
-  const auto devices = scene.devices_below(block->path);
+  const auto devices = context.devices_below(block->path);
   const auto gpus =
       std::count_if(devices.begin(), devices.end(), [](const Device& each) { return each.is_accelerator(); });
 
   Hypothesis found(code::kSplitBlock);
-  found.operands = {scene.index_of(*first), scene.index_of(*partner)};
+  found.operands = {context.index_of(*first), context.index_of(*partner)};
   const std::string name = block->path.empty() ? block->type : block->path;
   if (gpus > 1 && holds(devices, first->device) && holds(devices, partner->device)) {
-    found.saw(55, {"The parts of {module} are on several GPUs, and the operation stands in its own forward.",
-                   {{"module", name}}});
-  } else if (scene.is_placed_by_map(*first) && scene.is_placed_by_map(*partner) && is_block(block->path)) {
-    found.saw(45,
-              {"Results of two parts of the model, placed apart by the map, meet in {module}.", {{"module", name}}});
+    found.add_evidence(55, {"The parts of {module} are on several GPUs, and the operation stands in its own forward.",
+                            {{"module", name}}});
+  } else if (context.is_placed_by_map(*first) && context.is_placed_by_map(*partner) && is_block(block->path)) {
+    found.add_evidence(
+        45, {"Results of two parts of the model, placed apart by the map, meet in {module}.", {{"module", name}}});
   } else {
     return std::nullopt;
   }
-  if (scene.is_placed_by_map(*first) && scene.is_placed_by_map(*partner)) {
-    found.saw(20, "Both operands are where the map put what computed them.");
+  if (context.is_placed_by_map(*first) && context.is_placed_by_map(*partner)) {
+    found.add_evidence(20, "Both operands are where the map put what computed them.");
   }
   const auto owns = [&](const Operand& operand) {
-    return model::parent_of(operand.known_as) == block->path && !operand.known_as.empty();
+    return model::parent_of(operand.qualified_name) == block->path && !operand.qualified_name.empty();
   };
-  if (owns(*first) || owns(*partner)) found.saw(10, "The block owns one of them directly, beside its children.");
+  if (owns(*first) || owns(*partner))
+    found.add_evidence(10, "The block owns one of them directly, beside its children.");
   if (is_block(block->path)) {
-    found.saw(15, {"{module} is one of a row of blocks: the cut is inside it, not between two.", {{"module", name}}});
-  } else if (!block->path.empty() || !scene.has_map()) {
+    found.add_evidence(
+        15, {"{module} is one of a row of blocks: the cut is inside it, not between two.", {{"module", name}}});
+  } else if (!block->path.empty() || !context.has_map()) {
     found.score -= 20;
   }
   if (is_own(*first) || is_own(*partner)) found.score -= 50;
-  if (disagreeing_hook(scene) != nullptr) found.score -= 40;
+  if (disagreeing_hook(context) != nullptr) found.score -= 40;
   if (is_generation_state(*first) || is_generation_state(*partner) || is_sidecar(*first) || is_sidecar(*partner)) {
     found.score -= 40;
   }
-  if (is_loss_boundary(scene)) found.score -= 40;
+  if (is_loss_boundary(context)) found.score -= 40;
   found.title = {"the map cuts through {module} ({type}): {name} on {device} meets {other} on {other_device}",
                  {{"module", name},
                   {"type", block->type},
@@ -96,7 +98,7 @@ std::optional<Hypothesis> split_block(const Scene& scene) {
   if (block->path.empty()) {  // the whole model: nothing that could be kept together
     const Operand& small = smaller_of(*first, *partner);
     found.propose(RepairKind::kMap, "map the parts whose results meet to one GPU", model::Confidence::kPossible);
-    found.propose(move_at_use(scene, small, &small == first ? *partner : *first));
+    found.propose(move_at_use(context, small, &small == first ? *partner : *first));
     return found;
   }
   found.propose(RepairKind::kConfiguration,

@@ -1,5 +1,5 @@
 #include "diagnose/causes.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
 namespace devsan::diagnose {
@@ -12,35 +12,36 @@ using model::OperandKind;
 using model::RepairKind;
 
 // An earlier call made it and kept it, and the key under which it was kept does not say for which device.
-std::optional<Hypothesis> stale_device_cache(const Scene& scene) {
-  if (!scene.is_mismatch()) return std::nullopt;
+std::optional<Hypothesis> stale_device_cache(const Context& context) {
+  if (!context.is_mismatch()) return std::nullopt;
   std::optional<Hypothesis> best;
-  for (const Operand& operand : scene.operands()) {
+  for (const Operand& operand : context.operands()) {
     const bool kept = operand.kind == OperandKind::kAttribute || operand.kind == OperandKind::kGlobal;
-    const Operand* partner = scene.partner_of(operand);
-    const Event* placed = placement_of(operand.trail);
+    const Operand* partner = context.partner_of(operand);
+    const Event* placed = placement_of(operand.provenance);
     if (!operand.registered || partner == nullptr || placed == nullptr) continue;
     if (placed->kind == EventKind::kLoaded) continue;  // read from a checkpoint, not computed for a device
-    const bool earlier = scene.in_earlier_call(*placed);
+    const bool earlier = context.in_earlier_call(*placed);
     if (!kept && !earlier) continue;
-    if (Scene::at_construction(*placed) || Scene::at_module_level(*placed) || scene.in_failing_call(*placed)) continue;
+    if (Context::at_construction(*placed) || Context::at_module_level(*placed) || context.in_failing_call(*placed))
+      continue;
     Hypothesis found(code::kStaleDeviceCache);
     found.origin = placed;
-    found.operands = {scene.index_of(operand), scene.index_of(*partner)};
+    found.operands = {context.index_of(operand), context.index_of(*partner)};
     const Message holder = !operand.holder.empty() ? Message(operand.holder)
                            : kept                  ? Message("a global or a class")
                                                    : Message("something that outlives it");
-    found.saw(65, {"{name} was computed by an earlier call{at} and is kept by {holder}.",
-                   {{"name", name_of(operand)}, {"at", at_text(*placed)}, {"holder", holder}}});
+    found.add_evidence(65, {"{name} was computed by an earlier call{at} and is kept by {holder}.",
+                            {{"name", name_of(operand)}, {"at", at_text(*placed)}, {"holder", holder}}});
     if (earlier && placed->step >= 0) {
-      found.saw(15, "What this call was given came to its device later than that.");
+      found.add_evidence(15, "What this call was given came to its device later than that.");
     } else if (earlier) {
-      found.saw(15, "That was another call of the function that failed.");
+      found.add_evidence(15, "That was another call of the function that failed.");
     }
-    if (Scene::is_called(operand, {"cache", "cos", "sin", "freqs", "table", "grid", "anchor", "mask"})) {
-      found.saw(10, "Its name says that it is kept for later.");
+    if (Context::is_called(operand, {"cache", "cos", "sin", "freqs", "table", "grid", "anchor", "mask"})) {
+      found.add_evidence(10, "Its name says that it is kept for later.");
     }
-    if (operand.kind == OperandKind::kGlobal) found.saw(5, "Every instance shares it.");
+    if (operand.kind == OperandKind::kGlobal) found.add_evidence(5, "Every instance shares it.");
     // Made without a device: it was not computed for the device of anything that a call was given.
     if (!earlier && operand.device.is_host() && source_of(*placed) == model::DeviceSource::kDefault) found.score -= 45;
     if (is_generation_state(operand) || is_sidecar(operand)) found.score -= 50;

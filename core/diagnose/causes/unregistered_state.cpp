@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "diagnose/causes.h"
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
 namespace devsan::diagnose {
@@ -16,11 +16,11 @@ namespace {
 
 /// Whether anything that the model registers is on `device`. A model without tensors, or with all of them elsewhere,
 /// has not left this one behind.
-bool model_went_to(const Scene& scene, const model::Device& device) {
-  if (scene.model() == nullptr) return true;
-  const auto devices = scene.model()->devices();
-  const auto& moves = scene.model()->placements;  // Lightning takes its model off the GPU while the exception passes
-  return scene.is_wrapped_by("torch.nn.DataParallel") ||
+bool model_went_to(const Context& context, const model::Device& device) {
+  if (context.model() == nullptr) return true;
+  const auto devices = context.model()->devices();
+  const auto& moves = context.model()->placements;  // Lightning takes its model off the GPU while the exception passes
+  return context.is_wrapped_by("torch.nn.DataParallel") ||
          std::any_of(moves.begin(), moves.end(), [&](const Event& move) { return move.device == device; }) ||
          std::any_of(devices.begin(), devices.end(), [&](const model::Device& each) {
            return each == device || each.is_accelerator() == device.is_accelerator();
@@ -30,52 +30,53 @@ bool model_went_to(const Scene& scene, const model::Device& device) {
 }  // namespace
 
 // A module holds it, but has not registered it: Module.to and the copies of DataParallel pass it by.
-std::optional<Hypothesis> unregistered_state(const Scene& scene) {
-  if (!scene.is_mismatch()) return std::nullopt;
+std::optional<Hypothesis> unregistered_state(const Context& context) {
+  if (!context.is_mismatch()) return std::nullopt;
   std::optional<Hypothesis> best;
-  for (const Operand& operand : scene.operands()) {
+  for (const Operand& operand : context.operands()) {
     const bool attribute = operand.kind == OperandKind::kAttribute && !operand.holder.empty();
     const bool global = operand.kind == OperandKind::kGlobal;
     if (!attribute && !global && operand.registered) continue;
-    const Operand* partner = scene.partner_of(operand);
+    const Operand* partner = context.partner_of(operand);
     if (partner == nullptr) continue;
-    const Event* placed = placement_of(operand.trail);
+    const Event* placed = placement_of(operand.provenance);
     Hypothesis found(code::kUnregisteredState);
     found.origin = placed;
-    found.operands = {scene.index_of(operand), scene.index_of(*partner)};
+    found.operands = {context.index_of(operand), context.index_of(*partner)};
     const Message name = name_of(operand);
     const Message holder = operand.holder.empty() ? Message("its module") : Message(operand.holder);
     if (!operand.registered) {
-      found.saw(75,
-                {"{name} belongs to a module that the model does not register: {holder} keeps it in a list, a dict or "
-                 "an object.",
-                 {{"name", name}, {"holder", holder}}});
+      found.add_evidence(
+          75, {"{name} belongs to a module that the model does not register: {holder} keeps it in a list, a dict or "
+               "an object.",
+               {{"name", name}, {"holder", holder}}});
       found.propose(RepairKind::kCreationSite, "keep the modules in nn.ModuleList or nn.ModuleDict");
     } else if (attribute) {
-      found.saw(65, {"{name} is a plain attribute of {holder}, not a parameter or buffer, so it does not move with the "
-                     "model.",
-                     {{"name", name}, {"holder", holder}}});
+      found.add_evidence(
+          65, {"{name} is a plain attribute of {holder}, not a parameter or buffer, so it does not move with the "
+               "model.",
+               {{"name", name}, {"holder", holder}}});
       found.propose(RepairKind::kCreationSite,
                     "register it where it is created: self.register_buffer(\"...\", ..., persistent=False)");
     } else {
-      found.saw(45, {"{name} is a global of its file or class, which no model moves.", {{"name", name}}});
+      found.add_evidence(45, {"{name} is a global of its file or class, which no model moves.", {{"name", name}}});
       found.propose(RepairKind::kCreationSite, "make it a buffer of the module that uses it");
     }
-    if (placed != nullptr && (Scene::at_construction(*placed) || Scene::at_module_level(*placed))) {
-      found.saw(20, {"It is where it was when it was constructed{at}.", {{"at", at_text(*placed)}}});
+    if (placed != nullptr && (Context::at_construction(*placed) || Context::at_module_level(*placed))) {
+      found.add_evidence(20, {"It is where it was when it was constructed{at}.", {{"at", at_text(*placed)}}});
     } else if (attribute && placed != nullptr && placed->kind == model::EventKind::kMade && operand.device.is_host() &&
-               source_of(*placed) == model::DeviceSource::kDefault && !scene.in_failing_call(*placed) &&
-               !scene.in_earlier_call(*placed)) {
-      found.saw(10, {"It was made on the CPU{at}, before the call that failed.", {{"at", at_text(*placed)}}});
+               source_of(*placed) == model::DeviceSource::kDefault && !context.in_failing_call(*placed) &&
+               !context.in_earlier_call(*placed)) {
+      found.add_evidence(10, {"It was made on the CPU{at}, before the call that failed.", {{"at", at_text(*placed)}}});
     } else if (placed != nullptr && operand.registered && (attribute || global)) {
       found.score -= 45;  // remembered by a call: a cache; or made by this one
     }
-    if (scene.is_wrapped_by("torch.nn.DataParallel")) {
-      found.saw(5, "DataParallel's replicas share the one of the first GPU.");
+    if (context.is_wrapped_by("torch.nn.DataParallel")) {
+      found.add_evidence(5, "DataParallel's replicas share the one of the first GPU.");
     }
-    if (attribute && operand.registered && !model_went_to(scene, partner->device)) found.score -= 45;
+    if (attribute && operand.registered && !model_went_to(context, partner->device)) found.score -= 45;
     if (is_sidecar(operand) || is_generation_state(operand)) found.score -= 50;
-    if (follows_default_device(scene, operand)) found.score -= 30;
+    if (follows_default_device(context, operand)) found.score -= 30;
     found.title = {"{name} is not registered and stayed on {device}, {other} is on {other_device}",
                    {{"name", name},
                     {"device", place_text(operand.device)},

@@ -47,28 +47,28 @@ const RankTensor* find(const RankModel& model, const std::string& name) {
   return found == model.tensors.end() ? nullptr : &*found;
 }
 
-/// The model of `odd_ranks` has a tensor more than that of `usual_ranks`, or one less.
+/// The model of `offending_ranks` has a tensor more than that of `usual_ranks`, or one less.
 Message missing_text(bool more, const RankTensor& tensor, const std::vector<int>& usual_ranks,
-                     const std::vector<int>& odd_ranks) {
-  const long odd = count_of(odd_ranks);
+                     const std::vector<int>& offending_ranks) {
+  const long offending = count_of(offending_ranks);
   const std::vector<Argument> named = {
-      {"who", ranks_text(odd_ranks)}, {"what", tensor_text(tensor)}, {"usual", ranks_text(usual_ranks)}};
+      {"who", ranks_text(offending_ranks)}, {"what", tensor_text(tensor)}, {"usual", ranks_text(usual_ranks)}};
   if (usual_ranks.size() == 1) {
     return more ? Message{"The model of {who} has {what}, which {usual} lacks.",
-                          "The models of {who} have {what}, which {usual} lacks.", odd, named}
+                          "The models of {who} have {what}, which {usual} lacks.", offending, named}
                 : Message{"The model of {who} has no {what}, which {usual} has.",
-                          "The models of {who} have no {what}, which {usual} has.", odd, named};
+                          "The models of {who} have no {what}, which {usual} has.", offending, named};
   }
   return more ? Message{"The model of {who} has {what}, which {usual} lack.",
-                        "The models of {who} have {what}, which {usual} lack.", odd, named}
+                        "The models of {who} have {what}, which {usual} lack.", offending, named}
               : Message{"The model of {who} has no {what}, which {usual} have.",
-                        "The models of {who} have no {what}, which {usual} have.", odd, named};
+                        "The models of {who} have no {what}, which {usual} have.", offending, named};
 }
 
 /// The first difference between the model of the ranks that have the usual one and that of others.
-First compare(const RankModel& usual, const RankModel& odd, const std::vector<int>& usual_ranks,
-              const std::vector<int>& odd_ranks) {
-  const Message who = ranks_text(odd_ranks);
+First compare(const RankModel& usual, const RankModel& offending, const std::vector<int>& usual_ranks,
+              const std::vector<int>& offending_ranks) {
+  const Message who = ranks_text(offending_ranks);
   const auto with = [&](const std::string& name, Message left, Message right) -> std::vector<Argument> {
     return {{"name", quoted(name)},
             {"one", std::move(left)},
@@ -76,15 +76,15 @@ First compare(const RankModel& usual, const RankModel& odd, const std::vector<in
             {"other", std::move(right)},
             {"who", who}};
   };
-  const std::size_t both = std::min(usual.tensors.size(), odd.tensors.size());
+  const std::size_t both = std::min(usual.tensors.size(), offending.tensors.size());
   for (std::size_t place = 0; place < both; ++place) {
     const RankTensor& left = usual.tensors[place];
-    const RankTensor& right = odd.tensors[place];
+    const RankTensor& right = offending.tensors[place];
     if (left.name != right.name) {
-      if (find(odd, left.name) == nullptr)
-        return {Difference::kMissing, missing_text(false, left, usual_ranks, odd_ranks)};
+      if (find(offending, left.name) == nullptr)
+        return {Difference::kMissing, missing_text(false, left, usual_ranks, offending_ranks)};
       if (find(usual, right.name) == nullptr)
-        return {Difference::kMissing, missing_text(true, right, usual_ranks, odd_ranks)};
+        return {Difference::kMissing, missing_text(true, right, usual_ranks, offending_ranks)};
       return {Difference::kOrder,
               {"Number {number} is {one} in {usual}, and {other} in {who}: the order differs.",
                {{"number", std::to_string(place)},
@@ -112,9 +112,10 @@ First compare(const RankModel& usual, const RankModel& odd, const std::vector<in
               {"{name} is on {one} in {usual}, and on {other} in {who}.",
                with(left.name, left.device.str(), right.device.str())}};
   }
-  const RankModel& longer = usual.tensors.size() > odd.tensors.size() ? usual : odd;
+  const RankModel& longer = usual.tensors.size() > offending.tensors.size() ? usual : offending;
   if (longer.tensors.size() > both) {
-    return {Difference::kMissing, missing_text(&longer == &odd, longer.tensors[both], usual_ranks, odd_ranks)};
+    return {Difference::kMissing,
+            missing_text(&longer == &offending, longer.tensors[both], usual_ranks, offending_ranks)};
   }
   return {};
 }
@@ -184,32 +185,32 @@ std::vector<RankHypothesis> differing_models(const Job& job) {
     if (&ranks == &most->second) continue;
     std::vector<int> numbers;
     for (const RankFacts* rank : ranks) numbers.push_back(rank->process.rank);
-    const RankModel& odd = ranks.front()->models.front();
-    if (odd.type != usual.type && !refused && !replicated) return {};  // two programs, not one model
-    const First here = compare(usual, odd, usual_ranks, numbers);
+    const RankModel& offending = ranks.front()->models.front();
+    if (offending.type != usual.type && !refused && !replicated) return {};  // two programs, not one model
+    const First here = compare(usual, offending, usual_ranks, numbers);
     if (here.difference == Difference::kNone) continue;
     if (first.difference == Difference::kNone) first = here;
-    found.saw(found.score == 0 ? (refused || replicated ? 60 : 50) : 0, here.sentence);
+    found.add_evidence(found.score == 0 ? (refused || replicated ? 60 : 50) : 0, here.sentence);
     found.ranks.insert(found.ranks.end(), numbers.begin(), numbers.end());
-    if (usual.count != odd.count) {
-      found.saw(5, {"They hold {one} and {other} parameters and buffers.",
-                    {{"one", std::to_string(usual.count)}, {"other", std::to_string(odd.count)}}});
+    if (usual.count != offending.count) {
+      found.add_evidence(5, {"They hold {one} and {other} parameters and buffers.",
+                             {{"one", std::to_string(usual.count)}, {"other", std::to_string(offending.count)}}});
     }
   }
   if (first.difference == Difference::kNone) return {};
   std::ranges::sort(found.ranks);
-  if (refused) found.saw(35, "DDP compares the models when it wraps them, and refuses.");
-  if (replicated) found.saw(10, "DDP adds up the gradients of all ranks by position.");
+  if (refused) found.add_evidence(35, "DDP compares the models when it wraps them, and refuses.");
+  if (replicated) found.add_evidence(10, "DDP adds up the gradients of all ranks by position.");
   for (const RankFacts* rank : job.ranks()) {
     if (is_refused(*rank) || Job::is_victim(*rank)) found.explains.push_back(rank->process.rank);
     if (is_refused(*rank) && rank->where.is_known() && found.sites.empty()) found.sites.push_back(rank->where);
   }
-  const long odd = count_of(found.ranks);
+  const long offending = count_of(found.ranks);
   const std::vector<Argument> named = {{"who", ranks_text(found.ranks)}, {"usual", ranks_text(usual_ranks)}};
   found.title = usual_ranks.size() == 1 ? Message{"the model of {who} differs from that of {usual}",
-                                                  "the models of {who} differ from that of {usual}", odd, named}
+                                                  "the models of {who} differ from that of {usual}", offending, named}
                                         : Message{"the model of {who} differs from those of {usual}",
-                                                  "the models of {who} differ from those of {usual}", odd, named};
+                                                  "the models of {who} differ from those of {usual}", offending, named};
   const std::string& said = first.sentence.text();
   found.about = usual.type + "\n" + said.substr(said.find('`'));
   found.severity = job.any_failed() ? model::Severity::kError : model::Severity::kWarning;

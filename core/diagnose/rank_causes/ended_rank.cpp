@@ -86,7 +86,7 @@ void tell_last_calls(RankHypothesis& found, const Ranks& ranks) {
       sentence = all ? Message{"It was in {call}{at}.", "They were in {call}{at}.", count, named}
                      : Message{"{who} was still in {call}{at}.", "{who} were still in {call}{at}.", count, named};
     }
-    found.saw(std::exchange(points, 0), std::move(sentence));
+    found.add_evidence(std::exchange(points, 0), std::move(sentence));
   }
 }
 
@@ -108,17 +108,18 @@ void tell_exception(RankHypothesis& found, const Ranks& ranks, const Message& wh
     } else {
       found.title = {"{who} ran out of memory", {{"who", who}}};
     }
-    found.saw(90, said.empty() ? Message{"{who} raised {error}{at}.", named}
-                               : Message{"{who} raised {error}: {said}{at}.", named});
+    found.add_evidence(90, said.empty() ? Message{"{who} raised {error}{at}.", named}
+                                        : Message{"{who} raised {error}: {said}{at}.", named});
     found.propose(RepairKind::kConfiguration,
                   "use less memory there: a smaller batch, a shorter sequence, or a larger share of the model on other "
                   "GPUs");
     return;
   }
   found.title = said.empty() ? Message{"{who} raised {error}", named} : Message{"{who} raised {error}: {said}", named};
-  found.saw(90, at.empty() ? Message{"No rank failed earlier, and this exception does not come from a collective."}
-                           : Message{"No rank failed earlier, and this exception{at}, does not come from a collective.",
-                                     named});
+  found.add_evidence(
+      90, at.empty()
+              ? Message{"No rank failed earlier, and this exception does not come from a collective."}
+              : Message{"No rank failed earlier, and this exception{at}, does not come from a collective.", named});
   found.propose(RepairKind::kUseSite,
                 {"fix this exception first{at}: the errors of the other ranks follow from it", {{"at", at}}});
   if (rank.error == "FileNotFoundError") {
@@ -132,11 +133,11 @@ void tell_signal(RankHypothesis& found, const Ranks& ranks, const Message& who) 
   const int signal = ranks.front()->signal;
   const std::vector<Argument> named = {{"who", who}, {"signal", signal_text(signal)}};
   found.title = {"{who} was killed by {signal}", "{who} were killed by {signal}", count_of(ranks), named};
-  found.saw(85, {"{who} exited without a traceback: killed by {signal}.", named});
+  found.add_evidence(85, {"{who} exited without a traceback: killed by {signal}.", named});
   tell_last_calls(found, ranks);
   if (signal == kSigKill || signal == 0) {
-    found.saw(0,
-              "A process cannot see who sent the signal: the kernel's out-of-memory killer, a scheduler, or a person.");
+    found.add_evidence(
+        0, "A process cannot see who sent the signal: the kernel's out-of-memory killer, a scheduler, or a person.");
     found.propose(
         RepairKind::kConfiguration,
         "look for \"Out of memory: Killed process\" in the kernel's log (dmesg), and use less host memory in each "
@@ -151,7 +152,7 @@ void tell_signal(RankHypothesis& found, const Ranks& ranks, const Message& who) 
 void tell_exit(RankHypothesis& found, const Ranks& ranks, const Message& who) {
   const std::vector<Argument> named = {{"who", who}, {"code", std::to_string(ranks.front()->exit_code)}};
   found.title = {"{who} exited with code {code}", named};
-  found.saw(80, {"{who} exited with code {code}, and raised no exception.", named});
+  found.add_evidence(80, {"{who} exited with code {code}, and raised no exception.", named});
   tell_last_calls(found, ranks);
   found.propose(RepairKind::kUseSite,
                 {"find out why it calls sys.exit or os._exit; its own output shows more",
@@ -160,10 +161,11 @@ void tell_exit(RankHypothesis& found, const Ranks& ranks, const Message& who) {
 
 void tell_silence(RankHypothesis& found, const Ranks& ranks, const Message& who) {
   found.title = {"{who} stopped reporting", {{"who", who}}};
-  found.saw(60, {"{who} recorded neither its end nor an exception: it was killed, called os._exit, or still runs.",
-                 "{who} recorded neither their end nor an exception: they were killed, called os._exit, or still run.",
-                 count_of(ranks),
-                 {{"who", who}}});
+  found.add_evidence(
+      60, {"{who} recorded neither its end nor an exception: it was killed, called os._exit, or still runs.",
+           "{who} recorded neither their end nor an exception: they were killed, called os._exit, or still run.",
+           count_of(ranks),
+           {{"who", who}}});
   tell_last_calls(found, ranks);
   found.propose(RepairKind::kConfiguration,
                 {"find out what ended it: see the launcher's output, or \"Out of memory: Killed process\" in the "

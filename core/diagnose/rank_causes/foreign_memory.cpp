@@ -54,12 +54,12 @@ void tell_failures(const Job& job, const Case& each, RankHypothesis& found) {
     const bool owns = std::ranges::find(each.owners, number) != each.owners.end();
     if (!owns || rank.error != "OutOfMemoryError") continue;
     found.explains.push_back(number);
-    found.saw(20, {"Rank {rank} ran out of memory on it.", {{"rank", std::to_string(number)}}});
+    found.add_evidence(20, {"Rank {rank} ran out of memory on it.", {{"rank", std::to_string(number)}}});
   }
   if (refused.empty()) return;
   found.explains.insert(found.explains.end(), refused.begin(), refused.end());
-  found.saw(20, {"NCCL refuses {who}: the tensors of a collective are on one GPU in two ranks.",
-                 {{"who", ranks_text(refused)}}});
+  found.add_evidence(20, {"NCCL refuses {who}: the tensors of a collective are on one GPU in two ranks.",
+                          {{"who", ranks_text(refused)}}});
 }
 
 }  // namespace
@@ -99,15 +99,16 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
     const Message bytes = bytes_text(each.bytes);
     if (each.ranks.size() == 1) {
       const std::string home = Job::home(*each.rank).str();
-      found.saw(70, {"{who} works on {home} and took {bytes} on {device}, the GPU of {owners}.",
-                     "{who} works on {home} and took {bytes} on {device}, the GPUs of {owners}.",
-                     gpus,
-                     {{"who", who}, {"home", home}, {"bytes", bytes}, {"device", device}, {"owners", owners}}});
+      found.add_evidence(70,
+                         {"{who} works on {home} and took {bytes} on {device}, the GPU of {owners}.",
+                          "{who} works on {home} and took {bytes} on {device}, the GPUs of {owners}.",
+                          gpus,
+                          {{"who", who}, {"home", home}, {"bytes", bytes}, {"device", device}, {"owners", owners}}});
     } else {
-      found.saw(70, {"{who} work on GPUs of their own and took {bytes} on {device}, the GPU of {owners}.",
-                     "{who} work on GPUs of their own and took {bytes} on {device}, the GPUs of {owners}.",
-                     gpus,
-                     {{"who", who}, {"bytes", bytes}, {"device", device}, {"owners", owners}}});
+      found.add_evidence(70, {"{who} work on GPUs of their own and took {bytes} on {device}, the GPU of {owners}.",
+                              "{who} work on GPUs of their own and took {bytes} on {device}, the GPUs of {owners}.",
+                              gpus,
+                              {{"who", who}, {"bytes", bytes}, {"device", device}, {"owners", owners}}});
     }
     tell_failures(job, each, found);
     const bool received = !each.memory->placed.empty() && each.memory->placed.front().owner.is("torch.distributed");
@@ -115,10 +116,11 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
       const model::Event& placed = each.memory->placed.front();
       const Message at = diagnose::at_text(placed);
       if (received) {
-        found.saw(10, {"It was received by {call}{at}, on the GPU that its sender had it on.",
-                       {{"call", placed.owner.mechanism}, {"at", at}}});
+        found.add_evidence(10, {"It was received by {call}{at}, on the GPU that its sender had it on.",
+                                {{"call", placed.owner.mechanism}, {"at", at}}});
       } else {
-        found.saw(10, {"It was placed there by {owner}{at}.", {{"owner", owner_text(placed.owner)}, {"at", at}}});
+        found.add_evidence(10,
+                           {"It was placed there by {owner}{at}.", {{"owner", owner_text(placed.owner)}, {"at", at}}});
       }
       if (const model::Frame* site = placed.written(); site != nullptr) {
         found.sites.push_back(*site);

@@ -100,30 +100,32 @@ std::vector<RankHypothesis> map_in_ranks(const Job& job) {
   const std::vector<Argument> bound = {
       {"who", who}, {"text", map}, {"devices", list_of(names)}, {"at", at_text(first->mapped_at)}};
   if (devices.size() > 1) {
-    found.saw(75, map.empty() ? Message{"The map of {who} spreads the model over {devices}{at}, but each rank should "
-                                        "use one GPU.",
-                                        bound}
-                              : Message{"The map of {who} ({text}) spreads the model over {devices}{at}, but each rank "
-                                        "should use one GPU.",
-                                        bound});
+    found.add_evidence(
+        75, map.empty() ? Message{"The map of {who} spreads the model over {devices}{at}, but each rank should "
+                                  "use one GPU.",
+                                  bound}
+                        : Message{"The map of {who} ({text}) spreads the model over {devices}{at}, but each rank "
+                                  "should use one GPU.",
+                                  bound});
     found.title = {"{who} spreads its model over the GPUs of other ranks",
                    "{who} spread their models over the GPUs of other ranks",
                    count,
                    {{"who", who}}};
   } else {
-    found.saw(75, map.empty()
-                      ? Message{"The model of {who} is bound to {devices}{at}: that is not its rank's GPU.",
-                                "The models of {who} are bound to {devices}{at}: that is not the GPU of these ranks.",
-                                count, bound}
-                      : Message{"The model of {who} ({text}) is bound to {devices}{at}: that is not its rank's GPU.",
-                                "The models of {who} ({text}) are bound to {devices}{at}: that is not the GPU of these "
-                                "ranks.",
-                                count, bound});
+    found.add_evidence(
+        75, map.empty()
+                ? Message{"The model of {who} is bound to {devices}{at}: that is not its rank's GPU.",
+                          "The models of {who} are bound to {devices}{at}: that is not the GPU of these ranks.", count,
+                          bound}
+                : Message{"The model of {who} ({text}) is bound to {devices}{at}: that is not its rank's GPU.",
+                          "The models of {who} ({text}) are bound to {devices}{at}: that is not the GPU of these "
+                          "ranks.",
+                          count, bound});
     if (!fits.empty()) {
-      found.saw(10, {"In {who} that is the rank's own GPU, so nothing fails there.",
-                     "In {who} that is the ranks' own GPU, so nothing fails there.",
-                     count_of(fits),
-                     {{"who", ranks_text(fits)}}});
+      found.add_evidence(10, {"In {who} that is the rank's own GPU, so nothing fails there.",
+                              "In {who} that is the ranks' own GPU, so nothing fails there.",
+                              count_of(fits),
+                              {{"who", ranks_text(fits)}}});
     }
     found.title = {"the model of {who} is bound to another rank's GPU",
                    "the models of {who} are bound to another rank's GPU",
@@ -138,7 +140,7 @@ std::vector<RankHypothesis> map_in_ranks(const Job& job) {
     if (out_of_memory && std::ranges::find(found.ranks, rank->process.rank) != found.ranks.end()) {
       found.explains.push_back(rank->process.rank);
       if (found.explains.size() == 1)
-        found.saw(10, "A rank ran out of memory: the models of several ranks share GPUs.");
+        found.add_evidence(10, "A rank ran out of memory: the models of several ranks share GPUs.");
     }
   }
   found.severity = found.explains.empty() ? model::Severity::kWarning : model::Severity::kError;

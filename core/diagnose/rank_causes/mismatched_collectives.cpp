@@ -29,7 +29,7 @@ struct Side {
   std::vector<int> ranks;
 };
 
-enum class Odd { kCall, kShape, kDtype };
+enum class Offending { kCall, kShape, kDtype };
 
 std::string key_of(const Collective& call, bool alike) {
   std::string key = call.group + "\n" + call.name;
@@ -84,61 +84,64 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
     return one->ranks.front() < other->ranks.front();
   });
   const Side& usual = *order.front();
-  const Side& odd = *order[1];
+  const Side& offending = *order[1];
   RankHypothesis found(code::kMismatchedCollectives);
   for (std::size_t place = 1; place < order.size(); ++place) {
     found.ranks.insert(found.ranks.end(), order[place]->ranks.begin(), order[place]->ranks.end());
   }
   std::ranges::sort(found.ranks);
-  const Odd what = usual.call->name != odd.call->name || usual.call->group != odd.call->group ? Odd::kCall
-                   : usual.call->dtype != odd.call->dtype                                     ? Odd::kDtype
-                                                                                              : Odd::kShape;
+  const Offending what = usual.call->name != offending.call->name || usual.call->group != offending.call->group
+                             ? Offending::kCall
+                         : usual.call->dtype != offending.call->dtype ? Offending::kDtype
+                                                                      : Offending::kShape;
   Message number;
   if (sequence > 0) number = {", call {number} of the group", {{"number", std::to_string(sequence)}}};
   for (const Side* side : order) {
-    found.saw(side == &usual ? 60 : 30, {"{who} is in {call}{at}{number}{waited}.",
-                                         "{who} are in {call}{at}{number}{waited}.",
-                                         count_of(side->ranks),
-                                         {{"who", ranks_text(side->ranks)},
-                                          {"call", text_of(*side->call)},
-                                          {"at", at_text(*side->call)},
-                                          {"number", number},
-                                          {"waited", job.waited_text(*job.rank(side->ranks.front()))}}});
+    found.add_evidence(side == &usual ? 60 : 30, {"{who} is in {call}{at}{number}{waited}.",
+                                                  "{who} are in {call}{at}{number}{waited}.",
+                                                  count_of(side->ranks),
+                                                  {{"who", ranks_text(side->ranks)},
+                                                   {"call", text_of(*side->call)},
+                                                   {"at", at_text(*side->call)},
+                                                   {"number", number},
+                                                   {"waited", job.waited_text(*job.rank(side->ranks.front()))}}});
     if (!side->call->condition.empty()) {
-      found.saw(10, {"That call stands under {test}, which is not true in every rank.",
-                     {{"test", quoted(side->call->condition)}}});
+      found.add_evidence(10, {"That call stands under {test}, which is not true in every rank.",
+                              {{"test", quoted(side->call->condition)}}});
     }
     if (side->call->where.is_known()) found.sites.insert(found.sites.begin(), side->call->where);
   }
-  if (usual.call->group != odd.call->group) {
-    found.saw(5, {"They are in different groups, {one} and {other}: each waits for the other.",
-                  {{"one", usual.call->group}, {"other", odd.call->group}}});
+  if (usual.call->group != offending.call->group) {
+    found.add_evidence(5, {"They are in different groups, {one} and {other}: each waits for the other.",
+                           {{"one", usual.call->group}, {"other", offending.call->group}}});
   }
   const std::vector<Argument> calls = {{"who", ranks_text(usual.ranks)},
                                        {"one", usual.call->name},
-                                       {"others", ranks_text(odd.ranks)},
-                                       {"other", odd.call->name}};
-  const std::vector<Argument> both = {
-      {"one", usual.call->name}, {"at", at_text(*usual.call)}, {"other", odd.call->name}, {"to", at_text(*odd.call)}};
+                                       {"others", ranks_text(offending.ranks)},
+                                       {"other", offending.call->name}};
+  const std::vector<Argument> both = {{"one", usual.call->name},
+                                      {"at", at_text(*usual.call)},
+                                      {"other", offending.call->name},
+                                      {"to", at_text(*offending.call)}};
   switch (what) {
-    case Odd::kCall:
-      if (usual.call->group != odd.call->group) {
+    case Offending::kCall:
+      if (usual.call->group != offending.call->group) {
         found.title = {"{who} waits in group {one}, and {others} in group {other}: each for the other",
                        "{who} wait in group {one}, and {others} in group {other}: each for the other",
                        count_of(usual.ranks),
                        {{"who", ranks_text(usual.ranks)},
                         {"one", usual.call->group},
-                        {"others", ranks_text(odd.ranks)},
-                        {"other", odd.call->group}}};
+                        {"others", ranks_text(offending.ranks)},
+                        {"other", offending.call->group}}};
         found.propose(RepairKind::kCreationSite,
                       {"use the groups in the same order in every rank: {one}{at}, meets {other}{to}", both});
         break;
       }
-      if (!odd.call->condition.empty()) {
+      if (!offending.call->condition.empty()) {
         found.propose(RepairKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
-                                                  {{"call", odd.call->name}, {"at", at_text(*odd.call)}}});
+                                                  {{"call", offending.call->name}, {"at", at_text(*offending.call)}}});
       }
-      found.title = odd.ranks.size() == 1
+      found.title = offending.ranks.size() == 1
                         ? Message{"{who} calls {one} where {others} calls {other}",
                                   "{who} call {one} where {others} calls {other}", count_of(usual.ranks), calls}
                         : Message{"{who} calls {one} where {others} call {other}",
@@ -146,20 +149,20 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
       found.propose(RepairKind::kCreationSite,
                     {"let every rank make the same calls in the same order: {one}{at}, meets {other}{to}", both});
       break;
-    case Odd::kDtype:
+    case Offending::kDtype:
       found.title = {"{call} meets tensors of {one} and {other}",
-                     {{"call", usual.call->name}, {"one", usual.call->dtype}, {"other", odd.call->dtype}}};
+                     {{"call", usual.call->name}, {"one", usual.call->dtype}, {"other", offending.call->dtype}}};
       found.propose(RepairKind::kCreationSite,
                     {"give {call} the same dtype in every rank", {{"call", usual.call->name}}});
       break;
-    case Odd::kShape:
+    case Offending::kShape:
       found.title = {"{call} meets tensors of different sizes", {{"call", usual.call->name}}};
       found.propose(RepairKind::kCreationSite,
                     {"give {call} tensors of one size in every rank: pad them, or gather the sizes first",
                      {{"call", usual.call->name}}});
       break;
   }
-  found.about = usual.call->name + "\n" + odd.call->name + "\n" + usual.call->where.source;
+  found.about = usual.call->name + "\n" + offending.call->name + "\n" + usual.call->where.source;
   for (const Side* side : order) {
     found.explains.insert(found.explains.end(), side->ranks.begin(), side->ranks.end());
   }

@@ -68,34 +68,36 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
                                        {"call", text_of(*call)},
                                        {"name", call->name},
                                        {"at", at_text(*call)}};
-  found.saw(55, found.ranks.size() == 1
-                    ? Message{"{others} is in {call}{at}, and {who} has not come to it.",
-                              "{others} are in {call}{at}, and {who} has not come to it.", count_of(present), named}
-                    : Message{"{others} is in {call}{at}, and {who} have not come to it.",
-                              "{others} are in {call}{at}, and {who} have not come to it.", count_of(present), named});
+  found.add_evidence(
+      55, found.ranks.size() == 1
+              ? Message{"{others} is in {call}{at}, and {who} has not come to it.",
+                        "{others} are in {call}{at}, and {who} has not come to it.", count_of(present), named}
+              : Message{"{others} is in {call}{at}, and {who} have not come to it.",
+                        "{others} are in {call}{at}, and {who} have not come to it.", count_of(present), named});
   if (!finished.empty()) {
     const Collective* last = last_in(*job.rank(finished.front()), call->group);
     const bool counted = finished.size() == 1 && last != nullptr && last->sequence > 0 && call->sequence > 0;
     const Message who = ranks_text(finished);
     if (counted) {
-      found.saw(35, {"{who} has finished its program after number {number} of the group's collectives{at}; that one is "
-                     "number {other}.",
-                     {{"who", who},
-                      {"number", std::to_string(last->sequence)},
-                      {"at", at_text(*last)},
-                      {"other", std::to_string(call->sequence)}}});
+      found.add_evidence(
+          35, {"{who} has finished its program after number {number} of the group's collectives{at}; that one is "
+               "number {other}.",
+               {{"who", who},
+                {"number", std::to_string(last->sequence)},
+                {"at", at_text(*last)},
+                {"other", std::to_string(call->sequence)}}});
     } else {
-      found.saw(35, {"{who} has finished its program.",
-                     "{who} have finished their programs.",
-                     count_of(finished),
-                     {{"who", who}}});
+      found.add_evidence(35, {"{who} has finished its program.",
+                              "{who} have finished their programs.",
+                              count_of(finished),
+                              {{"who", who}}});
     }
   }
   for (const int number : elsewhere) {
     const RankFacts& rank = *job.rank(number);
     if (rank.where.is_known()) {
-      found.saw(20,
-                {"Rank {rank} was elsewhere{at}.", {{"rank", std::to_string(number)}, {"at", at_text(rank.where)}}});
+      found.add_evidence(
+          20, {"Rank {rank} was elsewhere{at}.", {{"rank", std::to_string(number)}, {"at", at_text(rank.where)}}});
     }
   }
   for (const int number : elsewhere) {
@@ -106,17 +108,17 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
                                           {"call", text_of(*last)},
                                           {"at", at_text(*last)},
                                           {"other", std::to_string(call->sequence)}};
-    found.saw(10,
-              found.ranks.size() == 1
-                  ? Message{"Its last collective was number {number}, {call}{at}; that one is number {other}.", placed}
-                  : Message{"The last collective of {who} was number {number}, {call}{at}; that one is number "
-                            "{other}.",
-                            placed});
+    found.add_evidence(
+        10, found.ranks.size() == 1
+                ? Message{"Its last collective was number {number}, {call}{at}; that one is number {other}.", placed}
+                : Message{"The last collective of {who} was number {number}, {call}{at}; that one is number "
+                          "{other}.",
+                          placed});
     break;
   }
   if (!call->condition.empty()) {
-    found.saw(25,
-              {"The call stands under {test}, which is not true in every rank.", {{"test", quoted(call->condition)}}});
+    found.add_evidence(
+        25, {"The call stands under {test}, which is not true in every rank.", {{"test", quoted(call->condition)}}});
     found.propose(RepairKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
                                               {{"call", call->name}, {"at", at_text(*call)}}});
   }

@@ -29,54 +29,55 @@ void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHy
     return each->process.visible_devices == visible && each->process.device_count == 1;
   });
   if (same_visible) {
-    found.saw(25, {"CUDA_VISIBLE_DEVICES is \"{text}\" in each of them, so each sees the same GPU alone.",
-                   {{"text", visible}}});
+    found.add_evidence(25, {"CUDA_VISIBLE_DEVICES is \"{text}\" in each of them, so each sees the same GPU alone.",
+                            {{"text", visible}}});
     found.propose(RepairKind::kConfiguration,
                   "show all GPUs to every rank (no CUDA_VISIBLE_DEVICES), or each its own: "
                   "CUDA_VISIBLE_DEVICES=$LOCAL_RANK");
     return;
   }
   if (gpus > 0 && beside > gpus) {
-    found.saw(25, {"There are {count} ranks on this machine, and {n} GPU.",
-                   "There are {count} ranks on this machine, and {n} GPUs.",
-                   static_cast<long>(gpus),
-                   {{"count", std::to_string(beside)}}});
+    found.add_evidence(25, {"There are {count} ranks on this machine, and {n} GPU.",
+                            "There are {count} ranks on this machine, and {n} GPUs.",
+                            static_cast<long>(gpus),
+                            {{"count", std::to_string(beside)}}});
     found.propose(RepairKind::kConfiguration, {"start as many ranks as there are GPUs: --nproc-per-node {count}",
                                                {{"count", std::to_string(gpus)}}});
     return;
   }
   std::vector<int> at_first;
-  const RankFacts* odd = nullptr;
+  const RankFacts* offending = nullptr;
   for (const RankFacts* each : ranks) {
     const bool elsewhere = Job::meant(*each).is_known() && Job::home(*each) != Job::meant(*each);
-    if (elsewhere && odd == nullptr) odd = each;
+    if (elsewhere && offending == nullptr) offending = each;
     if (elsewhere && each->process.current_device.index <= 0) at_first.push_back(each->process.rank);
   }
   if (!at_first.empty()) {
-    found.saw(20, {"The current device of {who} was cuda:0, whatever its LOCAL_RANK: torch.cuda.set_device was not "
-                   "called there.",
-                   "The current device of {who} was cuda:0, whatever their LOCAL_RANK: torch.cuda.set_device was not "
-                   "called there.",
-                   count_of(at_first),
-                   {{"who", ranks_text(at_first)}}});
-    propose_set_device(found, odd != nullptr ? *odd : first);
+    found.add_evidence(
+        20, {"The current device of {who} was cuda:0, whatever its LOCAL_RANK: torch.cuda.set_device was not "
+             "called there.",
+             "The current device of {who} was cuda:0, whatever their LOCAL_RANK: torch.cuda.set_device was not "
+             "called there.",
+             count_of(at_first),
+             {{"who", ranks_text(at_first)}}});
+    propose_set_device(found, offending != nullptr ? *offending : first);
   }
-  if (odd == nullptr) odd = ranks.back();
-  for (const model::RankMemory& memory : odd->memory) {
-    if (memory.device != Job::home(*odd) || memory.placed.empty()) continue;
+  if (offending == nullptr) offending = ranks.back();
+  for (const model::RankMemory& memory : offending->memory) {
+    if (memory.device != Job::home(*offending) || memory.placed.empty()) continue;
     const model::Event& placed = memory.placed.front();
-    found.saw(5, {"Rank {rank} first placed on {device} by {owner}{at}.",
-                  {{"rank", std::to_string(odd->process.rank)},
-                   {"device", memory.device.str()},
-                   {"owner", owner_text(placed.owner)},
-                   {"at", diagnose::at_text(placed)}}});
+    found.add_evidence(5, {"Rank {rank} first placed on {device} by {owner}{at}.",
+                           {{"rank", std::to_string(offending->process.rank)},
+                            {"device", memory.device.str()},
+                            {"owner", owner_text(placed.owner)},
+                            {"at", diagnose::at_text(placed)}}});
     if (const model::Frame* site = placed.written(); site != nullptr) {
       found.sites.push_back(*site);
       found.about = site->source;
     }
-    propose_for_placement(found, placed, *odd);
+    propose_for_placement(found, placed, *offending);
   }
-  if (found.repairs.empty()) propose_set_device(found, *odd);
+  if (found.repairs.empty()) propose_set_device(found, *offending);
 }
 
 }  // namespace
@@ -102,13 +103,13 @@ std::vector<RankHypothesis> shared_gpu(const Job& job) {
     if (found.explains.empty() && !nccl && job.gpus_beside(*rank) < 2) continue;
     const bool refused = std::ranges::any_of(ranks, [](const RankFacts* each) { return Job::is_refused_a_gpu(*each); });
     const model::Message who = ranks_text(found.ranks);
-    found.saw(60, {"The model or most of the memory of {who} is on one GPU ({device} in rank {rank}).",
-                   {{"who", who}, {"device", device}, {"rank", std::to_string(rank->process.rank)}}});
+    found.add_evidence(60, {"The model or most of the memory of {who} is on one GPU ({device} in rank {rank}).",
+                            {{"who", who}, {"device", device}, {"rank", std::to_string(rank->process.rank)}}});
     if (refused) {
-      found.saw(30, "NCCL refuses two ranks of one communicator on the same GPU.");
+      found.add_evidence(30, "NCCL refuses two ranks of one communicator on the same GPU.");
     } else if (!found.explains.empty()) {
-      found.saw(25, {"{who} ran out of memory on a GPU that is shared by {count} ranks.",
-                     {{"who", ranks_text(found.explains)}, {"count", std::to_string(found.ranks.size())}}});
+      found.add_evidence(25, {"{who} ran out of memory on a GPU that is shared by {count} ranks.",
+                              {{"who", ranks_text(found.explains)}, {"count", std::to_string(found.ranks.size())}}});
     }
     tell_why(job, ranks, found);
     found.title = {"{who} use the same GPU", {{"who", who}}};

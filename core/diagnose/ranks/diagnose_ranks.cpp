@@ -75,7 +75,7 @@ Entry entry_of(RankHypothesis hypothesis) {
   const Code* code = find_code(hypothesis.code);
   finding.code = hypothesis.code;
   finding.name = code->name;
-  finding.bare_move = code->naive_fix;
+  finding.naive_fix = code->naive_fix;
   finding.title = std::move(hypothesis.title);
   finding.severity = hypothesis.severity;
   finding.confidence = hypothesis.score >= kConclusive ? Confidence::kCertain : Confidence::kLikely;

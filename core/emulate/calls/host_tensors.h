@@ -32,7 +32,7 @@ struct Placement {
 };
 
 /// The emulated tensors of one call and their host aliases: which alias stands for which tensor, so that results can be
-/// recognised.
+/// recognized.
 class HostTensors {
  public:
   HostTensors() = default;

@@ -5,7 +5,7 @@
 namespace devsan::emulate {
 
 // Random numbers from a key that the program holds (torch.func's stateless generator), which CUDA alone has
-// (aten/src/ATen/native/cuda/PhiloxKeySplit.cu and its neighbours). A key is [seed, offset] as uint64. Here the numbers
+// (aten/src/ATen/native/cuda/PhiloxKeySplit.cu and its neighbors). A key is [seed, offset] as uint64. Here the numbers
 // are Philox's, as on a GPU; normal ones agree to the precision of the host's logarithm and sine.
 
 /// aten::_philox_key_split. @return [splits, *key.sizes()]

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15ULL;
 
-/// splitmix64's finaliser: neighbours give unrelated numbers.
+/// splitmix64's finalizer: neighbors give unrelated numbers.
 std::uint64_t mix(std::uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;

@@ -21,7 +21,7 @@ class HostAllocator final : public c10::Allocator {
   c10::DeleterFnPtr raw_deleter() const override;
   void copy_data(void* dest, const void* src, std::size_t count) const override;
 
-  /// Allocates and charges `bytes` to `cuda:index`. The result is labelled `cpu`.
+  /// Allocates and charges `bytes` to `cuda:index`. The result is labeled `cpu`.
   /// Raises torch.OutOfMemoryError when the budget does not hold them.
   c10::DataPtr allocate_charged(size_t bytes, c10::DeviceIndex index);
 

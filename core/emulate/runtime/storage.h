@@ -9,10 +9,10 @@ namespace devsan::emulate {
 
 // NOTE [Two storages over the same bytes]
 // Kernels that make views inside themselves take the new tensor's device from the storage, so one storage with one
-// label cannot serve both sides. A virtual storage, labelled cuda:k, is what the program holds; the context of its
-// DataPtr owns a host storage, labelled cpu, over the same bytes. CPU kernels see only tensors on the host storage.
+// label cannot serve both sides. A virtual storage, labeled cuda:k, is what the program holds; the context of its
+// DataPtr owns a host storage, labeled cpu, over the same bytes. CPU kernels see only tensors on the host storage.
 
-/// The storage labelled `device` over the bytes of `host`.
+/// The storage labeled `device` over the bytes of `host`.
 c10::Storage make_virtual_storage(c10::intrusive_ptr<c10::StorageImpl> host, c10::Device device);
 
 /// A new virtual storage of `bytes` on `device`, charged to its budget.

@@ -22,7 +22,7 @@ def report_of(finding: Finding) -> Report:
 def _site(place: Place, note: str) -> Site:
     line = linecache.getline(place.file, place.line).rstrip("\n")
     end = place.end_column if place.end_line == place.line else len(line) + 1
-    labels = (Label(place.line, place.column - 1, max(end - 1, place.column), odd=True),) if place.column else ()
+    labels = (Label(place.line, place.column - 1, max(end - 1, place.column), offending=True),) if place.column else ()
     return Site(
         place.file, place.line, place.column or None, {place.line: line} if line else {}, labels, note,
         whole_path(place.file),

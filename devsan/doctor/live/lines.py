@@ -1,7 +1,8 @@
 """The line of the program that hung up a hook, moved a model, wrapped it, built an optimizer.
 
-Two witnesses. Where placements are recorded, a tensor's trail has the stack of whoever put it there. Else the program's
-own files tell, if what was called is written there once: see ``devsan.introspect.provenance.lineage``, NOTE [Lineage].
+Two witnesses. Where placements are recorded, a tensor's provenance has the stack of whoever put it there. Else the
+program's own files tell, if what was called is written there once: see
+``devsan.introspect.provenance.lineage``, NOTE [Lineage].
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from devsan.core_library import core_here
 from devsan.doctor.findings import Place
 from devsan.introspect.frames.frames import Frame, Whose, frames_of, whose
 from devsan.introspect.frames.tensors import is_module
-from devsan.introspect.provenance.trails import Trails
+from devsan.introspect.provenance.reader import ProvenanceReader
 from devsan.introspect.source.sources import statements_of, tree_at, tree_of
 from devsan.report.source import shown_path
 
@@ -37,7 +38,7 @@ _MOST = 8  # files of the program
 
 @dataclass(frozen=True)
 class Placing:
-    """One placement on a tensor's trail: who, by what, on which device, at which line of the program."""
+    """One placement on a tensor's provenance: who, by what, on which device, at which line of the program."""
 
     owner: str
     mechanism: str
@@ -60,7 +61,7 @@ class Lines:
     def __init__(self, frames: Sequence[Frame] = (), caller: FrameType | None = None) -> None:
         self._given, self._caller = list(frames), caller
         self._core = core_here()
-        self._trails = Trails(self._core) if self._core is not None else None
+        self._reader = ProvenanceReader(self._core) if self._core is not None else None
 
     @cached_property
     def files(self) -> list[str]:
@@ -71,12 +72,12 @@ class Lines:
             found.append(main)
         return list(dict.fromkeys(found))[:_MOST]
 
-    def trail(self, tensor: Any) -> list[Placing]:
+    def provenance(self, tensor: Any) -> list[Placing]:
         """Returns who placed ``tensor``, the last first; empty where nothing was recorded."""
-        if self._trails is None:
+        if self._reader is None:
             return []
         found = []
-        for event in self._trails.of(tensor):
+        for event in self._reader.of(tensor):
             if str(event.owner.name):
                 frame = next((each for each in event.stack if not each.package), None)
                 found.append(Placing(
@@ -88,7 +89,7 @@ class Lines:
     def dispatch(self, tensors: Sequence[Any] = ()) -> Place | None:
         """Returns the line that had accelerate hang its hooks onto the modules of ``tensors``."""
         for tensor in tensors:
-            for placing in self.trail(tensor):
+            for placing in self.provenance(tensor):
                 if placing.owner in ("accelerate", "transformers", "diffusers") and placing.place is not None:
                     return placing.place
         return self.call(lambda call: last_word(call.func) in DISPATCH or _has_map(call))
@@ -101,9 +102,9 @@ class Lines:
             tensors: of the module.
         """
         for tensor in tensors:
-            trail = self.trail(tensor)
-            if trail and trail[0].mechanism == "Module.to" and trail[0].place is not None:
-                return trail[0].place
+            provenance = self.provenance(tensor)
+            if provenance and provenance[0].mechanism == "Module.to" and provenance[0].place is not None:
+                return provenance[0].place
 
         def moves(call: ast.Call) -> bool:
             function = call.func

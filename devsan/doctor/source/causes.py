@@ -30,37 +30,37 @@ _TOTAL = re.compile(r"total|running|accum|sum|correct|count|num_|epoch|loss|hits
 _OF_PARTS = ("placed", "weight", "parameter", "computed", "outputs")
 
 
-def of_program(run: Interpreter, node: ast.AST, odd: Operand, other: Operand) -> Cause | None:
+def of_program(run: Interpreter, node: ast.AST, offending: Operand, other: Operand) -> Cause | None:
     """Returns why two tensors are apart; None where nothing says so."""
-    if odd.tensor.by_default or other.tensor.by_default or odd.tensor.how == "copied":
+    if offending.tensor.by_default or other.tensor.by_default or offending.tensor.how == "copied":
         return None
-    across = odd.tensor.where.kind == "gpu" and other.tensor.where.kind in ("gpu", "part")
-    if across and re.search(r"past|kv", odd.tensor.kept):
+    across = offending.tensor.where.kind == "gpu" and other.tensor.where.kind in ("gpu", "part")
+    if across and re.search(r"past|kv", offending.tensor.kept):
         return "generation"
-    if odd.tensor.kept and odd.tensor.where.kind == "gpu":
+    if offending.tensor.kept and offending.tensor.where.kind == "gpu":
         return "cached"
-    if across and _is_state(run, node, odd, other):
+    if across and _is_state(run, node, offending, other):
         return "generation"
-    if odd.tensor.plain:
+    if offending.tensor.plain:
         return None
-    if odd.tensor.how in _OF_PARTS and other.tensor.where.kind != "host" and _in_adapter(run, odd):
+    if offending.tensor.how in _OF_PARTS and other.tensor.where.kind != "host" and _in_adapter(run, offending):
         return "sidecar"
-    if across and odd.tensor.how in _OF_PARTS and other.tensor.how in _OF_PARTS and _in_split_block(run):
+    if across and offending.tensor.how in _OF_PARTS and other.tensor.how in _OF_PARTS and _in_split_block(run):
         return "split"
-    if _is_total(run, node, odd.tensor, other.tensor):
+    if _is_total(run, node, offending.tensor, other.tensor):
         return "total"
     return None
 
 
-def _is_state(run: Interpreter, node: ast.AST, odd: Operand, other: Operand) -> bool:
+def _is_state(run: Interpreter, node: ast.AST, offending: Operand, other: Operand) -> bool:
     source = run.source
-    if _STATE.search(" ".join((source.shown(odd.node), source.shown(other.node)))):
+    if _STATE.search(" ".join((source.shown(offending.node), source.shown(other.node)))):
         return True
     statement = source.statement(node)
     simple = isinstance(statement, ast.Assign | ast.AugAssign | ast.Return | ast.Expr)
     if statement is not None and simple and _STATE.search(source.shown(statement, 200)):
         return True
-    for operand in (odd, other):
+    for operand in (offending, other):
         made = operand.tensor.made
         for around in source.parents(made) if made is not None else ():
             if isinstance(around, ast.FunctionDef | ast.ClassDef) and re.search(
@@ -70,7 +70,7 @@ def _is_state(run: Interpreter, node: ast.AST, odd: Operand, other: Operand) -> 
     return False
 
 
-def _in_adapter(run: Interpreter, odd: Operand) -> bool:
+def _in_adapter(run: Interpreter, offending: Operand) -> bool:
     """Whether a part that was added beside a layer is what stayed behind: by the names that adapters have."""
     owner = next((frame.owner for frame in reversed(run.frames) if frame.owner is not None), None)
     holder = run.frames[-1].scope.names.get("self") if run.frames else None
@@ -78,7 +78,7 @@ def _in_adapter(run: Interpreter, odd: Operand) -> bool:
         isinstance(each, Object) and each.state.is_module for each in holder.state.attributes.values()
     )
     own = beside and owner is not None and owner.is_module and _ADAPTER.search(owner.name) is not None
-    return own or _ADAPTER.search(run.source.shown(odd.node)) is not None
+    return own or _ADAPTER.search(run.source.shown(offending.node)) is not None
 
 
 def _in_split_block(run: Interpreter) -> bool:
@@ -90,11 +90,11 @@ def _in_split_block(run: Interpreter) -> bool:
     return model.state.map is not None and bool(model.state.map.entries)
 
 
-def _is_total(run: Interpreter, node: ast.AST, odd: Tensor, other: Tensor) -> bool:
-    both = odd.where.kind == "gpu" and other.where.kind == "gpu"
-    if both and odd.scalar is True and other.scalar is True:
+def _is_total(run: Interpreter, node: ast.AST, offending: Tensor, other: Tensor) -> bool:
+    both = offending.where.kind == "gpu" and other.where.kind == "gpu"
+    if both and offending.scalar is True and other.scalar is True:
         return True
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and other.scalar is not False:
         named = _TOTAL.search(run.source.shown(node.target)) is not None
-        return named and (both or (odd.where == HOST and odd.how == "made" and other.how != "weight"))
+        return named and (both or (offending.where == HOST and offending.how == "made" and other.how != "weight"))
     return False

@@ -111,13 +111,13 @@ def _joins(one: Tensor, other: Tensor) -> bool:
 
 
 def tell(run: Interpreter, node: ast.AST, one: Operand, other: Operand) -> None:
-    """Tells that two tensors cannot be joined: which is the odd one, and why."""
+    """Tells that two tensors cannot be joined: which is the offending one, and why."""
     running = run.owner is None
-    odd, right = (one, other) if _rank(one.tensor, running) >= _rank(other.tensor, running) else (other, one)
-    cause = causes.of_program(run, node, odd, right) if running else None
+    offending, right = (one, other) if _rank(one.tensor, running) >= _rank(other.tensor, running) else (other, one)
+    cause = causes.of_program(run, node, offending, right) if running else None
     if cause is None:
-        cause = _cause(run, odd, right.tensor)
-    run.tell(Meeting(node, run.functions, odd=odd, other=right, cause=cause, owner=run.owner))
+        cause = _cause(run, offending, right.tensor)
+    run.tell(Meeting(node, run.functions, offending=offending, other=right, cause=cause, owner=run.owner))
 
 
 def _rank(tensor: Tensor, running: bool) -> int:
@@ -133,38 +133,40 @@ def _rank(tensor: Tensor, running: bool) -> int:
 
 
 def _cause(run: Interpreter, operand: Operand, right: Tensor) -> Cause:
-    odd = operand.tensor
-    if odd.by_default or right.by_default:
+    offending = operand.tensor
+    if offending.by_default or right.by_default:
         return "default"
-    if odd.plain:
+    if offending.plain:
         return "held"
-    if odd.how == "copied":
+    if offending.how == "copied":
         return "state"
-    if odd.where.kind in ("value", "gpu") and right.where.kind == "part":
+    if offending.where.kind in ("value", "gpu") and right.where.kind == "part":
         return "value"
-    if odd.where.kind == "gpu" and right.where.kind == "gpu":
-        return "current" if None in (odd.where.index, right.where.index) and not run.replica else "value"
+    if offending.where.kind == "gpu" and right.where.kind == "gpu":
+        return "current" if None in (offending.where.index, right.where.index) and not run.replica else "value"
     in_module = run.owner is not None or any(frame.owner is not None and frame.owner.is_module for frame in run.frames)
-    if odd.how in ("weight", "computed"):
+    if offending.how in ("weight", "computed"):
         # A module that is judged for itself has moved all that it has registered.
         return "held" if run.owner is not None else "gap" if in_module else "boundary"
-    if odd.how == "made":
-        if _is_fresh(run, odd, right):
+    if offending.how == "made":
+        if _is_fresh(run, offending, right):
             return "fresh"
-        if not odd.calls and in_module and _is_of_the_file(run, operand.node):
+        if not offending.calls and in_module and _is_of_the_file(run, operand.node):
             return "held"
     return "boundary"
 
 
-def _is_fresh(run: Interpreter, odd: Tensor, right: Tensor) -> bool:
+def _is_fresh(run: Interpreter, offending: Tensor, right: Tensor) -> bool:
     """Whether a tensor was created by the function that uses it, by what that calls, or by a module that passes it."""
     if not run.frames:
         return False
     here = run.frames[-1]
-    if here.number in odd.calls:
+    if here.number in offending.calls:
         # A script's main that calls its model is the place where data enters.
         return here.owner is not None or right.how != "weight"
-    return any(frame.number in odd.calls and frame.owner is not None and frame.owner.is_module for frame in run.frames)
+    return any(
+        frame.number in offending.calls and frame.owner is not None and frame.owner.is_module for frame in run.frames
+    )
 
 
 def _is_of_the_file(run: Interpreter, node: ast.AST) -> bool:

@@ -55,13 +55,13 @@ class Meeting(Event):
     """An operation joins tensors at different places.
 
     Attributes:
-        odd: the one to change.
+        offending: the one to change.
         other: one that is where it should be.
         cause: why they differ.
         owner: the class whose method was judged for itself, with inputs at any place; None in the running program.
     """
 
-    odd: Operand
+    offending: Operand
     other: Operand
     cause: Cause
     owner: ClassFacts | None = None

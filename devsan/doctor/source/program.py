@@ -178,8 +178,8 @@ def _judge_function(run: Interpreter, facts: ClassFacts) -> None:
             run.owner = None
         for each in made.items or () if isinstance(made, Sequence) else (made,):
             if name == "backward" and isinstance(each, Tensor) and each.how == "made" and each.where == HOST:
-                odd, other = Operand(each, each.made or node), Operand(given, node.args.args[-1])
-                run.tell(Meeting(odd.node, (node,), odd=odd, other=other, cause="fresh", owner=facts))
+                offending, other = Operand(each, each.made or node), Operand(given, node.args.args[-1])
+                run.tell(Meeting(offending.node, (node,), offending=offending, other=other, cause="fresh", owner=facts))
 
 
 def _call(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from devsan.introspect.frames.error_match import Sentence, recognise
+from devsan.introspect.frames.error_match import Sentence, recognize
 from devsan.introspect.frames.error_patterns import Kind
 
 
@@ -40,7 +40,7 @@ def failure_of(error: BaseException, trace: TracebackType | None) -> Failure | N
         except Exception:  # a library's own __str__
             continue
         refusal = _refusal_in(message)
-        sentence = recognise(message if refusal is None else refusal.message)
+        sentence = recognize(message if refusal is None else refusal.message)
         if sentence is None and refusal is not None:  # torch's words changed; what the core knows still holds
             sentence = Sentence(Kind.MIXED, refusal.message.splitlines()[0])
         if sentence is None or (found is not None and found.sentence.text != sentence.text):

@@ -19,7 +19,8 @@ class Sentence:
     Attributes:
         kind: what it is about.
         text: the sentence itself, letter for letter, on one line.
-        devices: the devices it names ("cuda:1", "cuda", "cpu"); for a mismatch first the common one, then the odd one.
+        devices: the devices it names ("cuda:1", "cuda", "cpu"); for a mismatch first the common one, then the offending
+            one.
         argument: the argument that it says is in the wrong place, as torch's schema names it.
         op: the operator it names ("aten::mm").
         figures: what else it tells, by name.
@@ -38,7 +39,7 @@ class Sentence:
 _ANY_DEVICE = re.compile(r"\b(?:cuda|xpu|hpu|npu|mps|xla|cpu|meta|privateuseone)(?::\d+)?\b")
 
 
-def recognise(message: str) -> Sentence | None:
+def recognize(message: str) -> Sentence | None:
     """Returns the refusal that ``message`` holds, or None when it is not about devices."""
     for wording in WORDINGS:
         match = wording.search(message)
@@ -51,14 +52,14 @@ def recognise(message: str) -> Sentence | None:
 
 def _read(kind: Kind, match: re.Match[str]) -> Sentence | None:
     figures = {name: value for name, value in match.groupdict().items() if value is not None}
-    common, odd = figures.pop("common", None), figures.pop("odd", None)
+    common, offending = figures.pop("common", None), figures.pop("offending", None)
     argument, op = figures.pop("argument", None), figures.pop("op", None)
     if "first_type" in figures:
-        common, odd, argument = _convolution(figures)
-        if common == odd:
+        common, offending, argument = _convolution(figures)
+        if common == offending:
             return None  # the same words for a mismatch of dtypes alone
     text = _line_around(match)
-    devices = tuple(_device(name) for name in (common, odd) if name is not None)
+    devices = tuple(_device(name) for name in (common, offending) if name is not None)
     if not devices and kind is Kind.MIXED:
         devices = tuple(dict.fromkeys(_ANY_DEVICE.findall(text)))
     if kind is Kind.META and not devices:
@@ -69,12 +70,12 @@ def _read(kind: Kind, match: re.Match[str]) -> Sentence | None:
 
 
 def _convolution(figures: dict[str, str]) -> tuple[str, str, str]:
-    """Returns common device, odd device and odd argument of "Input type (...) and weight type (...)"."""
+    """Returns common device, offending device and offending argument of "Input type (...) and weight type (...)"."""
     sides = {"input": figures["first_type"], figures["second"]: figures["second_type"]}
     places = {side: "cuda" if ".cuda." in name else "cpu" for side, name in sides.items()}
-    odd = "input" if places["input"] == "cpu" else figures["second"]  # what was left on the host
-    other = next(side for side in places if side != odd)
-    return places[other], places[odd], odd
+    offending = "input" if places["input"] == "cpu" else figures["second"]  # what was left on the host
+    other = next(side for side in places if side != offending)
+    return places[other], places[offending], offending
 
 
 def _line_around(match: re.Match[str]) -> str:

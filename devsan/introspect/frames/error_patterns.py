@@ -78,25 +78,28 @@ def _fixed_piece(source: str) -> str:
     return max(pieces, key=len).partition("DEVICE")[0]
 
 
-# Groups: odd and common are devices, argument and op as in Sentence; any other name is a figure. The first that fits.
+# Groups: offending and common are devices, argument and op as in Sentence; any other name is a figure. The first that
+# fits.
 WORDINGS: tuple[Wording, ...] = tuple(
     Wording(kind, source)
     for kind, source in (
         # c10/core/impl/DeviceGuardImplInterface and the check that torchgen writes, from torch 2.9 on
         (
             Kind.MIXED,
-            r"Expected all tensors to be on the same device, but got (?P<argument>\w+) is on (?P<odd>DEVICE), "
+            r"Expected all tensors to be on the same device, but got (?P<argument>\w+) is on (?P<offending>DEVICE), "
             r"different from other tensors on (?P<common>DEVICE)(?: \(when checking argument in method (?P<op>\w+)\))?",
         ),
         # the same before 2.9; TensorIterator's to this day, which names no argument
         (
             Kind.MIXED,
             r"Expected all tensors to be on the same device, but found at least two devices, (?P<common>DEVICE) and "
-            r"(?P<odd>DEVICE)!(?: \(when checking argument for argument (?P<argument>\w+) in method (?P<op>\w+)\))?",
+            r"(?P<offending>DEVICE)!"
+            r"(?: \(when checking argument for argument (?P<argument>\w+) in method (?P<op>\w+)\))?",
         ),
         (
             Kind.MIXED,
-            r"expected self and mask to be on the same device, but got (?P<argument>mask) on (?P<odd>DEVICE) and self "
+            r"expected self and mask to be on the same device, but got (?P<argument>mask) on (?P<offending>DEVICE) "
+            r"and self "
             r"on (?P<common>DEVICE)",
         ),
         (
@@ -112,11 +115,15 @@ WORDINGS: tuple[Wording, ...] = tuple(
         # torch 1.x
         (
             Kind.MIXED,
-            r"Expected object of (?:device type|backend) (?P<common>\w+) but got (?:device type|backend) (?P<odd>\w+) "
+            r"Expected object of (?:device type|backend) (?P<common>\w+) but got "
+            r"(?:device type|backend) (?P<offending>\w+) "
             r"for (?:sequence element \d+ in sequence )?argument #\d+ '(?P<argument>\w+)'"
             r"(?: in call to (?P<call>\w+))?",
         ),
-        (Kind.MIXED, r"All input tensors must be on the same device\. Received (?P<common>DEVICE) and (?P<odd>DEVICE)"),
+        (
+            Kind.MIXED,
+            r"All input tensors must be on the same device\. Received (?P<common>DEVICE) and (?P<offending>DEVICE)",
+        ),
         (Kind.MIXED, r"arguments are located on different GPUs"),
         (Kind.MIXED, r"all tensors must be on devices\[0\](?:: (?P<common>\d+))?"),
         (Kind.MIXED, r"Expected tensor for argument #\d+ '(?P<argument>\w+)' to have the same device as tensor .*"),
@@ -124,26 +131,27 @@ WORDINGS: tuple[Wording, ...] = tuple(
         (
             Kind.MIXED,
             r"Unhandled FakeTensor Device Propagation for (?P<op>[\w.:]+), found two different devices "
-            r"(?P<common>DEVICE), (?P<odd>DEVICE)",
+            r"(?P<common>DEVICE), (?P<offending>DEVICE)",
         ),
         (
             Kind.GRADIENT,
             r"Function (?P<function>\w+) returned an invalid gradient at index (?P<index>\d+) - expected device "
-            r"(?P<common>DEVICE) but got (?P<odd>DEVICE)",
+            r"(?P<common>DEVICE) but got (?P<offending>DEVICE)",
         ),
         (
             Kind.GRADIENT,
-            r"attempting to assign a gradient (?:located on device with index|with device type) '(?P<odd>[\w:]+)' to a "
-            r"tensor (?:located on device with index|with device type) '(?P<common>[\w:]+)'.*",
+            r"attempting to assign a gradient (?:located on device with index|with device type) "
+            r"'(?P<offending>[\w:]+)' to a tensor (?:located on device with index|with device type) "
+            r"'(?P<common>[\w:]+)'.*",
         ),
         (
             Kind.MODULE,
             r"module must have its parameters and buffers on device (?P<common>DEVICE) \(device_ids\[0\]\) but found "
-            r"one of them on device: (?P<odd>DEVICE)",
+            r"one of them on device: (?P<offending>DEVICE)",
         ),
-        (Kind.NUMPY, r"can't convert (?P<odd>DEVICE) device type tensor to numpy\..*"),
-        (Kind.GENERATOR, r"Expected an? '(?P<common>\w+)' device type for generator but found '(?P<odd>\w+)'"),
-        (Kind.GENERATOR, r"Cannot generate a (?P<common>\w+) tensor from a generator of type (?P<odd>\w+)\.?"),
+        (Kind.NUMPY, r"can't convert (?P<offending>DEVICE) device type tensor to numpy\..*"),
+        (Kind.GENERATOR, r"Expected an? '(?P<common>\w+)' device type for generator but found '(?P<offending>\w+)'"),
+        (Kind.GENERATOR, r"Cannot generate a (?P<common>\w+) tensor from a generator of type (?P<offending>\w+)\.?"),
         (Kind.ORDINAL, r"CUDA error: invalid device ordinal"),
         (Kind.ORDINAL, r"Invalid device (?:id|argument \d+)(?::.*)?$"),
         # no GPU at all: torch/cuda/__init__.py, c10/cuda/CUDAFunctions.cpp
@@ -162,14 +170,14 @@ WORDINGS: tuple[Wording, ...] = tuple(
         ),
         (Kind.MEMORY, r"CUDA (?:error: )?out of memory.*"),
         (Kind.META, r"Cannot copy out of meta tensor; no data!.*"),
-        (Kind.MIXED, r"Tensor on device (?P<odd>DEVICE) is not on the expected device (?P<common>DEVICE)!"),
+        (Kind.MIXED, r"Tensor on device (?P<offending>DEVICE) is not on the expected device (?P<common>DEVICE)!"),
         (Kind.POINTER, r"Pointer argument \(at (?P<index>\d+)\) cannot be accessed from Triton \(cpu tensor\?\).*"),
         (
             Kind.GROUP,
             r"Duplicate GPU detected ?: rank (?P<first>\d+) and rank (?P<second>\d+) both on CUDA device (?P<bus>\w+)",
         ),
         (Kind.GROUP, r"Tensors must be CUDA and dense"),
-        (Kind.GROUP, r"No backend type associated with device type (?P<odd>\w+)"),
+        (Kind.GROUP, r"No backend type associated with device type (?P<offending>\w+)"),
         (
             Kind.LOAD,
             r"Attempting to deserialize object on CUDA device (?P<gpu>\d+) but torch\.cuda\.device_count\(\) is "
@@ -178,7 +186,7 @@ WORDINGS: tuple[Wording, ...] = tuple(
         (
             Kind.MIXED,
             r"Calculated loss must be on the original device: (?P<common>DEVICE) but device in use is "
-            r"(?P<odd>DEVICE)",
+            r"(?P<offending>DEVICE)",
         ),
         (
             Kind.PLACEMENT,

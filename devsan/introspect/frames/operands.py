@@ -34,16 +34,16 @@ def operands_in(failure: Failure, frames: Sequence[Frame], outermost: int) -> li
             if not any(operand.placement is not None and operand.placement.is_on(device) for operand in operands):
                 operands.append(Tracked(None, Placement(device), place=len(operands)))
     operands = _concerned(operands, sentence)
-    _mark_odd(operands, sentence)
+    _mark_offending(operands, sentence)
     own = [place for place in range(min(outermost + 1, len(frames))) if frames[place].whose is Whose.PROGRAM]
     follow(operands, frames, own[-1] if own else outermost)
     return operands
 
 
 def operands_of_refusal(failure: Failure) -> list[Tracked]:
-    """Returns the operands as the core kept them, none when it did not; those concerned, the odd ones marked."""
+    """Returns the operands as the core kept them, none when it did not; those concerned, the offending ones marked."""
     operands = _concerned(_from_core(failure.refusal), failure.sentence)
-    _mark_odd(operands, failure.sentence)
+    _mark_offending(operands, failure.sentence)
     return operands
 
 
@@ -63,8 +63,8 @@ def worth_showing(operands: list[Tracked], place: int | None, sentence: Sentence
             best[piece, operand.placement.device] = operand
     shown = [operand for operand in operands if operand in best.values()]
     if len(shown) > _LABELS:
-        odd = [operand for operand in shown if operand.odd][:1]
-        shown = [operand for operand in shown if not operand.odd][:1] + odd
+        offending = [operand for operand in shown if operand.offending][:1]
+        shown = [operand for operand in shown if not operand.offending][:1] + offending
     return shown
 
 
@@ -105,7 +105,7 @@ def _concerned(operands: list[Tracked], sentence: Sentence) -> list[Tracked]:
     return [operand for operand in operands if operand not in free]
 
 
-def _mark_odd(operands: list[Tracked], sentence: Sentence) -> None:
+def _mark_offending(operands: list[Tracked], sentence: Sentence) -> None:
     """Marks what torch names; where it names a device only, what is there; else what is not with the first."""
     placed = [operand for operand in operands if operand.placement is not None]
     if len(sentence.devices) > 1 or sentence.kind is Kind.NUMPY:
@@ -116,10 +116,10 @@ def _mark_odd(operands: list[Tracked], sentence: Sentence) -> None:
         away = [operand for operand in away if operand.placement and operand.placement.device != "cpu"] or away
     named = [operand for operand in away if (operand.role or "").split("[")[0] == sentence.argument]
     for operand in named or away:
-        operand.odd = True
+        operand.offending = True
 
 
 def _weight(operand: Tracked, sentence: Sentence) -> tuple[bool, bool, int]:
     sizes = operand.placement.shape if operand.placement is not None else None
     named = (operand.role or "").split("[")[0] == sentence.argument
-    return operand.odd, named, prod(sizes) if sizes is not None else 0
+    return operand.offending, named, prod(sizes) if sizes is not None else 0

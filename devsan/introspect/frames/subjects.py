@@ -24,7 +24,7 @@ class Subject:
 
     expression: Expression
     device: str
-    odd: bool
+    offending: bool
 
 
 def device_count() -> int | None:
@@ -42,7 +42,7 @@ def ordinal_in(frame: Frame, count: int | None) -> Subject | None:
     for argument in arguments_of(frame):
         index = _ordinal(argument, frame)
         if index is not None and (count is None or index >= count):
-            found.append(Subject(argument, f"cuda:{index}", odd=True))
+            found.append(Subject(argument, f"cuda:{index}", offending=True))
     return found[0] if len(found) == 1 else None
 
 
@@ -50,7 +50,7 @@ def generator_of_call(frames: Sequence[Frame], place: int, generator: str, wante
     """Returns what ``generator_in`` finds in frame ``place``, or in the first of it, and its number."""
     for number in range(place, len(frames)):
         found = generator_in(frames[number], generator, wanted)
-        if any(subject.odd for subject in found):
+        if any(subject.offending for subject in found):
             return found, number
     return _held_generator(frames, place, generator)
 
@@ -69,7 +69,7 @@ def _held_generator(frames: Sequence[Frame], place: int, generator: str) -> tupl
                 for name, known in list(frames[number].scope.locals.items()):
                     if known is held:
                         found = Expression(ast.Name(name, ast.Load()), role="generator")
-                        return [Subject(found, device, odd=True)], number
+                        return [Subject(found, device, offending=True)], number
     return [], place
 
 
@@ -80,14 +80,14 @@ def generator_in(frame: Frame, generator: str, wanted: str) -> list[Subject]:
         value = argument.value(frame)
         if argument.role == "generator" or _is_a(value, "Generator"):
             device = str(value.device) if _is_a(value, "Generator") else generator  # type: ignore[attr-defined]
-            found.append(Subject(argument, device, odd=True))
+            found.append(Subject(argument, device, offending=True))
         elif argument.role == "device":
             text = value if type(value) is str else str(value) if _is_a(value, "device") else wanted
-            found.append(Subject(argument, text, odd=False))
+            found.append(Subject(argument, text, offending=False))
         elif is_tensor(value) or (value is MISSING and argument.role == "self"):
             placement = argument.placement(frame) or infer(argument.node, frame.scope)
             if placement is not None and placement.is_on(wanted):
-                found.append(Subject(argument, str(placement), odd=False))
+                found.append(Subject(argument, str(placement), offending=False))
     return found
 
 

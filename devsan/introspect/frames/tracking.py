@@ -25,7 +25,7 @@ class Tracked:
         role: what torch calls it.
         placement: where it is.
         place: its position among the operator's arguments.
-        odd: whether torch names it as the one in the wrong place.
+        offending: whether torch names it as the one in the wrong place.
         value: the tensor, when a variable holds it.
         at: its expression in each frame that it could be followed to, by the frame's position.
         parameter: its name as a parameter of the outermost of torch's functions.
@@ -38,7 +38,7 @@ class Tracked:
     role: str | None
     placement: Placement | None
     place: int = 0
-    odd: bool = False
+    offending: bool = False
     value: object = MISSING
     at: dict[int, Expression] = field(default_factory=dict)
     parameter: str | None = None

@@ -16,7 +16,7 @@ def settle(core: Any, events: Sequence[Any], path: str, model: Any, where: Any =
 
     Args:
         core: ``devsan._core``.
-        events: a trail.
+        events: a provenance.
         path: of the tensor in ``model``; "" when it is none of its own: then the first entry for the device is meant.
         model: the core's Model, or None.
         where: the line that asked for the map, the core's Frame.

@@ -1,4 +1,4 @@
-"""A model as the core's facts: its modules with their tensors and hooks, its device map, wrappers and quantisation."""
+"""A model as the core's facts: its modules with their tensors and hooks, its device map, wrappers and quantization."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def facts_of(core: Any, tree: Tree) -> Any:
     return core.Model(
         expression=tree.expression, type=type(tree.root).__name__, wrappers=wrappers,
         device_map=[core.MapEntry(key=key, device=device) for key, device in device_map_of(tree).items()],
-        quantisation=_quantisation(tree), skip_keys=skip_keys, no_split=no_split,
+        quantization=_quantization(tree), skip_keys=skip_keys, no_split=no_split,
         modules=[_module(core, path, module, no_split) for path, module in tree.modules.items()],
     )  # fmt: skip
 
@@ -117,7 +117,7 @@ def _names(tree: Tree, attribute: str) -> list[str]:
     return found
 
 
-def _quantisation(tree: Tree) -> str:
+def _quantization(tree: Tree) -> str:
     for module in tree.modules.values():
         name, package = type(module).__name__, _package(type(module))
         if name == "Linear8bitLt":

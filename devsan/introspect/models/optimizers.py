@@ -15,7 +15,7 @@ from devsan.introspect.models.referrers import parameters_of
 from devsan.introspect.models.registry import Registry
 
 if TYPE_CHECKING:
-    from devsan.introspect.provenance.trails import Trails
+    from devsan.introspect.provenance.reader import ProvenanceReader
 
 _STATES = 8  # of one optimizer that are told
 
@@ -35,7 +35,7 @@ def optimizers_in(frames: Sequence[Frame], search: bool) -> list[Any]:
     return list(found.values())
 
 
-def optimizer(core: Any, living: Any, registry: Registry, trails: Trails, frames: Sequence[Frame]) -> Any:
+def optimizer(core: Any, living: Any, registry: Registry, reader: ProvenanceReader, frames: Sequence[Frame]) -> Any:
     """Returns the core's Optimizer with the states that are not where their parameters are.
 
     That it was built is known from the program's text, when from its first state: it is older than that. The last
@@ -51,7 +51,7 @@ def optimizer(core: Any, living: Any, registry: Registry, trails: Trails, frames
             key=key, parameter=home.path if home is not None else "", device=str(value.device),
             parameter_device=str(parameter.device),
         ))  # fmt: skip
-        events.extend(trails.of(value)[:2])
+        events.extend(reader.of(value)[:2])
         if len(states) == _STATES:
             break
     kind = type(living)

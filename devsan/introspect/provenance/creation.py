@@ -8,7 +8,7 @@ from typing import Any
 
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.places import place
-from devsan.introspect.provenance.trails import event_at
+from devsan.introspect.provenance.reader import event_at
 from devsan.introspect.source.statements import said_by
 from devsan.introspect.source.syntax import function_around
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from devsan.diagnostics.messages import message
-from devsan.introspect.provenance.trails import Trails
+from devsan.introspect.provenance.reader import ProvenanceReader
 from devsan.sizes import write_size
 
 
@@ -18,7 +18,7 @@ def dropped_of(core: Any, name: str, number: int) -> str:
         name: of the tensor.
         number: 0 for a tensor of which nothing was ever noted.
     """
-    known = Trails(core).known_before_dropped(number) if core is not None else None
+    known = ProvenanceReader(core).known_before_dropped(number) if core is not None else None
     if known is None:
         return ""
     size = write_size(core.recording_budget())

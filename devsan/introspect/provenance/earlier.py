@@ -15,33 +15,35 @@ from devsan.introspect.frames.scopes import spot_of
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import is_a
 from devsan.introspect.models.device_maps import copy_of
-from devsan.introspect.provenance.trails import Trails
+from devsan.introspect.provenance.reader import ProvenanceReader
 
 EARLIER, THIS = 0, 1  # numbers of calls: only their order is known
 _MANY = 16
 
 
-def count_calls(core: Any, trails: Trails, frames: Sequence[Frame], place: int, operands: Sequence[Any]) -> int:
+def count_calls(
+    core: Any, reader: ProvenanceReader, frames: Sequence[Frame], place: int, operands: Sequence[Any]
+) -> int:
     """Marks the events of ``operands`` (the core's) that an earlier call made. Returns this call's number, or -1."""
     if place < 0:
         return -1
     site = frames[place]
     given = list(_given(frames, place))
-    numbers = [trails.origin_of(tensor)[0] for tensor in given]  # of what was dropped the time is not known
+    numbers = [reader.origin_of(tensor)[0] for tensor in given]  # of what was dropped the time is not known
     began = max((2 * number for number in numbers if core.placement(number) is not None), default=0)
     found = -1
     for operand in operands:
-        trail = list(operand.trail)
-        for number, event in enumerate(trail):
+        provenance = list(operand.provenance)
+        for number, event in enumerate(provenance):
             if not 0 < event.sequence < began or event.kind in (core.EventKind.COMPUTED, core.EventKind.SHARED):
                 continue
             if any(_is(frame, site) for frame in event.stack):
-                trail[number] = copy_of(core, event)
-                trail[number].step = EARLIER
+                provenance[number] = copy_of(core, event)
+                provenance[number].step = EARLIER
                 found = THIS
             break  # the placement that decides
         if found == THIS:
-            operand.trail = trail
+            operand.provenance = provenance
     return found
 
 

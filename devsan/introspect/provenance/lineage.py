@@ -20,7 +20,7 @@ from devsan.introspect.frames.inference import NOT_TENSORS
 from devsan.introspect.frames.places import place_in, place_of, without_machinery
 from devsan.introspect.frames.scopes import Spot, class_of, constructed_at, function_of, module_spot, spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor
-from devsan.introspect.provenance.trails import event_at
+from devsan.introspect.provenance.reader import event_at
 from devsan.introspect.source.sources import expression, functions_in, is_kept, parts_of, statements_of, tree_at
 from devsan.introspect.source.statements import said_by
 
@@ -37,7 +37,7 @@ class Lineage:
     Args:
         core: ``devsan._core``.
         frames: of the traceback, outermost first.
-        of_module: the trail of what a module computes on a device; empty when nothing is known.
+        of_module: the provenance of what a module computes on a device; empty when nothing is known.
     """
 
     def __init__(self, core: Any, frames: Sequence[Frame], of_module: Callable[[Any, str], list[Any]]) -> None:
@@ -46,7 +46,7 @@ class Lineage:
         self._computed: tuple[ast.AST, Spot] | None = None
 
     def of(self, node: ast.AST, number: int, device: str) -> list[Any]:
-        """Returns the trail of ``node`` in frame ``number``, a tensor that is on ``device``; empty when it is hidden.
+        """Returns the provenance of ``node`` in frame ``number``, a tensor on ``device``; empty when it is hidden.
 
         Where no factory and no move is found, but the program's statement that computed it on the host, that is told.
         """
@@ -84,7 +84,7 @@ class Lineage:
         return self._first(parts_of(node), spot, left)
 
     def _first(self, nodes: Sequence[ast.AST | None], spot: Spot, left: int) -> list[Any]:
-        """The trail of the first that has one; a variable's tensor of another device has no part in it."""
+        """The provenance of the first that has one; a variable's tensor of another device has no part in it."""
         for node in nodes:
             if node is not None and not self._is_elsewhere(node, spot):
                 found = self._trace(node, spot, left)

@@ -1,4 +1,4 @@
-"""What placed a model or its parts: the events of its tensors' trails, and what the user asked for."""
+"""What placed a model or its parts: the events of its tensors' provenance, and what the user asked for."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 
 from devsan.introspect.models.device_maps import asked_for, copy_of, settle
 from devsan.introspect.models.models import Tree
-from devsan.introspect.provenance.trails import Trails
+from devsan.introspect.provenance.reader import ProvenanceReader
 
 
-def complete(core: Any, trails: Trails, tree: Tree, model: Any) -> None:
+def complete(core: Any, reader: ProvenanceReader, tree: Tree, model: Any) -> None:
     """Fills in ``model`` (the core's) what moved or dispatched it, oldest first, and the map as the user wrote it."""
     paths: dict[int, list[str]] = {}
     first: dict[Any, int] = {}  # placement of each call that moved some
     events: dict[int, Any] = {}
     last: dict[int, list[Any]] = {}
     for path, _, tensor, _ in tree.tensors():
-        number, _ = trails.origin_of(tensor)
+        number, _ = reader.origin_of(tensor)
         if number not in last:
-            last[number] = trails.from_placement(number)
+            last[number] = reader.from_placement(number)
         for event in last[number]:
             events[event.sequence] = event
             if event.kind != core.EventKind.MADE:

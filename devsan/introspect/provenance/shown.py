@@ -1,4 +1,4 @@
-"""A tensor's trail in words, for ``devsan.where``."""
+"""A tensor's provenance in words, for ``devsan.where``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from devsan.introspect.models.module_facts import device_map_of, facts_of, offlo
 from devsan.introspect.models.registry import Registry
 from devsan.introspect.provenance.dropped import dropped_of
 from devsan.introspect.provenance.placed import complete
-from devsan.introspect.provenance.trails import Trails
+from devsan.introspect.provenance.reader import ProvenanceReader
 
 
-def trail_text(core: Any, tensor: Any, caller: FrameType | None = None) -> str:
+def provenance_text(core: Any, tensor: Any, caller: FrameType | None = None) -> str:
     """Returns how ``tensor`` came to be where it is, newest first, a line or two for each event.
 
     Args:
@@ -30,9 +30,9 @@ def trail_text(core: Any, tensor: Any, caller: FrameType | None = None) -> str:
         return f"devsan: expected a tensor, got {type(tensor).__name__}"
     with plain_attributes():
         placement: Placement | None = placement_of(tensor)
-        events = trail_of(core, tensor, caller) if core is not None else []
+        events = provenance_of(core, tensor, caller) if core is not None else []
     lines = [f"{placement.kind if placement is not None else 'tensor'} on {placement.device if placement else '?'}"]
-    dropped = dropped_of(core, "this tensor", Trails(core).origin_of(tensor)[0]) if core is not None else ""
+    dropped = dropped_of(core, "this tensor", ProvenanceReader(core).origin_of(tensor)[0]) if core is not None else ""
     if not events and not dropped:
         lines.append("  nothing is recorded about it" if core is not None else "  DevSan's core is not loaded")
     for event in events:
@@ -48,16 +48,16 @@ def trail_text(core: Any, tensor: Any, caller: FrameType | None = None) -> str:
     return "\n".join(lines)
 
 
-def trail_of(core: Any, tensor: Any, caller: FrameType | None) -> list[Any]:
-    """Returns the trail of ``tensor``, newest first, with the entries of device maps that decided.
+def provenance_of(core: Any, tensor: Any, caller: FrameType | None) -> list[Any]:
+    """Returns the provenance of ``tensor``, newest first, with the entries of device maps that decided.
 
     Args:
         core: ``devsan._core``.
         tensor: a tensor.
-        caller: as in ``trail_text``.
+        caller: as in ``provenance_text``.
     """
-    trails = Trails(core)
-    events = trails.of(tensor)
+    reader = ProvenanceReader(core)
+    events = reader.of(tensor)
     offloaded = not events and str(tensor.device) == "meta"
     if not offloaded and all(event.owner.setting != "device_map" for event in events):
         return events
@@ -70,7 +70,7 @@ def trail_of(core: Any, tensor: Any, caller: FrameType | None) -> list[Any]:
     if offloaded and home is not None:
         events = list(offload_of(core, tree, home.holder))
     model = facts_of(core, tree)
-    complete(core, trails, tree, model)
+    complete(core, reader, tree, model)
     return settle(core, events, home.path if home is not None else "", model)
 
 

@@ -76,7 +76,7 @@ def _gpus() -> list[str]:
         shown = [names[number] for number in visible_devices(os.environ.get(VARIABLE), names)]
         return [f"{name}@{node}" if node else name for name in shown]
     torch: Any = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():  # asking would initialise it
+    if torch is None or not torch.cuda.is_initialized():  # asking would initialize it
         return []
     return [f"GPU-{torch.cuda.get_device_properties(index).uuid}" for index in range(torch.cuda.device_count())]
 

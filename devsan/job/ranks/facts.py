@@ -185,5 +185,5 @@ def _own(core: Any, finding: Mapping[str, Any]) -> Any:
 def _placements(finding: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The program's lines that placed the operands of a rank's own finding."""
     for operand in finding.get("operands") or ():
-        for event in operand["trail"]:
+        for event in operand["provenance"]:
             yield from (frame for frame in event["frames"][:24] if frame["package"] == "")

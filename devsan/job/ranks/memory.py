@@ -39,10 +39,10 @@ def _amounts(core: Any) -> dict[str, tuple[int, int]]:
 
 def _first_placements(core: Any, devices: set[str]) -> dict[str, list[Any]]:
     """Placements are numbered as they come. Those that the program asked for, else the first of all."""
-    from devsan.introspect.provenance.trails import Trails
+    from devsan.introspect.provenance.reader import ProvenanceReader
     from devsan.report.document import event_of
 
-    trails = Trails(core)
+    reader = ProvenanceReader(core)
     found: dict[str, list[Any]] = {device: [] for device in devices}
     for number in core.placements()[:_MOST]:
         record = core.placement(number)
@@ -53,7 +53,7 @@ def _first_placements(core: Any, devices: set[str]) -> dict[str, list[Any]]:
         device = str(record.device)
         if device not in found or len(found[device]) >= _KEPT or record.times == 0:
             continue
-        events = trails.from_placement(number)
+        events = reader.from_placement(number)
         if events and any(frame.package == "" for frame in events[0].stack):
             found[device].append(event_of(core, events[0]))
     return found

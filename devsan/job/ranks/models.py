@@ -11,11 +11,11 @@ from devsan.introspect.models.device_maps import asked_for
 from devsan.introspect.models.heap import living_modules
 from devsan.introspect.models.models import Tree, unwrapped
 from devsan.introspect.models.module_facts import device_map_of, facts_of
-from devsan.introspect.provenance.trails import Trails
+from devsan.introspect.provenance.reader import ProvenanceReader
 
 _MOST_MODELS = 2
 _MOST_TENSORS = 4096
-_ASKED = 64  # tensors whose trails are searched for the line that asked for the map
+_ASKED = 64  # tensors whose provenance are searched for the line that asked for the map
 
 
 def models_of_process() -> list[dict[str, Any]]:
@@ -82,11 +82,11 @@ def _map_of(tree: Tree) -> dict[str, Any]:
 def _line_of_map(core: Any, tree: Tree) -> tuple[dict[str, Any] | None, str]:
     from devsan.report.document import frame_of
 
-    trails = Trails(core)
+    reader = ProvenanceReader(core)
     events: list[Any] = []
     for number, (_, _, tensor, _) in enumerate(tree.tensors()):
         if number >= _ASKED:
             break
-        events.extend(trails.of(tensor))
+        events.extend(reader.of(tensor))
     where, text = asked_for(events)
     return frame_of(where), text

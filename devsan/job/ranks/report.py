@@ -53,7 +53,7 @@ def finding_of(core: Any, found: Any, own: Mapping[int, Sequence[Mapping[str, An
         "confidence": _word(finding.confidence), "time": 0.0, "op": "", "kind": "none", "phase": "none", "sentence": "",
         "sites": [site_of(site) for site in report.sites], "also_at": [],
         "stack": [made for site in finding.sites if (made := frame_of(site.frame)) is not None], "operands": [],
-        "involved": [], "evidence": evidence, "repairs": repairs, "bare_move": str(finding.bare_move),
+        "involved": [], "evidence": evidence, "repairs": repairs, "naive_fix": str(finding.naive_fix),
         "candidates": [], "report": _without_sites(report), **more, **shown,
     }  # fmt: skip
 
@@ -75,7 +75,7 @@ def _shown(found: Any, own: Mapping[int, Sequence[Mapping[str, Any]]], report: R
 def _report(core: Any, finding: Any, more: Plain) -> Report:
     repairs = [shown_repair(each) for each in finding.repairs]
     cause = Cause(
-        str(finding.code), repair=repairs[0] if repairs else None, bare_move=str(finding.bare_move),
+        str(finding.code), repair=repairs[0] if repairs else None, naive_fix=str(finding.naive_fix),
         evidence=tuple(finding.evidence), others=tuple(repairs[1:]),
     )  # fmt: skip
     sites = [site for each in finding.sites if (site := _site(each.frame)) is not None]

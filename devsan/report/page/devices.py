@@ -1,11 +1,11 @@
-"""How a device looks on the page: a colour, and for what is no GPU a pattern; its name always stands beside it."""
+"""How a device looks on the page: a color, and for what is no GPU a pattern; its name always stands beside it."""
 
 from __future__ import annotations
 
 import re
 
-GPU_COLOURS = 8
-"""GPUs beyond it take the colours again, from the first on, with a stripe."""
+GPU_COLORS = 8
+"""GPUs beyond it take the colors again, from the first on, with a stripe."""
 
 _GPU = re.compile(r"(?P<type>[a-z]+):(?P<index>\d+)")
 
@@ -18,8 +18,8 @@ def style_of(device: str) -> str:
     if found is None:
         return "d-none"
     index = int(found["index"])
-    striped = " striped" if index >= GPU_COLOURS else ""
-    return f"d{index % GPU_COLOURS}{striped}"
+    striped = " striped" if index >= GPU_COLORS else ""
+    return f"d{index % GPU_COLORS}{striped}"
 
 
 def in_order(device: str) -> tuple[int, str, int]:

@@ -45,7 +45,7 @@ class Mark:
         end: the column behind it.
         text: what is said: "cuda:0  float32[4096]".
         device: where the operand is; "" when that is not known.
-        odd: torch names it as the one in the wrong place.
+        offending: torch names it as the one in the wrong place.
     """
 
     line: int
@@ -53,7 +53,7 @@ class Mark:
     end: int
     text: str = ""
     device: str = ""
-    odd: bool = False
+    offending: bool = False
 
 
 def rows_of(lines: Mapping[int, str], marks: Iterable[Mark] = ()) -> list[Row]:
@@ -90,7 +90,7 @@ def _moved(mark: Mark, text: str, margin: int, width: int) -> Mark:
     """The mark, in columns of the text as it is shown."""
     start, end = (len(_whole_tabs(text[:column] + "|")) - 1 - margin for column in (mark.start, mark.end))
     start = min(max(start, 0), width)
-    return Mark(mark.line, start, min(max(end, start), width), mark.text, mark.device, mark.odd)
+    return Mark(mark.line, start, min(max(end, start), width), mark.text, mark.device, mark.offending)
 
 
 def _underlined(text: str, marks: Sequence[Mark]) -> Iterator[Piece]:
@@ -104,7 +104,9 @@ def _underlined(text: str, marks: Sequence[Mark]) -> Iterator[Piece]:
         while end < len(text) and owner[end] is owner[at]:
             end += 1
         here = owner[at]
-        yield Piece(text[at:end], "" if here is None else f"mark {style_of(here.device)}{' odd' * here.odd}")
+        yield Piece(
+            text[at:end], "" if here is None else f"mark {style_of(here.device)}{' offending' * here.offending}"
+        )
         at = end
 
 

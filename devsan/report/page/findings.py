@@ -73,7 +73,7 @@ def told_operands(finding: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], 
     operands = finding["operands"]
     involved = [number for number in dict.fromkeys(finding["involved"]) if 0 <= number < len(operands)]
     if not involved:
-        involved = sorted(range(len(operands)), key=lambda number: not operands[number]["odd"])
+        involved = sorted(range(len(operands)), key=lambda number: not operands[number]["offending"])
     told = involved[:MOST_OPERANDS]
     return [operands[number] for number in told], [each for at, each in enumerate(operands) if at not in told]
 
@@ -81,12 +81,14 @@ def told_operands(finding: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], 
 def best_name(operand: Mapping[str, Any]) -> str:
     """Returns what an operand is called: in the source, in the model, by what made it, or by torch."""
     made_by = operand.get("output_of")  # not in the documents of older releases
-    return str(operand["name"] or operand["known_as"] or (made_by and f"the output of {made_by}") or operand["role"])
+    return str(
+        operand["name"] or operand["qualified_name"] or (made_by and f"the output of {made_by}") or operand["role"]
+    )
 
 
-def placement_of(trail: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def placement_of(provenance: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Returns the newest event that decided the device, as model::placement_of does; None where none did."""
-    return next((event for event in trail if event["kind"] not in ("computed", "shared")), None)
+    return next((event for event in provenance if event["kind"] not in ("computed", "shared")), None)
 
 
 def where_of(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -138,5 +140,5 @@ def _marks(site: Mapping[str, Any], operands: Iterable[Mapping[str, Any]]) -> li
         said = _DEVICE.search(text)
         device = devices.get((label["line"], label["column"])) or (said[0] if said is not None else "")
         start, end = int(label["column"]) - 1, int(label["end_column"]) - 1
-        marks.append(Mark(int(label["line"]), start, end, text, device, bool(label["odd"])))
+        marks.append(Mark(int(label["line"]), start, end, text, device, bool(label["offending"])))
     return marks

@@ -35,7 +35,7 @@ class Model:
     code: str | None
     asked: str
     wrappers: tuple[str, ...]
-    quantisation: str
+    quantization: str
     ranks: tuple[int, ...]
 
 
@@ -111,7 +111,7 @@ def models_of(runs: Sequence[Run]) -> list[Model]:
     return [
         Model(
             tree, str(model["type"]), code, str(model["device_map_text"]), tuple(model["wrappers"]),
-            str(model["quantisation"]), tuple(ranks) if len(runs) > 1 else (),
+            str(model["quantization"]), tuple(ranks) if len(runs) > 1 else (),
         )
         for tree, model, ranks, code in known
     ]  # fmt: skip

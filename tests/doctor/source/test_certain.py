@@ -156,9 +156,9 @@ def _is_of_devices(error: Exception) -> bool:
 
 def checked(text: str) -> tuple[int, int, list[str]]:
     """How many findings are certain, how many of them are open, and what is wrong with the others."""
-    judgement = judge_source(SourceFile("drawn.py", text), edits=False)
-    assert judgement.notes == []
-    certain = [each for each in judgement.findings if each.confidence == "certain"]
+    judgment = judge_source(SourceFile("drawn.py", text), edits=False)
+    assert judgment.notes == []
+    certain = [each for each in judgment.findings if each.confidence == "certain"]
     with devsan.emulate(gpus=GPUS):
         asked = {expression for each in certain for expression, _ in said_places(each)}
         failures = run(text, asked) if certain else Failures()

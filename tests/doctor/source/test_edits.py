@@ -244,11 +244,11 @@ def test_repairs(name: str, tmp_path: Path):
 def test_shows_what_it_does_not_apply_unasked(name: str, tmp_path: Path):
     text, line = UNSAFE[name]
     path = written(tmp_path, text)
-    judgement = judge([path])
-    added = [each[1:].strip() for each in diff(judgement).splitlines() if each.startswith("+")]
+    judgment = judge([path])
+    added = [each[1:].strip() for each in diff(judgment).splitlines() if each.startswith("+")]
     assert line.strip() in added
-    assert diff(judgement, unsafe=False) == "" and fix(judgement) == []
-    assert fix(judgement, unsafe=True) == [path]
+    assert diff(judgment, unsafe=False) == "" and fix(judgment) == []
+    assert fix(judgment, unsafe=True) == [path]
     assert line.strip() in path.read_text()
 
 
@@ -256,10 +256,10 @@ def test_shows_what_it_does_not_apply_unasked(name: str, tmp_path: Path):
 def test_finds_and_does_not_edit(name: str, tmp_path: Path):
     path = written(tmp_path, REFUSED[name])
     before = path.read_text()
-    judgement = judge([path])
-    assert judgement.findings
-    assert all(finding.edits == () for finding in judgement.findings)
-    assert fix(judgement) == [] and path.read_text() == before
+    judgment = judge([path])
+    assert judgment.findings
+    assert all(finding.edits == () for finding in judgment.findings)
+    assert fix(judgment) == [] and path.read_text() == before
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
@@ -300,11 +300,11 @@ def test_line_ends_and_mode_stay(tmp_path: Path):
 
 def test_a_file_that_changed_since_is_left_alone(tmp_path: Path):
     path = written(tmp_path, REPAIRED["factory"][0])
-    judgement = judge([path])
+    judgment = judge([path])
     path.write_text("# other\n" + path.read_text())
     before = path.read_text()
-    assert fix(judgement) == [] and path.read_text() == before
-    (note,) = judgement.notes
+    assert fix(judgment) == [] and path.read_text() == before
+    (note,) = judgment.notes
     assert "expected the file as it was judged" in note
 
 

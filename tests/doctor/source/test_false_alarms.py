@@ -39,9 +39,9 @@ def is_listed(finding: Finding, alarm: dict[str, Any]) -> bool:
     )  # fmt: skip
 
 
-def alarms(judgement: CheckResult) -> list[str]:
+def alarms(judgment: CheckResult) -> list[str]:
     return [
-        f"{finding.code} {finding.place}: {finding.title}" for finding in judgement.findings
+        f"{finding.code} {finding.place}: {finding.title}" for finding in judgment.findings
         if not any(is_listed(finding, alarm) for alarm in LISTED)
     ]  # fmt: skip
 
@@ -49,30 +49,30 @@ def alarms(judgement: CheckResult) -> list[str]:
 def test_sixty_models_of_transformers_have_no_false_alarm():
     files = files_of("transformers", "models/*/modeling_*.py")
     sample = files[:: max(len(files) // 60, 1)]
-    judgement = judge(sample)
-    assert judgement.files > 40 and judgement.notes == []
-    assert alarms(judgement) == []
+    judgment = judge(sample)
+    assert judgment.files > 40 and judgment.notes == []
+    assert alarms(judgment) == []
 
 
 @pytest.mark.frameworks
 def test_all_models_of_transformers_have_at_most_one_false_alarm_in_200():
     files = files_of("transformers", "models/*/modeling_*.py")
-    judgement = judge(files)
-    found = alarms(judgement)
-    print(f"{judgement.files} files, {len(judgement.findings)} findings, not listed: {found}")
-    assert len(found) * 200 <= judgement.files, found
+    judgment = judge(files)
+    found = alarms(judgment)
+    print(f"{judgment.files} files, {len(judgment.findings)} findings, not listed: {found}")
+    assert len(found) * 200 <= judgment.files, found
     for alarm in LISTED:
-        assert any(is_listed(finding, alarm) for finding in judgement.findings), f"{alarm['file']} is clean: unlist it"
+        assert any(is_listed(finding, alarm) for finding in judgment.findings), f"{alarm['file']} is clean: unlist it"
 
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("package", ["accelerate", "peft", "diffusers", "lightning", "deepspeed"])
 def test_libraries_have_at_most_one_false_alarm_in_200(package: str):
     files = files_of(package, "**/*.py")
-    judgement = judge(files)
-    found = alarms(judgement)
-    print(f"{judgement.files} files, not listed: {found}; {judgement.notes}")
-    assert len(found) * 200 <= judgement.files, found
+    judgment = judge(files)
+    found = alarms(judgment)
+    print(f"{judgment.files} files, not listed: {found}; {judgment.notes}")
+    assert len(found) * 200 <= judgment.files, found
 
 
 def without_device(path: Path) -> tuple[str, str] | None:
@@ -103,9 +103,9 @@ def test_most_factories_that_lose_their_device_are_found():
     for path in files:
         mutant = without_device(path)
         if mutant is not None:
-            judgement = judge_source(SourceFile(str(path), mutant[0]), edits=False)
-            found += bool(judgement.findings)
-            missed += [] if judgement.findings else [f"{path.name}: {mutant[1]}"]
+            judgment = judge_source(SourceFile(str(path), mutant[0]), edits=False)
+            found += bool(judgment.findings)
+            missed += [] if judgment.findings else [f"{path.name}: {mutant[1]}"]
     print(f"{found} of {found + len(missed)} found; not found:", *missed, sep="\n  ")
     # Indices, 0-dim tensors and what no operation of the file joins are no faults: about a quarter.
     assert found >= 0.55 * (found + len(missed))

@@ -37,12 +37,12 @@ def test_a_broken_file_is_one_sentence_and_the_others_are_judged(name: str, tmp_
     broken, good = tmp_path / "broken.py", tmp_path / "good.py"
     broken.write_bytes(content)
     good.write_text(FAULTY)
-    judgement = judge([broken, good])
-    assert [finding.code for finding in judgement.findings] == ["DV102"]
+    judgment = judge([broken, good])
+    assert [finding.code for finding in judgment.findings] == ["DV102"]
     if sentence is None:
-        assert judgement.notes == []
+        assert judgment.notes == []
     else:
-        (note,) = judgement.notes
+        (note,) = judgment.notes
         assert note.startswith(str(broken)) and sentence in note and "\n" not in note
 
 
@@ -89,16 +89,16 @@ else: pass
 def test_a_strange_file_is_judged(name: str, tmp_path: Path):
     path = tmp_path / "strange.py"
     path.write_bytes(STRANGE[name])
-    judgement = judge([path])
-    newer_syntax = name == "all statements" and judgement.notes and "expected Python source" in judgement.notes[0]
-    assert judgement.notes == [] or newer_syntax
-    assert judgement.findings == []
+    judgment = judge([path])
+    newer_syntax = name == "all statements" and judgment.notes and "expected Python source" in judgment.notes[0]
+    assert judgment.notes == [] or newer_syntax
+    assert judgment.findings == []
 
 
 def test_what_is_not_there_is_one_sentence(tmp_path: Path):
-    judgement = judge([tmp_path / "missing.py"])
-    assert judgement.findings == [] and judgement.files == 0
-    (note,) = judgement.notes
+    judgment = judge([tmp_path / "missing.py"])
+    assert judgment.findings == [] and judgment.files == 0
+    (note,) = judgment.notes
     assert "expected a file that can be read" in note
 
 
@@ -157,7 +157,7 @@ def test_what_calls_itself_in_many_ways_comes_to_an_end(tmp_path: Path):
     calls = "\n".join(f"    f{number}(x); f{number}(x); f{number}(x)" for number in range(40))
     functions = "\n".join(f"def f{number}(x):\n{calls}" for number in range(40))
     path.write_text(f"import torch\n{functions}\n\n{FAULTY}")
-    judgement = judge([path])
-    (note,) = judgement.notes
+    judgment = judge([path])
+    (note,) = judgment.notes
     assert "too long to be followed to its end" in note
-    assert [finding.code for finding in judgement.findings] == ["DV102"], "the rest of the file has its own share"
+    assert [finding.code for finding in judgment.findings] == ["DV102"], "the rest of the file has its own share"

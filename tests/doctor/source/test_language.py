@@ -11,7 +11,7 @@ from devsan.diagnostics.messages import Message, message
 from devsan.doctor.language import speaks
 from devsan.doctor.source import judge
 from devsan.doctor.source.places import HOST, INPUTS, Where
-from devsan.doctor.source.rules.signs import in_words
+from devsan.doctor.source.rules.predicates import in_words
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,7 +23,7 @@ class Launch:
 def said() -> list[str]:
     files = [
         *sorted((Path(__file__).parent / "programs").glob("*.py")),
-        *sorted((ROOT / "tests/wild/cases").glob("*.py")),
+        *sorted((ROOT / "tests/regressions/cases").glob("*.py")),
     ]
     found = judge(files, edits=False).findings + judge(files, Launch(), edits=False).findings
     texts = {text: text for each in found for text in (each.title, each.repair, *each.evidence, *each.others)}
@@ -57,7 +57,11 @@ def test_places(where: Where, english: str, chinese: str):
 def test_places_within_sentences_are_said_in_chinese_as_well():
     where, there = in_words(HOST), in_words(Where("gpu", 1))
     title = message(
-        "`{odd}` is {where} and meets `{other}`, which is {there}", odd="x", where=where, other="y", there=there
+        "`{offending}` is {where} and meets `{other}`, which is {there}",
+        offending="x",
+        where=where,
+        other="y",
+        there=there,
     )
     assert title == "`x` is on the CPU and meets `y`, which is on cuda:1"
     assert speaks("zh").text(title) == "`x` 在 CPU 上，却要与在 cuda:1 上的 `y` 运算"  # noqa: RUF001

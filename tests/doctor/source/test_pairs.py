@@ -21,9 +21,9 @@ NAMES = sorted(path.stem.removesuffix("_fails") for path in PAIRS.glob("*_fails.
 
 
 def codes_of(path: Path) -> set[str]:
-    judgement = judge([path], edits=False)
-    assert judgement.notes == []
-    return {finding.code for finding in judgement.findings if finding.severity != "note"}
+    judgment = judge([path], edits=False)
+    assert judgment.notes == []
+    return {finding.code for finding in judgment.findings if finding.severity != "note"}
 
 
 def test_each_has_its_twin_which_differs_little():

@@ -22,9 +22,9 @@ def marked(path: Path) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_finds_what_is_marked_and_nothing_else(path: Path):
-    judgement = judge([path])
-    assert judgement.notes == []
-    found = [(finding.place.line, finding.code) for finding in judgement.findings if finding.place]
+    judgment = judge([path])
+    assert judgment.notes == []
+    found = [(finding.place.line, finding.code) for finding in judgment.findings if finding.place]
     assert sorted(found) == marked(path)
 
 

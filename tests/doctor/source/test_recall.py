@@ -11,9 +11,9 @@ import pytest
 from devsan.doctor.source import judge
 
 ROOT = Path(__file__).parents[3]
-CASES = sorted((ROOT / "tests/wild/cases").glob("*.py"))
+CASES = sorted((ROOT / "tests/regressions/cases").glob("*.py"))
 WORKING = [
-    *sorted((ROOT / "tests/wild/working").glob("*.py")), *sorted((ROOT / "examples").glob("*.py")),
+    *sorted((ROOT / "tests/regressions/working").glob("*.py")), *sorted((ROOT / "examples").glob("*.py")),
     *sorted((ROOT / "benchmarks").glob("*.py")),
 ]  # fmt: skip
 FOUND = [line.split() for line in (Path(__file__).parent / "recall.txt").read_text().splitlines() if line[0] != "#"]
@@ -25,7 +25,7 @@ def codes_of(path: Path) -> set[str]:
 
 @pytest.mark.parametrize(("name", "code"), FOUND, ids=[name for name, _ in FOUND])
 def test_still_finds(name: str, code: str):
-    assert code in codes_of(ROOT / f"tests/wild/cases/{name}.py")
+    assert code in codes_of(ROOT / f"tests/regressions/cases/{name}.py")
 
 
 @pytest.mark.parametrize("path", WORKING, ids=lambda path: path.stem)

@@ -123,9 +123,9 @@ def test_the_example_is_found_and_what_to_use_instead_is_clean(name: str, tmp_pa
         text = sections[heading] + "\n"
         around = AROUND.get(name, PLAIN)
         path.write_text(around.format(text=text, indented=textwrap.indent(text, "    ")))
-        judgement = judge([path])
-        assert judgement.notes == []
-        found = {finding.code for finding in judgement.findings if finding.severity != "note"}
+        judgment = judge([path])
+        assert judgment.notes == []
+        found = {finding.code for finding in judgment.findings if finding.severity != "note"}
         assert found == ({title[:5]} if heading == "Example" else set()), path.read_text()
 
 

@@ -81,9 +81,9 @@ model = torch.nn.Linear(4, 4).to("cuda:0")
 def found(folder: Path, text: str, launch: object = None) -> set[str]:
     file = folder / "train.py"
     file.write_text(text, encoding="utf-8")
-    judgement = judge([file], launch, edits=False)
-    assert judgement.notes == []
-    return {finding.code for finding in judgement.findings}
+    judgment = judge([file], launch, edits=False)
+    assert judgment.notes == []
+    return {finding.code for finding in judgment.findings}
 
 
 @pytest.mark.parametrize("code", TAILS)

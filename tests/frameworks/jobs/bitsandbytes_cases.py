@@ -19,7 +19,7 @@ from transformers import AutoModelForCausalLM, BitsAndBytesConfig, Trainer
 OWN_GROUP = True
 
 
-def quantised(rank: Rank, **bits: Any) -> Any:
+def quantized(rank: Rank, **bits: Any) -> Any:
     folder = f"{rank.folder}/{rank.number}"  # save_pretrained writes in rank 0 alone
     model = language_model(hidden_size=64, intermediate_size=128)
     model.config.save_pretrained(folder)
@@ -41,7 +41,7 @@ def trainable(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def in_trainer(rank: Rank, **bits: Any) -> Record:
-    model = quantised(rank, **bits)
+    model = quantized(rank, **bits)
     # Adam would make much of the last bits of gradients that are nearly 0.
     trainer = Trainer(model, arguments(rank, learning_rate=0.1, optim="sgd"), train_dataset=Sentences())
     return {**trained(trainer, rank), "weights": trainable(model)}
@@ -49,7 +49,7 @@ def in_trainer(rank: Rank, **bits: Any) -> Record:
 
 @contextlib.contextmanager
 def portable_scales(rank: Rank) -> Iterator[None]:
-    """On the CPU, quantises scales as on emulated GPUs: by bitsandbytes' portable kernel.
+    """On the CPU, quantizes scales as on emulated GPUs: by bitsandbytes' portable kernel.
 
     Its kernel for the CPU, in C++, takes the other one of the two nearest codes for one value in 700.
     """
@@ -64,7 +64,7 @@ def portable_scales(rank: Rank) -> Iterator[None]:
 
 
 def four_bits(rank: Rank) -> Record:
-    """nf4 with its scales quantised as well, in the Trainer."""
+    """nf4 with its scales quantized as well, in the Trainer."""
     bits = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True, "bnb_4bit_compute_dtype": torch.float32}
     with portable_scales(rank):
         return in_trainer(rank, load_in_4bit=True, **bits)
@@ -74,7 +74,7 @@ def eight_bits(rank: Rank) -> Record:
     """Over DDP, with an optimizer whose state has 8 bits. After four_bits, whose process group it uses."""
     from bitsandbytes.optim import AdamW8bit
 
-    model = quantised(rank, load_in_8bit=True)
+    model = quantized(rank, load_in_8bit=True)
     wrapped = DistributedDataParallel(model, device_ids=rank.device_ids)
     optimizer = AdamW8bit(trainable(model).values(), lr=0.01)
     losses = []

@@ -147,7 +147,7 @@ def test_a_core_that_does_not_load_is_refused(run: Run) -> None:
 
 def test_cuda_in_use_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "_initialized", True)
-    with pytest.raises(StartError, match="CUDA already initialised; start the emulation before"):
+    with pytest.raises(StartError, match="CUDA already initialized; start the emulation before"):
         emulate(gpus=1).start()
 
 

@@ -208,10 +208,10 @@ EVERY_CHANNEL = """
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_tensors_travel_both_ways_and_the_children_end(run: Run, method: str) -> None:
-    travelled = "cuda:0 [2.0, 2.0] cuda:1 [5.0, 5.0, 5.0]"
+    traveled = "cuda:0 [2.0, 2.0] cuda:1 [5.0, 5.0, 5.0]"
     assert run(EVERY_CHANNEL.format(method=method)).stdout.splitlines() == [
-        f"Queue {travelled}", "0", f"SimpleQueue {travelled}", "0", f"Pipe {travelled}", "0",
-        f"spawn {travelled}", "True", f"Pool {travelled}",
+        f"Queue {traveled}", "0", f"SimpleQueue {traveled}", "0", f"Pipe {traveled}", "0",
+        f"spawn {traveled}", "True", f"Pool {traveled}",
     ]  # fmt: skip
 
 

@@ -21,7 +21,7 @@ class Told:
     mechanism: str
     setting: str
     line: str  # of the program, as it is written
-    kinds: tuple[str, ...]  # of the whole trail, newest first
+    kinds: tuple[str, ...]  # of the whole provenance, newest first
 
     @property
     def who(self) -> tuple[str, str, str, str]:
@@ -56,14 +56,14 @@ def told() -> Callable[[Any], Told]:
 
     def ask(tensor: Any) -> Told:
         from devsan import _core
-        from devsan.introspect.provenance.shown import trail_of
+        from devsan.introspect.provenance.shown import provenance_of
 
-        trail = trail_of(_core, tensor, sys._getframe(1))
-        placed = next((event for event in trail if event.kind.name not in ("COMPUTED", "SHARED")), None)
-        assert placed is not None, f"expected a placement of a tensor on {tensor.device}, got {trail}"
+        provenance = provenance_of(_core, tensor, sys._getframe(1))
+        placed = next((event for event in provenance if event.kind.name not in ("COMPUTED", "SHARED")), None)
+        assert placed is not None, f"expected a placement of a tensor on {tensor.device}, got {provenance}"
         site = next((frame for frame in placed.stack if frame.package == ""), None)
         line = site.source if site is not None else ""
-        kinds = tuple(event.kind.name for event in trail)
+        kinds = tuple(event.kind.name for event in provenance)
         return Told(str(placed.device), placed.owner.name, placed.owner.mechanism, placed.owner.setting, line, kinds)
 
     return ask

@@ -11,7 +11,7 @@ import torch
 bitsandbytes = pytest.importorskip("bitsandbytes", reason="bitsandbytes (125 MB) is installed by hand")
 
 
-def test_a_quantised_weight_is_placed_by_who_moves_it(told: Callable[[Any], Any]) -> None:
+def test_a_quantized_weight_is_placed_by_who_moves_it(told: Callable[[Any], Any]) -> None:
     layer = bitsandbytes.nn.Linear4bit(16, 64, quant_type="nf4", compute_dtype=torch.float32)
     layer = layer.to("cuda:1")
     assert told(layer.weight).who == ("cuda:1", "program", "Module.to", "")

@@ -43,7 +43,7 @@ def test_the_first_cause_is_told(case: Path, tmp_path: Path, launched: Callable[
 
 def texts_of(finding: dict[str, Any]) -> list[str]:
     """What the report says in words; of a rank's own finding what the job adds."""
-    own = [finding["title"], *finding["evidence"], finding["bare_move"]] if finding["of"] is None else []
+    own = [finding["title"], *finding["evidence"], finding["naive_fix"]] if finding["of"] is None else []
     return [*own, *(repair["text"] for repair in finding["repairs"]), *finding["victims"]]
 
 
@@ -52,7 +52,7 @@ def owners_of(finding: dict[str, Any]) -> list[str]:
     names = ["program" for sentence in finding["evidence"] if "by this program" in sentence]
     names += [match[1] for sentence in finding["evidence"] if (match := re.search(r"by (torch\.[\w.]+)", sentence))]
     for operand in finding["operands"]:
-        names += [event["owner"]["name"] for event in operand["trail"]]
+        names += [event["owner"]["name"] for event in operand["provenance"]]
     return names
 
 

@@ -120,13 +120,13 @@ def differing(*, missing: bool = False, extra: bool = False, frozen: bool = Fals
     def made(count: int) -> Job:
         job = ranks(2 * count + 1 if count > 1 else 2)
         for number in range(len(job)):
-            odd = number < count if count > 1 else number == 1
+            offending = number < count if count > 1 else number == 1
             tensors = [tensor("a", number, 2), tensor("b", number, 3)]
-            if odd and missing:
+            if offending and missing:
                 tensors.pop()
-            if odd and extra:
+            if offending and extra:
                 tensors.append(tensor("c", number, 3))
-            if odd and frozen:
+            if offending and frozen:
                 tensors[1].requires_grad = False
             model(job, number, tensors)
         return job

@@ -16,7 +16,7 @@ from torch import fx
 
 from devsan import _core, emulate
 from devsan.introspect.frames.chain import failure_of
-from devsan.introspect.provenance.shown import trail_text
+from devsan.introspect.provenance.shown import provenance_text
 from devsan.report.build import build
 from devsan.report.language import language_named
 from devsan.sizes import write_size
@@ -37,7 +37,7 @@ def little_room() -> Iterator[None]:
 
 
 def where(tensor: torch.Tensor) -> str:
-    return trail_text(_core, tensor)
+    return provenance_text(_core, tensor)
 
 
 def cell(number: int) -> CodeType:

@@ -61,7 +61,7 @@ def gpus() -> Iterator[None]:
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that is alone, has no colour and shows paths from this folder on."""
+    """A process that is alone, has no color and shows paths from this folder on."""
     monkeypatch.chdir(HERE)
     for name in ("FORCE_COLOR", "RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)

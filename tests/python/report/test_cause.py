@@ -77,7 +77,7 @@ def test_evidence_then_repairs_then_what_not_to_do() -> None:
     edit = Edit("f.py", 3, "a", "b")
     others = (Repair("do that", "likely", edit), Repair("or so", "possible", edit))
     cause = Cause("DV101", repair=Repair("do this", "likely"), evidence=("One.", "Two.", "Three."),
-                  bare_move="It hides what comes next. And more.", others=others)  # fmt: skip
+                  naive_fix="It hides what comes next. And more.", others=others)  # fmt: skip
     assert below(cause, Site("f.py", 3)) == [
         "",
         "note: One. Two.",

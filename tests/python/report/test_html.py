@@ -100,7 +100,7 @@ def test_every_label_is_there_in_both_languages_with_the_same_fields() -> None:
 
 
 def test_sentences_that_have_a_translation_are_there_in_both_languages(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = Language(catalogue={"No hook moves {name}.": "没有 hook 移动 {name}。"})
+    known = Language(catalog={"No hook moves {name}.": "没有 hook 移动 {name}。"})
     monkeypatch.setattr(labels, "_chinese", lambda: known)
     page = page_of(documents.run())
     assert "没有 hook 移动 labels。" in page.text("zh") and "No hook moves labels." not in page.text("zh")
@@ -198,7 +198,7 @@ def test_gpus_that_were_never_used_have_no_plot() -> None:
 def test_a_finding_without_a_cause_or_without_anything() -> None:
     bare = documents.finding(
         code=None, name="", title="", sites=[], stack=[], operands=[], involved=[], evidence=[], repairs=[],
-        bare_move="", also_at=[], op="", phase="none",
+        naive_fix="", also_at=[], op="", phase="none",
     )  # fmt: skip
     text = page_of(documents.run(findings=[bare])).text()
     assert "no cause known" in text and "operands of aten::nll_loss_forward are on cuda:1 and cuda:0" in text

@@ -110,7 +110,7 @@ def test_the_report_of_a_real_failure_is_drawn(browser: Chromium, real_report: P
 @pytest.mark.parametrize("width", [400, 768, 1280])
 def test_nothing_is_wider_than_the_window(browser: Chromium, real_report: Path, saved: Save, width: int) -> None:
     long = documents.finding(
-        title="word" * 60, sentence="x" * 500, evidence=["`" + "y" * 300 + "`"], bare_move="z" * 300,
+        title="word" * 60, sentence="x" * 500, evidence=["`" + "y" * 300 + "`"], naive_fix="z" * 300,
         name="n" * 90, also_at=[{"frame": documents.frame("f" * 200 + ".py", 1, "s" * 300), "op": "o" * 200,
                                  "sentence": "", "count": 1}],
     )  # fmt: skip
@@ -139,8 +139,8 @@ def test_hostile_text_does_nothing_in_a_browser(browser: Chromium, saved: Save) 
 
 def test_light_and_dark(browser: Chromium, real_report: Path) -> None:
     def brightness() -> float:
-        colour = browser.evaluate("getComputedStyle(document.body).backgroundColor")
-        return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
+        color = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(map(int, re.findall(r"\d+", color)[:3])) / 3
 
     browser.open(real_report, prefers_color_scheme="light")
     light = brightness()

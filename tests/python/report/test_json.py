@@ -43,10 +43,10 @@ def test_the_whole_diagnosis_is_there(failed):
     assert finding["code"] == "DV102"
     assert finding["name"] == "fresh-tensor"
     assert finding["evidence"]
-    assert finding["bare_move"]
+    assert finding["naive_fix"]
     assert finding["repairs"]
     first = finding["operands"][finding["involved"][0]]
-    (made, *_) = first["trail"]
+    (made, *_) = first["provenance"]
     assert (made["kind"], made["owner"]["name"], made["site"]["line"]) == ("made", "program", 3)
     assert made["frames"][0]["source"].startswith('a = torch.ones(1024, device="cuda:0")')
 

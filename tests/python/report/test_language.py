@@ -57,7 +57,7 @@ def test_templates_have_the_same_slots() -> None:
 
 
 def test_a_text_that_is_no_message_is_said_as_it_is() -> None:
-    """But for a phrase of the catalogue: nothing looks for the template that a finished sentence was made from."""
+    """But for a phrase of the catalog: nothing looks for the template that a finished sentence was made from."""
     for name in ("en", "zh"):
         assert language_named(name).text("operands of aten::mm are on cuda:1 and cpu").startswith("operands of")
     assert language_named("zh").text("called from here") == "由此处调用"
@@ -82,20 +82,20 @@ def test_arguments_of_a_message_are_messages_or_stay_as_they_are() -> None:
     ],
 )
 def test_a_message_is_said_by_its_template(text: Message, said: str) -> None:
-    catalogue = {
+    catalog = {
         "{name} is here{at}": "{name}在此{at}", "the host": "主机", "{n} rank": "{n}个 rank",
         "{owner}: {setting}": "{owner}：{setting}",
     }  # fmt: skip
-    assert Language({", at {place}": "（{place}）"}, catalogue).text(text) == said
+    assert Language({", at {place}": "（{place}）"}, catalog).text(text) == said
 
 
-def test_what_a_bare_move_breaks_is_said_of_every_code() -> None:
+def test_what_a_naive_fix_breaks_is_said_of_every_code() -> None:
     pytest.importorskip("torch")
     from devsan import _core
 
     say = language_named("zh")
     for code in (each for each in _core.codes() if each.naive_fix):
-        lines = cause_lines(Cause(code.code, repair=Repair("x", "likely"), bare_move=code.naive_fix), (), say, 80)
+        lines = cause_lines(Cause(code.code, repair=Repair("x", "likely"), naive_fix=code.naive_fix), (), say, 80)
         text = "".join(piece for line in lines for piece, _ in line)
         assert CHINESE.search(text.partition("的后果：")[2].partition("详情")[0]), code.code
 

@@ -1,4 +1,4 @@
-"""How a report looks: columns, collisions, colour."""
+"""How a report looks: columns, collisions, color."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from devsan.introspect.frames.placement import Placement
 from devsan.report.facts import Label, Operand, Report, Site
-from devsan.report.plain import lines_of, wants_colour, write
+from devsan.report.plain import lines_of, wants_color, write
 from devsan.report.text import display_width
 
 
@@ -26,7 +26,9 @@ def report_with(text: str, *labels: Label, **rest: object) -> Report:
 
 
 def test_labels_that_have_room_share_a_line() -> None:
-    report = report_with("left_operand + right", Label(7, 0, 12, ("cuda:0",)), Label(7, 15, 20, ("cpu",), odd=True))
+    report = report_with(
+        "left_operand + right", Label(7, 0, 12, ("cuda:0",)), Label(7, 15, 20, ("cpu",), offending=True)
+    )
     assert plain(report)[4:6] == ["   | ------------   ^^^^^", "   | cuda:0         cpu"]
 
 
@@ -40,9 +42,9 @@ def test_labels_that_collide_go_below_each_other() -> None:
     ]
 
 
-def test_a_label_with_several_texts_does_not_run_into_its_neighbour() -> None:
+def test_a_label_with_several_texts_does_not_run_into_its_neighbor() -> None:
     first = Label(7, 0, 4, ("self.norm.weight  cuda:2", "self.norm.bias  cuda:2"))
-    lines = plain(report_with("norm(x)", first, Label(7, 5, 6, ("cuda:0",), odd=True)))
+    lines = plain(report_with("norm(x)", first, Label(7, 5, 6, ("cuda:0",), offending=True)))
     assert lines[4:8] == [
         "   | ---- ^",
         "   | |    cuda:0",
@@ -53,7 +55,7 @@ def test_a_label_with_several_texts_does_not_run_into_its_neighbour() -> None:
 
 def test_columns_are_those_of_a_terminal() -> None:
     assert display_width("误差 é\t") == 2 + 2 + 1 + 1 + 4
-    lines = plain(report_with("\t误差 = 预测 - y", Label(7, 11, 12, ("cpu",), odd=True)))
+    lines = plain(report_with("\t误差 = 预测 - y", Label(7, 11, 12, ("cpu",), offending=True)))
     assert lines[3] == " 7 |     误差 = 预测 - y"
     assert lines[4] == "   | " + " " * (4 + 4 + 3 + 4 + 3) + "^"
 
@@ -71,14 +73,14 @@ def test_a_long_line_loses_its_indentation_then_its_end() -> None:
 def test_then_what_is_between_the_labels() -> None:
     text = "loss = loss_fct(" + "some.very.long.expression, " * 4 + "labels)"
     start = text.index("labels")
-    line, marks = narrow(text, 50, Label(7, start, start + 6, odd=True))
+    line, marks = narrow(text, 50, Label(7, start, start + 6, offending=True))
     assert line.endswith("labels)") and "..." in line and len(line) <= 50
     assert line[marks.index("^") : marks.rindex("^") + 1] == "labels"
 
 
-def test_then_the_middle_of_what_is_labelled() -> None:
+def test_then_the_middle_of_what_is_labeled() -> None:
     text = "f(" + "x" * 100 + ", y)"
-    line, marks = narrow(text, 60, Label(7, 2, 102), Label(7, 104, 105, odd=True))
+    line, marks = narrow(text, 60, Label(7, 2, 102), Label(7, 104, 105, offending=True))
     assert len(line) <= 60
     assert line[marks.index("^")] == "y"
     assert line[marks.index("-") : marks.rindex("-") + 1].startswith("xxxx")
@@ -88,13 +90,13 @@ def test_then_the_middle_of_what_is_labelled() -> None:
 def test_wide_characters_are_cut_by_their_columns() -> None:
     text = "损失 = 函数(" + "预测结果, " * 12 + "标签)"
     start = text.index("标签")
-    line, marks = narrow(text, 60, Label(7, start, start + 2, odd=True))
+    line, marks = narrow(text, 60, Label(7, start, start + 2, offending=True))
     assert display_width(line) <= 60
     assert display_width(line[: line.index("标签")]) == marks.index("^")
 
 
 def test_words_end_at_the_right_edge() -> None:
-    label = Label(7, 30, 32, ("cuda:1  int64[22]  (target)",), odd=True)
+    label = Label(7, 30, 32, ("cuda:1  int64[22]  (target)",), offending=True)
     lines = plain(report_with("f(" + "a, " * 9 + ", yy)", label, Label(7, 2, 3, ("cuda:0",))), room=46)
     assert lines[4:6] == [
         "   |   -                           ^^",
@@ -120,7 +122,7 @@ def test_the_rank_stands_at_the_right_edge() -> None:
 def test_operands_are_a_table() -> None:
     operands = (
         Operand("self", Placement("cuda:3", "float32", (30, 256))),
-        Operand("target", Placement("cuda:1", "int64", (30,)), odd=True, known_as="model.labels"),
+        Operand("target", Placement("cuda:1", "int64", (30,)), offending=True, qualified_name="model.labels"),
         Operand(None, Placement("cpu")),
     )
     assert plain(Report("t", "s", (), operands))[-3:] == [
@@ -131,7 +133,7 @@ def test_operands_are_a_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("terminal", "variables", "coloured"),
+    ("terminal", "variables", "colored"),
     [
         (True, {}, True),
         (False, {}, False),
@@ -142,16 +144,16 @@ def test_operands_are_a_table() -> None:
         (False, {"FORCE_COLOR": "0"}, False),
     ],
 )
-def test_colour(terminal: bool, variables: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_color(terminal: bool, variables: dict[str, str], colored: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     stream = Terminal() if terminal else io.StringIO()
-    assert wants_colour(stream) is coloured
-    write(report_with("[bold]x[/bold] :smile:", Label(7, 6, 7, ("cpu",), odd=True)), stream)
-    assert ("\x1b[" in stream.getvalue()) is coloured
+    assert wants_color(stream) is colored
+    write(report_with("[bold]x[/bold] :smile:", Label(7, 6, 7, ("cpu",), offending=True)), stream)
+    assert ("\x1b[" in stream.getvalue()) is colored
     assert "[bold]x[/bold] :smile:" in stream.getvalue()
 
 

@@ -133,7 +133,7 @@ def test_fake_tensors_of_emulated_ones() -> None:
 
 
 class Wrapper(torch.Tensor):
-    """A tensor around another, as quantisation libraries write them."""
+    """A tensor around another, as quantization libraries write them."""
 
     @staticmethod
     def __new__(cls, inner: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""torch.nn's tools on emulated GPUs: lazy and parametrised modules, exchanged tensors, state dicts."""
+"""torch.nn's tools on emulated GPUs: lazy and parametrized modules, exchanged tensors, state dicts."""
 
 from __future__ import annotations
 

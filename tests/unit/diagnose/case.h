@@ -104,13 +104,14 @@ struct Case {
     facts.failure.frames = std::move(innermost_first);
     return *this;
   }
-  Operand& operand(std::string role, std::string name, OperandKind kind, Device device, model::Trail trail = {}) {
+  Operand& operand(std::string role, std::string name, OperandKind kind, Device device,
+                   model::Provenance provenance = {}) {
     Operand operand;
     operand.role = std::move(role);
     operand.name = std::move(name);
     operand.kind = kind;
     operand.device = std::move(device);
-    operand.trail = std::move(trail);
+    operand.provenance = std::move(provenance);
     operand.bytes = 1024;
     facts.failure.operands.push_back(std::move(operand));
     return facts.failure.operands.back();
@@ -163,8 +164,8 @@ inline std::string text_of(const std::vector<model::Finding>& findings) {
 }
 
 /// The first finding; its code has to be `code`.
-inline model::Finding expect_code(const Case& scene, const std::string& code) {
-  const auto findings = diagnose(scene.facts);
+inline model::Finding expect_code(const Case& context, const std::string& code) {
+  const auto findings = diagnose(context.facts);
   if (findings.empty()) {
     ADD_FAILURE() << "expected " << code << ", got no finding";
     return {};
@@ -174,14 +175,14 @@ inline model::Finding expect_code(const Case& scene, const std::string& code) {
     EXPECT_FALSE(findings.front().evidence.empty());
     EXPECT_FALSE(findings.front().repairs.empty()) << code << " proposes nothing";
     EXPECT_FALSE(findings.front().title.empty());
-    EXPECT_FALSE(findings.front().bare_move.empty());
+    EXPECT_FALSE(findings.front().naive_fix.empty());
   }
   return findings.front();
 }
 
-inline void expect_operand(const Case& scene, const model::Finding& finding, const std::string& name) {
+inline void expect_operand(const Case& context, const model::Finding& finding, const std::string& name) {
   ASSERT_FALSE(finding.operands.empty()) << finding.title.text();
-  EXPECT_EQ(scene.facts.failure.operands[finding.operands.front()].best_name(), name) << finding.title.text();
+  EXPECT_EQ(context.facts.failure.operands[finding.operands.front()].best_name(), name) << finding.title.text();
 }
 
 inline void expect_evidence(const model::Finding& finding, const std::string& words) {

@@ -27,19 +27,19 @@ Event move_of_model(std::string owner, Device device, Frame where) {
 }  // namespace
 
 TEST(MovedAfterDispatch, Qwen920EngineMovesToItsRank) {
-  Case scene;
-  scene.facts.process.world_size = 8;
-  scene.facts.process.local_rank = scene.facts.process.rank = 2;
-  scene.map({{"transformer.wte", "cuda:1"}, {"transformer.h.0", "cuda:1"}, {"transformer.h.1", "cuda:2"}});
-  scene.module("transformer.wte", "Embedding", {weight("cuda:2")}, "cuda:1");
-  scene.model().placements = {
+  Case context;
+  context.facts.process.world_size = 8;
+  context.facts.process.local_rank = context.facts.process.rank = 2;
+  context.map({{"transformer.wte", "cuda:1"}, {"transformer.h.0", "cuda:1"}, {"transformer.h.1", "cuda:2"}});
+  context.module("transformer.wte", "Embedding", {weight("cuda:2")}, "cuda:1");
+  context.model().placements = {
       dispatch(), move_of_model("deepspeed", "cuda:2", own("finetune.py", 370, "train", "trainer.train()"))};
-  scene.mixes("aten::index_select", "cuda:2", "cuda:1")
+  context.mixes("aten::index_select", "cuda:2", "cuda:1")
       .frames({lib("torch", "torch/nn/functional.py", 2233, "embedding"),
                own("finetune.py", 370, "train", "trainer.train()")});
-  scene.operand("weight", "self.weight", OperandKind::kParameter, "cuda:2").known_as = "transformer.wte.weight";
-  scene.operand("indices", "input", OperandKind::kInput, "cuda:1", {hooked("cuda:1")});
-  const auto finding = expect_code(scene, "DV201");
+  context.operand("weight", "self.weight", OperandKind::kParameter, "cuda:2").qualified_name = "transformer.wte.weight";
+  context.operand("indices", "input", OperandKind::kInput, "cuda:1", {hooked("cuda:1")});
+  const auto finding = expect_code(context, "DV201");
   expect_evidence(finding, "brings its inputs to cuda:1");
   expect_evidence(finding, "8 ranks");
   expect_repair(finding, RepairKind::kConfiguration, "no device_map");
@@ -48,105 +48,106 @@ TEST(MovedAfterDispatch, Qwen920EngineMovesToItsRank) {
 }
 
 TEST(MovedAfterDispatch, Qwen745RefusedByAccelerate) {
-  Case scene;
-  scene.fails(
+  Case context;
+  context.fails(
       "", "You can't train a model that has been loaded with `device_map='auto'` in any distributed mode. Please rerun",
       SentenceKind::kPlacement);
-  scene.map({{"a", "cuda:0"}, {"b", "cuda:1"}});
-  const auto finding = expect_code(scene, "DV203");
+  context.map({{"a", "cuda:0"}, {"b", "cuda:1"}});
+  const auto finding = expect_code(context, "DV203");
   EXPECT_EQ(finding.repairs.size(), 3u);  // the three legal set-ups
 }
 
 TEST(RefusedOwners, Zero3) {
-  Case scene;
-  scene.fails("", "DeepSpeed Zero-3 is not compatible with passing a `device_map`.", SentenceKind::kPlacement);
-  expect_code(scene, "DV203");
+  Case context;
+  context.fails("", "DeepSpeed Zero-3 is not compatible with passing a `device_map`.", SentenceKind::kPlacement);
+  expect_code(context, "DV203");
 }
 
 TEST(MovedAfterDispatch, AutoAwq668TheHookMovesItBack) {
-  Case scene;
-  scene.map({{"model.rotary_emb", "cuda:1"}, {"model.layers.0", "cuda:0"}});
-  scene.module("model.layers.0", "Qwen2DecoderLayer", {weight("cuda:0")}, "cuda:0");
-  scene.module("model.rotary_emb", "Qwen2RotaryEmbedding", {buffer("cuda:0", "inv_freq", false)}, "cuda:1");
+  Case context;
+  context.map({{"model.rotary_emb", "cuda:1"}, {"model.layers.0", "cuda:0"}});
+  context.module("model.layers.0", "Qwen2DecoderLayer", {weight("cuda:0")}, "cuda:0");
+  context.module("model.rotary_emb", "Qwen2RotaryEmbedding", {buffer("cuda:0", "inv_freq", false)}, "cuda:1");
   Event move = move_of_model("autoawq", "cuda:0", lib("autoawq", "awq/quantizer.py", 500, "init_quant"));
   move.subject = "model.rotary_emb";
-  scene.model().placements = {dispatch(), move};
-  scene.mixes("aten::bmm", "cuda:0", "cuda:1")
+  context.model().placements = {dispatch(), move};
+  context.mixes("aten::bmm", "cuda:0", "cuda:1")
       .frames({lib("transformers", "modeling_qwen2.py", 150, "Qwen2RotaryEmbedding.forward", "", "model.rotary_emb")});
-  scene.operand("self", "inv_freq_expanded", OperandKind::kLocal, "cuda:0",
-                {computed("cuda:0", "aten::expand", "model.rotary_emb.inv_freq"),
-                 moved("cuda:0", {lib("autoawq", "awq/quantizer.py", 500, "init_quant")}, "autoawq")});
-  scene.operand("mat2", "position_ids_expanded", OperandKind::kLocal, "cuda:1", {hooked("cuda:1")});
-  const auto finding = expect_code(scene, "DV201");
+  context.operand("self", "inv_freq_expanded", OperandKind::kLocal, "cuda:0",
+                  {computed("cuda:0", "aten::expand", "model.rotary_emb.inv_freq"),
+                   moved("cuda:0", {lib("autoawq", "awq/quantizer.py", 500, "init_quant")}, "autoawq")});
+  context.operand("mat2", "position_ids_expanded", OperandKind::kLocal, "cuda:1", {hooked("cuda:1")});
+  const auto finding = expect_code(context, "DV201");
   expect_evidence(finding, "The hook of model.rotary_emb brings its inputs to cuda:1");
   EXPECT_EQ(finding.confidence, model::Confidence::kCertain);
 }
 
 TEST(MovedAfterDispatch, Yi242CudaAfterTheMap) {
-  Case scene;
-  scene.map({{"model.embed_tokens", "cuda:0"}, {"model.layers.5", "cuda:1"}});
-  scene.module("model.embed_tokens", "Embedding", {weight("cuda:0")}, "cuda:0");
-  scene.module("model.layers.5.mlp", "WQLinear", {buffer("cuda:0", "qweight")}, "cuda:1");
+  Case context;
+  context.map({{"model.embed_tokens", "cuda:0"}, {"model.layers.5", "cuda:1"}});
+  context.module("model.embed_tokens", "Embedding", {weight("cuda:0")}, "cuda:0");
+  context.module("model.layers.5.mlp", "WQLinear", {buffer("cuda:0", "qweight")}, "cuda:1");
   Event move =
       move_of_model("program", "cuda:0",
                     own("eval.py", 12, "main", "model = AutoModel.from_pretrained(p, device_map=\"auto\").cuda()"));
-  scene.model().placements = {dispatch(), move};
-  scene.mixes("aten::index_select", "cuda:0", "cuda:1")
+  context.model().placements = {dispatch(), move};
+  context.mixes("aten::index_select", "cuda:0", "cuda:1")
       .frames({lib("torch", "torch/nn/functional.py", 2233, "embedding"), own("eval.py", 20, "main")});
-  scene.operand("weight", "self.weight", OperandKind::kParameter, "cuda:0").known_as = "model.embed_tokens.weight";
-  scene.operand("indices", "input", OperandKind::kInput, "cuda:1", {hooked("cuda:1")});
-  const auto finding = expect_code(scene, "DV201");
+  context.operand("weight", "self.weight", OperandKind::kParameter, "cuda:0").qualified_name =
+      "model.embed_tokens.weight";
+  context.operand("indices", "input", OperandKind::kInput, "cuda:1", {hooked("cuda:1")});
+  const auto finding = expect_code(context, "DV201");
   expect_repair(finding, RepairKind::kConfiguration, "eval.py:12");
 }
 
 TEST(MovedAfterDispatch, Lightning20276HooksOfRankZero) {
-  Case scene;
-  scene.facts.process.world_size = 2;
-  scene.facts.process.rank = scene.facts.process.local_rank = 1;
-  scene.model().wrappers = {"lightning", "DDP"};
-  scene.module("model.vision", "Conv2d", {weight("cuda:1")}, "cuda:0");
-  scene.model().placements = {dispatch(),
-                              move_of_model("lightning", "cuda:1", own("train.py", 40, "main", "trainer.fit(module)"))};
-  scene.mixes("aten::convolution", "cuda:1", "cuda:0")
+  Case context;
+  context.facts.process.world_size = 2;
+  context.facts.process.rank = context.facts.process.local_rank = 1;
+  context.model().wrappers = {"lightning", "DDP"};
+  context.module("model.vision", "Conv2d", {weight("cuda:1")}, "cuda:0");
+  context.model().placements = {
+      dispatch(), move_of_model("lightning", "cuda:1", own("train.py", 40, "main", "trainer.fit(module)"))};
+  context.mixes("aten::convolution", "cuda:1", "cuda:0")
       .frames({lib("accelerate", "accelerate/hooks.py", 170, "new_forward")});
-  scene.operand("weight", "self.weight", OperandKind::kParameter, "cuda:1").known_as = "model.vision.weight";
-  scene.operand("input", "input", OperandKind::kInput, "cuda:0", {hooked("cuda:0")}).odd = true;
-  const auto finding = expect_code(scene, "DV201");
+  context.operand("weight", "self.weight", OperandKind::kParameter, "cuda:1").qualified_name = "model.vision.weight";
+  context.operand("input", "input", OperandKind::kInput, "cuda:0", {hooked("cuda:0")}).offending = true;
+  const auto finding = expect_code(context, "DV201");
   expect_repair(finding, RepairKind::kConfiguration, "LOCAL_RANK");
 }
 
 TEST(MovedAfterDispatch, NotWhereHooksAndWeightsAgree) {
-  Case scene;
-  scene.map({{"a", "cuda:0"}, {"b", "cuda:1"}});
-  scene.module("a", "Linear", {weight("cuda:0")}, "cuda:0");
-  scene.module("b", "Linear", {weight("cuda:1")}, "cuda:1");
-  scene.model().placements = {dispatch()};
-  scene.mixes("aten::add", "cuda:0", "cuda:1").frames({own("a.py", 5, "f", "x + y")});
-  scene.operand("self", "x", OperandKind::kLocal, "cuda:0", {mapped("cuda:0", "a")});
-  scene.operand("other", "y", OperandKind::kLocal, "cuda:1", {mapped("cuda:1", "b")});
-  for (const auto& finding : diagnose(scene.facts)) {
+  Case context;
+  context.map({{"a", "cuda:0"}, {"b", "cuda:1"}});
+  context.module("a", "Linear", {weight("cuda:0")}, "cuda:0");
+  context.module("b", "Linear", {weight("cuda:1")}, "cuda:1");
+  context.model().placements = {dispatch()};
+  context.mixes("aten::add", "cuda:0", "cuda:1").frames({own("a.py", 5, "f", "x + y")});
+  context.operand("self", "x", OperandKind::kLocal, "cuda:0", {mapped("cuda:0", "a")});
+  context.operand("other", "y", OperandKind::kLocal, "cuda:1", {mapped("cuda:1", "b")});
+  for (const auto& finding : diagnose(context.facts)) {
     EXPECT_NE(finding.code, "DV201") << text_of({finding});
     for (const auto& candidate : finding.candidates) EXPECT_FALSE(candidate == "DV201" && !finding.evidence.empty());
   }
 }
 
 TEST(DataParallel, OfAMappedModel) {
-  Case scene;
-  scene
+  Case context;
+  context
       .fails("",
              "module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found one of them on "
              "device: cuda:1",
              SentenceKind::kModule)
       .frames({lib("torch", "torch/nn/parallel/data_parallel.py", 170, "DataParallel.forward"),
                own("train.py", 9, "main")});
-  scene.model().wrappers = {"torch.nn.DataParallel"};
-  scene.map({{"a", "cuda:0"}, {"b", "cuda:1"}});
-  EXPECT_EQ(expect_code(scene, "DV202").confidence, model::Confidence::kCertain);
+  context.model().wrappers = {"torch.nn.DataParallel"};
+  context.map({{"a", "cuda:0"}, {"b", "cuda:1"}});
+  EXPECT_EQ(expect_code(context, "DV202").confidence, model::Confidence::kCertain);
 }
 
 TEST(DataParallel, Ffb6d4NestedInDdp) {
-  Case scene;
-  scene
+  Case context;
+  context
       .fails("",
              "module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found one of them on "
              "device: cuda:2",
@@ -154,102 +155,102 @@ TEST(DataParallel, Ffb6d4NestedInDdp) {
       .frames({lib("torch", "torch/nn/parallel/data_parallel.py", 150, "DataParallel.forward"),
                lib("torch", "torch/nn/parallel/distributed.py", 600, "DistributedDataParallel.forward"),
                own("train.py", 9, "main")});
-  scene.model().wrappers = {"DDP", "torch.nn.DataParallel"};
-  expect_repair(expect_code(scene, "DV202"), RepairKind::kConfiguration, "inner DataParallel");
+  context.model().wrappers = {"DDP", "torch.nn.DataParallel"};
+  expect_repair(expect_code(context, "DV202"), RepairKind::kConfiguration, "inner DataParallel");
 }
 
 TEST(DataParallel, OfAModuleThatWasNotMoved) {
-  Case scene;
-  scene.fails("",
-              "module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found one of them on "
-              "device: cpu",
-              SentenceKind::kModule);
-  expect_repair(expect_code(scene, "DV202"), RepairKind::kCreationSite, "before it is wrapped");
+  Case context;
+  context.fails("",
+                "module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found one of them on "
+                "device: cpu",
+                SentenceKind::kModule);
+  expect_repair(expect_code(context, "DV202"), RepairKind::kCreationSite, "before it is wrapped");
 }
 
 TEST(CurrentDevice, Triton2441) {
-  Case scene;
-  scene.facts.process.current_device = "cuda:0";
-  scene.fails("", "Pointer argument (at 0) cannot be accessed from Triton (cpu tensor?)", SentenceKind::kPointer);
-  scene.operand("0", "x", OperandKind::kLocal, "cuda:1");
-  const auto finding = expect_code(scene, "DV115");
+  Case context;
+  context.facts.process.current_device = "cuda:0";
+  context.fails("", "Pointer argument (at 0) cannot be accessed from Triton (cpu tensor?)", SentenceKind::kPointer);
+  context.operand("0", "x", OperandKind::kLocal, "cuda:1");
+  const auto finding = expect_code(context, "DV115");
   expect_repair(finding, RepairKind::kUseSite, "torch.cuda.device(x.device)");
-  expect_operand(scene, finding, "x");
+  expect_operand(context, finding, "x");
 }
 
 TEST(CurrentDevice, Pick14TooManyRanks) {
-  Case scene;
-  scene.facts.process.device_count = 2;
-  scene.facts.process.world_size = 4;
-  scene.facts.process.visible_devices = "1,2";
-  scene.fails("", "CUDA error: invalid device ordinal", SentenceKind::kOrdinal);
-  expect_evidence(expect_code(scene, "DV115"), "CUDA_VISIBLE_DEVICES=1,2");
+  Case context;
+  context.facts.process.device_count = 2;
+  context.facts.process.world_size = 4;
+  context.facts.process.visible_devices = "1,2";
+  context.fails("", "CUDA error: invalid device ordinal", SentenceKind::kOrdinal);
+  expect_evidence(expect_code(context, "DV115"), "CUDA_VISIBLE_DEVICES=1,2");
 }
 
 TEST(CurrentDevice, Semstyle3Checkpoint) {
-  Case scene;
-  scene.fails("", "Attempting to deserialize object on CUDA device 2 but torch.cuda.device_count() is 1.",
-              SentenceKind::kLoad);
-  expect_repair(expect_code(scene, "DV115"), RepairKind::kUseSite, "map_location");
+  Case context;
+  context.fails("", "Attempting to deserialize object on CUDA device 2 but torch.cuda.device_count() is 1.",
+                SentenceKind::kLoad);
+  expect_repair(expect_code(context, "DV115"), RepairKind::kUseSite, "map_location");
 }
 
 TEST(CurrentDevice, Verl161DuplicateGpu) {
-  Case scene;
-  scene.fails("", "Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1000", SentenceKind::kGroup);
-  expect_code(scene, "DV115");
+  Case context;
+  context.fails("", "Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1000", SentenceKind::kGroup);
+  expect_code(context, "DV115");
 }
 
 TEST(CurrentDevice, NsaTritonPr15BareCudaInARank) {
-  Case scene;
-  scene.facts.process.world_size = 4;
-  scene.facts.process.rank = scene.facts.process.local_rank = 2;
-  scene.mixes("aten::mul", "cuda:2", "cuda:0")
+  Case context;
+  context.facts.process.world_size = 4;
+  context.facts.process.rank = context.facts.process.local_rank = 2;
+  context.mixes("aten::mul", "cuda:2", "cuda:0")
       .frames({own("rope.py", 40, "RoPE.forward", "return x * self.cos", "rope")});
-  scene.operand("self", "x", OperandKind::kLocal, "cuda:2");
-  scene.operand("other", "self.cos", OperandKind::kBuffer, "cuda:0",
-                {made("cuda:0", {own("rope.py", 12, "RoPE.__init__", "freqs = torch.arange(n, device=\"cuda\")")})});
-  const auto finding = expect_code(scene, "DV115");
+  context.operand("self", "x", OperandKind::kLocal, "cuda:2");
+  context.operand("other", "self.cos", OperandKind::kBuffer, "cuda:0",
+                  {made("cuda:0", {own("rope.py", 12, "RoPE.__init__", "freqs = torch.arange(n, device=\"cuda\")")})});
+  const auto finding = expect_code(context, "DV115");
   expect_repair(finding, RepairKind::kConfiguration, "set_device");
 }
 
 TEST(CurrentDevice, Pytorch23138LoadedToGpuZero) {
-  Case scene;
-  scene.facts.process.world_size = 2;
-  scene.facts.process.rank = scene.facts.process.local_rank = 1;
-  scene.mixes("aten::add_", "cuda:1", "cuda:0").frames({own("train.py", 30, "resume", "total += state[\"count\"]")});
-  scene.operand("self", "total", OperandKind::kLocal, "cuda:1");
-  scene.operand(
+  Case context;
+  context.facts.process.world_size = 2;
+  context.facts.process.rank = context.facts.process.local_rank = 1;
+  context.mixes("aten::add_", "cuda:1", "cuda:0").frames({own("train.py", 30, "resume", "total += state[\"count\"]")});
+  context.operand("self", "total", OperandKind::kLocal, "cuda:1");
+  context.operand(
       "other", "state[\"count\"]", OperandKind::kLocal, "cuda:0",
       {event(EventKind::kLoaded, "cuda:0", "torch.load", {own("train.py", 20, "main", "state = torch.load(path)")})});
-  expect_repair(expect_code(scene, "DV115"), RepairKind::kUseSite, "map_location");
+  expect_repair(expect_code(context, "DV115"), RepairKind::kUseSite, "map_location");
 }
 
 TEST(CurrentDevice, Llava1516OneTowerOnTheDefault) {
-  Case scene;
-  scene.module("vision_tower", "CLIPVisionTower", {weight("cuda:0")});
-  scene.mixes("aten::cudnn_convolution", "cuda:0", "cuda:1")
+  Case context;
+  context.module("vision_tower", "CLIPVisionTower", {weight("cuda:0")});
+  context.mixes("aten::cudnn_convolution", "cuda:0", "cuda:1")
       .frames({lib("transformers", "modeling_clip.py", 190, "CLIPVisionEmbeddings.forward", "", "vision_tower")});
-  scene.operand("input", "pixel_values", OperandKind::kInput, "cuda:1",
-                {moved("cuda:1", {own("cli.py", 60, "main", "image = image.to(\"cuda:1\")")})});
-  scene.operand(
+  context.operand("input", "pixel_values", OperandKind::kInput, "cuda:1",
+                  {moved("cuda:1", {own("cli.py", 60, "main", "image = image.to(\"cuda:1\")")})});
+  context.operand(
       "weight", "self.weight", OperandKind::kParameter, "cuda:0",
       {moved("cuda:0", {own("builder.py", 30, "load_pretrained_model", "vision_tower.to(device=\"cuda\")")})});
-  expect_operand(scene, expect_code(scene, "DV115"), "self.weight");
+  expect_operand(context, expect_code(context, "DV115"), "self.weight");
 }
 
 TEST(Offload, DeepSpeed5538) {
-  Case scene;
-  scene.facts.process.versions["deepspeed"] = "0.14.2";
-  scene.facts.settings = {{"zero_optimization.stage", "3", {}},
-                          {"zero_optimization.offload_optimizer.device", "cpu", {}}};
-  scene.mixes("aten::mul_", "cuda:0", "cpu", Phase::kOptimizer)
+  Case context;
+  context.facts.process.versions["deepspeed"] = "0.14.2";
+  context.facts.settings = {{"zero_optimization.stage", "3", {}},
+                            {"zero_optimization.offload_optimizer.device", "cpu", {}}};
+  context.mixes("aten::mul_", "cuda:0", "cpu", Phase::kOptimizer)
       .frames({lib("deepspeed", "deepspeed/runtime/zero/stage3.py", 2117,
                    "DeepSpeedZeroOptimizer_Stage3.unscale_and_clip_grads",
                    "self.fp32_partitioned_groups_flat[sub_group_id].grad.mul_(1. / combined_scale)"),
                own("train.py", 60, "main", "engine.step()")});
-  scene.operand("self", "grad", OperandKind::kOptimizerState, "cpu");
-  scene.operand("other", "1. / combined_scale", OperandKind::kTemporary, "cuda:0").shape.emplace();
-  auto finding = expect_code(scene, "DV114");
+  context.operand("self", "grad", OperandKind::kOptimizerState, "cpu");
+  context.operand("other", "1. / combined_scale", OperandKind::kTemporary, "cuda:0").shape.emplace();
+  auto finding = expect_code(context, "DV114");
   expect_evidence(finding, "0.14.1 and 0.14.2");
   EXPECT_EQ(finding.evidence.front().text().find("DeepSpeed 0.14.2 has this defect"), 0u);
   EXPECT_EQ(finding.title, "DeepSpeed 0.14.2 clips gradients on the CPU by a norm on cuda:0");
@@ -257,164 +258,167 @@ TEST(Offload, DeepSpeed5538) {
   EXPECT_EQ(finding.repairs.size(), 2u);
   EXPECT_EQ(finding.confidence, model::Confidence::kCertain);
 
-  scene.facts.process.versions["deepspeed"] = "0.14.4";
-  for (const auto& repair : expect_code(scene, "DV114").repairs)
+  context.facts.process.versions["deepspeed"] = "0.14.4";
+  for (const auto& repair : expect_code(context, "DV114").repairs)
     EXPECT_EQ(repair.text.text().find("install deepspeed"), std::string::npos);
 }
 
 TEST(Offload, AWeightThatTheSettingKeepsOnTheHost) {
-  Case scene;
-  scene.facts.settings = {{"zero_optimization.stage", "3", {}}, {"zero_optimization.offload_param.device", "cpu", {}}};
-  scene.mixes("aten::add_", "cuda:0", "cpu")
+  Case context;
+  context.facts.settings = {{"zero_optimization.stage", "3", {}},
+                            {"zero_optimization.offload_param.device", "cpu", {}}};
+  context.mixes("aten::add_", "cuda:0", "cpu")
       .frames({own("train.py", 29, "main", "average.mul_(0.9).add_(weight.ds_tensor, alpha=0.1)")});
-  scene.operand("self", "average.mul_(0.9)", OperandKind::kTemporary, "cuda:0");
+  context.operand("self", "average.mul_(0.9)", OperandKind::kTemporary, "cuda:0");
   Event kept = made("cpu", {lib("deepspeed", "deepspeed/runtime/zero/stage3.py", 907, "_create_param_groups"),
                             own("train.py", 20, "main", "engine = deepspeed.initialize(model=model)")});
   kept.owner = {"deepspeed", "ZeRO-3", "offload_param.device = cpu", {}};
-  scene.operand("other", "weight.ds_tensor", OperandKind::kLocal, "cpu", {kept});
-  const auto finding = expect_code(scene, "DV114");
+  context.operand("other", "weight.ds_tensor", OperandKind::kLocal, "cpu", {kept});
+  const auto finding = expect_code(context, "DV114");
   expect_evidence(finding, "deepspeed keeps");
   expect_evidence(finding, "by offload_param.device = cpu");
 }
 
 TEST(Offload, Lightning20258BufferUnderZeroInit) {
-  Case scene;
-  scene.facts.settings = {{"zero_optimization.stage", "3", {}}};
-  scene.module("", "Net", {buffer("cpu", "scale"), weight("cuda:6")});
-  scene.mixes("aten::mul", "cuda:6", "cpu").frames({own("net.py", 30, "Net.forward", "x = x * self.scale")});
-  scene.operand("self", "x", OperandKind::kInput, "cuda:6");
-  scene
+  Case context;
+  context.facts.settings = {{"zero_optimization.stage", "3", {}}};
+  context.module("", "Net", {buffer("cpu", "scale"), weight("cuda:6")});
+  context.mixes("aten::mul", "cuda:6", "cpu").frames({own("net.py", 30, "Net.forward", "x = x * self.scale")});
+  context.operand("self", "x", OperandKind::kInput, "cuda:6");
+  context
       .operand(
           "other", "self.scale", OperandKind::kBuffer, "cpu",
           {made("cpu", {own("net.py", 12, "Net.__init__", "self.register_buffer(\"scale\", tensor([1.0, 2.0]))")})})
-      .known_as = "net.scale";
-  expect_evidence(expect_code(scene, "DV114"), "ZeRO stage 3");
+      .qualified_name = "net.scale";
+  expect_evidence(expect_code(context, "DV114"), "ZeRO stage 3");
 }
 
 TEST(Offload, Transformers45859Fsdp2CpuOffload) {
-  Case scene;
-  scene.facts.settings = {{"FSDP.CPUOffloadPolicy", "pin_memory=True", {}}};
-  scene.facts.settings.front().name = "fsdp.cpu_offload";
-  scene.module("model.rotary_emb", "Qwen3RotaryEmbedding", {buffer("cpu", "inv_freq", false)});
-  scene.mixes("aten::bmm", "cuda:0", "cpu")
+  Case context;
+  context.facts.settings = {{"FSDP.CPUOffloadPolicy", "pin_memory=True", {}}};
+  context.facts.settings.front().name = "fsdp.cpu_offload";
+  context.module("model.rotary_emb", "Qwen3RotaryEmbedding", {buffer("cpu", "inv_freq", false)});
+  context.mixes("aten::bmm", "cuda:0", "cpu")
       .frames({lib("transformers", "modeling_qwen3_5.py", 150, "forward", "", "model.rotary_emb")});
-  scene.operand("self", "self.inv_freq", OperandKind::kBuffer, "cpu").known_as = "model.rotary_emb.inv_freq";
-  scene.operand("mat2", "position_ids", OperandKind::kInput, "cuda:0");
-  expect_code(scene, "DV114");
+  context.operand("self", "self.inv_freq", OperandKind::kBuffer, "cpu").qualified_name = "model.rotary_emb.inv_freq";
+  context.operand("mat2", "position_ids", OperandKind::kInput, "cuda:0");
+  expect_code(context, "DV114");
 }
 
 TEST(Offload, Sdnext2205WeightReadOutsideOfForward) {
-  Case scene;
-  auto& module = scene.module("text_encoder", "CLIPTextModel", {}, "cuda:0");
+  Case context;
+  auto& module = context.module("text_encoder", "CLIPTextModel", {}, "cuda:0");
   module.hooks.front().offload = true;
-  scene.fails("aten::mul", "Tensor on device cuda:0 is not on the expected device meta!")
+  context.fails("aten::mul", "Tensor on device cuda:0 is not on the expected device meta!")
       .frames({own("emb.py", 20, "mix", "w * scale")});
-  scene.operand("self", "w", OperandKind::kParameter, "meta").known_as = "text_encoder.weight";
-  scene.operand("other", "scale", OperandKind::kLocal, "cuda:0");
-  expect_evidence(expect_code(scene, "DV114"), "outside of that");
+  context.operand("self", "w", OperandKind::kParameter, "meta").qualified_name = "text_encoder.weight";
+  context.operand("other", "scale", OperandKind::kLocal, "cuda:0");
+  expect_evidence(expect_code(context, "DV114"), "outside of that");
 }
 
 TEST(Offload, Accelerate2701DirectParameterOfAHookedModule) {
-  Case scene;
-  auto& module = scene.module("transformer", "Transformer2DModel", {weight("cpu", "table")}, "cuda:0");
+  Case context;
+  auto& module = context.module("transformer", "Transformer2DModel", {weight("cpu", "table")}, "cuda:0");
   module.hooks.front().offload = true;
-  scene.mixes("aten::add", "cuda:0", "cpu")
+  context.mixes("aten::add", "cuda:0", "cpu")
       .frames({lib("diffusers", "transformer_2d.py", 300, "Transformer2DModel.forward", "", "transformer")});
-  scene.operand("self", "x", OperandKind::kLocal, "cuda:0", {hooked("cuda:0")});
-  scene.operand("other", "self.table", OperandKind::kParameter, "cpu").known_as = "transformer.table";
-  expect_code(scene, "DV114");
+  context.operand("self", "x", OperandKind::kLocal, "cuda:0", {hooked("cuda:0")});
+  context.operand("other", "self.table", OperandKind::kParameter, "cpu").qualified_name = "transformer.table";
+  expect_code(context, "DV114");
 }
 
 TEST(Meta, AlpacaLora368) {
-  Case scene;
-  scene.fails("", "Cannot copy out of meta tensor; no data!", SentenceKind::kMeta);
-  scene.map({{"a", "cuda:0"}, {"b", "disk"}});
-  expect_evidence(expect_code(scene, "DV112"), "on disk");
+  Case context;
+  context.fails("", "Cannot copy out of meta tensor; no data!", SentenceKind::kMeta);
+  context.map({{"a", "cuda:0"}, {"b", "disk"}});
+  expect_evidence(expect_code(context, "DV112"), "on disk");
 }
 
 TEST(Meta, LlmCompressor1432) {
-  Case scene;
-  auto& module = scene.module("layers.0", "Linear", {}, "cuda:0");
+  Case context;
+  auto& module = context.module("layers.0", "Linear", {}, "cuda:0");
   module.hooks.front().offload = true;
-  scene.fails("", "Cannot copy out of meta tensor; no data!", SentenceKind::kMeta);
-  scene.operand("self", "module.weight", OperandKind::kParameter, "meta").known_as = "layers.0.weight";
-  expect_code(scene, "DV112");
+  context.fails("", "Cannot copy out of meta tensor; no data!", SentenceKind::kMeta);
+  context.operand("self", "module.weight", OperandKind::kParameter, "meta").qualified_name = "layers.0.weight";
+  expect_code(context, "DV112");
 }
 
 TEST(SilentTransfer, Exllama10DamagedLink) {
-  Case scene;
-  scene.facts.links = {{"cuda:0", "cuda:1", true, true, true, 4096}, {"cuda:1", "cuda:0", true, false, true, 0}};
-  const auto finding = expect_code(scene, "DV601");
+  Case context;
+  context.facts.links = {{"cuda:0", "cuda:1", true, true, true, 4096}, {"cuda:1", "cuda:0", true, false, true, 0}};
+  const auto finding = expect_code(context, "DV601");
   expect_evidence(finding, "cuda:0 to cuda:1");
 }
 
 TEST(SilentTransfer, BesideAnotherCause) {
-  Case scene;
-  scene.facts.links = {{"cuda:0", "cuda:1", true, true, true, 4096}};
-  scene.fails("", "CUDA error: invalid device ordinal", SentenceKind::kOrdinal);
-  const auto findings = diagnose(scene.facts);
+  Case context;
+  context.facts.links = {{"cuda:0", "cuda:1", true, true, true, 4096}};
+  context.fails("", "CUDA error: invalid device ordinal", SentenceKind::kOrdinal);
+  const auto findings = diagnose(context.facts);
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[0].code, "DV115");
   EXPECT_EQ(findings[1].code, "DV601");
 }
 
 TEST(SilentTransfer, NotWithSoundLinks) {
-  Case scene;
-  scene.facts.links = {{"cuda:0", "cuda:1", true, false, true, 4096}, {"cuda:1", "cuda:0", false, false, false, 10}};
-  EXPECT_TRUE(diagnose(scene.facts).empty());
+  Case context;
+  context.facts.links = {{"cuda:0", "cuda:1", true, false, true, 4096}, {"cuda:1", "cuda:0", false, false, false, 10}};
+  EXPECT_TRUE(diagnose(context.facts).empty());
 }
 
 TEST(CurrentDevice, ACheckpointComesBackToAnotherGpuThanTheCurrentOne) {
-  Case scene;
-  scene.mixes("aten::lerp", "cuda:0", "cuda:1").frames({own("train.py", 30, "main", "average.lerp_(parameter, 0.1)")});
-  scene.facts.process.current_device = "cuda:1";
-  scene.facts.process.set_device_called = true;
+  Case context;
+  context.mixes("aten::lerp", "cuda:0", "cuda:1")
+      .frames({own("train.py", 30, "main", "average.lerp_(parameter, 0.1)")});
+  context.facts.process.current_device = "cuda:1";
+  context.facts.process.set_device_called = true;
   auto loaded = moved("cuda:0", {own("train.py", 20, "main", "checkpoint = torch.load(file)")}, "torch.load");
   loaded.kind = EventKind::kLoaded;
-  scene.operand("self", "average", OperandKind::kLocal, "cuda:0", {loaded});
-  scene.operand("end", "parameter", OperandKind::kLocal, "cuda:1",
-                {moved("cuda:1", {own("train.py", 15, "main", "model = model.cuda(local_rank)")})});
-  expect_operand(scene, expect_code(scene, "DV115"), "average");
+  context.operand("self", "average", OperandKind::kLocal, "cuda:0", {loaded});
+  context.operand("end", "parameter", OperandKind::kLocal, "cuda:1",
+                  {moved("cuda:1", {own("train.py", 15, "main", "model = model.cuda(local_rank)")})});
+  expect_operand(context, expect_code(context, "DV115"), "average");
 }
 
-TEST(MovedAfterDispatch, TheTrailOfTheWeightShowsBothOwners) {
-  Case scene;
-  scene.mixes("aten::addmm", "cuda:0", "cuda:1").frames({own("net.py", 30, "Net.forward", "return self.text(x)", "")});
+TEST(MovedAfterDispatch, TheProvenanceOfTheWeightShowsBothOwners) {
+  Case context;
+  context.mixes("aten::addmm", "cuda:0", "cuda:1")
+      .frames({own("net.py", 30, "Net.forward", "return self.text(x)", "")});
   const auto apply = lib("torch", "torch/nn/modules/module.py", 900, "Module._apply");
-  scene.operand("mat2", "self.text.weight", OperandKind::kParameter, "cuda:0",
-                {moved("cuda:0", {apply, own("train.py", 9, "<module>", "trainer.fit(model)")}, "lightning"),
-                 mapped("cuda:1", "text")});
-  scene.operand("mat1", "x", OperandKind::kTemporary, "cuda:1", {hooked("cuda:1")});
-  scene.module("", "Net");
-  scene.module("text", "Linear", {weight("cpu")});  // by now: a teardown has moved it again
-  expect_operand(scene, expect_code(scene, "DV201"), "self.text.weight");
+  context.operand("mat2", "self.text.weight", OperandKind::kParameter, "cuda:0",
+                  {moved("cuda:0", {apply, own("train.py", 9, "<module>", "trainer.fit(model)")}, "lightning"),
+                   mapped("cuda:1", "text")});
+  context.operand("mat1", "x", OperandKind::kTemporary, "cuda:1", {hooked("cuda:1")});
+  context.module("", "Net");
+  context.module("text", "Linear", {weight("cpu")});  // by now: a teardown has moved it again
+  expect_operand(context, expect_code(context, "DV201"), "self.text.weight");
 }
 
 TEST(MovedAfterDispatch, NotTheMoveOfAnotherModel) {
-  Case scene;
-  scene.mixes("aten::sub", "cuda:1", "cuda:0").frames({own("ppo.py", 30, "step", "ratio = logprobs - reference")});
-  scene.operand("self", "logprobs", OperandKind::kLocal, "cuda:1", {mapped("cuda:1", "model.v_head")});
-  scene.operand("other", "reference", OperandKind::kLocal, "cuda:0",
-                {moved("cuda:0", {own("ppo.py", 3, "main", "reference = Policy().to(\"cuda:0\")")})});
-  scene.module("", "Trainer");
-  scene.module("model", "Policy", {weight("cuda:1")}, "cuda:1");
-  scene.module("ref_model", "Policy", {weight("cuda:0")});
+  Case context;
+  context.mixes("aten::sub", "cuda:1", "cuda:0").frames({own("ppo.py", 30, "step", "ratio = logprobs - reference")});
+  context.operand("self", "logprobs", OperandKind::kLocal, "cuda:1", {mapped("cuda:1", "model.v_head")});
+  context.operand("other", "reference", OperandKind::kLocal, "cuda:0",
+                  {moved("cuda:0", {own("ppo.py", 3, "main", "reference = Policy().to(\"cuda:0\")")})});
+  context.module("", "Trainer");
+  context.module("model", "Policy", {weight("cuda:1")}, "cuda:1");
+  context.module("ref_model", "Policy", {weight("cuda:0")});
   auto dispatch = mapped("cuda:1", "model.v_head");
   dispatch.subject = "model";
   auto move = moved("cuda:0", {own("ppo.py", 3, "main", "reference = Policy().to(\"cuda:0\")")});
   move.subject = "ref_model";
-  scene.model().placements = {dispatch, move};
-  for (const auto& finding : diagnose(scene.facts)) EXPECT_NE(finding.code, "DV201");
+  context.model().placements = {dispatch, move};
+  for (const auto& finding : diagnose(context.facts)) EXPECT_NE(finding.code, "DV201");
 }
 
 TEST(OffloadEngine, TakenToTheHostByTheProgramsOwnOffload) {
-  Case scene;
-  scene.mixes("aten::mul", "cuda:0", "cpu").frames({own("zero.py", 40, "Optimizer.step", "grad.mul_(1.0 / scale)")});
-  scene.operand("self", "grad", OperandKind::kLocal, "cpu",
-                {moved("cpu", {own("zero.py", 30, "Optimizer.step", "p.grad.to(self.offload_device)")})});
-  scene.operand("other", "scale", OperandKind::kLocal, "cuda:0").shape = std::vector<std::int64_t>{};
-  const auto finding = expect_code(scene, "DV114");
-  expect_operand(scene, finding, "grad");
+  Case context;
+  context.mixes("aten::mul", "cuda:0", "cpu").frames({own("zero.py", 40, "Optimizer.step", "grad.mul_(1.0 / scale)")});
+  context.operand("self", "grad", OperandKind::kLocal, "cpu",
+                  {moved("cpu", {own("zero.py", 30, "Optimizer.step", "p.grad.to(self.offload_device)")})});
+  context.operand("other", "scale", OperandKind::kLocal, "cuda:0").shape = std::vector<std::int64_t>{};
+  const auto finding = expect_code(context, "DV114");
+  expect_operand(context, finding, "grad");
   expect_evidence(finding, "0-dim");
 }
 

@@ -77,26 +77,26 @@ TEST(SourceText, AddsADevice) {
             std::nullopt);
 }
 
-TEST(Trail, PlacementIsWhatDecidedTheDevice) {
-  const model::Trail trail = {computed("cuda:1", "aten::mm", "w"), event(EventKind::kShared, "cuda:1", "", {}),
-                              mapped("cuda:1", "layers.1")};
-  EXPECT_EQ(model::placement_of(trail)->owner.name, "accelerate");
+TEST(Provenance, PlacementIsWhatDecidedTheDevice) {
+  const model::Provenance provenance = {computed("cuda:1", "aten::mm", "w"),
+                                        event(EventKind::kShared, "cuda:1", "", {}), mapped("cuda:1", "layers.1")};
+  EXPECT_EQ(model::placement_of(provenance)->owner.name, "accelerate");
   EXPECT_EQ(model::placement_of({}), nullptr);
   const Event deep = made("cpu", {lib("torch", "t.py", 1, "f"), own("a.py", 2, "g"), own("b.py", 3, "main")});
   EXPECT_EQ(deep.site()->file, "a.py");
 }
 
 TEST(Identity, DoesNotDependOnLinesAndFolders) {
-  const auto scene_at = [](const std::string& folder, int line) {
-    Case scene;
-    scene.mixes("aten::add", "cuda:0", "cpu").frames({own(folder + "/net.py", line + 5, "f", "return x + y")});
-    scene.operand("self", "x", OperandKind::kInput, "cuda:0");
-    scene.operand("other", "y", OperandKind::kLocal, "cpu",
-                  {made("cpu", {own(folder + "/net.py", line, "f", "y = torch.ones(3)")})});
-    return diagnose(scene.facts).front();
+  const auto context_at = [](const std::string& folder, int line) {
+    Case context;
+    context.mixes("aten::add", "cuda:0", "cpu").frames({own(folder + "/net.py", line + 5, "f", "return x + y")});
+    context.operand("self", "x", OperandKind::kInput, "cuda:0");
+    context.operand("other", "y", OperandKind::kLocal, "cpu",
+                    {made("cpu", {own(folder + "/net.py", line, "f", "y = torch.ones(3)")})});
+    return diagnose(context.facts).front();
   };
-  const auto one = scene_at("here", 10);
-  const auto moved_down = scene_at("there", 90);
+  const auto one = context_at("here", 10);
+  const auto moved_down = context_at("there", 90);
   EXPECT_EQ(one.code, "DV102");
   EXPECT_EQ(one.id, moved_down.id);
   EXPECT_EQ(one.cause, moved_down.cause);

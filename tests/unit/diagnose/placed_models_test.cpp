@@ -17,26 +17,26 @@ const std::vector<Frame> kComputeZ = {
     own("memit_main.py", 150, "execute_memit", "cur_z = compute_z(")};
 
 Case easyedit(const std::string& statement) {
-  Case scene;
-  scene.mixes("aten::add_", "cuda:1", "cuda:0").frames(kComputeZ);
-  llama(scene);
-  scene.operand(
+  Case context;
+  context.mixes("aten::add_", "cuda:1", "cuda:0").frames(kComputeZ);
+  llama(context);
+  context.operand(
       "self", "cur_out[i, idx, :]", OperandKind::kTemporary, "cuda:1",
       {computed("cuda:1", "aten::mm", "model.layers.2.mlp.down_proj.weight"), mapped("cuda:1", "model.layers.2")});
-  scene
+  context
       .operand("other", "delta", OperandKind::kLocal, "cuda:0",
                {made("cuda:0", {own("compute_z.py", 77, "compute_z", statement),
                                 own("memit_main.py", 150, "execute_memit", "cur_z = compute_z(")})})
-      .odd = true;
-  return scene;
+      .offending = true;
+  return context;
 }
 
 }  // namespace
 
 TEST(SingleDevice, EasyEdit419) {
-  const Case scene = easyedit("delta = torch.zeros((4096,), requires_grad=True, device=f\"cuda:{hparams.device}\")");
-  const auto finding = expect_code(scene, "DV101");
-  expect_operand(scene, finding, "delta");
+  const Case context = easyedit("delta = torch.zeros((4096,), requires_grad=True, device=f\"cuda:{hparams.device}\")");
+  const auto finding = expect_code(context, "DV101");
+  expect_operand(context, finding, "delta");
   expect_evidence(finding, "f\"cuda:{hparams.device}\"");
   expect_evidence(finding, "device_map[\"model.layers.2\"] = 1");
   expect_repair(finding, RepairKind::kCreationSite, "compute_z.py:77");
@@ -50,18 +50,18 @@ TEST(SingleDevice, EasyEdit419WithALiteral) {
 }
 
 TEST(SingleDevice, AMoveAtTheFailingLineSaysTheOthersDevice) {
-  Case scene;
+  Case context;
   const Frame line = own("net.py", 12, "Net.forward", "return h * self.scale.to(\"cuda:0\")");
-  scene.mixes("aten::mul", "cuda:1", "cuda:0").frames({line, call_impl(), own("net.py", 16, "<module>", "net(x)")});
-  scene.model().expression = "net";
-  scene.module("a", "Linear", {weight("cuda:0")});
-  scene.module("b", "Linear", {weight("cuda:1")});
-  scene.operand("self", "h", OperandKind::kLocal, "cuda:1",
-                {computed("cuda:1", "aten::addmm", "b.weight"), moved("cuda:1", {own("net.py", 7, "Net.__init__")})});
+  context.mixes("aten::mul", "cuda:1", "cuda:0").frames({line, call_impl(), own("net.py", 16, "<module>", "net(x)")});
+  context.model().expression = "net";
+  context.module("a", "Linear", {weight("cuda:0")});
+  context.module("b", "Linear", {weight("cuda:1")});
+  context.operand("self", "h", OperandKind::kLocal, "cuda:1",
+                  {computed("cuda:1", "aten::addmm", "b.weight"), moved("cuda:1", {own("net.py", 7, "Net.__init__")})});
   Event sent = moved("cuda:0", {line});
   sent.device_text = "\"cuda:0\"";
-  scene.operand("other", "self.scale.to(\"cuda:0\")", OperandKind::kTemporary, "cuda:0", {sent}).odd = true;
-  const auto finding = expect_code(scene, "DV101");
+  context.operand("other", "self.scale.to(\"cuda:0\")", OperandKind::kTemporary, "cuda:0", {sent}).offending = true;
+  const auto finding = expect_code(context, "DV101");
   ASSERT_EQ(finding.repairs.size(), 1u) << "a map is no place of repair where there is none";
   ASSERT_TRUE(finding.repairs.front().edit);
   EXPECT_EQ(finding.repairs.front().edit->after, "return h * self.scale.to(h.device)");
@@ -83,10 +83,10 @@ TEST(SingleDevice, EasyEdit103AllSitesAreOneFinding) {
 }
 
 TEST(SingleDevice, UnslothPr9995TrainerSendsBatchesToItsOwnDevice) {
-  Case scene;
-  llama(scene, "cuda:1", "cuda:0");
-  for (auto& module : scene.model().modules) module.hooks.clear();
-  scene
+  Case context;
+  llama(context, "cuda:1", "cuda:0");
+  for (auto& module : context.model().modules) module.hooks.clear();
+  context
       .fails("aten::index_select",
              "Expected all tensors to be on the same device, but got index is on cuda:0, different from other tensors "
              "on cuda:1 (when checking argument in method wrapper_CUDA_index_select)")
@@ -97,195 +97,198 @@ TEST(SingleDevice, UnslothPr9995TrainerSendsBatchesToItsOwnDevice) {
                           "return data.to(**{\"device\": self.args.device})")},
                      "transformers");
   sent.device_text = "self.args.device";
-  scene.operand("weight", "self.weight", OperandKind::kParameter, "cuda:1", {mapped("cuda:1", "model.embed_tokens")})
-      .known_as = "model.embed_tokens.weight";
-  scene.operand("indices", "input", OperandKind::kInput, "cuda:0", {sent}).odd = true;
-  const auto finding = expect_code(scene, "DV101");
-  expect_operand(scene, finding, "input");
+  context.operand("weight", "self.weight", OperandKind::kParameter, "cuda:1", {mapped("cuda:1", "model.embed_tokens")})
+      .qualified_name = "model.embed_tokens.weight";
+  context.operand("indices", "input", OperandKind::kInput, "cuda:0", {sent}).offending = true;
+  const auto finding = expect_code(context, "DV101");
+  expect_operand(context, finding, "input");
   expect_repair(finding, RepairKind::kConfiguration, "send inputs to the device");
 }
 
 TEST(SingleDevice, Qwen3Vl234MaskFollowsTheInputs) {
-  Case scene;
-  llama(scene, "cuda:3", "cuda:0");
-  scene.mixes("aten::masked_scatter_", "cuda:3", "cuda:0")
+  Case context;
+  llama(context, "cuda:3", "cuda:0");
+  context.mixes("aten::masked_scatter_", "cuda:3", "cuda:0")
       .frames(
           {lib("transformers", "modeling_qwen2_vl.py", 1100, "Qwen2VL.forward", "", ""), own("infer.py", 30, "main")});
-  scene.operand(
+  context.operand(
       "self", "inputs_embeds", OperandKind::kLocal, "cuda:3",
       {computed("cuda:3", "aten::embedding", "model.embed_tokens.weight"), mapped("cuda:3", "model.embed_tokens")});
   Event to = moved("cuda:0", {own("infer.py", 25, "main", "inputs = inputs.to(model.device)")});
-  scene.operand("mask", "image_mask", OperandKind::kLocal, "cuda:0", {computed("cuda:0", "aten::eq", "input_ids"), to})
-      .odd = true;
-  expect_operand(scene, expect_code(scene, "DV101"), "image_mask");
+  context
+      .operand("mask", "image_mask", OperandKind::kLocal, "cuda:0", {computed("cuda:0", "aten::eq", "input_ids"), to})
+      .offending = true;
+  expect_operand(context, expect_code(context, "DV101"), "image_mask");
 }
 
 TEST(SingleDevice, InternVlPr132) {
-  Case scene;
-  llama(scene);
-  scene
+  Case context;
+  llama(context);
+  context
       .fails("aten::index", "indices should be either on cpu or on the same device as the indexed tensor (cuda:1)",
              SentenceKind::kIndex)
       .frames({lib("transformers_modules", "modeling_internvl_chat.py", 120, "InternVLChatModel.forward"),
                own("demo.py", 40, "main")});
-  scene.operand("self", "vit_embeds", OperandKind::kLocal, "cuda:1",
-                {computed("cuda:1", "aten::mm", "vision_model.encoder.weight"), mapped("cuda:1", "vision_model")});
-  scene
+  context.operand("self", "vit_embeds", OperandKind::kLocal, "cuda:1",
+                  {computed("cuda:1", "aten::mm", "vision_model.encoder.weight"), mapped("cuda:1", "vision_model")});
+  context
       .operand("indices[0]", "image_flags == 1", OperandKind::kTemporary, "cuda:0",
                {computed("cuda:0", "aten::eq", "image_flags"),
                 moved("cuda:0", {own("demo.py", 33, "main", "pixel_values = pixel_values.to(args.device)")})})
-      .odd = true;
-  expect_code(scene, "DV101");
+      .offending = true;
+  expect_code(context, "DV101");
 }
 
 TEST(SingleDevice, TextGen203StoppingCriteria) {
-  Case scene;
-  llama(scene);
-  scene.mixes("aten::eq", "cuda:0", "cuda:1", Phase::kGenerate)
+  Case context;
+  llama(context);
+  context.mixes("aten::eq", "cuda:0", "cuda:1", Phase::kGenerate)
       .frames(
           {own("callbacks.py", 20, "_SentinelTokenStoppingCriteria.__call__", "if torch.all(tail == self.sentinel):")});
-  scene.operand("other", "self.sentinel", OperandKind::kUnknown, "cuda:0",
-                {moved("cuda:0", {own("text.py", 60, "generate_reply", "ids = encode(stop).to(shared.args.device)")})});
-  scene.operand("self", "tail", OperandKind::kLocal, "cuda:1",
-                {computed("cuda:1", "aten::argmax", "lm_head.weight"), mapped("cuda:1", "lm_head")});
-  expect_operand(scene, expect_code(scene, "DV101"), "self.sentinel");
+  context.operand(
+      "other", "self.sentinel", OperandKind::kUnknown, "cuda:0",
+      {moved("cuda:0", {own("text.py", 60, "generate_reply", "ids = encode(stop).to(shared.args.device)")})});
+  context.operand("self", "tail", OperandKind::kLocal, "cuda:1",
+                  {computed("cuda:1", "aten::argmax", "lm_head.weight"), mapped("cuda:1", "lm_head")});
+  expect_operand(context, expect_code(context, "DV101"), "self.sentinel");
 }
 
 TEST(SingleDevice, NotWithoutAModelOverSeveralGpus) {
-  Case scene;
-  scene.mixes("aten::add", "cuda:1", "cuda:0").frames({own("a.py", 3, "<module>", "y = x + bias")});
-  scene.operand("self", "x", OperandKind::kLocal, "cuda:1",
-                {made("cuda:1", {own("a.py", 1, "<module>", "x = torch.ones(3, device=\"cuda:1\")")})});
-  scene.operand("other", "bias", OperandKind::kLocal, "cuda:0",
-                {made("cuda:0", {own("a.py", 2, "<module>", "bias = torch.zeros(3, device=\"cuda:0\")")})});
-  expect_code(scene, "DV102");
+  Case context;
+  context.mixes("aten::add", "cuda:1", "cuda:0").frames({own("a.py", 3, "<module>", "y = x + bias")});
+  context.operand("self", "x", OperandKind::kLocal, "cuda:1",
+                  {made("cuda:1", {own("a.py", 1, "<module>", "x = torch.ones(3, device=\"cuda:1\")")})});
+  context.operand("other", "bias", OperandKind::kLocal, "cuda:0",
+                  {made("cuda:0", {own("a.py", 2, "<module>", "bias = torch.zeros(3, device=\"cuda:0\")")})});
+  expect_code(context, "DV102");
 }
 
 TEST(KvCache, Accelerate2548HookMovesTheCache) {
-  Case scene;
-  llama(scene);
-  scene.mixes("aten::cat", "cuda:0", "cuda:1", Phase::kGenerate)
+  Case context;
+  llama(context);
+  context.mixes("aten::cat", "cuda:0", "cuda:1", Phase::kGenerate)
       .frames({lib("transformers", "cache_utils.py", 120, "DynamicLayer.update",
                    "self.keys = torch.cat([self.keys, key_states], dim=-2)"),
                lib("transformers", "modeling_llama.py", 250, "LlamaAttention.forward", "", "model.layers.2")});
-  scene.operand("tensors[0]", "self.keys", OperandKind::kCache, "cuda:0", {hooked("cuda:0")});
-  scene.operand(
+  context.operand("tensors[0]", "self.keys", OperandKind::kCache, "cuda:0", {hooked("cuda:0")});
+  context.operand(
       "tensors[1]", "key_states", OperandKind::kLocal, "cuda:1",
       {computed("cuda:1", "aten::mm", "model.layers.2.mlp.down_proj.weight"), mapped("cuda:1", "model.layers.2")});
-  const auto finding = expect_code(scene, "DV106");
+  const auto finding = expect_code(context, "DV106");
   expect_repair(finding, RepairKind::kConfiguration, "skip_keys");
-  expect_operand(scene, finding, "self.keys");
+  expect_operand(context, finding, "self.keys");
 }
 
 TEST(KvCache, Transformers32624StaticCache) {
-  Case scene;
-  llama(scene);
-  scene.mixes("aten::index_copy_", "cuda:0", "cuda:1", Phase::kGenerate)
+  Case context;
+  llama(context);
+  context.mixes("aten::index_copy_", "cuda:0", "cuda:1", Phase::kGenerate)
       .frames({lib("transformers", "cache_utils.py", 900, "StaticCache.update",
                    "k_out.index_copy_(2, cache_position, key_states)")});
-  scene.operand("self", "k_out", OperandKind::kCache, "cuda:0",
-                {made("cuda:0", {lib("transformers", "cache_utils.py", 850, "StaticCache.__init__")}, "transformers")});
-  scene.operand("source", "key_states", OperandKind::kLocal, "cuda:1");
-  expect_repair(expect_code(scene, "DV106"), RepairKind::kCreationSite, "for each layer");
+  context.operand(
+      "self", "k_out", OperandKind::kCache, "cuda:0",
+      {made("cuda:0", {lib("transformers", "cache_utils.py", 850, "StaticCache.__init__")}, "transformers")});
+  context.operand("source", "key_states", OperandKind::kLocal, "cuda:1");
+  expect_repair(expect_code(context, "DV106"), RepairKind::kCreationSite, "for each layer");
 }
 
 TEST(KvCache, Transformers33147CachePosition) {
-  Case scene;
-  llama(scene);
-  scene
+  Case context;
+  llama(context);
+  context
       .fails("aten::index_put_", "indices should be either on cpu or on the same device as the indexed tensor (cuda:1)",
              SentenceKind::kIndex, Phase::kGenerate)
       .frames({lib("transformers", "cache_utils.py", 1100, "HybridCache.update",
                    "k_out[:, :, cache_position] = key_states")});
-  scene.operand("self", "k_out", OperandKind::kCache, "cuda:1");
-  scene.operand("indices[2]", "cache_position", OperandKind::kLocal, "cuda:0", {hooked("cuda:0")}).odd = true;
-  expect_code(scene, "DV106");
+  context.operand("self", "k_out", OperandKind::kCache, "cuda:1");
+  context.operand("indices[2]", "cache_position", OperandKind::kLocal, "cuda:0", {hooked("cuda:0")}).offending = true;
+  expect_code(context, "DV106");
 }
 
 TEST(KvCache, Transformers9200BeamIndices) {
-  Case scene;
-  llama(scene);
-  scene.mixes("aten::index_select", "cuda:0", "cuda:1", Phase::kGenerate)
+  Case context;
+  llama(context);
+  context.mixes("aten::index_select", "cuda:0", "cuda:1", Phase::kGenerate)
       .frames({lib("transformers", "modeling_gpt2.py", 1000, "GPT2LMHeadModel._reorder_cache",
                    "past_state.index_select(0, beam_idx)")});
-  scene.operand("self", "past_state", OperandKind::kLocal, "cuda:1",
-                {computed("cuda:1", "aten::mm", "lm_head.weight"), mapped("cuda:1", "lm_head")});
-  scene.operand("index", "beam_idx", OperandKind::kLocal, "cuda:0",
-                {made("cuda:0", {lib("transformers", "generation/beam_search.py", 200, "process")}, "transformers")});
-  expect_repair(expect_code(scene, "DV106"), RepairKind::kUseSite, "index");
+  context.operand("self", "past_state", OperandKind::kLocal, "cuda:1",
+                  {computed("cuda:1", "aten::mm", "lm_head.weight"), mapped("cuda:1", "lm_head")});
+  context.operand("index", "beam_idx", OperandKind::kLocal, "cuda:0",
+                  {made("cuda:0", {lib("transformers", "generation/beam_search.py", 200, "process")}, "transformers")});
+  expect_repair(expect_code(context, "DV106"), RepairKind::kUseSite, "index");
 }
 
 TEST(SplitBlock, Accelerate1851ResidualOfALayer) {
-  Case scene;
-  llama(scene);
-  scene.map({{"model.layers.2.self_attn", "cuda:0"}, {"model.layers.2.mlp", "cuda:1"}});
-  for (auto& module : scene.model().modules) {
-    if (module.path == "model.layers.2.mlp") module.hooks = scene.model().find("model.layers.2")->hooks;
+  Case context;
+  llama(context);
+  context.map({{"model.layers.2.self_attn", "cuda:0"}, {"model.layers.2.mlp", "cuda:1"}});
+  for (auto& module : context.model().modules) {
+    if (module.path == "model.layers.2.mlp") module.hooks = context.model().find("model.layers.2")->hooks;
   }
-  for (auto& module : scene.model().modules) {
+  for (auto& module : context.model().modules) {
     if (module.path == "model.layers.2") module.hooks.clear();
   }
-  scene.module("model.layers.2.self_attn", "LlamaAttention", {weight("cuda:0")}, "cuda:0");
-  scene.mixes("aten::add", "cuda:0", "cuda:1")
+  context.module("model.layers.2.self_attn", "LlamaAttention", {weight("cuda:0")}, "cuda:0");
+  context.mixes("aten::add", "cuda:0", "cuda:1")
       .frames({lib("transformers", "modeling_llama.py", 320, "LlamaDecoderLayer.forward",
                    "hidden_states = residual + hidden_states", "model.layers.2")});
-  scene.operand("self", "residual", OperandKind::kLocal, "cuda:0",
-                {computed("cuda:0", "aten::mm", "model.layers.2.self_attn.weight"),
-                 mapped("cuda:0", "model.layers.2.self_attn")});
-  scene.operand(
+  context.operand("self", "residual", OperandKind::kLocal, "cuda:0",
+                  {computed("cuda:0", "aten::mm", "model.layers.2.self_attn.weight"),
+                   mapped("cuda:0", "model.layers.2.self_attn")});
+  context.operand(
       "other", "hidden_states", OperandKind::kLocal, "cuda:1",
       {computed("cuda:1", "aten::mm", "model.layers.2.mlp.down_proj.weight"), mapped("cuda:1", "model.layers.2.mlp")});
-  const auto finding = expect_code(scene, "DV107");
+  const auto finding = expect_code(context, "DV107");
   expect_repair(finding, RepairKind::kConfiguration, "no_split_module_classes=[\"LlamaDecoderLayer\"]");
 }
 
 TEST(SplitBlock, Diffusers10308ParameterOfTheBlock) {
-  Case scene;
-  scene.map({{"blocks.0.ff", "cuda:1"}, {"blocks.0.scale_shift_table", "cuda:0"}});
-  scene.module("", "SanaTransformer");
-  scene.module("blocks.0", "SanaBlock", {weight("cuda:0", "scale_shift_table")});
-  scene.module("blocks.0.ff", "FeedForward", {weight("cuda:1")}, "cuda:1");
-  scene.mixes("aten::add", "cuda:0", "cuda:1")
+  Case context;
+  context.map({{"blocks.0.ff", "cuda:1"}, {"blocks.0.scale_shift_table", "cuda:0"}});
+  context.module("", "SanaTransformer");
+  context.module("blocks.0", "SanaBlock", {weight("cuda:0", "scale_shift_table")});
+  context.module("blocks.0.ff", "FeedForward", {weight("cuda:1")}, "cuda:1");
+  context.mixes("aten::add", "cuda:0", "cuda:1")
       .frames({lib("diffusers", "sana_transformer.py", 150, "SanaBlock.forward", "", "blocks.0")});
-  scene
+  context
       .operand("self", "self.scale_shift_table", OperandKind::kParameter, "cuda:0",
                {mapped("cuda:0", "blocks.0.scale_shift_table")})
-      .known_as = "blocks.0.scale_shift_table";
-  scene.operand("other", "hidden_states", OperandKind::kLocal, "cuda:1",
-                {computed("cuda:1", "aten::mm", "blocks.0.ff.weight"), mapped("cuda:1", "blocks.0.ff")});
-  expect_code(scene, "DV107");
+      .qualified_name = "blocks.0.scale_shift_table";
+  context.operand("other", "hidden_states", OperandKind::kLocal, "cuda:1",
+                  {computed("cuda:1", "aten::mm", "blocks.0.ff.weight"), mapped("cuda:1", "blocks.0.ff")});
+  expect_code(context, "DV107");
 }
 
 TEST(SplitBlock, Diffusers11690SkipConnection) {
-  Case scene;
-  scene.map({{"down_blocks", "cuda:0"}, {"up_blocks", "cuda:1"}});
-  scene.module("up_blocks.0", "UpBlock2D", {weight("cuda:1")}, "cuda:1");
-  scene.mixes("aten::cat", "cuda:0", "cuda:1")
+  Case context;
+  context.map({{"down_blocks", "cuda:0"}, {"up_blocks", "cuda:1"}});
+  context.module("up_blocks.0", "UpBlock2D", {weight("cuda:1")}, "cuda:1");
+  context.mixes("aten::cat", "cuda:0", "cuda:1")
       .frames({lib("diffusers", "unet_2d_blocks.py", 2400, "UpBlock2D.forward", "", "up_blocks.0")});
-  scene
+  context
       .operand("tensors[0]", "hidden_states", OperandKind::kLocal, "cuda:1",
                {computed("cuda:1", "aten::conv2d", "up_blocks.0.weight"), mapped("cuda:1", "up_blocks")})
       .shape = std::vector<std::int64_t>{1, 4, 8, 8};
-  scene
+  context
       .operand("tensors[1]", "res_hidden_states", OperandKind::kLocal, "cuda:0",
                {computed("cuda:0", "aten::conv2d", "down_blocks.0.weight"), mapped("cuda:0", "down_blocks")})
       .shape = std::vector<std::int64_t>{1, 4, 8, 8};
-  expect_code(scene, "DV107");
+  expect_code(context, "DV107");
 }
 
 TEST(SplitBlock, StarCoder29AMapThatCutsABlock) {
-  Case scene;
-  scene.map({{"transformer.h.26.ln_1", "cuda:0"},
-             {"transformer.h.26.attn", "cuda:0"},
-             {"transformer.h.26.mlp.c_proj", "cuda:1"}});
-  scene.module("transformer.h.26", "GPTBigCodeBlock");
-  scene.module("transformer.h.26.ln_1", "LayerNorm", {weight("cuda:0")}, "cuda:0");
-  scene.module("transformer.h.26.mlp.c_proj", "Linear", {weight("cuda:1")}, "cuda:1");
-  scene.mixes("aten::add", "cuda:0", "cuda:1")
+  Case context;
+  context.map({{"transformer.h.26.ln_1", "cuda:0"},
+               {"transformer.h.26.attn", "cuda:0"},
+               {"transformer.h.26.mlp.c_proj", "cuda:1"}});
+  context.module("transformer.h.26", "GPTBigCodeBlock");
+  context.module("transformer.h.26.ln_1", "LayerNorm", {weight("cuda:0")}, "cuda:0");
+  context.module("transformer.h.26.mlp.c_proj", "Linear", {weight("cuda:1")}, "cuda:1");
+  context.mixes("aten::add", "cuda:0", "cuda:1")
       .frames({lib("transformers", "modeling_gpt_bigcode.py", 500, "GPTBigCodeBlock.forward", "", "transformer.h.26")});
-  scene.operand("self", "residual", OperandKind::kLocal, "cuda:0");
-  scene.operand("other", "feed_forward_hidden_states", OperandKind::kLocal, "cuda:1");
-  expect_code(scene, "DV107");
+  context.operand("self", "residual", OperandKind::kLocal, "cuda:0");
+  context.operand("other", "feed_forward_hidden_states", OperandKind::kLocal, "cuda:1");
+  expect_code(context, "DV107");
 }
 
 }  // namespace devsan::diagnose::test

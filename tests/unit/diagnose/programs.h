@@ -15,30 +15,30 @@ inline Frame forward(std::string source, int line = 30) {
 inline Frame train(int line, std::string source = "") { return own("train.py", line, "train", std::move(source)); }
 
 /// A Llama of four layers over two GPUs, loaded with device_map="auto".
-inline void llama(Case& scene, Device embedding = "cuda:0", Device head = "cuda:1") {
-  scene.model().expression = "model";
-  scene.model().type = "LlamaForCausalLM";
-  scene.model().device_map_text = "device_map=\"auto\"";
-  scene.map({{"model.embed_tokens", embedding},
-             {"model.layers.0", "cuda:0"},
-             {"model.layers.1", "cuda:0"},
-             {"model.layers.2", "cuda:1"},
-             {"model.layers.3", "cuda:1"},
-             {"model.norm", head},
-             {"lm_head", head}});
-  scene.module("", "LlamaForCausalLM", {}, embedding);
-  scene.module("model", "LlamaModel");
-  scene.module("model.embed_tokens", "Embedding", {weight(embedding)}, embedding);
-  scene.module("model.layers", "ModuleList");
+inline void llama(Case& context, Device embedding = "cuda:0", Device head = "cuda:1") {
+  context.model().expression = "model";
+  context.model().type = "LlamaForCausalLM";
+  context.model().device_map_text = "device_map=\"auto\"";
+  context.map({{"model.embed_tokens", embedding},
+               {"model.layers.0", "cuda:0"},
+               {"model.layers.1", "cuda:0"},
+               {"model.layers.2", "cuda:1"},
+               {"model.layers.3", "cuda:1"},
+               {"model.norm", head},
+               {"lm_head", head}});
+  context.module("", "LlamaForCausalLM", {}, embedding);
+  context.module("model", "LlamaModel");
+  context.module("model.embed_tokens", "Embedding", {weight(embedding)}, embedding);
+  context.module("model.layers", "ModuleList");
   for (const int layer : {0, 1, 2, 3}) {
     const std::string path = "model.layers." + std::to_string(layer);
     const Device device = layer < 2 ? "cuda:0" : "cuda:1";
-    scene.module(path, "LlamaDecoderLayer", {}, device);
-    scene.module(path + ".mlp", "LlamaMLP");
-    scene.module(path + ".mlp.down_proj", "Linear", {weight(device)});
+    context.module(path, "LlamaDecoderLayer", {}, device);
+    context.module(path + ".mlp", "LlamaMLP");
+    context.module(path + ".mlp.down_proj", "Linear", {weight(device)});
   }
-  scene.module("model.norm", "LlamaRMSNorm", {weight(head)}, head);
-  scene.module("lm_head", "Linear", {weight(head)}, head);
+  context.module("model.norm", "LlamaRMSNorm", {weight(head)}, head);
+  context.module("lm_head", "Linear", {weight(head)}, head);
 }
 
 }  // namespace devsan::diagnose::test

@@ -7,29 +7,31 @@ namespace devsan::diagnose::test {
 using model::RepairKind;
 
 TEST(RandomAndDefault, Diffusers6501HostGenerator) {
-  Case scene;
-  scene.fails("aten::normal_", "Expected a 'cuda' device type for generator but found 'cpu'", SentenceKind::kGenerator);
-  scene.operand("generator", "generator", OperandKind::kGenerator, "cpu");
-  const auto finding = expect_code(scene, "DV111");
+  Case context;
+  context.fails("aten::normal_", "Expected a 'cuda' device type for generator but found 'cpu'",
+                SentenceKind::kGenerator);
+  context.operand("generator", "generator", OperandKind::kGenerator, "cpu");
+  const auto finding = expect_code(context, "DV111");
   expect_repair(finding, RepairKind::kCreationSite, "the numbers change");
-  expect_operand(scene, finding, "generator");
+  expect_operand(context, finding, "generator");
 }
 
 TEST(RandomAndDefault, Rtfm47SamplerUnderADefaultDevice) {
-  Case scene;
-  scene.facts.process.default_device = "cuda:0";
-  scene.facts.process.default_set = made("cuda:0", {train(2, "torch.set_default_device(\"cuda\")")});
-  scene.fails("aten::randperm", "Expected a 'cuda' device type for generator but found 'cpu'", SentenceKind::kGenerator)
+  Case context;
+  context.facts.process.default_device = "cuda:0";
+  context.facts.process.default_set = made("cuda:0", {train(2, "torch.set_default_device(\"cuda\")")});
+  context
+      .fails("aten::randperm", "Expected a 'cuda' device type for generator but found 'cpu'", SentenceKind::kGenerator)
       .frames({lib("torch", "torch/utils/data/sampler.py", 150, "RandomSampler.__iter__"), train(12)});
-  const auto finding = expect_code(scene, "DV111");
+  const auto finding = expect_code(context, "DV111");
   EXPECT_EQ(finding.repairs.front().kind, RepairKind::kConfiguration);
   expect_evidence(finding, "train.py:2");
 }
 
 TEST(RandomAndDefault, Pytorch118084SameRootOtherWords) {
-  Case scene;
-  scene.facts.process.default_device = "cuda:0";
-  scene
+  Case context;
+  context.facts.process.default_device = "cuda:0";
+  context
       .fails(
           "",
           "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
@@ -40,55 +42,55 @@ TEST(RandomAndDefault, Pytorch118084SameRootOtherWords) {
                              "torch.randperm(n, generator=generator).numpy()")},
                         "torch");
   permuted.source = DeviceSource::kDefault;
-  scene.operand("self", "torch.randperm(n)", OperandKind::kTemporary, "cuda:0", {permuted});
-  expect_code(scene, "DV111");
+  context.operand("self", "torch.randperm(n)", OperandKind::kTemporary, "cuda:0", {permuted});
+  expect_code(context, "DV111");
 }
 
 TEST(RandomAndDefault, NotWithoutAChangedDefault) {
-  Case scene;
-  scene.facts.process.default_device = "cpu";
-  scene.fails("", "can't convert cuda:0 device type tensor to numpy.", SentenceKind::kNumpy);
-  expect_code(scene, "DV103");
+  Case context;
+  context.facts.process.default_device = "cpu";
+  context.fails("", "can't convert cuda:0 device type tensor to numpy.", SentenceKind::kNumpy);
+  expect_code(context, "DV103");
 }
 
 TEST(Undecided, NothingKnown) {
-  Case scene;
-  scene.mixes("aten::add", "cuda:0", "cuda:1");
-  scene.operand("self", "a", OperandKind::kUnknown, "cuda:0");
-  scene.operand("other", "b", OperandKind::kUnknown, "cuda:1");
-  const auto finding = expect_code(scene, "DV000");
+  Case context;
+  context.mixes("aten::add", "cuda:0", "cuda:1");
+  context.operand("self", "a", OperandKind::kUnknown, "cuda:0");
+  context.operand("other", "b", OperandKind::kUnknown, "cuda:1");
+  const auto finding = expect_code(context, "DV000");
   EXPECT_EQ(finding.candidates, (std::vector<std::string>{"DV101", "DV102", "DV115"}));
   EXPECT_EQ(finding.confidence, model::Confidence::kPossible);
   EXPECT_EQ(finding.operands.size(), 2u);
 }
 
 TEST(Undecided, EasyEdit204OperandsUnknownInAMappedModel) {
-  Case scene;
-  scene.map({{"a", "cuda:0"}, {"b", "cuda:1"}});
-  scene.mixes("aten::mul", "cuda:0", "cuda:1")
+  Case context;
+  context.map({{"a", "cuda:0"}, {"b", "cuda:1"}});
+  context.mixes("aten::mul", "cuda:0", "cuda:1")
       .frames({lib("transformers_modules", "modeling_qwen.py", 300, "apply_rotary")});
-  scene.operand("self", "t_", OperandKind::kLocal, "cuda:0");
-  scene.operand("other", "cos", OperandKind::kLocal, "cuda:1");
-  const auto finding = expect_code(scene, "DV000");
+  context.operand("self", "t_", OperandKind::kLocal, "cuda:0");
+  context.operand("other", "cos", OperandKind::kLocal, "cuda:1");
+  const auto finding = expect_code(context, "DV000");
   EXPECT_FALSE(finding.candidates.empty());
 }
 
 TEST(Undecided, TwoCausesFitAlike) {
   // The labels are on the host: nobody moved the batch, or the loss made them.
-  Case scene;
-  scene.mixes("aten::add", "cuda:0", "cpu").frames({forward("return x + bias"), train(9)});
-  scene.operand("self", "x", OperandKind::kUnknown, "cuda:0");
-  scene.operand("other", "bias", OperandKind::kUnknown, "cpu");
-  const auto finding = expect_code(scene, "DV000");
+  Case context;
+  context.mixes("aten::add", "cuda:0", "cpu").frames({forward("return x + bias"), train(9)});
+  context.operand("self", "x", OperandKind::kUnknown, "cuda:0");
+  context.operand("other", "bias", OperandKind::kUnknown, "cpu");
+  const auto finding = expect_code(context, "DV000");
   EXPECT_EQ(finding.candidates, (std::vector<std::string>{"DV103", "DV102", "DV108"}));
 }
 
 TEST(Undecided, NoFindingWithoutAFailure) { EXPECT_TRUE(diagnose(model::Facts{}).empty()); }
 
 TEST(Undecided, OutOfMemoryIsNotAMatterOfPlaces) {
-  Case scene;
-  scene.fails("", "CUDA out of memory. Tried to allocate 2.00 GiB.", SentenceKind::kMemory);
-  EXPECT_TRUE(diagnose(scene.facts).empty());
+  Case context;
+  context.fails("", "CUDA out of memory. Tried to allocate 2.00 GiB.", SentenceKind::kMemory);
+  EXPECT_TRUE(diagnose(context.facts).empty());
 }
 
 }  // namespace devsan::diagnose::test

@@ -294,10 +294,10 @@ TEST(DifferingModels, ShapeOfOneRank) {
 
 TEST(DifferingModels, MissingOrderDtypeDeviceGradient) {
   const auto usual = [] { return std::vector{tensor_of("a", {8}, "cuda:0"), tensor_of("b", {8}, "cuda:0")}; };
-  const auto told = [&](std::vector<model::RankTensor> odd) {
+  const auto told = [&](std::vector<model::RankTensor> offending) {
     JobCase job(2);
     job.model(0, usual());
-    job.model(1, std::move(odd));
+    job.model(1, std::move(offending));
     const auto first = expect_first(job, "DV303", {1});
     return first.finding.evidence.empty() ? std::string() : first.finding.evidence.front().text();
   };

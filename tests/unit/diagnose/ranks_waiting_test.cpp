@@ -118,7 +118,7 @@ TEST(MismatchedCollectives, OtherCalls) {
   expect_evidence(first.finding, "rank 1 is in broadcast");
   expect_evidence(first.finding, "`rank == 1`");
   ASSERT_EQ(first.finding.sites.size(), 2u);
-  EXPECT_EQ(first.finding.sites.front().frame.span.line, 15);  // the odd one first
+  EXPECT_EQ(first.finding.sites.front().frame.span.line, 15);  // the offending one first
 }
 
 TEST(MismatchedCollectives, WhoIsUnderATestOfTheRankIsTheOddOne) {

@@ -266,7 +266,7 @@ class Program {
         ASSERT_EQ(block.address, segment.address + one.reserved) << "a gap between blocks";
         one.reserved += block.size;
         const bool inactive = block.state == BlockState::kInactive;
-        ASSERT_FALSE(inactive && last_inactive) << "free neighbours that were not merged";
+        ASSERT_FALSE(inactive && last_inactive) << "free neighbors that were not merged";
         last_inactive = inactive;
         if (inactive) {
           if (segment.blocks.size() > 1 && !segment.is_expandable) {

@@ -38,7 +38,7 @@ void expect_books_balance(CachingAllocator& allocator) {
       ASSERT_EQ(block.address, expected) << "a gap between blocks";
       expected += block.size;
       const bool inactive = block.state == BlockState::kInactive;
-      ASSERT_FALSE(inactive && last_inactive) << "free neighbours that were not merged";
+      ASSERT_FALSE(inactive && last_inactive) << "free neighbors that were not merged";
       last_inactive = inactive;
       if (inactive && segment.blocks.size() > 1 && !segment.is_expandable) {
         inactive_split += block.size;

@@ -58,11 +58,11 @@ TEST_F(CachingAllocatorTest, OneAndAHalfMebibytesShareASegmentOfTwenty) {
   Block* block = allocator.allocate(3 * kMiB / 2, 0);
   EXPECT_EQ(allocated(), 3 * kMiB / 2);
   EXPECT_EQ(reserved(), 20 * kMiB);
-  Block* neighbour = allocator.allocate(9 * kMiB, 0);
+  Block* neighbor = allocator.allocate(9 * kMiB, 0);
   EXPECT_EQ(reserved(), 20 * kMiB);
-  EXPECT_EQ(neighbour->address, block->address + block->size);
+  EXPECT_EQ(neighbor->address, block->address + block->size);
   allocator.free(block);
-  allocator.free(neighbour);
+  allocator.free(neighbor);
 }
 
 TEST_F(CachingAllocatorTest, ElevenMebibytesGetASegmentOfTwelveUnsplit) {
@@ -101,7 +101,7 @@ TEST_F(CachingAllocatorTest, OfEqualBlocksTheOneOfTheOldestSegmentIsTaken) {
   allocator.free(taken);
 }
 
-TEST_F(CachingAllocatorTest, NeighboursMergeOnFree) {
+TEST_F(CachingAllocatorTest, NeighborsMergeOnFree) {
   std::vector<Block*> blocks;
   for (int i = 0; i < 4; ++i) {
     blocks.push_back(allocator.allocate(512 * 1024, 0));

@@ -21,7 +21,7 @@ from .samples import samples, save
 from .schema import Call, name_of
 
 # What the oracle itself cannot do: a composite that calls a kernel past the dispatcher, on tensors that have no memory.
-ARTEFACTS = re.compile(
+ARTIFACTS = re.compile(
     r"INTERNAL ASSERT FAILED|is not linked with support|from the 'CUDA' backend|maximum recursion depth|"
     r"The size of tensor a \(0\)|single memory location|Expected a value of type|outside the oracle's mode|"
     r"^Expected all tensors to be on the same device|Cannot access data pointer|doesn't have storage|"
@@ -80,7 +80,7 @@ def expectation(call: Call, arrangement: Arrangement) -> tuple[str, str]:
         message = str(error).split("\n", 1)[0]
         if "from the 'CPU' backend" in message:  # a kernel that only CUDA has
             return late(call, arrangement, message)
-        return ("unknown" if ARTEFACTS.search(message) else "error"), message
+        return ("unknown" if ARTIFACTS.search(message) else "error"), message
     return "accepted", ""
 
 

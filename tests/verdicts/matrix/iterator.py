@@ -22,7 +22,7 @@ def two(first: torch.device | str, second: torch.device | str) -> str:
     return f"Expected all tensors to be on the same device, but found at least two devices, {first} and {second}!"
 
 
-def odd(argument: str, on: torch.device, others: torch.device, method: str) -> str:
+def offending(argument: str, on: torch.device, others: torch.device, method: str) -> str:
     """aten/src/ATen/core/op_registration/adaption.cpp, common_device_check_failure."""
     return (
         f"Expected all tensors to be on the same device, but got {argument} is on {on}, different from other tensors "
@@ -41,7 +41,7 @@ def check_common(named: Iterable[tuple[str, torch.Tensor]], method: str) -> None
         if common is None:
             common = tensor.device
         elif tensor.device != common:
-            refuse(odd(name, tensor.device, common, method))
+            refuse(offending(name, tensor.device, common, method))
 
 
 def iterate(outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], host_scalars: bool) -> None:

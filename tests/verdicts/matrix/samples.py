@@ -13,7 +13,7 @@ from .generated import functions, wrappers
 from .handmade import handmade
 from .recorded import record
 from .schema import Call, name_of, operators, tensor_count
-from .synthesised import synthesised
+from .synthesized import synthesized
 
 
 def wanted() -> list[OpOverload]:
@@ -40,7 +40,7 @@ def samples(most: int) -> dict[str, Call]:
         forms = functional_forms([op for op in ops if op not in calls]) if most > 1 else ()
         made_up = [*forms, *ops] if most > 1 else [op for op in ops if name_of(op) in wrappers()]
         for op in made_up:
-            if op not in calls and (made := synthesised(op)) is not None:
+            if op not in calls and (made := synthesized(op)) is not None:
                 calls[op] = made
         for call in derived([op for op in ops if op not in calls], calls):
             calls[call.op] = call

@@ -41,8 +41,8 @@ def _torn(module: Any, here: list[Held]) -> tuple[Held, Held] | None:
     if not type(module).__module__.startswith("torch.nn.modules") or not here:
         return None
     first = next((held for held in here if held.device != "cpu"), here[0])
-    odd = (held for held in here if held.device != first.device and not is_scalar_of_host(held.tensor))
-    other = next(odd, None)
+    offending = (held for held in here if held.device != first.device and not is_scalar_of_host(held.tensor))
+    other = next(offending, None)
     return (first, other) if other is not None else None
 
 

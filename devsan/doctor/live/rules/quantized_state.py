@@ -1,6 +1,6 @@
-"""DV431: layers of bitsandbytes whose weights, scales and quantisation are not together.
+"""DV431: layers of bitsandbytes whose weights, scales and quantization are not together.
 
-Their parameters quantise themselves while they move, and what is beside the weight moves only if it is asked to
+Their parameters quantize themselves while they move, and what is beside the weight moves only if it is asked to
 (bitsandbytes/nn/modules.py, Params4bit.to, Int8Params.to, Linear8bitLt.to).
 """
 
@@ -34,9 +34,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             hook = model.placing(path)
             if hook is not None and hook.offloads:
                 continue
-            odd = next((device_of(each) for each in _state(module, weight) if _differs(each, weight)), "")
-            if odd:
-                found.setdefault("apart", []).append((path, weight, odd))
+            offending = next((device_of(each) for each in _state(module, weight) if _differs(each, weight)), "")
+            if offending:
+                found.setdefault("apart", []).append((path, weight, offending))
             elif not _is_quantized(module, weight, bits):
                 found.setdefault("raw", []).append((path, weight, ""))
             elif device_of(weight) == "cpu" and model.gpus and hook is None:
@@ -74,7 +74,7 @@ def _is_quantized(module: Any, weight: Any, bits: int) -> bool:
     return bool(own.get("quant_state") is not None or own_dict(module).get("quant_state") is not None)
 
 
-def _finding(subject: Subject, model: Model, kind: str, path: str, weight: Any, odd: str, count: int) -> Finding:
+def _finding(subject: Subject, model: Model, kind: str, path: str, weight: Any, offending: str, count: int) -> Finding:
     layer, here = path or model.name, device_of(weight)
     moved = subject.lines.move(model.around(path), [weight])
     others = count - 1
@@ -83,7 +83,7 @@ def _finding(subject: Subject, model: Model, kind: str, path: str, weight: Any, 
         return Finding(
             CODE,
             message("the weight of {layer} is on {device}, its scales are on {other_device}",
-                    layer=layer, device=here, other_device=odd),
+                    layer=layer, device=here, other_device=offending),
             moved,
             (message("The weight was moved by other means than the layer's own, which takes the scales along."), *more),
             message("load it where it is to be: {argument}", argument=f'device_map={{"": "{here}"}}'),

@@ -9,7 +9,7 @@ from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import (
+from devsan.doctor.source.rules.predicates import (
     first_of_each,
     how_they_meet,
     line_of,
@@ -25,7 +25,7 @@ def value_meetings(program: Program, code: str, of_losses: bool) -> Iterator[Fin
     """Yields a finding for each tensor that one value places; those that first meet in a loss, or all others."""
     meetings = meetings_of(program, "value")
     spread = next((event.map for event in program.events if isinstance(event, Mapped) and event.map.spread), None)
-    for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
+    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
         if _is_loss(first.node) is not of_losses:
             continue
         source = program.source
@@ -37,7 +37,7 @@ def value_meetings(program: Program, code: str, of_losses: bool) -> Iterator[Fin
         yield Finding(
             code,
             that_they_meet(program, first),
-            source.place(first.odd.tensor.made if first.odd.tensor.made is not None else first.node),
+            source.place(first.offending.tensor.made if first.offending.tensor.made is not None else first.node),
             tuple(said),
             message("move the smaller one to the other: `.to({other}.device)`", other=other) if of_losses
             else message("take the device from what it meets: `device={other}.device`", other=other),

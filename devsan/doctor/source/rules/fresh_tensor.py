@@ -34,7 +34,7 @@ from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import (
+from devsan.doctor.source.rules.predicates import (
     came,
     first_of_each,
     in_words,
@@ -54,14 +54,14 @@ _RANDOM = ("rand", "randn", "randint", "randperm")
 def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each factory."""
     meetings = meetings_of(program, "fresh")
-    for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        source, made = program.source, first.odd.tensor.made or first.node
+    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
+        source, made = program.source, first.offending.tensor.made or first.node
         other = source.shown(first.other.node)
         device = _device(program, group)
         yield Finding(
             CODE,
             message("`{made}` is created {where} and meets `{other}`",
-                    made=source.shown(made), where=in_words(first.odd.tensor.where), other=other),
+                    made=source.shown(made), where=in_words(first.offending.tensor.where), other=other),
             source.place(made),
             known(
                 what_joins(program, first),
@@ -80,14 +80,16 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
 def _device(program: Program, group: list[Meeting]) -> str:
     """The expression that says the right device where the tensor is created; "" where there is none for certain."""
     for event in group:
-        peers = event.odd.tensor.peers
+        peers = event.offending.tensor.peers
         met = _name(event.other.node)
         if met in peers:
             return f"{met}.device"
         if len(peers) == 1 or (event.owner is not None and peers):
             return f"{peers[0]}.device"
-        function = program.source.function(event.odd.tensor.made) if event.odd.tensor.made is not None else None
-        if function is not None and met and _is_earlier(function, event.odd.tensor.made, met):
+        function = (
+            program.source.function(event.offending.tensor.made) if event.offending.tensor.made is not None else None
+        )
+        if function is not None and met and _is_earlier(function, event.offending.tensor.made, met):
             return f"{met}.device"
     return ""
 

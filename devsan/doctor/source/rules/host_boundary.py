@@ -33,7 +33,7 @@ from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import assigned, replaced
 from devsan.doctor.source.events import Discarded, Meeting, ToNumpy
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import (
+from devsan.doctor.source.rules.predicates import (
     came,
     first_of_each,
     how_they_meet,
@@ -95,16 +95,16 @@ def _is_read_later(program: Program, statement: ast.stmt, target: ast.expr) -> b
 def _never_moved(program: Program, dropped: set[str]) -> Iterator[Finding]:
     source = program.source
     meetings = meetings_of(program, "boundary")
-    for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        if ast.dump(first.odd.node) in dropped:
+    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
+        if ast.dump(first.offending.node) in dropped:
             continue  # its move is what was thrown away
         yield Finding(
             CODE,
             that_they_meet(program, first),
-            source.place(first.odd.node),
+            source.place(first.offending.node),
             how_they_meet(program, first),
             message("move `{name}` once, before it is used: `.to({device})`",
-                    name=source.shown(first.odd.node), device=_target(first)),
+                    name=source.shown(first.offending.node), device=_target(first)),
             severity="error" if first.other.tensor.where.kind == "gpu" else "warning",
             confidence="certain" if first.other.tensor.where.kind == "gpu" else "likely",
             sites=places_of(program, group),

@@ -31,7 +31,7 @@ from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import how_ranks_are_known, places_of, runs_in_ranks
+from devsan.doctor.source.rules.predicates import how_ranks_are_known, places_of, runs_in_ranks
 
 CODE = own_code(__name__)
 

@@ -31,7 +31,7 @@ from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import removed, replaced
 from devsan.doctor.source.events import Hands, Move
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, line_of, places_of, some
+from devsan.doctor.source.rules.predicates import first_of_each, line_of, places_of, some
 
 CODE = own_code(__name__)
 

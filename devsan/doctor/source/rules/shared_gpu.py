@@ -32,7 +32,7 @@ from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Chooses, Event, Move, Ranks, UsesGpu, Wrapped
 from devsan.doctor.source.places import NOWHERE
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import (
+from devsan.doctor.source.rules.predicates import (
     how_ranks_are_known,
     places_of,
     runs_in_ranks,

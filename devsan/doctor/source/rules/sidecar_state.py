@@ -30,7 +30,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, meetings_of, places_of, that_they_meet
+from devsan.doctor.source.rules.predicates import first_of_each, how_they_meet, meetings_of, places_of, that_they_meet
 
 CODE = own_code(__name__)
 

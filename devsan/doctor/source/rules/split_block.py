@@ -26,7 +26,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, in_words, meetings_of, places_of
+from devsan.doctor.source.rules.predicates import first_of_each, in_words, meetings_of, places_of
 
 CODE = own_code(__name__)
 
@@ -39,8 +39,9 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         yield Finding(
             CODE,
             message(
-                "`{odd}` is {where} and meets `{other}`, which is {there}: the device map cuts inside of this block",
-                odd=source.shown(first.odd.node), where=in_words(first.odd.tensor.where),
+                "`{offending}` is {where} and meets `{other}`, which is {there}: the device map cuts inside of this "
+                "block",
+                offending=source.shown(first.offending.node), where=in_words(first.offending.tensor.where),
                 other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
             ),
             source.place(first.node),

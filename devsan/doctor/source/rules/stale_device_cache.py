@@ -31,7 +31,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, in_words, meetings_of, places_of
+from devsan.doctor.source.rules.predicates import first_of_each, how_they_meet, in_words, meetings_of, places_of
 
 CODE = own_code(__name__)
 
@@ -39,8 +39,8 @@ CODE = own_code(__name__)
 def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each cache."""
     meetings = meetings_of(program, "cached")
-    for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        source, tensor = program.source, first.odd.tensor
+    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
+        source, tensor = program.source, first.offending.tensor
         other = source.shown(first.other.node)
         yield Finding(
             CODE,

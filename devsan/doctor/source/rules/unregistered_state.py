@@ -34,7 +34,7 @@ from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import registered
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import (
+from devsan.doctor.source.rules.predicates import (
     came,
     first_of_each,
     in_words,
@@ -53,12 +53,12 @@ _MOVERS = ("_apply", "to", "cuda")
 def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each attribute."""
     meetings = meetings_of(program, "held")
-    for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
-        source, tensor = program.source, first.odd.tensor
+    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
+        source, tensor = program.source, first.offending.tensor
         if first.owner is not None and any(first.owner.method(name) for name in _MOVERS):
             continue  # it moves by itself what its base does not know
         statement = _assignment(program, first)
-        shown = f"self.{tensor.plain}" if tensor.plain else source.shown(first.odd.node)
+        shown = f"self.{tensor.plain}" if tensor.plain else source.shown(first.offending.node)
         other = source.shown(first.other.node)
         at = statement or tensor.made or first.node
         yield Finding(
@@ -83,7 +83,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
 
 def _assignment(program: Program, meeting: Meeting) -> ast.Assign | None:
     """The one assignment of the attribute; None where there are several, or none is found."""
-    name, found = meeting.odd.tensor.plain, []
+    name, found = meeting.offending.tensor.plain, []
     for node in ast.walk(program.source.tree):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         own = any(_is_own(target, name) for target in targets)

@@ -29,7 +29,7 @@ from devsan.diagnostics.messages import Message, message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Chooses, UsesGpu
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, places_of
+from devsan.doctor.source.rules.predicates import first_of_each, places_of
 
 CODE = own_code(__name__)
 

@@ -1,10 +1,10 @@
-"""Every wording in which a device is refused is recognised, on emulated and on real GPUs, and nothing else is."""
+"""Every wording in which a device is refused is recognized, on emulated and on real GPUs, and nothing else is."""
 
 from __future__ import annotations
 
 import pytest
 
-from devsan.introspect.frames.error_match import recognise
+from devsan.introspect.frames.error_match import recognize
 from devsan.introspect.frames.error_patterns import Kind
 
 SAME = "Expected all tensors to be on the same device, but "
@@ -140,7 +140,7 @@ WORDINGS: list[tuple[str, Kind, tuple[str, ...], str | None, str | None]] = [
 
 @pytest.mark.parametrize(("message", "kind", "devices", "argument", "op"), WORDINGS)
 def test_a_wording(message: str, kind: Kind, devices: tuple[str, ...], argument: str | None, op: str | None) -> None:
-    sentence = recognise(message)
+    sentence = recognize(message)
     assert sentence is not None
     assert (sentence.kind, sentence.devices, sentence.argument, sentence.op) == (kind, devices, argument, op)
     assert sentence.text == message.split("\n")[0]
@@ -152,7 +152,7 @@ def test_a_wrapper_keeps_the_sentence_intact(message: str) -> None:
         "Caught RuntimeError in replica 0 on device 0.\nOriginal Traceback (most recent call last):\n"
         f'  File "x.py", line 3, in forward\n    return a + b\nRuntimeError: {message}\n'
     )
-    sentence = recognise(wrapped)
+    sentence = recognize(wrapped)
     assert sentence is not None
     assert sentence.text == message.split("\n")[0]
 
@@ -169,4 +169,4 @@ def test_a_wrapper_keeps_the_sentence_intact(message: str) -> None:
     ],
 )
 def test_other_errors_are_left_alone(message: str) -> None:
-    assert recognise(message) is None
+    assert recognize(message) is None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from devsan.introspect.frames.error_match import recognise
+from devsan.introspect.frames.error_match import recognize
 from devsan.introspect.frames.error_patterns import Kind
 from devsan.introspect.models.replicas import _operation
 
@@ -191,6 +191,6 @@ def test_of_several_operations_of_a_line_the_operator_tells():
     ],
 )
 def test_libraries_that_refuse_a_second_owner(words: str):
-    sentence = recognise(words)
+    sentence = recognize(words)
     assert sentence is not None
     assert sentence.kind is Kind.PLACEMENT

@@ -126,29 +126,29 @@ def _says(truth: Truth, name: str) -> bool:
 
 def _all_names(told: Told) -> Iterator[str]:
     for operand in told.explanation.facts.failure.operands:
-        yield from filter(None, (operand.name, operand.known_as))
+        yield from filter(None, (operand.name, operand.qualified_name))
     for site in told.report.sites:
         for label in site.labels:
             if label.texts:
                 yield " ".join(site.lines[label.line][label.start : label.end].split())
     for row in told.report.operands:
-        yield from filter(None, (row.name, row.known_as))
+        yield from filter(None, (row.name, row.qualified_name))
 
 
 def _wrong_operands(program: Program, told: Told) -> Iterator[str]:
     inner = _inner(told)
     for operand in told.explanation.facts.failure.operands:
         kind = Kind(str(operand.device), operand.dtype, tuple(operand.shape or ()))
-        for name in filter(None, (operand.name, operand.known_as)):
+        for name in filter(None, (operand.name, operand.qualified_name)):
             yield from _unless_true(program, "operand", name, kind, inner)
     cause = told.report.cause
     for placed in cause.placed if cause is not None else ():
         kind = _kind_of_placement(placed.placement)
-        for name in filter(None, (placed.name, placed.known_as)):
+        for name in filter(None, (placed.name, placed.qualified_name)):
             yield from _unless_true(program, "placed", name, kind, inner)
     for row in told.report.operands:
         if row.placement is not None:
-            for name in filter(None, (row.name, row.known_as)):
+            for name in filter(None, (row.name, row.qualified_name)):
                 yield from _unless_true(program, "row", name, _kind_of_placement(row.placement), inner)
 
 

@@ -15,8 +15,8 @@ from devsan.introspect.explain import explain
 from devsan.introspect.frames.chain import failure_of
 
 
-def trail_of(name: str, text: str, tmp_path: Path, gpus: int = 2) -> list[Any]:
-    """The trail of the operand called ``name`` of the failure of a program."""
+def provenance_of(name: str, text: str, tmp_path: Path, gpus: int = 2) -> list[Any]:
+    """The provenance of the operand called ``name`` of the failure of a program."""
     file = tmp_path / "program.py"
     file.write_text(textwrap.dedent(text), encoding="utf-8")
     with devsan.emulate(gpus=gpus):
@@ -28,7 +28,7 @@ def trail_of(name: str, text: str, tmp_path: Path, gpus: int = 2) -> list[Any]:
     assert explanation is not None
     operands = {operand.name: operand for operand in explanation.facts.failure.operands}
     assert name in operands, list(operands)
-    return list(operands[name].trail)
+    return list(operands[name].provenance)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def trail_of(name: str, text: str, tmp_path: Path, gpus: int = 2) -> list[Any]:
     ids=["helper", "element", "argument", "constructor", "global"],
 )  # fmt: skip
 def test_the_factory_is_found(name: str, line: int, text: str, tmp_path: Path):
-    event = trail_of(name, text, tmp_path)[-1]
+    event = provenance_of(name, text, tmp_path)[-1]
     assert event.kind.name == "MADE"
     assert event.source.name == "DEFAULT"
     assert event.owner.name == "program"
@@ -90,7 +90,7 @@ def test_the_factory_is_found(name: str, line: int, text: str, tmp_path: Path):
 
 
 def test_a_tensor_of_another_device_has_no_part_in_it(tmp_path: Path):
-    trail = trail_of("scaled", """
+    provenance = provenance_of("scaled", """
         import torch
         def use(x):
             like = torch.zeros_like(x).cpu()
@@ -98,13 +98,17 @@ def test_a_tensor_of_another_device_has_no_part_in_it(tmp_path: Path):
             return x + scaled
         use(torch.ones(4, device="cuda:0"))
     """, tmp_path)  # fmt: skip
-    assert trail[-1].kind.name == "MOVED"
-    assert trail[-1].device.is_host if hasattr(trail[-1].device, "is_host") else str(trail[-1].device) == "cpu"
+    assert provenance[-1].kind.name == "MOVED"
+    assert (
+        provenance[-1].device.is_host
+        if hasattr(provenance[-1].device, "is_host")
+        else str(provenance[-1].device) == "cpu"
+    )
 
 
 @pytest.mark.parametrize(("device", "source"), [('"cuda"', "CURRENT"), ("x.device", "PEER")])
 def test_a_variable_leads_back_to_how_the_device_was_said(device: str, source: str, tmp_path: Path):
-    event = trail_of("made", f"""
+    event = provenance_of("made", f"""
         import torch
         def make(n, device="cuda"):
             return torch.zeros(n, device=device)
@@ -128,7 +132,7 @@ def test_what_an_earlier_call_made_is_known_as_such(tmp_path: Path):
         for number in range(2):
             use(torch.ones(4).to(f"cuda:{number}"))
     """
-    events = [event for event in trail_of("made", text, tmp_path) if event.kind.name == "MADE"]
+    events = [event for event in provenance_of("made", text, tmp_path) if event.kind.name == "MADE"]
     assert [event.step for event in events] == [0]
 
 
@@ -147,12 +151,12 @@ def test_nothing_of_the_program_runs(tmp_path: Path):
         table = loud.table
         torch.ones(4, device="cuda:0") * table
     """
-    trail_of("table", text, tmp_path)
+    provenance_of("table", text, tmp_path)
     assert torch is sys.modules["torch"]
 
 
 def test_a_lambda_is_followed_into_the_function_around_it(tmp_path: Path):
-    trail = trail_of(
+    provenance = provenance_of(
         "mask",
         """
             import torch
@@ -163,4 +167,4 @@ def test_a_lambda_is_followed_into_the_function_around_it(tmp_path: Path):
         """,
         tmp_path,
     )
-    assert [event.stack[0].span.line for event in trail] == [4]
+    assert [event.stack[0].span.line for event in provenance] == [4]

@@ -46,11 +46,11 @@ def event(kind: str, device: str, op: str, site: Document, owner: str = "program
     return {**made, **more}
 
 
-def operand(name: str, device: str, column: int, trail: list[Document], **more: Any) -> Document:
+def operand(name: str, device: str, column: int, provenance: list[Document], **more: Any) -> Document:
     made = {
-        "role": "self", "name": name, "known_as": "", "kind": "local", "device": device, "dtype": "float32",
-        "shape": [6, 10], "bytes": 240, "odd": False, "line": 88, "column": column, "end_line": 88,
-        "end_column": column + len(name), "trail": trail, "copies": [], "holder": "", "requires_grad": False,
+        "role": "self", "name": name, "qualified_name": "", "kind": "local", "device": device, "dtype": "float32",
+        "shape": [6, 10], "bytes": 240, "offending": False, "line": 88, "column": column, "end_line": 88,
+        "end_column": column + len(name), "provenance": provenance, "copies": [], "holder": "", "requires_grad": False,
     }  # fmt: skip
     return {**made, **more}
 
@@ -68,8 +68,8 @@ def finding(number: int = 1, **more: Any) -> Document:
         "file": "modeling.py", "path": f"{FOLDER}/modeling.py", "line": 88, "column": 16, "note": "",
         "lines": [{"line": 88, "text": text}],
         "labels": [
-            {"line": 88, "column": 32, "end_column": 38, "texts": ["cuda:1  float32[6,10]"], "odd": False},
-            {"line": 88, "column": 40, "end_column": 46, "texts": ["cuda:0  int64[6]  (target)"], "odd": True},
+            {"line": 88, "column": 32, "end_column": 38, "texts": ["cuda:1  float32[6,10]"], "offending": False},
+            {"line": 88, "column": 40, "end_column": 46, "texts": ["cuda:0  int64[6]  (target)"], "offending": True},
         ],
     }  # fmt: skip
     caller = {
@@ -91,7 +91,7 @@ def finding(number: int = 1, **more: Any) -> Document:
         "stack": [INSIDE, LOSS, LOOP],
         "operands": [
             operand("logits", "cuda:1", 32, [computed, loaded], requires_grad=True),
-            operand("labels", "cuda:0", 40, [made], role="target", dtype="int64", shape=[6], bytes=48, odd=True),
+            operand("labels", "cuda:0", 40, [made], role="target", dtype="int64", shape=[6], bytes=48, offending=True),
         ],
         "involved": [1, 0],
         "evidence": ["`logits` came from lm_head, which device_map puts on cuda:1.",
@@ -101,7 +101,7 @@ def finding(number: int = 1, **more: Any) -> Document:
             {"kind": "use_site", "text": "move `labels` to the device of `logits`", "confidence": "likely",
              "edit": edit},
         ],
-        "bare_move": "Moving the logits instead would copy them at each step.", "candidates": [], "report": {},
+        "naive_fix": "Moving the logits instead would copy them at each step.", "candidates": [], "report": {},
     }  # fmt: skip
     return copy.deepcopy({**made_finding, **more})  # the frames above belong to no single run
 
@@ -133,7 +133,7 @@ def model(layers: int = 6, gpus: int = 2, **more: Any) -> Document:
     made = {
         "finding": "", "expression": "model", "type": "LlamaForCausalLM",
         "device_map": [{"key": key, "device": device} for key, device in device_map],
-        "device_map_text": 'device_map="auto"', "wrappers": [], "quantisation": "", "modules": modules,
+        "device_map_text": 'device_map="auto"', "wrappers": [], "quantization": "", "modules": modules,
         "placements": [],
     }  # fmt: skip
     return {**made, **more}

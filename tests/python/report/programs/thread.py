@@ -5,9 +5,9 @@ import torch
 mean = torch.zeros(3, device="cuda:1")
 
 
-def centre(x):
+def center(x):
     return x - mean
 
 
 with ThreadPoolExecutor(1) as pool:
-    list(pool.map(centre, [torch.ones(3, device="cuda:0")]))
+    list(pool.map(center, [torch.ones(3, device="cuda:0")]))

@@ -28,7 +28,7 @@ TEST(DeviceGenerator, TheFirstDrawIsTheCpusAndTheNextIsAnother) {
   EXPECT_EQ(generator.get_offset(), 2 * DeviceGenerator::kOffsetStep);
 }
 
-TEST(DeviceGenerator, NeighbouringPlacesDrawUnrelatedNumbers) {
+TEST(DeviceGenerator, NeighboringPlacesDrawUnrelatedNumbers) {
   constexpr std::int64_t kPlaces = 2000;
   DeviceGenerator generator(0);
   draw(generator);

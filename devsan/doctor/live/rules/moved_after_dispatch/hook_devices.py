@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CODE = own_code(__name__)
 
 _Mismatch = tuple[str, Hook, Held]
-_ALIASES = 64  # tensors whose trails are read for a line
+_ALIASES = 64  # tensors whose provenance are read for a line
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -34,11 +34,11 @@ def check(subject: Subject) -> Iterator[Finding]:
             if held.full not in tied:
                 key = (hook.owner, held.device, hook.place)
                 groups.setdefault(key, []).append((path, hook, held))
-        for (owner, odd, place), found in groups.items():
+        for (owner, offending, place), found in groups.items():
             if owner == "accelerate":
-                yield _dispatched(subject, model, odd, found)
+                yield _dispatched(subject, model, offending, found)
             else:
-                yield _own(owner, odd, place, found)
+                yield _own(owner, offending, place, found)
 
 
 def _mismatches(model: Model) -> Iterator[_Mismatch]:
@@ -66,19 +66,19 @@ def _is_elsewhere(held: Held, device: str) -> bool:
     return here != device and not (device == "cuda" and here.startswith("cuda"))
 
 
-def _dispatched(subject: Subject, model: Model, odd: str, found: list[_Mismatch]) -> Finding:
+def _dispatched(subject: Subject, model: Model, offending: str, found: list[_Mismatch]) -> Finding:
     path, hook, held = found[0]
     holder, device = model.placed_at(path)[0], hook.device
     tensors = [each.tensor for _, _, each in found][:_ALIASES]
     moved = subject.lines.move(model.around(path), tensors)
     installed = subject.lines.dispatch(tensors)
-    if installed is None:  # a move to the host leaves no trail: the neighbours have theirs
+    if installed is None:  # a move to the host leaves no provenance: the neighbors have theirs
         installed = subject.lines.dispatch([each.tensor for each in model.tensors[:_ALIASES]])
     others = len({each for each, _, _ in found}) - 1
     return Finding(
         CODE,
         message("the hook of {module} brings its inputs to {device}, `{tensor}` is on {other_device}",
-                module=holder or message("the model"), device=device, tensor=held.full, other_device=odd),
+                module=holder or message("the model"), device=device, tensor=held.full, other_device=offending),
         moved,
         (
             message("A device map left the hook there, and then somebody else moved the weights; hooks are not told."),
@@ -94,16 +94,16 @@ def _dispatched(subject: Subject, model: Model, odd: str, found: list[_Mismatch]
     )  # fmt: skip
 
 
-def _own(owner: str, odd: str, place: Place | None, found: list[_Mismatch]) -> Finding:
+def _own(owner: str, offending: str, place: Place | None, found: list[_Mismatch]) -> Finding:
     path, hook, held = found[0]
     device = hook.device
     return Finding(
         CODE,
         message("a forward pre-hook brings the inputs of {module} to {device}, its weights are on {other_device}",
-                module=path or message("the model"), device=device, other_device=odd),
+                module=path or message("the model"), device=device, other_device=offending),
         place,
         (message("The hook belongs to {owner}; `{tensor}` is on {device}.",
-                 owner=owner, tensor=held.full, device=odd),),
+                 owner=owner, tensor=held.full, device=offending),),
         message("let the hook ask the module: `next(module.parameters()).device`"),
         severity="error", confidence="likely",
         others=(message("move the module to where the hook sends its inputs"),), subject=held.full,

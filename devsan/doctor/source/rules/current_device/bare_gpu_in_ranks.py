@@ -33,7 +33,7 @@ from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.source.edits import inserted
 from devsan.doctor.source.events import Chooses, Event, Ranks, UsesGpu
 from devsan.doctor.source.program import Program, flows
-from devsan.doctor.source.rules.signs import (
+from devsan.doctor.source.rules.predicates import (
     how_ranks_are_known,
     line_of,
     places_of,

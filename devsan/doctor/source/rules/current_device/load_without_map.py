@@ -29,7 +29,7 @@ from devsan.doctor.findings import Finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Loaded, LoadedMoved, Ranks
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import (
+from devsan.doctor.source.rules.predicates import (
     first_of_each,
     how_ranks_are_known,
     line_of,

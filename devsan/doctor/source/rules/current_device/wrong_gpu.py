@@ -30,7 +30,7 @@ from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Chooses
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, in_words, known, meetings_of, places_of
+from devsan.doctor.source.rules.predicates import came, first_of_each, in_words, known, meetings_of, places_of
 
 CODE = own_code(__name__)
 
@@ -40,16 +40,17 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     if any(isinstance(event, Chooses) for event in program.events):
         return
     meetings = meetings_of(program, "current")
-    for first, group in first_of_each((event.odd.tensor.made or event.node, event) for event in meetings):
+    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
         source = program.source
-        bare, numbered = first.odd, first.other
+        bare, numbered = first.offending, first.other
         if bare.tensor.where.index is not None:
             bare, numbered = numbered, bare
         yield Finding(
             CODE,
             message(
-                "`{odd}` is on the current GPU and meets `{other}`, which is {there}",
-                odd=source.shown(bare.node), other=source.shown(numbered.node), there=in_words(numbered.tensor.where),
+                "`{offending}` is on the current GPU and meets `{other}`, which is {there}",
+                offending=source.shown(bare.node), other=source.shown(numbered.node),
+                there=in_words(numbered.tensor.where),
             ),
             source.place(bare.tensor.made if bare.tensor.made is not None else first.node),
             known(came(program, bare.tensor), came(program, numbered.tensor),

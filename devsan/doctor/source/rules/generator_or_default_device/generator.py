@@ -31,7 +31,7 @@ from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Draws
 from devsan.doctor.source.places import HOST
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, in_words, line_of, places_of, some
+from devsan.doctor.source.rules.predicates import first_of_each, in_words, line_of, places_of, some
 
 CODE = own_code(__name__)
 

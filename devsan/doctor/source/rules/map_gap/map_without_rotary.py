@@ -33,7 +33,7 @@ from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.objects import Map
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each
+from devsan.doctor.source.rules.predicates import first_of_each
 
 CODE = own_code(__name__)
 

@@ -32,7 +32,7 @@ from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import came, first_of_each, known, places_of, that_they_meet, what_joins
+from devsan.doctor.source.rules.predicates import came, first_of_each, known, places_of, that_they_meet, what_joins
 
 CODE = own_code(__name__)
 
@@ -43,16 +43,17 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     # A list of layers is seen twice: as a part that did not move, and as what its module has not registered.
     held = {event.node for event in meetings if event.cause == "held"}
     gaps = [event for event in meetings if event.cause == "gap" and event.node not in held]
-    for first, group in first_of_each((event.odd.node, event) for event in gaps):
+    for first, group in first_of_each((event.offending.node, event) for event in gaps):
         assert isinstance(first, Meeting)
         source = program.source
         yield Finding(
             CODE,
             that_they_meet(program, first),
-            source.place(first.odd.node),
+            source.place(first.offending.node),
             known(what_joins(program, first), came(program, first.other.tensor)),
             message("place `{name}` with the rest: in the device map, or by moving the whole module",
-                    name=source.shown(first.odd.node)) if isinstance(first.odd.node, ast.Name | ast.Attribute)
+                    name=source.shown(first.offending.node))
+            if isinstance(first.offending.node, ast.Name | ast.Attribute)
             else message("place it with the rest: in the device map, or by moving the whole module"),
             severity="error",
             sites=places_of(program, group),

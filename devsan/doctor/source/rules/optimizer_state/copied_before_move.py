@@ -29,7 +29,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, in_words, meetings_of, places_of
+from devsan.doctor.source.rules.predicates import first_of_each, in_words, meetings_of, places_of
 
 CODE = own_code(__name__)
 
@@ -39,12 +39,13 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     meetings = meetings_of(program, "state")
     for first, group in first_of_each((event.node, event) for event in meetings):
         source = program.source
-        odd, other = source.shown(first.odd.node), source.shown(first.other.node)
+        offending, other = source.shown(first.offending.node), source.shown(first.other.node)
         yield Finding(
             CODE,
-            message("`{odd}` was copied from a model before it moved, and meets `{other}`", odd=odd, other=other),
+            message("`{offending}` was copied from a model before it moved, and meets `{other}`",
+                    offending=offending, other=other),
             source.place(first.node),
-            (message("`{name}` is {where}", name=odd, where=in_words(first.odd.tensor.where)),
+            (message("`{name}` is {where}", name=offending, where=in_words(first.offending.tensor.where)),
              message("`{name}` is {where}", name=other, where=in_words(first.other.tensor.where))),
             message("move the model first, then copy its parameters"),
             severity="error",

@@ -31,7 +31,7 @@ from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Move
 from devsan.doctor.source.places import HOST
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, line_of, places_of
+from devsan.doctor.source.rules.predicates import first_of_each, line_of, places_of
 
 CODE = own_code(__name__)
 

@@ -30,7 +30,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.signs import first_of_each, how_they_meet, meetings_of, places_of, that_they_meet
+from devsan.doctor.source.rules.predicates import first_of_each, how_they_meet, meetings_of, places_of, that_they_meet
 
 CODE = own_code(__name__)
 
@@ -46,7 +46,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
             source.place(first.node),
             how_they_meet(program, first),
             message("bring the numbers of all devices to one before they are summed: `.to({name}.device)`",
-                    name=source.shown(first.odd.node)),
+                    name=source.shown(first.offending.node)),
             severity="error",
             sites=places_of(program, group),
         )  # fmt: skip

@@ -1,53 +1,53 @@
 #pragma once
 
-#include "diagnose/scene.h"
+#include "diagnose/context.h"
 
 namespace devsan::diagnose {
 
 // Signs that more than one cause asks for: the one they speak for, and those they speak against.
 
 /// A loss, or an operation whose work is to combine results: the labels' side meets the logits' side.
-bool is_loss_boundary(const Scene& scene);
+bool is_loss_boundary(const Context& context);
 
 /// A number to which the failing operation adds: `total += loss`.
-bool is_running_total(const Scene& scene, const model::Operand& operand);
+bool is_running_total(const Context& context, const model::Operand& operand);
 
 /// Whether the operation combines a list that has elements on several devices: stack, cat, the norms of gradients.
-bool combines_a_list(const Scene& scene);
+bool combines_a_list(const Context& context);
 
 /// Whether it combines numbers or vectors, as losses, norms, counts and metrics are.
-bool combines_results(const Scene& scene);
+bool combines_results(const Context& context);
 
-/// An adapter's weight, or the state of a quantised one.
+/// An adapter's weight, or the state of a quantized one.
 bool is_sidecar(const model::Operand& operand);
 
 /// Whether the operation joins what an adapter's module, or a function that speaks of adapters, has computed with a
 /// weight that is not its own.
-bool joins_adapter_and_weight(const Scene& scene, const model::Operand& operand, const model::Operand& partner);
+bool joins_adapter_and_weight(const Context& context, const model::Operand& operand, const model::Operand& partner);
 
 /// The move of the whole model that did not take this registered tensor along: it was put in later. Null: none.
-const model::Event* put_in_after(const Scene& scene, const model::Operand& operand);
+const model::Event* put_in_after(const Context& context, const model::Operand& operand);
 
 /// Whether it is a buffer of a module that the failing function has built for itself, in a call that something else
 /// made: a loss that is built in each step. What a script or its main function builds may be used many times.
-bool is_built_for_use(const Scene& scene, const model::Operand& operand);
+bool is_built_for_use(const Context& context, const model::Operand& operand);
 
 /// Keys, values and recurrent state of generation, and the indices into them.
 bool is_generation_state(const model::Operand& operand);
 
 /// The tensor stands where torch's default device, which someone changed, puts it.
-bool follows_default_device(const Scene& scene, const model::Operand& operand);
+bool follows_default_device(const Context& context, const model::Operand& operand);
 
 /// A module whose own tensors are not where its hook brings the inputs; null where all agree.
-const model::Module* disagreeing_hook(const Scene& scene);
+const model::Module* disagreeing_hook(const Context& context);
 
 /// Whether the failing line is a module's own, or a function's that a module calls; not a forward hook's, which is given
 /// what any layer computed.
-bool stands_in_module(const Scene& scene);
+bool stands_in_module(const Context& context);
 
 /// A weight that the map itself put elsewhere than the hook of its module brings the inputs: two modules share it, and
 /// their entries disagree. Null where there is none.
-const model::Operand* is_torn_by_map(const Scene& scene);
+const model::Operand* is_torn_by_map(const Context& context);
 
 /// Whether it made a tensor over memory of the host: from_numpy, frombuffer.
 bool wraps_host_memory(const model::Event& event);

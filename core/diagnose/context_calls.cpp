@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "diagnose/scene.h"
+#include "diagnose/context.h"
 
 // The failing stack, and events as seen from it: in this call, in an earlier one, outside.
 
@@ -21,7 +21,7 @@ bool same_call(const Frame& one, const Frame& other) {
 
 }  // namespace
 
-const Frame* Scene::shared_function(const Event& event) const {
+const Frame* Context::shared_function(const Event& event) const {
   // Outermost first: the stacks are of one run of a function for as long as they went through the same lines. The
   // event's may be cut at its outer end: then it begins at a frame that may occur in several places; where they agree
   // longest it is.
@@ -47,7 +47,7 @@ const Frame* Scene::shared_function(const Event& event) const {
   return shared;
 }
 
-bool Scene::in_failing_call(const Event& event) const {
+bool Context::in_failing_call(const Event& event) const {
   if (in_earlier_call(event)) return false;
   const Frame* shared = shared_function(event);
   if (shared == nullptr) return false;
@@ -64,7 +64,7 @@ bool Scene::in_failing_call(const Event& event) const {
   return shared <= &*call;  // at or inside of it
 }
 
-bool Scene::in_earlier_call(const Event& event) const {
+bool Context::in_earlier_call(const Event& event) const {
   if (event.step >= 0 && failure().step >= 0 && event.step < failure().step) return true;
   // Or by another line of a function further out, through the function that failed: another call of it, which is over.
   const Frame* used = failure().site();
@@ -78,7 +78,7 @@ bool Scene::in_earlier_call(const Event& event) const {
                      [&](const Frame& frame) { return frame.file == used->file && frame.function == used->function; });
 }
 
-bool Scene::made_for_use(const Event& event) const {
+bool Context::made_for_use(const Event& event) const {
   if (in_failing_call(event)) return true;
   if (in_earlier_call(event)) return false;
   const Frame* made = event.written();
@@ -99,37 +99,37 @@ bool Scene::made_for_use(const Event& event) const {
   return true;
 }
 
-bool Scene::at_construction(const Event& event) { return in_function(event, "__init__"); }
+bool Context::at_construction(const Event& event) { return in_function(event, "__init__"); }
 
-bool Scene::at_module_level(const Event& event) {
+bool Context::at_module_level(const Event& event) {
   const Frame* frame = event.written();
   return frame != nullptr && frame->function == "<module>";
 }
 
-bool Scene::in_function(const Event& event, std::string_view name) {
+bool Context::in_function(const Event& event, std::string_view name) {
   return std::any_of(event.stack.begin(), event.stack.end(),
                      [&](const Frame& frame) { return frame.function == name || last_part(frame.function) == name; });
 }
 
-bool Scene::on_stack(std::string_view package) const {
+bool Context::on_stack(std::string_view package) const {
   const auto& frames = failure().frames;
   return std::any_of(frames.begin(), frames.end(), [&](const Frame& frame) { return frame.package == package; });
 }
 
-bool Scene::runs_function(std::initializer_list<std::string_view> names) const {
+bool Context::runs_function(std::initializer_list<std::string_view> names) const {
   const auto& frames = failure().frames;
   return std::any_of(frames.begin(), frames.end(), [&](const Frame& frame) {
     return std::find(names.begin(), names.end(), last_part(frame.function)) != names.end();
   });
 }
 
-bool Scene::runs_file(std::string_view part) const {
+bool Context::runs_file(std::string_view part) const {
   const auto& frames = failure().frames;
   return std::any_of(frames.begin(), frames.end(),
                      [&](const Frame& frame) { return frame.file.find(part) != std::string::npos; });
 }
 
-const Module* Scene::failing_module() const {
+const Module* Context::failing_module() const {
   if (model() == nullptr) return nullptr;
   // The innermost method of a module of the model; torch's own containers only call their children.
   const Module* root = model()->find("");

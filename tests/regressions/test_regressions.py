@@ -2,7 +2,7 @@
 
 The first line of a case says what is expected (expectation.py). An edit that the finding proposes is applied to the
 case and run: the failure is gone, or at least this finding of it. A case is called after its thread, or ``own_...``.
-docs/reference/wild.md has the figures of each round before anything was changed for it.
+docs/reference/regressions.md has the figures of each round before anything was changed for it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_cause_operands_owner_and_repair(
     assert set(expected.operands) <= set(names)
     for number in finding.operands:  # by the source, the model or what made it, never by torch's word alone
         operand = failure.operands[number]
-        assert operand.name or operand.known_as or operand.output_of
+        assert operand.name or operand.qualified_name or operand.output_of
     if expected.owner != "-":
         placement = failure.operands[finding.operands[0]].placement
         assert placement is not None

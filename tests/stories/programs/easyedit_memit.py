@@ -14,7 +14,7 @@ REPAIRED = sys.argv[1:]
 
 
 def compute_z(model, prompts, layer, hparams):
-    """The hidden state of `layer` under which the model says the target: found by optimising what is added to it."""
+    """The hidden state of `layer` under which the model says the target: found by optimizing what is added to it."""
     block, target_init = model.transformer.h[layer], None
     delta = torch.zeros((model.config.n_embd,), requires_grad=True, device=f"cuda:{hparams.device}")
     if "delta" in REPAIRED:

@@ -77,8 +77,8 @@ def meetings_of(program: Program, cause: str) -> list[Meeting]:
 def that_they_meet(program: Program, meeting: Meeting) -> Message:
     """Returns the sentence that says which two tensors are joined, and where each is."""
     return message(
-        "`{odd}` is {where} and meets `{other}`, which is {there}",
-        odd=program.source.shown(meeting.odd.node), where=in_words(meeting.odd.tensor.where),
+        "`{offending}` is {where} and meets `{other}`, which is {there}",
+        offending=program.source.shown(meeting.offending.node), where=in_words(meeting.offending.tensor.where),
         other=program.source.shown(meeting.other.node), there=in_words(meeting.other.tensor.where),
     )  # fmt: skip
 
@@ -91,7 +91,9 @@ def what_joins(program: Program, meeting: Meeting) -> Message:
 
 def how_they_meet(program: Program, meeting: Meeting) -> tuple[Message, ...]:
     """Returns the sentences that say which operation joins two tensors, and what put each where it is."""
-    return known(what_joins(program, meeting), came(program, meeting.odd.tensor), came(program, meeting.other.tensor))
+    return known(
+        what_joins(program, meeting), came(program, meeting.offending.tensor), came(program, meeting.other.tensor)
+    )
 
 
 def known(*sentences: Message | None) -> tuple[Message, ...]:

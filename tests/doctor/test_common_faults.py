@@ -2,7 +2,7 @@
 
 The ranking is a count: of the 169 public cases that the project was started with, those whose cause is a release, a
 launch, a setting or a placement that the program was told (and not a library's own code), by that cause. Each fault
-names its cases; tests/doctor/test_seeded.py has their neighbours. A fault is found with its right code and repair,
+names its cases; tests/doctor/test_seeded.py has their neighbors. A fault is found with its right code and repair,
 where it stands; the repair makes the set-up clean again, and so was the set-up before.
 """
 

@@ -1,5 +1,5 @@
 # expect: DV109 | gpus: 2 | operands: A, quant_state.absmax | owner: program
-"""trl 2760: a quantised weight and its state are on two GPUs."""
+"""trl 2760: a quantized weight and its state are on two GPUs."""
 
 import torch
 

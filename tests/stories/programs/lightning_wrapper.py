@@ -3,7 +3,7 @@
     devsan run --gpus 2 lightning_wrapper.py
 
 The model is loaded before fit, when the current GPU of every rank is still 0, and accelerate hangs its hooks on it, as
-it did on every quantised model until 1.13. Lightning then moves the weights to the GPU of the rank, and not the hooks.
+it did on every quantized model until 1.13. Lightning then moves the weights to the GPU of the rank, and not the hooks.
 
 ``--fix rank`` loads onto the GPU of LOCAL_RANK; ``--fix hooks`` takes the hooks off before fit; ``--fix input`` moves
 the input to self.device, as the article does.

@@ -41,7 +41,7 @@ def value_for(argument: Any, dtype: torch.dtype) -> Any:
 
 def made_up(op: OpOverload, dtype: torch.dtype = torch.float32) -> Call | None:
     try:
-        return Call(op, [value_for(a, dtype) for a in op._schema.arguments], "synthesised")
+        return Call(op, [value_for(a, dtype) for a in op._schema.arguments], "synthesized")
     except KeyError:  # a type that no operator had when this was written
         return None
 
@@ -63,7 +63,7 @@ def is_robust(op: OpOverload) -> bool:
     return function is not None and bool(function.autogen) and not function.has_composite_implicit_autograd_kernel
 
 
-def synthesised(op: OpOverload) -> Call | None:
+def synthesized(op: OpOverload) -> Call | None:
     """A call of `op`, or None where its kernel would have to make sense of it."""
     if is_never_run(op):
         return made_up(op)

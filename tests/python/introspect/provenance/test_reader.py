@@ -1,4 +1,4 @@
-"""Trails of living tensors, and the checks by hand."""
+"""ProvenanceReader of living tensors, and the checks by hand."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def gpus() -> Iterator[None]:
         yield
 
 
-def trail(tensor: torch.Tensor) -> list[tuple[str, str, str]]:
+def provenance(tensor: torch.Tensor) -> list[tuple[str, str, str]]:
     from devsan import _core
-    from devsan.introspect.provenance.trails import Trails
+    from devsan.introspect.provenance.reader import ProvenanceReader
 
-    return [(event.kind.name, str(event.device), event.owner.name) for event in Trails(_core).of(tensor)]
+    return [(event.kind.name, str(event.device), event.owner.name) for event in ProvenanceReader(_core).of(tensor)]
 
 
 def test_who_made_it_and_where() -> None:
     from devsan import _core
-    from devsan.introspect.provenance.trails import Trails
+    from devsan.introspect.provenance.reader import ProvenanceReader
 
     tensor = torch.zeros(3, device="cuda:1")
-    [event] = Trails(_core).of(tensor)
+    [event] = ProvenanceReader(_core).of(tensor)
     assert (event.kind.name, str(event.device), event.op, event.device_text) == (
         "MADE",
         "cuda:1",
@@ -41,24 +41,24 @@ def test_who_made_it_and_where() -> None:
 
 
 def test_a_move_leads_back_to_what_was_moved() -> None:
-    found = trail(torch.ones(3, device="cuda:0").to("cuda:1"))
+    found = provenance(torch.ones(3, device="cuda:0").to("cuda:1"))
     assert found[:2] == [("MOVED", "cuda:1", "program"), ("MADE", "cuda:0", "program")]
 
 
 def test_what_is_computed_follows_its_operand() -> None:
-    found = trail(torch.ones(3, device="cuda:1") * 2)
+    found = provenance(torch.ones(3, device="cuda:1") * 2)
     assert [kind for kind, _, _ in found] == ["COMPUTED", "MADE"]
 
 
 def test_the_same_code_in_two_files_is_two_places() -> None:
     from devsan import _core
-    from devsan.introspect.provenance.trails import Trails
+    from devsan.introspect.provenance.reader import ProvenanceReader
 
     sites = []
     for name in ("first.py", "second.py"):
         names: dict[str, torch.Tensor] = {}
         exec(compile('import torch\nmade = torch.zeros(3, device="cuda:1")\n', name, "exec"), names)
-        [event] = Trails(_core).of(names["made"])
+        [event] = ProvenanceReader(_core).of(names["made"])
         sites.append(event.stack[0].file)
     assert sites == ["first.py", "second.py"]
 
@@ -79,7 +79,7 @@ def test_check_names_both_and_raises() -> None:
     text = str(caught.value)
     assert text.startswith("expected all tensors that are checked here on one device, got cuda:0, cuda:1")
     assert isinstance(caught.value, RuntimeError)
-    for word in ("here", "there", "test_trails.py"):
+    for word in ("here", "there", "test_reader.py"):
         assert word in text
 
 
@@ -122,15 +122,17 @@ def test_findings_are_kept() -> None:
 
 def test_a_refusal_keeps_the_trails_of_what_no_variable_holds() -> None:
     from devsan import _core
-    from devsan.introspect.provenance.trails import Trails
+    from devsan.introspect.provenance.reader import ProvenanceReader
 
     held = torch.zeros(2, 3, device="cuda:1")
     with pytest.raises(RuntimeError, match="cuda:1 and cuda:0"):
         held[0] * 2 + torch.ones(3, device="cuda:0")
     first, second = _core.last_refusal().operands
-    trails = [Trails(_core).from_origin(*operand.origin) for operand in (first, second)]
-    assert [(event.kind.name, event.op, str(event.device)) for event in trails[0]] == [
+    provenance = [ProvenanceReader(_core).from_origin(*operand.origin) for operand in (first, second)]
+    assert [(event.kind.name, event.op, str(event.device)) for event in provenance[0]] == [
         ("COMPUTED", "aten::mul.Tensor", "cuda:1"),
         ("MADE", "aten::zeros", "cuda:1"),
     ]
-    assert [(event.kind.name, event.op, str(event.device)) for event in trails[1]] == [("MADE", "aten::ones", "cuda:0")]
+    assert [(event.kind.name, event.op, str(event.device)) for event in provenance[1]] == [
+        ("MADE", "aten::ones", "cuda:0")
+    ]

@@ -14,9 +14,9 @@
 namespace devsan::diagnose {
 
 /// The facts with the questions that several causes ask of them. Its facts must outlive it.
-class Scene {
+class Context {
  public:
-  explicit Scene(const model::Facts& facts) : facts_(facts) {}
+  explicit Context(const model::Facts& facts) : facts_(facts) {}
 
   const model::Facts& facts() const { return facts_; }
   const model::Failure& failure() const { return facts_.failure; }

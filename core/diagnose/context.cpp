@@ -1,4 +1,4 @@
-#include "diagnose/scene.h"
+#include "diagnose/context.h"
 
 #include <algorithm>
 
@@ -15,9 +15,9 @@ using model::EventKind;
 using model::Operand;
 namespace owners = model::owners;
 
-bool Scene::is_mismatch() const { return across_gpus() || host_meets_gpu() || has_meta(); }
+bool Context::is_mismatch() const { return across_gpus() || host_meets_gpu() || has_meta(); }
 
-bool Scene::across_gpus() const {
+bool Context::across_gpus() const {
   const Device* first = nullptr;
   for (const Operand& operand : operands()) {
     if (!operand.device.is_accelerator()) continue;
@@ -27,7 +27,7 @@ bool Scene::across_gpus() const {
   return false;
 }
 
-bool Scene::host_meets_gpu() const {
+bool Context::host_meets_gpu() const {
   const auto has = [&](auto test) {
     return std::any_of(operands().begin(), operands().end(), [&](const Operand& each) { return test(each.device); });
   };
@@ -35,30 +35,30 @@ bool Scene::host_meets_gpu() const {
          has([](const Device& device) { return device.is_accelerator(); });
 }
 
-bool Scene::has_meta() const {
+bool Context::has_meta() const {
   return std::any_of(operands().begin(), operands().end(), [](const Operand& each) { return each.device.is_meta(); });
 }
 
-bool Scene::op_is(std::initializer_list<std::string_view> names) const {
+bool Context::op_is(std::initializer_list<std::string_view> names) const {
   const auto op = short_op(failure().op);
   return std::find(names.begin(), names.end(), op) != names.end();
 }
 
-bool Scene::sentence_has(std::string_view words) const { return failure().sentence.find(words) != std::string::npos; }
+bool Context::sentence_has(std::string_view words) const { return failure().sentence.find(words) != std::string::npos; }
 
-const Operand* Scene::partner_of(const Operand& operand) const {
+const Operand* Context::partner_of(const Operand& operand) const {
   const Operand* best = nullptr;
   for (const Operand& other : operands()) {
     if (other.device == operand.device || !other.device.is_known()) continue;
     // One that the source or the model names says more than one of torch's own.
-    const bool named = !other.name.empty() || !other.known_as.empty();
-    const bool best_named = best != nullptr && (!best->name.empty() || !best->known_as.empty());
+    const bool named = !other.name.empty() || !other.qualified_name.empty();
+    const bool best_named = best != nullptr && (!best->name.empty() || !best->qualified_name.empty());
     if (best == nullptr || (named && !best_named) || (named == best_named && other.bytes > best->bytes)) best = &other;
   }
   return best;
 }
 
-const Operand* Scene::outnumbered() const {
+const Operand* Context::outnumbered() const {
   const Operand* alone = nullptr;
   for (const Operand& operand : operands()) {
     const auto together = std::count_if(operands().begin(), operands().end(),
@@ -69,14 +69,14 @@ const Operand* Scene::outnumbered() const {
   return operands().size() > 2 ? alone : nullptr;
 }
 
-std::size_t Scene::index_of(const Operand& operand) const {
+std::size_t Context::index_of(const Operand& operand) const {
   return static_cast<std::size_t>(&operand - operands().data());
 }
 
-std::string Scene::path_of(const Operand& operand) const {
-  if (!operand.known_as.empty()) return operand.known_as;
+std::string Context::path_of(const Operand& operand) const {
+  if (!operand.qualified_name.empty()) return operand.qualified_name;
   // Introspection names what a computed operand followed where it is a tensor of the model.
-  for (const Event& event : operand.trail) {
+  for (const Event& event : operand.provenance) {
     if (event.kind == EventKind::kComputed && model() != nullptr &&
         model()->find(model::parent_of(event.followed)) != nullptr && !model::parent_of(event.followed).empty()) {
       return event.followed;
@@ -85,14 +85,14 @@ std::string Scene::path_of(const Operand& operand) const {
   return "";
 }
 
-bool Scene::is_called(const Operand& operand, std::span<const std::string_view> words) {
+bool Context::is_called(const Operand& operand, std::span<const std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return operand.name.find(word) != std::string::npos || operand.known_as.find(word) != std::string::npos;
+    return operand.name.find(word) != std::string::npos || operand.qualified_name.find(word) != std::string::npos;
   });
 }
 
-bool Scene::is_placed_by_map(const Operand& operand) const {
-  if (const Event* placed = placement_of(operand.trail)) {
+bool Context::is_placed_by_map(const Operand& operand) const {
+  if (const Event* placed = placement_of(operand.provenance)) {
     if (source_of(*placed) == DeviceSource::kMap || placed->owner.is(owners::kAccelerate)) return true;
     if (placed->owner.setting.starts_with("device_map")) return true;
     if (placed->owner.is_known()) return false;

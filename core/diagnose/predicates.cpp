@@ -1,4 +1,4 @@
-#include "diagnose/signs.h"
+#include "diagnose/predicates.h"
 
 #include <algorithm>
 #include <cctype>
@@ -14,10 +14,10 @@ using model::OperandKind;
 namespace {
 
 /// Whether a function that speaks of adapters adds what is no part of the model to one of its weights.
-bool merges_adapter(const Scene& scene, const Operand& operand, const Operand& partner) {
-  const model::Frame* site = scene.failure().site();
-  if (site == nullptr || partner.kind != model::OperandKind::kParameter || partner.known_as.empty() ||
-      !operand.known_as.empty()) {
+bool merges_adapter(const Context& context, const Operand& operand, const Operand& partner) {
+  const model::Frame* site = context.failure().site();
+  if (site == nullptr || partner.kind != model::OperandKind::kParameter || partner.qualified_name.empty() ||
+      !operand.qualified_name.empty()) {
     return false;
   }
   std::string name(last_part(site->function));
@@ -27,7 +27,7 @@ bool merges_adapter(const Scene& scene, const Operand& operand, const Operand& p
 
 /// What the batch says is right: `labels`, `target`, `batch["targets"]`; not `target_init`.
 bool is_answer(const Operand& operand) {
-  if (operand.role == "target" || Scene::is_called(operand, {"label"})) return true;
+  if (operand.role == "target" || Context::is_called(operand, {"label"})) return true;
   std::string_view name = operand.name;
   while (!name.empty() && (name.back() == ']' || name.back() == '"' || name.back() == '\'')) name.remove_suffix(1);
   return name.ends_with("target") || name.ends_with("targets");
@@ -35,23 +35,25 @@ bool is_answer(const Operand& operand) {
 
 }  // namespace
 
-bool is_loss_boundary(const Scene& scene) {
-  if (scene.op_is({"nll_loss", "nll_loss_forward", "nll_loss2d_forward", "nll_loss_nd", "cross_entropy_loss",
-                   "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss", "smooth_l1_loss",
-                   "huber_loss", "kl_div", "ctc_loss", "_ctc_loss", "soft_margin_loss", "multi_margin_loss",
-                   "multilabel_margin_loss_forward", "poisson_nll_loss", "linear_cross_entropy"})) {
+bool is_loss_boundary(const Context& context) {
+  if (context.op_is({"nll_loss", "nll_loss_forward", "nll_loss2d_forward", "nll_loss_nd", "cross_entropy_loss",
+                     "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss",
+                     "smooth_l1_loss", "huber_loss", "kl_div", "ctc_loss", "_ctc_loss", "soft_margin_loss",
+                     "multi_margin_loss", "multilabel_margin_loss_forward", "poisson_nll_loss",
+                     "linear_cross_entropy"})) {
     return true;
   }
-  const auto& operands = scene.operands();
+  const auto& operands = context.operands();
   const auto any_called = [&](std::initializer_list<std::string_view> words) {
     return std::any_of(operands.begin(), operands.end(),
-                       [&](const Operand& each) { return Scene::is_called(each, words); });
+                       [&](const Operand& each) { return Context::is_called(each, words); });
   };
-  const model::Frame* site = scene.failure().site();
-  const bool in_loss = scene.failure().phase == model::Phase::kLoss ||
-                       scene.runs_function({"compute_loss", "loss_function", "fixed_cross_entropy", "training_step"}) ||
-                       (site != nullptr && (site->function.find("Loss") != std::string::npos ||
-                                            site->function.find("loss") != std::string::npos));
+  const model::Frame* site = context.failure().site();
+  const bool in_loss =
+      context.failure().phase == model::Phase::kLoss ||
+      context.runs_function({"compute_loss", "loss_function", "fixed_cross_entropy", "training_step"}) ||
+      (site != nullptr &&
+       (site->function.find("Loss") != std::string::npos || site->function.find("loss") != std::string::npos));
   if (in_loss && std::any_of(operands.begin(), operands.end(), is_answer)) return true;
   const bool numbers =
       operands.size() > 1 && std::all_of(operands.begin(), operands.end(), [](const Operand& each) {
@@ -59,94 +61,94 @@ bool is_loss_boundary(const Scene& scene) {
       });
   if (!numbers) return false;
   // Losses and totals are added up. A quotient or a product is a loss by its names alone: norms are divided as well.
-  if (scene.op_is({"add_"})) return true;  // into a number that is kept: a total
-  if (scene.op_is({"add", "sub"})) return in_loss || any_called({"loss", "num_items", "label", "total"});
-  return scene.op_is({"div", "div_", "mul", "mul_"}) && any_called({"loss", "num_items", "num_tokens", "label"});
+  if (context.op_is({"add_"})) return true;  // into a number that is kept: a total
+  if (context.op_is({"add", "sub"})) return in_loss || any_called({"loss", "num_items", "label", "total"});
+  return context.op_is({"div", "div_", "mul", "mul_"}) && any_called({"loss", "num_items", "num_tokens", "label"});
 }
 
-bool combines_a_list(const Scene& scene) {
-  if (!scene.op_is({"stack", "cat", "concat", "_foreach_norm", "linalg_vector_norm", "sum", "_foreach_add_"}))
+bool combines_a_list(const Context& context) {
+  if (!context.op_is({"stack", "cat", "concat", "_foreach_norm", "linalg_vector_norm", "sum", "_foreach_add_"}))
     return false;
-  const auto listed = std::count_if(scene.operands().begin(), scene.operands().end(), [](const Operand& operand) {
+  const auto listed = std::count_if(context.operands().begin(), context.operands().end(), [](const Operand& operand) {
     return operand.role.starts_with("tensors") || operand.role.find('[') != std::string::npos;
   });
   return listed > 1;
 }
 
-bool combines_results(const Scene& scene) {
-  return combines_a_list(scene) &&
-         std::all_of(scene.operands().begin(), scene.operands().end(),
+bool combines_results(const Context& context) {
+  return combines_a_list(context) &&
+         std::all_of(context.operands().begin(), context.operands().end(),
                      [](const Operand& operand) { return operand.shape && operand.shape->size() <= 1; });
 }
 
-bool is_running_total(const Scene& scene, const Operand& operand) {
-  return scene.op_is({"add_"}) && operand.role == "self" && is_loss_boundary(scene);
+bool is_running_total(const Context& context, const Operand& operand) {
+  return context.op_is({"add_"}) && operand.role == "self" && is_loss_boundary(context);
 }
 
 bool is_sidecar(const Operand& operand) {
-  const model::Event* placed = placement_of(operand.trail);
+  const model::Event* placed = placement_of(operand.provenance);
   if (placed != nullptr && (placed->owner.is(model::owners::kPeft))) return true;
-  return !operand.beside.empty() || Scene::is_called(operand, words::sidecar_state::kParts);
+  return !operand.beside.empty() || Context::is_called(operand, words::sidecar_state::kParts);
 }
 
-bool joins_adapter_and_weight(const Scene& scene, const Operand& operand, const Operand& partner) {
-  if (Scene::is_called(partner, {"base_layer."}) && !Scene::is_called(operand, {"base_layer."})) return true;
+bool joins_adapter_and_weight(const Context& context, const Operand& operand, const Operand& partner) {
+  if (Context::is_called(partner, {"base_layer."}) && !Context::is_called(operand, {"base_layer."})) return true;
   if (is_sidecar(partner)) return false;
-  if (merges_adapter(scene, operand, partner)) return true;
-  const model::Module* failing = scene.failing_module();
+  if (merges_adapter(context, operand, partner)) return true;
+  const model::Module* failing = context.failing_module();
   if (failing == nullptr || partner.kind != model::OperandKind::kParameter) return false;
   // Its own weight is no partner; that of a layer which it wraps is, and so is one elsewhere in the model.
-  if (failing->path.empty() || model::parent_of(scene.path_of(partner)) == failing->path) return false;
+  if (failing->path.empty() || model::parent_of(context.path_of(partner)) == failing->path) return false;
   return failing->type.find("ora") != std::string::npos || failing->type.find("oRA") != std::string::npos ||
          failing->type.find("dapter") != std::string::npos;
 }
 
-const model::Event* put_in_after(const Scene& scene, const Operand& operand) {
+const model::Event* put_in_after(const Context& context, const Operand& operand) {
   const bool registered = (operand.kind == OperandKind::kParameter || operand.kind == OperandKind::kBuffer) &&
                           operand.registered && operand.device.is_host();
-  const model::Event* placed = placement_of(operand.trail);
-  if (!registered || scene.model() == nullptr || (placed != nullptr && placed->kind == model::EventKind::kMoved)) {
+  const model::Event* placed = placement_of(operand.provenance);
+  if (!registered || context.model() == nullptr || (placed != nullptr && placed->kind == model::EventKind::kMoved)) {
     return nullptr;
   }
-  const auto& all = scene.model()->placements;
+  const auto& all = context.model()->placements;
   const auto found = std::find_if(all.begin(), all.end(), [](const model::Event& event) {
     return event.subject.empty() && event.device.is_accelerator();
   });
   return found == all.end() ? nullptr : &*found;
 }
 
-bool is_built_for_use(const Scene& scene, const Operand& operand) {
-  const model::Event* made = placement_of(operand.trail);
-  const model::Frame* used = scene.failure().site();
-  if (operand.kind != OperandKind::kBuffer || made == nullptr || used == nullptr || scene.in_earlier_call(*made)) {
+bool is_built_for_use(const Context& context, const Operand& operand) {
+  const model::Event* made = placement_of(operand.provenance);
+  const model::Frame* used = context.failure().site();
+  if (operand.kind != OperandKind::kBuffer || made == nullptr || used == nullptr || context.in_earlier_call(*made)) {
     return false;
   }
   const model::Frame* written = made->written();
   const bool same = made->kind == model::EventKind::kMade && written != nullptr && written->file == used->file &&
                     written->function == used->function && written->span.line <= used->span.line;
   if (!same || used->function == "<module>") return false;
-  const auto& frames = scene.failure().frames;
+  const auto& frames = context.failure().frames;
   const auto caller =
       std::find_if(frames.begin(), frames.end(), [&](const model::Frame& each) { return &each == used; });
   return caller + 1 < frames.end() && (caller + 1)->function != "<module>";
 }
 
 bool is_generation_state(const Operand& operand) {
-  return operand.kind == OperandKind::kCache || Scene::is_called(operand, words::kv_cache::kParts) ||
-         Scene::is_called(operand, words::kv_cache::kIndices);
+  return operand.kind == OperandKind::kCache || Context::is_called(operand, words::kv_cache::kParts) ||
+         Context::is_called(operand, words::kv_cache::kIndices);
 }
 
-bool follows_default_device(const Scene& scene, const Operand& operand) {
-  const model::Device& chosen = scene.process().default_device;
+bool follows_default_device(const Context& context, const Operand& operand) {
+  const model::Device& chosen = context.process().default_device;
   if (!chosen.is_known() || chosen.is_host()) return false;
-  const model::Event* placed = placement_of(operand.trail);
+  const model::Event* placed = placement_of(operand.provenance);
   if (placed == nullptr) return false;
   if (placed->owner.is(model::owners::kDefaultDevice)) return true;
   return source_of(*placed) == model::DeviceSource::kDefault && operand.device.type == chosen.type;
 }
 
-const model::Module* disagreeing_hook(const Scene& scene) {
-  if (scene.model() == nullptr) return nullptr;
+const model::Module* disagreeing_hook(const Context& context) {
+  if (context.model() == nullptr) return nullptr;
   const auto disagrees = [&](const model::Module& module) {
     return std::any_of(module.hooks.begin(), module.hooks.end(), [&](const model::Hook& hook) {
       if (hook.offload || !hook.execution_device.is_known()) return false;
@@ -156,19 +158,19 @@ const model::Module* disagreeing_hook(const Scene& scene) {
     });
   };
   // The one that the failure is about, if it is one of them.
-  for (const Operand& operand : scene.operands()) {
-    const std::string path(model::parent_of(scene.path_of(operand)));
-    const model::Module* module = path.empty() ? nullptr : scene.model()->find(path);
+  for (const Operand& operand : context.operands()) {
+    const std::string path(model::parent_of(context.path_of(operand)));
+    const model::Module* module = path.empty() ? nullptr : context.model()->find(path);
     if (module != nullptr && disagrees(*module)) return module;
   }
-  const auto& modules = scene.model()->modules;
+  const auto& modules = context.model()->modules;
   const auto found = std::find_if(modules.begin(), modules.end(), disagrees);
   return found == modules.end() ? nullptr : &*found;
 }
 
-bool stands_in_module(const Scene& scene) {
-  const auto& frames = scene.failure().frames;
-  const model::Frame* site = scene.failure().site();
+bool stands_in_module(const Context& context) {
+  const auto& frames = context.failure().frames;
+  const model::Frame* site = context.failure().site();
   for (const model::Frame& frame : frames) {
     if (site != nullptr && &frame < site) continue;  // torch's own, further in
     // torch.nn.Module calls hooks from here; forward is called from _call_impl too, and is a method of the module.
@@ -178,15 +180,15 @@ bool stands_in_module(const Scene& scene) {
   return true;
 }
 
-const Operand* is_torn_by_map(const Scene& scene) {
-  if (scene.model() == nullptr) return nullptr;
-  for (const Operand& operand : scene.operands()) {
-    const model::Event* placed = placement_of(operand.trail);
+const Operand* is_torn_by_map(const Context& context) {
+  if (context.model() == nullptr) return nullptr;
+  for (const Operand& operand : context.operands()) {
+    const model::Event* placed = placement_of(operand.provenance);
     if (operand.kind != OperandKind::kParameter || placed == nullptr ||
         source_of(*placed) != model::DeviceSource::kMap || !operand.device.is_accelerator()) {
       continue;
     }
-    const model::Module* module = scene.model()->find(std::string(model::parent_of(scene.path_of(operand))));
+    const model::Module* module = context.model()->find(std::string(model::parent_of(context.path_of(operand))));
     if (module == nullptr) continue;
     const bool apart = std::any_of(module->hooks.begin(), module->hooks.end(), [&](const model::Hook& hook) {
       return !hook.offload && hook.execution_device.is_known() && hook.execution_device != operand.device;
@@ -205,12 +207,12 @@ bool is_brought_to_host(const model::Event& event) {
 }
 
 const model::Event* moved_from_map(const Operand& operand) {
-  const model::Event* placed = placement_of(operand.trail);
+  const model::Event* placed = placement_of(operand.provenance);
   if (placed == nullptr || placed->kind != model::EventKind::kMoved ||
-      source_of(*placed) == model::DeviceSource::kMap || !Scene::in_function(*placed, "_apply")) {
+      source_of(*placed) == model::DeviceSource::kMap || !Context::in_function(*placed, "_apply")) {
     return nullptr;
   }
-  const bool mapped = std::any_of(operand.trail.begin(), operand.trail.end(), [&](const model::Event& event) {
+  const bool mapped = std::any_of(operand.provenance.begin(), operand.provenance.end(), [&](const model::Event& event) {
     return &event != placed && source_of(event) == model::DeviceSource::kMap;
   });
   return mapped ? placed : nullptr;

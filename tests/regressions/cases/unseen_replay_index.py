@@ -1,5 +1,5 @@
 # expect: DV103 | gpus: 1 | operands: self.obs, idx | owner: program
-"""Prioritised replay: transitions stay in host memory, priorities (and what is drawn from them) are on the GPU."""
+"""Prioritized replay: transitions stay in host memory, priorities (and what is drawn from them) are on the GPU."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "diagnose/scene.h"
+#include "diagnose/context.h"
 
 // The model that failed, its hooks and wrappers; settings and versions.
 
@@ -9,9 +9,9 @@ namespace devsan::diagnose {
 using model::Device;
 using model::Module;
 
-const model::Model* Scene::model() const { return facts_.models.empty() ? nullptr : &facts_.models.front(); }
+const model::Model* Context::model() const { return facts_.models.empty() ? nullptr : &facts_.models.front(); }
 
-bool Scene::model_spans_gpus() const {
+bool Context::model_spans_gpus() const {
   if (model() == nullptr) return false;
   std::vector<Device> found = model()->devices();
   for (const model::MapEntry& entry : model()->device_map) found.push_back(entry.device);
@@ -24,22 +24,22 @@ bool Scene::model_spans_gpus() const {
   return false;
 }
 
-bool Scene::is_hooked() const {
+bool Context::is_hooked() const {
   return model() != nullptr && std::any_of(model()->modules.begin(), model()->modules.end(),
                                            [](const Module& module) { return !module.hooks.empty(); });
 }
 
-bool Scene::has_map() const {
+bool Context::has_map() const {
   return is_hooked() || (model() != nullptr && (!model()->device_map.empty() || !model()->device_map_text.empty()));
 }
 
-bool Scene::is_wrapped_by(std::string_view wrapper) const {
+bool Context::is_wrapped_by(std::string_view wrapper) const {
   if (model() == nullptr) return false;
   const auto& all = model()->wrappers;
   return std::find(all.begin(), all.end(), wrapper) != all.end();
 }
 
-const Module* Scene::hooked_parent(std::string_view path) const {
+const Module* Context::hooked_parent(std::string_view path) const {
   const Module* best = nullptr;
   if (model() == nullptr) return nullptr;
   for (const Module& module : model()->modules) {
@@ -49,7 +49,7 @@ const Module* Scene::hooked_parent(std::string_view path) const {
   return best;
 }
 
-std::vector<Device> Scene::devices_below(std::string_view path) const {
+std::vector<Device> Context::devices_below(std::string_view path) const {
   std::vector<Device> found;
   if (model() == nullptr) return found;
   const auto add = [&](const Device& device) {
@@ -63,14 +63,14 @@ std::vector<Device> Scene::devices_below(std::string_view path) const {
   return found;
 }
 
-const model::Setting* Scene::setting(std::string_view part_of_name) const {
+const model::Setting* Context::setting(std::string_view part_of_name) const {
   for (const model::Setting& setting : facts_.settings) {
     if (setting.name.find(part_of_name) != std::string::npos) return &setting;
   }
   return nullptr;
 }
 
-std::string Scene::version(std::string_view distribution) const {
+std::string Context::version(std::string_view distribution) const {
   const auto found = process().versions.find(std::string(distribution));
   return found == process().versions.end() ? "" : found->second;
 }

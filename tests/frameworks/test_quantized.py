@@ -18,7 +18,7 @@ EIGHT, FOUR = "bitsandbytes_cases:eight_bits", "bitsandbytes_cases:four_bits"
 
 
 @pytest.mark.frameworks
-def test_adapters_over_quantised_weights(equal: Callable[..., None]) -> None:
+def test_adapters_over_quantized_weights(equal: Callable[..., None]) -> None:
     # The update of bitsandbytes' AdamW has a kernel of its own on the CPU, which rounds elsewhere.
     equal([FOUR, EIGHT], {EIGHT: 1e-6}, gpus=2)
 

@@ -1,5 +1,5 @@
 # expect: DV101 | gpus: 2 | operands: output, delta | owner: program
-"""EasyEdit 419: the edited layer is where the map put it, the optimised vector where hparams.device says."""
+"""EasyEdit 419: the edited layer is where the map put it, the optimized vector where hparams.device says."""
 
 import torch
 from tiny import llama_on_gpus

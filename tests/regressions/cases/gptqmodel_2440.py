@@ -1,5 +1,5 @@
 # expect: DV105 | gpus: 1 | operands: q, cos | owner: program
-"""GPTQModel 2440: a quantiser moves layer by layer; the rotary module is left on the host."""
+"""GPTQModel 2440: a quantizer moves layer by layer; the rotary module is left on the host."""
 
 import torch
 

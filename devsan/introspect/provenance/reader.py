@@ -1,7 +1,7 @@
 """How a tensor came to be where it is: the core's placement records, read as events.
 
 Records hold code objects and offsets; here they become files, lines, owners and the words that said the device. Without
-recording (on real GPUs, or switched off) a tensor has no trail, and `creation` looks in the source.
+recording (on real GPUs, or switched off) a tensor has no provenance, and `creation` looks in the source.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from devsan.introspect.frames.places import place_at, without_machinery
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.provenance.device_values import settle_source
 from devsan.introspect.source.statements import Said, read
-from devsan.owners import PROGRAM, Recognised, owner_of, writer_of
+from devsan.owners import PROGRAM, Recognized, owner_of, writer_of
 from devsan.owners.program import BACKWARD
 from devsan.owners.torch_loading import READERS
 
@@ -24,8 +24,8 @@ _HOLD = ("_local_tensor", "ds_tensor")
 _DEEPEST = 64  # moves back and forth that are followed
 
 
-class Trails:
-    """Reads trails, each placement once.
+class ProvenanceReader:
+    """Reads provenance, each placement once.
 
     Args:
         core: ``devsan._core``.
@@ -47,11 +47,11 @@ class Trails:
             return 0, ""
 
     def of(self, tensor: Any) -> list[Any]:
-        """Returns the trail of ``tensor``: the core's Events, newest first; empty when nothing is known."""
+        """Returns the provenance of ``tensor``: the core's Events, newest first; empty when nothing is known."""
         return self.from_origin(*self.origin_of(tensor))
 
     def from_origin(self, placement: int, computed_by: str) -> list[Any]:
-        """Returns the trail of a tensor of which ``origin_of`` says this."""
+        """Returns the provenance of a tensor of which ``origin_of`` says this."""
         events = self.from_placement(placement)
         if events and computed_by:
             core = self.core
@@ -113,29 +113,29 @@ def _kept(tensor: Any, name: str) -> Any:
 
 def event_at(core: Any, stack: Sequence[Any], device: str, op: str, is_move: bool) -> Any:
     """Returns the event of a placement by ``stack`` (the core's frames, innermost first)."""
-    recognised = owner_of(stack, device)
+    recognized = owner_of(stack, device)
     caller = writer_of(stack)
     said = read(caller) if caller is not None else Said()
-    if recognised.mechanism == BACKWARD:  # the first gradient is made like the loss
+    if recognized.mechanism == BACKWARD:  # the first gradient is made like the loss
         return core.Event(kind=core.EventKind.COMPUTED, device=device, op=BACKWARD, stack=list(stack[:48]),
                           followed=said.receiver)  # fmt: skip
-    if said.call in READERS and not recognised.mechanism:
-        recognised = Recognised("torch.load", "safetensors", "device", loads=True)
-    if recognised.name == DEFAULT_DEVICE and said.device is not None:  # the mode looked on
-        recognised = Recognised(caller.package or PROGRAM if caller is not None else PROGRAM)
-    if not is_move and not recognised.mechanism and said.receiver and said.call in _KEEP:
+    if said.call in READERS and not recognized.mechanism:
+        recognized = Recognized("torch.load", "safetensors", "device", loads=True)
+    if recognized.name == DEFAULT_DEVICE and said.device is not None:  # the mode looked on
+        recognized = Recognized(caller.package or PROGRAM if caller is not None else PROGRAM)
+    if not is_move and not recognized.mechanism and said.receiver and said.call in _KEEP:
         # an operator's own allocation: its result is where its operand was
         return core.Event(kind=core.EventKind.COMPUTED, device=device, op=f"aten::{said.call}", stack=list(stack[:48]),
                           followed=said.receiver)  # fmt: skip
-    kind = core.EventKind.LOADED if recognised.loads else core.EventKind.MOVED if is_move else core.EventKind.MADE
-    mechanism = recognised.mechanism or said.call or op
+    kind = core.EventKind.LOADED if recognized.loads else core.EventKind.MOVED if is_move else core.EventKind.MADE
+    mechanism = recognized.mechanism or said.call or op
     event = core.Event(
-        kind=kind, device=device, op=_op(op, said, recognised, is_move), stack=list(stack[:48]),
-        owner=core.Owner(name=recognised.name, mechanism=mechanism, setting=recognised.setting),
+        kind=kind, device=device, op=_op(op, said, recognized, is_move), stack=list(stack[:48]),
+        owner=core.Owner(name=recognized.name, mechanism=mechanism, setting=recognized.setting),
     )  # fmt: skip
-    if recognised.setting == "device_map":
+    if recognized.setting == "device_map":
         event.source = core.DeviceSource.MAP
-    elif recognised.name == DEFAULT_DEVICE:
+    elif recognized.name == DEFAULT_DEVICE:
         event.source = core.DeviceSource.DEFAULT
     elif said.peer:
         event.source, event.device_text = core.DeviceSource.PEER, said.device or ""
@@ -144,13 +144,13 @@ def event_at(core: Any, stack: Sequence[Any], device: str, op: str, is_move: boo
         settle_source(core, event)
     elif said.is_factory:
         event.source = core.DeviceSource.DEFAULT
-    event.discarded = said.discarded and is_move and said.receiver != "" and recognised.mechanism == ""
+    event.discarded = said.discarded and is_move and said.receiver != "" and recognized.mechanism == ""
     return event
 
 
-def _op(op: str, said: Said, recognised: Recognised, is_move: bool) -> str:
-    if recognised.mechanism:
-        return recognised.mechanism
+def _op(op: str, said: Said, recognized: Recognized, is_move: bool) -> str:
+    if recognized.mechanism:
+        return recognized.mechanism
     if said.is_factory:
         return f"aten::{said.call}"
     if is_move and said.receiver:

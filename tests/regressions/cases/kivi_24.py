@@ -1,5 +1,5 @@
 # expect: DV115 | gpus: 2 | operands: data_ptr | owner: accelerate
-"""KIVI 24: a quantisation kernel is launched while the current device is GPU 0 and the layer's states are on GPU 1."""
+"""KIVI 24: a quantization kernel is launched while the current device is GPU 0 and the layer's states are on GPU 1."""
 
 import torch
 from accelerate import dispatch_model

@@ -150,7 +150,7 @@ py::list memory_now() {
 
 }  // namespace
 
-void bind_trails(py::module_& module) {
+void bind_provenance(py::module_& module) {
   py::class_<PlacementRecord>(module, "Placement")
       .def_property_readonly(
           "is_move", [](const PlacementRecord& self) { return self.placement.kind == record::PlacementKind::kMoved; })

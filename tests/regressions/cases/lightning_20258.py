@@ -16,7 +16,7 @@ class Init:
         torch.zeros = self.zeros
 
 
-class Normalise(torch.nn.Module):
+class Normalize(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.register_buffer("mean", tensor([0.1, 0.2, 0.3, 0.4]))
@@ -27,5 +27,5 @@ class Normalise(torch.nn.Module):
 
 
 with Init():
-    model = Normalise()
+    model = Normalize()
 model(torch.randn(2, 4, device="cuda:0"))

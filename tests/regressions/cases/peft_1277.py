@@ -1,5 +1,5 @@
 # expect: DV109 | gpus: 2 | operands: dropout(x), lora_A.weight | owner: program
-"""peft 1277: the adapter of one layer is on the neighbour's GPU."""
+"""peft 1277: the adapter of one layer is on the neighbor's GPU."""
 
 import torch
 from accelerate import dispatch_model
