@@ -473,11 +473,11 @@ class Confidence:
     CERTAIN: Confidence
     name: str
 
-class RepairKind:
-    CONFIGURATION: RepairKind
-    MAP: RepairKind
-    CREATION_SITE: RepairKind
-    USE_SITE: RepairKind
+class FixKind:
+    CONFIGURATION: FixKind
+    MAP: FixKind
+    CREATION_SITE: FixKind
+    USE_SITE: FixKind
     name: str
 
 class Edit:
@@ -486,8 +486,8 @@ class Edit:
     before: str
     after: str
 
-class Repair:
-    kind: RepairKind
+class Fix:
+    kind: FixKind
     text: str
     edit: Edit | None
     confidence: Confidence
@@ -506,7 +506,7 @@ class Finding:
     confidence: Confidence
     operands: Sequence[int]
     evidence: Sequence[str]
-    repairs: Sequence[Repair]
+    fixes: Sequence[Fix]
     naive_fix: str
     candidates: Sequence[str]
     sites: Sequence[Site]

@@ -18,7 +18,7 @@ PHRASE = re.compile(r"[A-Za-z]?[a-z]+(?: [a-z]+){2,}")  # three words: neither a
 
 def left_in_english(finding: Any) -> list[str]:
     """Returns the sentences that are no messages, the templates without a translation, and phrases in slots."""
-    sentences = [finding.title, *finding.evidence, *(repair.text for repair in finding.repairs)]
+    sentences = [finding.title, *finding.evidence, *(fix.text for fix in finding.fixes)]
     return [
         left
         for sentence in sentences

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the demonstration: a fine-tuning script that dies on four GPUs, rehearsed on a machine without any, and the same
-# script repaired. Succeeds if the first ended with torch's sentence on mixed devices and the second trained through.
+# script fixed. Succeeds if the first ended with torch's sentence on mixed devices and the second trained through.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tools/environment.sh

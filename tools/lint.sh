@@ -38,7 +38,7 @@ check clang-format check_cpp_format
 check layers python tools/check_layers.py
 check floors check_floors
 if [ -n "$failed" ]; then
-  say "these checks failed:$failed (make format repairs formatting)"
+  say "these checks failed:$failed (make format fixes formatting)"
   exit 1
 fi
 say "formatting, types and layers are in order"

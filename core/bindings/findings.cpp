@@ -17,21 +17,21 @@ void bind_findings(py::module_& module) {
       .value("POSSIBLE", Confidence::kPossible)
       .value("LIKELY", Confidence::kLikely)
       .value("CERTAIN", Confidence::kCertain);
-  py::enum_<RepairKind>(module, "RepairKind")
-      .value("CONFIGURATION", RepairKind::kConfiguration)
-      .value("MAP", RepairKind::kMap)
-      .value("CREATION_SITE", RepairKind::kCreationSite)
-      .value("USE_SITE", RepairKind::kUseSite);
+  py::enum_<FixKind>(module, "FixKind")
+      .value("CONFIGURATION", FixKind::kConfiguration)
+      .value("MAP", FixKind::kMap)
+      .value("CREATION_SITE", FixKind::kCreationSite)
+      .value("USE_SITE", FixKind::kUseSite);
   py::class_<Edit>(module, "Edit")
       .def_readonly("file", &Edit::file)
       .def_readonly("line", &Edit::line)
       .def_readonly("before", &Edit::before)
       .def_readonly("after", &Edit::after);
-  py::class_<Repair>(module, "Repair")
-      .def_readonly("kind", &Repair::kind)
-      .def_readonly("text", &Repair::text)
-      .def_readwrite("edit", &Repair::edit)
-      .def_readonly("confidence", &Repair::confidence);
+  py::class_<Fix>(module, "Fix")
+      .def_readonly("kind", &Fix::kind)
+      .def_readonly("text", &Fix::text)
+      .def_readwrite("edit", &Fix::edit)
+      .def_readonly("confidence", &Fix::confidence);
   py::class_<Site>(module, "Site")
       .def_readonly("frame", &Site::frame)
       .def_readonly("op", &Site::op)
@@ -45,7 +45,7 @@ void bind_findings(py::module_& module) {
       .def_readonly("confidence", &Finding::confidence)
       .def_readonly("operands", &Finding::operands)
       .def_readonly("evidence", &Finding::evidence)
-      .def_readwrite("repairs", &Finding::repairs)
+      .def_readwrite("fixes", &Finding::fixes)
       .def_readonly("naive_fix", &Finding::naive_fix)
       .def_readonly("candidates", &Finding::candidates)
       .def_readonly("sites", &Finding::sites)

@@ -39,8 +39,8 @@ Finding finding_of(const Context& context, Hypothesis hypothesis) {
   finding.confidence = confidence_of(hypothesis.score);
   finding.operands = std::move(hypothesis.operands);
   finding.evidence = std::move(hypothesis.evidence);
-  finding.repairs = std::move(hypothesis.repairs);
-  std::stable_sort(finding.repairs.begin(), finding.repairs.end(),
+  finding.fixes = std::move(hypothesis.fixes);
+  std::stable_sort(finding.fixes.begin(), finding.fixes.end(),
                    [](const auto& one, const auto& other) { return one.kind < other.kind; });
   return finding;
 }
@@ -57,9 +57,9 @@ Finding undecided(const Context& context, const std::vector<Hypothesis>& fits) {
     for (const model::Message& sentence : fit.evidence) {
       finding.evidence.push_back({"{code}: {sentence}", {{"code", std::string(fit.code)}, {"sentence", sentence}}});
     }
-    if (!fit.repairs.empty()) {
-      finding.repairs.push_back(fit.repairs.front());
-      finding.repairs.back().confidence = Confidence::kPossible;
+    if (!fit.fixes.empty()) {
+      finding.fixes.push_back(fit.fixes.front());
+      finding.fixes.back().confidence = Confidence::kPossible;
     }
   }
   return finding;

@@ -9,9 +9,9 @@ namespace devsan::diagnose {
 
 using model::Confidence;
 using model::Edit;
+using model::Fix;
+using model::FixKind;
 using model::Operand;
-using model::Repair;
-using model::RepairKind;
 
 namespace {
 
@@ -78,44 +78,44 @@ std::uint64_t size_of(const Operand& operand) {
 
 }  // namespace
 
-Repair create_with(const Context& context, const Operand& operand, const model::Event& made, const Operand& partner) {
-  Repair repair{RepairKind::kCreationSite, "", std::nullopt, Confidence::kLikely};
+Fix create_with(const Context& context, const Operand& operand, const model::Event& made, const Operand& partner) {
+  Fix fix{FixKind::kCreationSite, "", std::nullopt, Confidence::kLikely};
   const model::Frame* site = made.written();
   const model::Frame* used = context.failure().site();
   const bool same_function = site != nullptr && used != nullptr && site->file == used->file &&
                              site->function == used->function && site->span.line <= used->span.line;
   const std::string place = text_of(site);
-  repair.text = {"create {name} on the device of {other}", {{"name", name_of(operand)}, {"other", name_of(partner)}}};
+  fix.text = {"create {name} on the device of {other}", {{"name", name_of(operand)}, {"other", name_of(partner)}}};
   if (!place.empty())
-    repair.text = {"create {name} on the device of {other} ({place})",
-                   {{"name", name_of(operand)}, {"other", name_of(partner)}, {"place", place}}};
+    fix.text = {"create {name} on the device of {other} ({place})",
+                {{"name", name_of(operand)}, {"other", name_of(partner)}, {"place", place}}};
   const std::string asked = asked_for(partner.name);
   if (same_function && !asked.empty()) {
     if (auto after = with_device(site->source, made.op, asked + ".device")) {
-      repair.edit = Edit{site->file, site->span.line, site->source, std::move(*after)};
+      fix.edit = Edit{site->file, site->span.line, site->source, std::move(*after)};
     }
   }
-  return repair;
+  return fix;
 }
 
-Repair move_at_use(const Context& context, const Operand& operand, const Operand& partner) {
+Fix move_at_use(const Context& context, const Operand& operand, const Operand& partner) {
   // What an operator changes in place cannot be replaced by a copy: the other side has to come.
   const auto in_place = [&](const Operand& each) {
     return each.role == "self" && short_op(context.failure().op).ends_with('_');
   };
   if (in_place(operand) && !in_place(partner)) return move_at_use(context, partner, operand);
-  Repair repair{RepairKind::kUseSite, "", std::nullopt, Confidence::kLikely};
-  repair.text = {"move {name} to the device of {other} where they meet",
-                 {{"name", name_of(operand)}, {"other", name_of(partner)}}};
+  Fix fix{FixKind::kUseSite, "", std::nullopt, Confidence::kLikely};
+  fix.text = {"move {name} to the device of {other} where they meet",
+              {{"name", name_of(operand)}, {"other", name_of(partner)}}};
   const model::Frame* site = context.failure().site();
   const std::string asked = asked_for(partner.name);
   if (site != nullptr && !asked.empty()) {
     const std::string moved = moved_text(operand, asked);
     if (auto after = moved.empty() ? std::nullopt : replace_word(site->source, operand.name, moved)) {
-      repair.edit = Edit{site->file, site->span.line, site->source, std::move(*after)};
+      fix.edit = Edit{site->file, site->span.line, site->source, std::move(*after)};
     }
   }
-  return repair;
+  return fix;
 }
 
 const Operand& smaller_of(const Operand& one, const Operand& other) {

@@ -9,11 +9,11 @@
 namespace devsan::diagnose {
 
 /// "create `delta` where `cur_out` is: device=cur_out.device", with the edit where both are of one function.
-model::Repair create_with(const Context& context, const model::Operand& operand, const model::Event& made,
-                          const model::Operand& partner);
+model::Fix create_with(const Context& context, const model::Operand& operand, const model::Event& made,
+                       const model::Operand& partner);
 
 /// "move `labels` to the device of `logits` where they meet", with the edit where the source shows the name once.
-model::Repair move_at_use(const Context& context, const model::Operand& operand, const model::Operand& partner);
+model::Fix move_at_use(const Context& context, const model::Operand& operand, const model::Operand& partner);
 
 /// The smaller of two operands, by bytes, then by elements: the one that is cheap to move.
 const model::Operand& smaller_of(const model::Operand& one, const model::Operand& other);

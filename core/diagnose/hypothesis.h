@@ -31,7 +31,7 @@ struct Hypothesis {
   model::Message title;
   std::vector<std::size_t> operands;  ///< the one to change first
   std::vector<model::Message> evidence;
-  std::vector<model::Repair> repairs;
+  std::vector<model::Fix> fixes;
   const model::Event* origin = nullptr;  ///< the placement to change; null where it is none
   std::string value;  ///< what the source says for the device where one value decides for many lines: "hparams.device"
   model::Severity severity = model::Severity::kError;
@@ -44,10 +44,10 @@ struct Hypothesis {
     evidence.push_back(std::move(sentence));
   }
 
-  void propose(model::Repair repair) { repairs.push_back(std::move(repair)); }
-  void propose(model::RepairKind kind, model::Message text, model::Confidence confidence = model::Confidence::kLikely,
+  void propose(model::Fix fix) { fixes.push_back(std::move(fix)); }
+  void propose(model::FixKind kind, model::Message text, model::Confidence confidence = model::Confidence::kLikely,
                std::optional<model::Edit> edit = std::nullopt) {
-    repairs.push_back({kind, std::move(text), std::move(edit), confidence});
+    fixes.push_back({kind, std::move(text), std::move(edit), confidence});
   }
 };
 

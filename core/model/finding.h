@@ -12,15 +12,15 @@ namespace devsan::model {
 
 enum class Severity { kError, kWarning };
 
-/// How sure a finding or a repair is.
+/// How sure a finding or a fix is.
 enum class Confidence {
   kPossible,  ///< fits, and so do others
   kLikely,    ///< fits better than any other
   kCertain,   ///< the facts leave no other
 };
 
-/// Where a repair is applied, the best place first.
-enum class RepairKind { kConfiguration, kMap, kCreationSite, kUseSite };
+/// Where a fix is applied, the best place first.
+enum class FixKind { kConfiguration, kMap, kCreationSite, kUseSite };
 
 /// A change of source text that a machine can make. Lines `line` to `line + number of lines of before - 1`.
 struct Edit {
@@ -30,8 +30,8 @@ struct Edit {
   std::string after;
 };
 
-struct Repair {
-  RepairKind kind = RepairKind::kUseSite;
+struct Fix {
+  FixKind kind = FixKind::kUseSite;
   Message text;              ///< one sentence in the imperative: "create delta on the device of cur_out"
   std::optional<Edit> edit;  ///< where it is mechanical
   Confidence confidence = Confidence::kLikely;
@@ -54,7 +54,7 @@ struct Finding {
   Confidence confidence = Confidence::kLikely;
   std::vector<std::size_t> operands;    ///< of Failure::operands, the one to change first
   std::vector<Message> evidence;        ///< what was seen that makes it this cause and not another; whole sentences
-  std::vector<Repair> repairs;          ///< best first
+  std::vector<Fix> fixes;               ///< best first
   std::string naive_fix;                ///< what a bare `.to(device)` at the failing line would break
   std::vector<std::string> candidates;  ///< codes that fit as well; more than one only where it is undecided
   std::vector<Site> sites;              ///< all places of this cause, the one that failed first

@@ -53,8 +53,8 @@ class DoctorCommand:
         how = parser.add_mutually_exclusive_group()
         how.add_argument("--json", action="store_true", help="everything as JSON")
         how.add_argument("--sarif", action="store_true", help="the findings as SARIF 2.1.0")
-        how.add_argument("--diff", action="store_true", help="mechanical repairs, as a diff")
-        parser.add_argument("--fix", action="store_true", help="write those repairs that are safe into the files")
+        how.add_argument("--diff", action="store_true", help="mechanical fixes, as a diff")
+        parser.add_argument("--fix", action="store_true", help="write the safe fixes into the files")
         parser.add_argument("--paste", action="store_true",
                             help="for an issue: paths, host, user and addresses are masked")  # fmt: skip
         parser.add_argument("--preflight", action="store_true",
@@ -69,7 +69,7 @@ class DoctorCommand:
             if not Path(file).is_dir() and not file.lower().endswith(_KINDS):
                 raise UsageError("JSON, YAML, a Python file or a folder", repr(file))
         if (options.diff or options.fix) and not options.files:
-            raise UsageError("files or folders to repair", "none")
+            raise UsageError("files or folders to fix", "none")
         _tell_misplaced(parser, words, command)
         return lambda: _run(options, command)
 
@@ -147,7 +147,7 @@ def _judged(case: Any) -> _Outcome:
 
 
 def _configurations(options: argparse.Namespace, case: Any, outcome: _Outcome) -> tuple[Any, _Outcome]:
-    """Shows or makes the repairs of configurations that were named; after a repair, what is left is found anew."""
+    """Shows or makes the fixes of configurations that were named; after a fix, what is left is found anew."""
     from devsan.doctor.case import collect
     from devsan.doctor.fix_validation import fixed_files
 
@@ -156,17 +156,17 @@ def _configurations(options: argparse.Namespace, case: Any, outcome: _Outcome) -
     written = False
     for each in made:
         if os.path.realpath(each.file) not in named:
-            notes.append(f"{each.file}: name it on the command line to have it repaired")
+            notes.append(f"{each.file}: name it on the command line to have it fixed")
         elif options.diff:
             print(each.diff(), end="")
         else:
             try:
                 each.write()
             except OSError as error:
-                notes.append(f"{each.file}: could not be repaired: {error.strerror or error}")
+                notes.append(f"{each.file}: could not be fixed: {error.strerror or error}")
                 continue
             written = True
-            tell(f"repaired {each.file}")
+            tell(f"fixed {each.file}")
     if written:
         case = collect(case.facts, case.launch, options.files)
         outcome = _judged(case)
@@ -199,7 +199,7 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
         return EXIT_FINDINGS if found.findings or any(each.severity != "note" for each in outcome.findings) else 0
     if options.fix:
         for path in source.fix(found):
-            tell(f"repaired {path}")
+            tell(f"fixed {path}")
         outcome.notes += found.notes
         found = source.judge(paths, launch, False)
     outcome.findings += found.findings

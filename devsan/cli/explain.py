@@ -13,7 +13,7 @@ from devsan.report.text import wrapped
 
 
 class ExplainCommand:
-    """Explain a code: what it is, an example, why, the repair.
+    """Explain a code: what it is, an example, why, the fix.
 
     Without a code: list them all. A code's name does as well as its number.
     """

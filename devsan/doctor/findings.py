@@ -58,12 +58,12 @@ class Finding:
         title: one line, concrete.
         place: None where it is of the machine, the environment or the launch command.
         evidence: sentences, the deciding one first.
-        repair: the best one, as an instruction.
-        edits: the repair as edits, where it is mechanical.
+        fix: the best one, as an instruction.
+        edits: the fix as edits, where it is mechanical.
         severity: an error stops the job or spoils its result; a warning may; a note is worth knowing and is no fault.
-        confidence: in the cause and its repair.
+        confidence: in the cause and its fix.
         sites: further places that the evidence is about.
-        others: further repairs, the better first.
+        others: further fixes, the better first.
         subject: what it is about where there is no place: "CUDA_VISIBLE_DEVICES", "deepspeed 0.14.2".
     """
 
@@ -71,7 +71,7 @@ class Finding:
     title: str
     place: Place | None
     evidence: tuple[str, ...]
-    repair: str
+    fix: str
     edits: tuple[Edit, ...] = ()
     severity: Severity = "warning"
     confidence: Confidence = "likely"

@@ -60,7 +60,7 @@ def fixed_files(case: Case, findings: Sequence[Finding], unsafe: bool) -> tuple[
                 continue
             wrong = _wrong(case, document.file, after, finding, findings)
             if wrong:
-                notes.append(f"{document.file}: the repair of {finding.code} was not made: {wrong}")
+                notes.append(f"{document.file}: the fix of {finding.code} was not made: {wrong}")
             else:
                 good += own
         after = edited(document.text, good)

@@ -30,7 +30,7 @@ class KnownIssue:
         when: conditions of the job, all of which have to hold.
         title: what goes wrong.
         evidence: why.
-        repair: what to do.
+        fix: what to do.
         others: what else helps.
         source: who says so.
         severity: of the finding where the conditions hold.
@@ -42,7 +42,7 @@ class KnownIssue:
     when: tuple[str, ...]
     title: Message
     evidence: Message
-    repair: Message
+    fix: Message
     others: tuple[Message, ...]
     source: str
     severity: Severity
@@ -61,7 +61,7 @@ def known_issues() -> tuple[KnownIssue, ...]:
     """Returns the known issues."""
     return tuple(
         KnownIssue(each["name"], each["packages"], tuple(each.get("when", ())), _said(each["title"]),
-                   _said(each["evidence"]), _said(each["repair"]), tuple(map(_said, each.get("others", ()))),
+                   _said(each["evidence"]), _said(each["fix"]), tuple(map(_said, each.get("others", ()))),
                    each["source"], each["severity"], each["confidence"])
         for each in data()["issues"]
     )  # fmt: skip
@@ -70,7 +70,7 @@ def known_issues() -> tuple[KnownIssue, ...]:
 def translations() -> dict[str, str]:
     """Returns the Chinese of the sentences of known issues, by the English ones."""
     texts = [text for each in data()["issues"]
-             for text in (each["title"], each["evidence"], each["repair"], *each.get("others", ()))]  # fmt: skip
+             for text in (each["title"], each["evidence"], each["fix"], *each.get("others", ()))]  # fmt: skip
     return {text["en"]: text["zh"] for text in texts if isinstance(text, dict)}
 
 

@@ -44,7 +44,7 @@ def sarif(document: Mapping[str, Any], directory: str) -> Plain:
     for finding in document["findings"]:
         code = finding["code"]
         rules.setdefault(code, _rule(code, finding["name"]))
-        lines = [finding["title"], *finding["evidence"], f"help: {finding['repair']} ({finding['confidence']})"]
+        lines = [finding["title"], *finding["evidence"], f"help: {finding['fix']} ({finding['confidence']})"]
         result: Plain = {
             "ruleId": code, "ruleIndex": list(rules).index(code), "level": finding["severity"],
             "rank": _RANKS[finding["confidence"]], "message": {"text": "\n".join(lines)},
@@ -76,7 +76,7 @@ def written(value: Mapping[str, Any]) -> str:
 
 
 def _said(finding: Plain, say: Language) -> Plain:
-    for name in ("title", "repair"):
+    for name in ("title", "fix"):
         finding[name] = say.text(finding[name])
     for name in ("evidence", "others"):
         finding[name] = [say.text(each) for each in finding[name]]

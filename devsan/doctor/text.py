@@ -36,8 +36,8 @@ def lines_of(finding: Finding, say: Language, width: int = WIDTH) -> Iterator[Li
     for sentence in finding.evidence:
         for number, line in enumerate(wrapped(say.text(sentence), gutter + 2, width=width)):
             yield [(" " * gutter + ("= " if number == 0 else "  "), "frame"), (line, "")]
-    repair = say("{text} ({confidence})", text=say.text(finding.repair), confidence=say(finding.confidence))
-    yield from _headed(say("help"), repair, width)
+    fix = say("{text} ({confidence})", text=say.text(finding.fix), confidence=say(finding.confidence))
+    yield from _headed(say("help"), fix, width)
     for other in finding.others[:3]:
         yield from _headed(f"  {say('or')}", say.text(other), width)
     yield from _headed(say("more"), f"devsan explain {finding.code}", width)

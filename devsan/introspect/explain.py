@@ -77,15 +77,15 @@ def explain(failure: Failure) -> Explanation | None:
 
 def _with_edits_that_run(core: Any, finding: Any, frames: Sequence[Frame]) -> Any:
     """Takes away the edits that would ask for the device of something that is not there where they stand."""
-    repairs = list(finding.repairs)
-    for repair in repairs:
-        edit = repair.edit
+    fixes = list(finding.fixes)
+    for fix in fixes:
+        edit = fix.edit
         if edit is None:
             continue
-        at_use = repair.kind == core.RepairKind.USE_SITE
+        at_use = fix.kind == core.FixKind.USE_SITE
         if not (knows(frames, edit) if at_use else can_run(edit.file, edit.line, edit.before, edit.after)):
-            repair.edit = None
-    finding.repairs = repairs
+            fix.edit = None
+    finding.fixes = fixes
     return finding
 
 

@@ -1,4 +1,4 @@
-"""What the diagnosis adds to a report: the code, who placed the operands, the best repair, or the candidates."""
+"""What the diagnosis adds to a report: the code, who placed the operands, the best fix, or the candidates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from devsan.introspect.deadline import Late, within
 from devsan.introspect.explain import Explanation, explain
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.placement import Placement
-from devsan.report.facts import Cause, Edit, Operand, Placed, Repair, Report, Site
+from devsan.report.facts import Cause, Edit, Fix, Operand, Placed, Report, Site
 from devsan.report.source import shown_path, whole_path
 
 UNDECIDED = "DV000"
@@ -48,7 +48,7 @@ def _explained(report: Report, explanation: Explanation) -> Report:
     rows = list(report.operands)
     placed = tuple(_placed(operand, rows, facts.models) for operand in _told(operands))
     named = tuple((each, name_of(each)) for each in candidates)
-    best, others = _repairs(finding)
+    best, others = _fixes(finding)
     evidence = tuple(finding.evidence)
     cause = Cause(code, placed, best, named, evidence, str(finding.naive_fix), others)
     return replace(report, operands=tuple(rows), cause=cause)
@@ -128,21 +128,21 @@ def _site(frame: Any) -> Site | None:
     return Site(shown_path(file), line, column, {line: source} if source else {}, path=whole_path(file))
 
 
-def _repairs(finding: Any) -> tuple[Repair | None, tuple[Repair, ...]]:
-    """The surest repair, of those that are as sure the first, for they are ranked by where they apply; the rest."""
-    ranked = sorted(finding.repairs, key=lambda repair: -int(repair.confidence))
-    found: dict[str, Repair] = {}
-    for repair in ranked:
-        read = repair_of(repair)
+def _fixes(finding: Any) -> tuple[Fix | None, tuple[Fix, ...]]:
+    """The surest fix, of those that are as sure the first, for they are ranked by where they apply; the rest."""
+    ranked = sorted(finding.fixes, key=lambda fix: -int(fix.confidence))
+    found: dict[str, Fix] = {}
+    for fix in ranked:
+        read = fix_of(fix)
         found.setdefault(read.text, read)
     best, *others = found.values() or [None]
     return best, tuple(each for each in others if each is not None)
 
 
-def repair_of(repair: Any) -> Repair:
-    """Returns the core's Repair as a report shows it."""
-    edit, shown = repair.edit, None
+def fix_of(fix: Any) -> Fix:
+    """Returns the core's Fix as a report shows it."""
+    edit, shown = fix.edit, None
     if edit is not None:
         shown = Edit(shown_path(str(edit.file)), int(edit.line), str(edit.before), str(edit.after))
-    text = repair.text
-    return Repair(text, str(repair.confidence.name).lower(), shown, str(repair.kind.name).lower())
+    text = fix.text
+    return Fix(text, str(fix.confidence.name).lower(), shown, str(fix.kind.name).lower())

@@ -18,14 +18,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from devsan.diagnostics.messages import Message
-from devsan.report.facts import Cause, Edit, Placed, Repair, Site
+from devsan.report.facts import Cause, Edit, Fix, Placed, Site
 from devsan.report.language import Language
 from devsan.report.text import Line, display_width, padded, wrapped
 
 _LONGEST = 28  # columns of a name that the table makes room for
 _DEEP = 7  # columns in front of what stands below a place
 _TOLD = 2  # sentences of evidence; the first one decides
-_OTHERS = 3  # repairs that are named beside the best
+_OTHERS = 3  # fixes that are named beside the best
 _SENTENCE_END = re.compile(r"(?<=\.) |(?<=。)")
 _BRIEF = 24  # columns of a first sentence that does not say enough alone
 
@@ -41,13 +41,13 @@ def cause_lines(cause: Cause, sites: Sequence[Site], say: Language, width: int) 
     elif cause.evidence:
         told = say(" ").join(say.text(each) for each in cause.evidence[:_TOLD])
         yield from _headed(say("note"), "note", told, width)
-    if cause.repair is not None:
-        yield from _repair_lines(cause.repair, say("help"), cause.repair.edit, sites, say, width)
-        change = cause.repair.edit  # one change is shown, that of the best repair that has one
+    if cause.fix is not None:
+        yield from _fix_lines(cause.fix, say("help"), cause.fix.edit, sites, say, width)
+        change = cause.fix.edit  # one change is shown, that of the best fix that has one
         for other in cause.others[:_OTHERS]:
             shown, change = (other.edit if change is None else None), change or other.edit
-            yield from _repair_lines(other, f"  {say('or')}", shown, sites, say, width)
-    if cause.naive_fix and cause.repair is not None:
+            yield from _fix_lines(other, f"  {say('or')}", shown, sites, say, width)
+    if cause.naive_fix and cause.fix is not None:
         yield from _headed(say("note"), "note", _naive_fix(cause.naive_fix, say), width)
     codes = [code for code, _ in cause.candidates] or [cause.code]
     yield from _headed(say("more"), "help", ", ".join(f"devsan explain {code}" for code in codes), width)
@@ -149,10 +149,10 @@ def _naive_fix(text: str, say: Language) -> str:
     return say("a bare `.to(device)`: {text}", text=known)
 
 
-def _repair_lines(
-    repair: Repair, word: str, edit: Edit | None, sites: Sequence[Site], say: Language, width: int
+def _fix_lines(
+    fix: Fix, word: str, edit: Edit | None, sites: Sequence[Site], say: Language, width: int
 ) -> Iterator[Line]:  # fmt: skip
-    text = say("{text} ({confidence})", text=say.text(repair.text), confidence=say(repair.confidence))
+    text = say("{text} ({confidence})", text=say.text(fix.text), confidence=say(fix.confidence))
     yield from _headed(word, "help", text, width)
     if edit is None:
         return

@@ -56,7 +56,7 @@ def _unexplained(report: Report, sites: list[Plain], time: float) -> Plain:
         "id": digest.hexdigest()[:12], "cause": "", "code": code, "name": "", "title": report.title,
         "headline": report.title, "severity": "error", "confidence": "possible", "time": time, "op": "",
         "kind": "none", "phase": "none", "sentence": report.sentence, "sites": sites, "also_at": [], "stack": [],
-        "operands": [], "involved": [], "evidence": [], "repairs": [], "naive_fix": "", "candidates": [],
+        "operands": [], "involved": [], "evidence": [], "fixes": [], "naive_fix": "", "candidates": [],
     }  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def _explained(core: Any, finding: Any, facts: Any) -> Plain:
         "operands": [operand_of(core, operand) for operand in failure.operands],
         "involved": [int(number) for number in finding.operands],
         "evidence": list(finding.evidence),
-        "repairs": [repair_of(core, each) for each in finding.repairs],
+        "fixes": [fix_of(core, each) for each in finding.fixes],
         "naive_fix": str(finding.naive_fix),
         "candidates": [{"code": str(each), "name": name_of(str(each))} for each in finding.candidates],
     }  # fmt: skip
@@ -140,12 +140,12 @@ def frame_of(frame: Any) -> Plain | None:
     }  # fmt: skip
 
 
-def repair_of(core: Any, repair: Any) -> Plain:
-    """Returns a repair. An edit that names what is not there yet at its line is kept, and marked as a sketch."""
-    edit, made = repair.edit, None
+def fix_of(core: Any, fix: Any) -> Plain:
+    """Returns a fix. An edit that names what is not there yet at its line is kept, and marked as a sketch."""
+    edit, made = fix.edit, None
     if edit is not None:
         file, line, before, after = str(edit.file), int(edit.line), str(edit.before), str(edit.after)
-        fits = repair.kind == core.RepairKind.USE_SITE or can_run(file, line, before, after)
+        fits = fix.kind == core.FixKind.USE_SITE or can_run(file, line, before, after)
         span = _span_of(file, line, before)
         made = {
             "file": shown_path(file), "path": whole_path(file), "line": line, "column": span[0],
@@ -153,8 +153,8 @@ def repair_of(core: Any, repair: Any) -> Plain:
             "applicable": fits and span[0] > 0,
         }  # fmt: skip
     return {
-        "kind": _word(repair.kind), "text": repair.text,
-        "confidence": _word(repair.confidence), "edit": made,
+        "kind": _word(fix.kind), "text": fix.text,
+        "confidence": _word(fix.confidence), "edit": made,
     }  # fmt: skip
 
 

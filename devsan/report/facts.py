@@ -94,7 +94,7 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Repair:
+class Fix:
     """What to change.
 
     Attributes:
@@ -117,21 +117,21 @@ class Cause:
     Attributes:
         code: "DV104"; "DV000" when the evidence does not decide.
         placed: the operands of which is known who placed them, the one to change first.
-        repair: the best one; None without.
+        fix: the best one; None without.
         candidates: codes with their names, only where it is undecided.
         evidence: whole sentences: what was seen that makes it this cause and not another, the deciding one first; where
             it is undecided each begins with its code ("DV101: ...").
         naive_fix: what a bare ``.to(device)`` at the failing line would break.
-        others: the other repairs, best first.
+        others: the other fixes, best first.
     """
 
     code: str
     placed: tuple[Placed, ...] = ()
-    repair: Repair | None = None
+    fix: Fix | None = None
     candidates: tuple[tuple[str, str], ...] = ()
     evidence: tuple[str, ...] = ()
     naive_fix: str = ""
-    others: tuple[Repair, ...] = ()
+    others: tuple[Fix, ...] = ()
 
 
 @dataclass(frozen=True)

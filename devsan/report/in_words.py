@@ -18,9 +18,9 @@ def message(finding: Plain) -> str:
     """Returns what was refused, in torch's words too, and who placed the operands."""
     lines = [finding["headline"], finding["sentence"]]
     lines += [f"{sentence} ({_at(frame)})" if frame else sentence for _, sentence, frame in placed(finding)]
-    repair = next(iter(finding["repairs"]), None)
-    if repair is not None:
-        lines.append(f"help: {repair['text']} ({repair['confidence']})")
+    fix = next(iter(finding["fixes"]), None)
+    if fix is not None:
+        lines.append(f"help: {fix['text']} ({fix['confidence']})")
     elif finding["candidates"]:
         lines.append("undecided: " + ", ".join(f"{each['code']} {each['name']}" for each in finding["candidates"]))
     if finding["code"] not in (None, "DV000"):

@@ -200,7 +200,7 @@ _JOB = {"id", "command", "program", "findings", "ranks", "places"}
 _HEAD = {"start": str, "process": dict, "gpus": list}
 _PROCESS = {"command", "directory", "pid", "rank", "local_rank", "world_size", "devsan", "python", "torch", "platform"}
 _FINDING = {"id", "cause", "code", "name", "title", "headline", "severity", "confidence", "time", "op", "sentence",
-            "sites", "also_at", "stack", "operands", "involved", "evidence", "repairs", "candidates",
+            "sites", "also_at", "stack", "operands", "involved", "evidence", "fixes", "candidates",
             "report"}  # fmt: skip
 
 

@@ -129,13 +129,13 @@ class _Log:
         return {"frames": rows}
 
     def _fixes(self, finding: Mapping[str, Any]) -> Iterator[Plain]:
-        for repair in finding["repairs"]:
-            edit = repair["edit"]
+        for fix in finding["fixes"]:
+            edit = fix["edit"]
             if edit is None or not edit["applicable"] or not is_inside(edit["path"], self._directory):
                 continue
             deleted = _region((edit["line"], edit["column"], edit["end_line"], edit["end_column"]))
             yield {
-                "description": {"text": f"{repair['text']} ({repair['confidence']})"},
+                "description": {"text": f"{fix['text']} ({fix['confidence']})"},
                 "artifactChanges": [{
                     "artifactLocation": self._artifact(edit["path"]),
                     "replacements": [{"deletedRegion": deleted, "insertedContent": {"text": edit["after"]}}],

@@ -1,4 +1,4 @@
-"""Each page's example stops with the sentence that the page shows and yields its code; repaired it runs."""
+"""Each page's example stops with the sentence that the page shows and yields its code; fixed it runs."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_the_example_yields_its_code(code: str, tmp_path: Path, explained: Calla
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_repaired_it_runs(code: str, tmp_path: Path, explained: Callable[[str, Path, int], Any]) -> None:
+def test_fixed_it_runs(code: str, tmp_path: Path, explained: Callable[[str, Path, int], Any]) -> None:
     parts = sections(code)
     gpus = re.search(r"devsan run --gpus (\d+)", parts["Example"])
     assert gpus is not None
-    for program in programs(parts["How to repair it"]):
-        file = tmp_path / "repaired.py"
+    for program in programs(parts["How to fix it"]):
+        file = tmp_path / "fixed.py"
         file.write_text(program, encoding="utf-8")
         explanation = explained(program, file, int(gpus[1]))
         assert explanation is None, explanation and explanation.facts.failure.sentence

@@ -1,4 +1,4 @@
-"""The examples of codes that only several ranks show: in ranks they yield their code, and repaired they run clean."""
+"""The examples of codes that only several ranks show: in ranks they yield their code, and fixed they run clean."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def test_the_example_yields_its_code(code: str, tmp_path: Path, launched: Callab
     sentences = [document["facts"]["end"].get("sentence", "") for document in job["documents"] if "facts" in document]
     own = [finding["sentence"] for document in job["documents"] for finding in document.get("findings", ())]
     assert any(shown in said for said in (found[0]["title"], *sentences, *own)), (found[0]["title"], sentences)
-    assert found[0]["evidence"] and found[0]["repairs"] and found[0]["naive_fix"]
+    assert found[0]["evidence"] and found[0]["fixes"] and found[0]["naive_fix"]
 
 
 @pytest.mark.parametrize("code", LAUNCHED)
-def test_repaired_it_runs_clean(code: str, tmp_path: Path, launched: Callable[..., Any]) -> None:
+def test_fixed_it_runs_clean(code: str, tmp_path: Path, launched: Callable[..., Any]) -> None:
     job, _ = run(launched, code, 1, tmp_path)
     assert job["codes"] == [0] * len(job["codes"])
     assert job["findings"] == []

@@ -1,4 +1,4 @@
-"""Each code has a page in two languages, whose example fails as the page says and whose repaired form runs."""
+"""Each code has a page in two languages, whose example fails as the page says and whose fixed form runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECTIONS = {
         "What it is",
         "Example",
         "Why it happens",
-        "How to repair it",
+        "How to fix it",
         "What not to do",
         "How it is recognized",
         "References",
@@ -159,7 +159,7 @@ def test_the_self_test_passes_where_copies_arrive(code: str, tmp_path: Path) -> 
 
 @pytest.mark.long
 @pytest.mark.parametrize("code", [code for code in CODES if code not in LAUNCHED])
-def test_the_repaired_form_runs(code: str, tmp_path: Path) -> None:
+def test_the_fixed_form_runs(code: str, tmp_path: Path) -> None:
     page = read(code)
     done = run(page.blocks("python")[1], page.gpus, tmp_path)
     assert done.returncode == 0, done.stderr

@@ -2,8 +2,8 @@
 
 The ranking is a count: of the 169 public cases that the project was started with, those whose cause is a release, a
 launch, a setting or a placement that the program was told (and not a library's own code), by that cause. Each fault
-names its cases; tests/doctor/test_seeded.py has their neighbors. A fault is found with its right code and repair,
-where it stands; the repair makes the set-up clean again, and so was the set-up before.
+names its cases; tests/doctor/test_seeded.py has their neighbors. A fault is found with its right code and fix,
+where it stands; the fix makes the set-up clean again, and so was the set-up before.
 """
 
 from __future__ import annotations
@@ -129,14 +129,14 @@ def launch(command: str) -> Change:
 
 @dataclass(frozen=True)
 class Fault:
-    """One of the twelve: what it is, the cases that have it, how it is seeded into what works, and repaired again."""
+    """One of the twelve: what it is, the cases that have it, how it is seeded into what works, and fixed again."""
 
     name: str
     cases: tuple[str, ...]
     works: Change
     seed: Change
     code: str
-    repair: str
+    fix: str
     mend: Change
 
 
@@ -210,7 +210,7 @@ def test_they_are_twelve_in_the_order_of_their_counts():
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_seeded_found_and_repaired(fault: Fault, empty: SetUp):
+def test_seeded_found_and_fixed(fault: Fault, empty: SetUp):
     setup = empty
     if fault.code == "DV601":
         pairs = ("        GPU0    GPU1", "GPU0     X      PHB", "GPU1    PHB      X")
@@ -220,8 +220,8 @@ def test_seeded_found_and_repaired(fault: Fault, empty: SetUp):
     fault.seed(setup)
     found = seen(fault, setup)
     assert [each.code for each in found] == [fault.code], found
-    repairs = (found[0].repair, *found[0].others)
-    assert any(fault.repair in each for each in repairs), repairs
+    fixes = (found[0].fix, *found[0].others)
+    assert any(fault.fix in each for each in fixes), fixes
     assert found[0].place is not None or found[0].subject
     fault.mend(setup)
     assert [(each.code, each.title) for each in seen(fault, setup)] == []

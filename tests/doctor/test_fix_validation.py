@@ -1,4 +1,4 @@
-"""Repairs of configurations: the text keeps its formatting and comments, reads again, and the fault is gone."""
+"""Fixes of configurations: the text keeps its formatting and comments, reads again, and the fault is gone."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def amended(setup, unsafe: bool = False) -> str:
     return made[0].after
 
 
-def test_keeps_what_it_does_not_repair(empty):
+def test_keeps_what_it_does_not_fix(empty):
     empty.launch = "torchrun --nproc_per_node=2 train.py"
     empty.write("ds_config.json", COMMENTED)
     assert amended(empty) == MENDED
@@ -82,7 +82,7 @@ def test_keeps_what_it_does_not_repair(empty):
         ("distributed_type: FSDP", "distributed_type: FSPD", "distributed_type: FSDP"),
     ],
 )  # fmt: skip
-def test_repairs_yaml(empty, old, new, wanted, end):
+def test_fixes_yaml(empty, old, new, wanted, end):
     empty.launch = "accelerate launch --config_file fsdp.yaml train.py"
     assert ACCELERATE.count(old) == 1
     broken, whole = (ACCELERATE.replace(old, text).replace("\n", end) for text in (new, wanted))
@@ -133,7 +133,7 @@ def test_what_may_be_meant_is_shown_and_not_written(deepspeed, changed):
         ('"auto", "zero_optimization": {"stage": 9}', "DV410 would come"),
     ],
 )
-def test_a_repair_that_does_not_hold_is_refused(empty, after, why):
+def test_a_fix_that_does_not_hold_is_refused(empty, after, why):
     empty.launch = ""
     empty.write("ds_config.json", '{\n  "train_batch_size": -8\n}')
     (fault,) = empty.findings()
@@ -166,7 +166,7 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch, capsys):
     assert '-    "gradient_acumulation_steps": 8,' in shown and '+    "gradient_accumulation_steps": 8,' in shown
     assert path.read_text() == COMMENTED
     main(["doctor", "--fix", *words])
-    assert "repaired ds_config.json" in capsys.readouterr().err
+    assert "fixed ds_config.json" in capsys.readouterr().err
     # sparse_gradients: without knowing which DeepSpeed is installed, it is only shown.
     assert path.read_text() == MENDED.replace('    "optimizer"', '    "sparse_gradients": true,\n    "optimizer"')
     assert path.stat().st_mode & 0o777 == 0o640

@@ -33,7 +33,7 @@ def test_its_source_and_words(issue):
     assert set(issue.when) <= set(_CONDITIONS)
     assert issue.severity in ("error", "warning", "note")
     assert issue.confidence in ("certain", "likely", "possible")
-    for text in (issue.title, issue.evidence, issue.repair, *issue.others):
+    for text in (issue.title, issue.evidence, issue.fix, *issue.others):
         assert text.startswith("pip install ") or re.search("[\u4e00-\u9fff]", translations()[text])
         assert speaks("zh").text(text) == translations().get(text, text)
 

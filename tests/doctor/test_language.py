@@ -19,8 +19,8 @@ from devsan.doctor.language import speaks
 DOCTOR = Path(__file__).parents[2] / "devsan/doctor"
 RULES = sorted((DOCTOR / "rules").rglob("*.py"))
 SOURCES = [*RULES, *sorted(DOCTOR.glob("*.py"))]
-FIELDS = ("code", "title", "place", "evidence", "repair")
-SAID = ("title", "evidence", "repair", "others")
+FIELDS = ("code", "title", "place", "evidence", "fix")
+SAID = ("title", "evidence", "fix", "others")
 WORDS = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")
 JOINT = re.compile(r"\W* [a-z ]{2,}|[a-z ]{2,} \W*")  # of two pieces: " and "
 PIECE = re.compile(r"[a-z]{2,} | [a-z]{2,}")  # of an f-string, beside what is put in

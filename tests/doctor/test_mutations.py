@@ -79,12 +79,12 @@ def judged_whole(file: str, kind: str) -> None:
     found = check(case)  # without a handler: a rule that fails raises
     for finding in found:
         assert all(
-            isinstance(text, Message) for text in (finding.title, finding.repair, *finding.evidence, *finding.others)
+            isinstance(text, Message) for text in (finding.title, finding.fix, *finding.evidence, *finding.others)
         )
     for language in ("en", "zh"):
         for finding in found:
             list(lines_of(finding, speaks(language)))
-    # Each repair is judged anew: a third of the cases says enough.
+    # Each fix is judged anew: a third of the cases says enough.
     for each in fixed_files(case, found, True)[0] if len(found) % 3 == 0 else ():
         assert parse_document(file, each.after, file.endswith(".yaml")).root is not None
     json.loads(written(sarif(document_of(case.facts, case.launch, found, [], speaks("en")), "/")))

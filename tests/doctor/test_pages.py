@@ -1,4 +1,4 @@
-"""The pages of the doctor's codes: each example has its fault, and the repaired form has none."""
+"""The pages of the doctor's codes: each example has its fault, and the fixed form has none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [code for code in all_codes() if code.startswith("DV4")]
 OWN = [code for code in PAGES if code < "DV430"]  # the others: tests/doctor/live and tests/doctor/source
 SECTIONS = {
-    "en": ["What it is", "Example", "Why it happens", "How to repair it", "What not to do", "How it is recognized",
+    "en": ["What it is", "Example", "Why it happens", "How to fix it", "What not to do", "How it is recognized",
            "References"],
     "zh": ["这是什么", "示例", "为什么会这样", "怎么改", "不要这样做", "判断依据", "参考"],
 }  # fmt: skip
@@ -111,7 +111,7 @@ def test_the_example_has_its_fault(code, empty):
 
 
 @pytest.mark.parametrize("code", OWN)
-def test_the_repaired_form_has_none(code, empty):
-    (language, example), _, (_, repaired) = blocks(all_codes()[code].page())
-    assert example != repaired
-    assert judged(code, language, repaired, empty) == []
+def test_the_fixed_form_has_none(code, empty):
+    (language, example), _, (_, fixed) = blocks(all_codes()[code].page())
+    assert example != fixed
+    assert judged(code, language, fixed, empty) == []

@@ -1,4 +1,4 @@
-"""Faults of the corpus, each seeded into a set-up that works: found, with the repair that repairs it; nothing else is.
+"""Faults of the corpus, each seeded into a set-up that works: found, with the fix that fixes it; nothing else is.
 
 Each test names the public threads in which the fault was met.
 """
@@ -82,7 +82,7 @@ def test_a_release_that_fails_when_it_clips(deepspeed, changed: Changed, version
     deepspeed.packages["torchvision"] = "0.18.1+cu121"
     finding = only(deepspeed)
     assert finding.code == "DV404"
-    assert finding.repair == 'pip install "deepspeed>=0.14.3"'
+    assert finding.fix == 'pip install "deepspeed>=0.14.3"'
     assert "issues/5538" in finding.evidence[1]
     deepspeed.write("ds_config.json", changed({"zero_optimization.offload_optimizer": ...}))
     assert deepspeed.findings() == []
@@ -95,14 +95,14 @@ def test_more_ranks_than_visible_gpus(deepspeed):
     # PICK-pytorch 14, MiniCPM-V 356
     deepspeed.launch = "env CUDA_VISIBLE_DEVICES=1,2 torchrun --nproc_per_node=4 train.py"
     finding = only(deepspeed)
-    assert (finding.code, finding.repair) == ("DV407", "start 2: --nproc_per_node=2")
+    assert (finding.code, finding.fix) == ("DV407", "start 2: --nproc_per_node=2")
     assert finding.others == ("let it see more: CUDA_VISIBLE_DEVICES=0,1,2,3",)
     deepspeed.launch = "env CUDA_VISIBLE_DEVICES=1,2 torchrun --nproc_per_node=2 train.py"
     assert deepspeed.findings() == []
 
 
 @pytest.mark.parametrize(
-    ("value", "repair"),
+    ("value", "fix"),
     [
         ("0,1,1,2", "CUDA_VISIBLE_DEVICES=0,1,2"),
         ("0,1,7,2", "CUDA_VISIBLE_DEVICES=0,1,2,3"),
@@ -111,12 +111,12 @@ def test_more_ranks_than_visible_gpus(deepspeed):
         ("GPU-ffffffff", "CUDA_VISIBLE_DEVICES=0"),
     ],
 )
-def test_visible_devices_that_name_no_gpu(empty, value, repair):
+def test_visible_devices_that_name_no_gpu(empty, value, fix):
     # LLaVA 1516 and triton 2441 steer by this variable; a slip in it hides every GPU behind it
     empty.environment["CUDA_VISIBLE_DEVICES"] = value
     empty.launch = "python infer.py"
     finding = only(empty)
-    assert (finding.code, finding.repair) == ("DV406", repair)
+    assert (finding.code, finding.fix) == ("DV406", fix)
 
 
 def test_a_quantized_model_in_every_rank(deepspeed, changed: Changed):
@@ -129,7 +129,7 @@ def test_a_quantized_model_in_every_rank(deepspeed, changed: Changed):
     )
     finding = only(deepspeed)
     assert finding.code == "DV404"
-    assert finding.repair == 'pip install "accelerate>=1.13" "bitsandbytes>=0.48"'
+    assert finding.fix == 'pip install "accelerate>=1.13" "bitsandbytes>=0.48"'
     assert finding.others == ('load with device_map={"": LOCAL_RANK}',)
 
 
@@ -139,7 +139,7 @@ def test_eight_bit_weights_under_zero_3(deepspeed):
     deepspeed.write("train.py", text.replace('"gpt2"', '"gpt2", load_in_8bit=True'))
     finding = only(deepspeed)
     assert finding.code == "DV417"
-    assert "ZeRO stage 2" in finding.repair
+    assert "ZeRO stage 2" in finding.fix
     assert (finding.place.line, finding.place.column) == (3, 54)
 
 
@@ -148,7 +148,7 @@ def test_low_cpu_mem_usage_under_zero_3(deepspeed):
     text = (deepspeed.folder / "train.py").read_text()
     deepspeed.write("train.py", text.replace('"gpt2"', '"gpt2", low_cpu_mem_usage=True'))
     finding = only(deepspeed)
-    assert (finding.code, finding.repair) == ("DV417", "remove low_cpu_mem_usage")
+    assert (finding.code, finding.fix) == ("DV417", "remove low_cpu_mem_usage")
 
 
 def test_accelerate_is_told_not_to_refuse(deepspeed):
@@ -156,28 +156,28 @@ def test_accelerate_is_told_not_to_refuse(deepspeed):
     deepspeed.environment["ACCELERATE_BYPASS_DEVICE_MAP"] = "true"
     finding = only(deepspeed)
     assert finding.code == "DV417"
-    assert finding.repair == "unset it, and load without device_map in ranks"
+    assert finding.fix == "unset it, and load without device_map in ranks"
 
 
 @pytest.mark.parametrize(
-    ("packages", "repair"),
+    ("packages", "fix"),
     [
         ({"autoawq": "0.2.6"}, 'pip install "autoawq>=0.2.7"'),
         ({"auto-gptq": "0.7.1"}, "use gptqmodel instead"),
         ({"transformers": "4.51.3"}, 'pip install "transformers>=4.52"'),
     ],
 )
-def test_releases_that_moved_the_rotary_embedding_or_the_count(empty, packages, repair):
+def test_releases_that_moved_the_rotary_embedding_or_the_count(empty, packages, fix):
     # AutoAWQ 558, AutoGPTQ 729, transformers 37886
     empty.launch = "python quantize.py"
     assert empty.findings() == []
     empty.packages.update(packages)
     finding = only(empty)
-    assert (finding.code, finding.repair) == ("DV404", repair)
+    assert (finding.code, finding.fix) == ("DV404", fix)
 
 
 @pytest.mark.parametrize(
-    ("settings", "code", "repair"),
+    ("settings", "code", "fix"),
     [
         ({"zero_optimization.stage": 2}, "DV411", "use stage 3"),
         ({"zero_optimization.stage": 0, "zero_optimization.offload_param": ...}, "DV411", "use stage 1, 2 or 3"),
@@ -208,11 +208,11 @@ def test_releases_that_moved_the_rotary_embedding_or_the_count(empty, packages, 
         ({"gradient_accumulation_steps": "8"}, "DV416", 'write "auto": the Trainer then gives its own value'),
     ],
 )  # fmt: skip
-def test_a_fault_in_the_deepspeed_file(deepspeed, changed: Changed, settings, code, repair):
+def test_a_fault_in_the_deepspeed_file(deepspeed, changed: Changed, settings, code, fix):
     deepspeed.write("ds_config.json", changed(settings))
     found = deepspeed.findings()
     assert [finding.code for finding in found][:1] == [code], found
-    assert repair is None or found[0].repair == repair
+    assert fix is None or found[0].fix == fix
     if code == "DV414":
         found = [finding for finding in found if finding.code != "DV416"]  # the Trainer is told bf16
     assert len(found) == 1, found
@@ -226,7 +226,7 @@ PLAIN = {
 
 
 @pytest.mark.parametrize(
-    ("settings", "repair"),
+    ("settings", "fix"),
     [
         ({}, None),
         ({"train_batch_size": 64}, "write 128"),
@@ -239,15 +239,15 @@ PLAIN = {
          "write a multiple of 4"),
     ],
 )  # fmt: skip
-def test_the_arithmetic_of_batches(empty, changed: Changed, settings, repair):
+def test_the_arithmetic_of_batches(empty, changed: Changed, settings, fix):
     # DeepSpeed 3982 and 6914; what DeepSpeed computes is in test_deepspeed_schema.py
     empty.write("ds_config.json", changed(settings, PLAIN))
     empty.launch = "deepspeed --num_gpus=4 train.py"
-    if repair is None:
+    if fix is None:
         assert empty.findings() == []
     else:
         finding = only(empty)
-        assert (finding.code, finding.repair) == ("DV413", repair)
+        assert (finding.code, finding.fix) == ("DV413", fix)
 
 
 def test_an_optimizer_of_the_script_under_offload(empty, changed: Changed):
@@ -262,7 +262,7 @@ def test_an_optimizer_of_the_script_under_offload(empty, changed: Changed):
     )
     empty.write("train.py", text)
     finding = only(empty)
-    assert (finding.code, finding.repair) == ("DV412", "make deepspeed.ops.adam.DeepSpeedCPUAdam instead")
+    assert (finding.code, finding.fix) == ("DV412", "make deepspeed.ops.adam.DeepSpeedCPUAdam instead")
     assert finding.place.line == 2
     empty.write("train.py", text.replace("torch.optim.AdamW", "deepspeed.ops.adam.DeepSpeedCPUAdam"))
     assert empty.findings() == []
@@ -281,7 +281,7 @@ def test_half_precision_against_the_model(deepspeed, changed: Changed, model, fo
         assert deepspeed.findings() == []
         return
     finding = only(deepspeed)
-    assert (finding.code, finding.repair) == ("DV414", "use bf16 on GPUs since Ampere, 32 bits on older ones")
+    assert (finding.code, finding.fix) == ("DV414", "use bf16 on GPUs since Ampere, 32 bits on older ones")
     assert finding.sites[0].line == 3
 
 
@@ -292,7 +292,7 @@ def test_lightning_clips_by_norm_under_deepspeed(empty, changed: Changed):
     text = 'import lightning as L\nL.Trainer(strategy=s, gradient_clip_val=1.0, gradient_clip_algorithm="value")\n'
     empty.write("train.py", text)
     finding = only(empty)
-    assert (finding.code, finding.repair) == ("DV416", 'write gradient_clip_algorithm="norm"')
+    assert (finding.code, finding.fix) == ("DV416", 'write gradient_clip_algorithm="norm"')
     empty.write("train.py", text.replace('"value"', '"norm"'))
     assert empty.findings() == []
 
@@ -302,7 +302,7 @@ def test_auto_that_nobody_replaces(empty, changed: Changed):
     empty.write("ds_config.json", changed({"train_batch_size": "auto"}, PLAIN))
     empty.write("train.py", 'import deepspeed\nengine = deepspeed.initialize(model=model, config="ds_config.json")\n')
     finding = only(empty)
-    assert (finding.code, finding.repair) == ("DV410", "write the number")
+    assert (finding.code, finding.fix) == ("DV410", "write the number")
 
 
 def test_bf16_on_a_gpu_without(deepspeed, changed: Changed):
@@ -311,7 +311,7 @@ def test_bf16_on_a_gpu_without(deepspeed, changed: Changed):
     deepspeed.driver = replace(deepspeed.driver, gpus=(T4,))
     deepspeed.write("ds_config.json", changed({"bf16.enabled": True}))
     finding = only(deepspeed)
-    assert (finding.code, finding.repair) == ("DV414", "use fp16 on these GPUs")
+    assert (finding.code, finding.fix) == ("DV414", "use fp16 on these GPUs")
 
 
 def test_buckets_that_fill_the_gpu(deepspeed, changed: Changed):
@@ -320,7 +320,7 @@ def test_buckets_that_fill_the_gpu(deepspeed, changed: Changed):
     deepspeed.write("ds_config.json", changed({"zero_optimization.reduce_bucket_size": 500000000}))
     finding = only(deepspeed)
     assert finding.code == "DV418"
-    most = int(re.search(r"write (\d+)", finding.repair)[1])
+    most = int(re.search(r"write (\d+)", finding.fix)[1])
     deepspeed.write("ds_config.json", changed({"zero_optimization.reduce_bucket_size": most}))
     assert deepspeed.findings() == []
 
@@ -331,15 +331,15 @@ def test_a_key_twice_and_a_comment(deepspeed):
         "ds_config.json", text.replace('"steps_per_print": 100', '"steps_per_print": 100,\n  "steps_per_print": 5')
     )
     finding = only(deepspeed)
-    assert (finding.code, finding.repair) == ("DV401", "keep one of the two")
+    assert (finding.code, finding.fix) == ("DV401", "keep one of the two")
     deepspeed.write("ds_config.json", text.replace('"steps_per_print": 100', '"steps_per_print": 100 // often'))
     finding = only(deepspeed)
     assert finding.code == "DV401"
-    assert finding.repair.startswith("write plain JSON")
+    assert finding.fix.startswith("write plain JSON")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "code", "repair"),
+    ("old", "new", "code", "fix"),
     [
         ("num_processes: 4", "num_processes: 8", "DV407", "start 4: --num_processes=4"),
         ("sync_module_states: true", "sync_module_states: false", "DV419", "write true"),
@@ -356,13 +356,13 @@ def test_a_key_twice_and_a_comment(deepspeed):
          "write false, or use version 1"),
     ],
 )  # fmt: skip
-def test_a_fault_in_the_accelerate_file(fsdp, old, new, code, repair):
+def test_a_fault_in_the_accelerate_file(fsdp, old, new, code, fix):
     # stanford_alpaca 58 and 224, kohya_ss 2584, accelerate 1943
     text = (fsdp.folder / "fsdp.yaml").read_text()
     assert old in text
     fsdp.write("fsdp.yaml", text.replace(old, new))
     finding = only(fsdp)
-    assert (finding.code, finding.repair) == (code, repair)
+    assert (finding.code, finding.fix) == (code, fix)
 
 
 DEEPSPEED_YAML = """\
@@ -388,12 +388,12 @@ def test_deepspeed_by_accelerate(empty):
     assert empty.findings() == []
     empty.write("ds.yaml", DEEPSPEED_YAML.replace("zero3_save_16bit_model: true", "zero3_save_16bit_model: false"))
     finding = only(empty)
-    assert (finding.code, finding.repair) == ("DV415", "set zero3_save_16bit_model to true")
+    assert (finding.code, finding.fix) == ("DV415", "set zero3_save_16bit_model to true")
     empty.write(
         "ds.yaml", DEEPSPEED_YAML.replace("param_device: none", "param_device: cpu").replace("stage: 3", "stage: 2")
     )
     finding = only(empty)
-    assert (finding.code, finding.repair) == ("DV411", "set zero_stage: 3")
+    assert (finding.code, finding.fix) == ("DV411", "set zero_stage: 3")
     empty.write("ds.yaml", DEEPSPEED_YAML.replace("  zero_stage: 3", "  deepspeed_config_file: ds_config.json"))
     assert {finding.code for finding in empty.findings()} == {"DV420"}
 
@@ -403,22 +403,22 @@ def test_torch_and_the_machine(empty):
     assert empty.findings() == []
     empty.driver = replace(empty.driver, version="470.82.01", cuda="11.4")
     finding = only(empty)
-    assert (finding.code, finding.repair) == ("DV403", "install a torch that is built for CUDA 11")
+    assert (finding.code, finding.fix) == ("DV403", "install a torch that is built for CUDA 11")
     empty.driver = Driver(
         "ok", "560.35.03", "12.6", "", (replace(T4, name="NVIDIA GeForce GTX 1080", capability="6.1"),)
     )
     finding = only(empty)
-    assert (finding.code, finding.repair) == ("DV403", "install a torch that is built for an older CUDA")
+    assert (finding.code, finding.fix) == ("DV403", "install a torch that is built for an older CUDA")
     empty.driver = replace(empty.driver, gpus=(T4,))
     empty.torch = replace(empty.torch, version="2.9.1+cpu", cuda="", archs=(), available=False)
     empty.packages["torchvision"] = "0.24.1+cpu"
     finding = only(empty)
     assert finding.code == "DV403"
-    assert finding.repair.startswith("install a build for CUDA 12.6 or older")
+    assert finding.fix.startswith("install a build for CUDA 12.6 or older")
 
 
 @pytest.mark.parametrize(
-    ("driver", "repair"),
+    ("driver", "fix"),
     [
         (Driver("failing", sentence="Failed to initialize NVML: Driver/library version mismatch"), "reboot"),
         (Driver("hanging"), "look for Xid errors in dmesg, and reboot the machine"),
@@ -426,12 +426,12 @@ def test_torch_and_the_machine(empty):
         (Driver("absent"), "run the doctor on the machine that runs the job"),
     ],
 )
-def test_a_driver_that_does_not_work(empty, driver, repair):
+def test_a_driver_that_does_not_work(empty, driver, fix):
     empty.driver = driver
     empty.torch = replace(empty.torch, available=False)
     finding = only(empty)
     assert finding.code == "DV403"
-    assert finding.repair.startswith(repair)
+    assert finding.fix.startswith(fix)
 
 
 def test_a_broken_torch(empty):
@@ -443,8 +443,8 @@ def test_a_broken_torch(empty):
     found = {finding.code: finding for finding in empty.findings()}
     assert set(found) == {"DV402", "DV405"}
     assert "both installed" in found["DV402"].evidence[1]
-    assert found["DV402"].repair == "install it anew: pip install --force-reinstall torch==2.9.1"
-    assert found["DV405"].repair == "pip uninstall nvidia-nccl-cu13, then install torch anew"
+    assert found["DV402"].fix == "install it anew: pip install --force-reinstall torch==2.9.1"
+    assert found["DV405"].fix == "pip uninstall nvidia-nccl-cu13, then install torch anew"
 
 
 def test_packages_of_another_torch(empty):
@@ -456,14 +456,14 @@ def test_packages_of_another_torch(empty):
     empty.unmet = ()
     empty.packages["torchvision"] = "0.24.1+cpu"
     finding = only(empty)
-    assert (finding.code, finding.repair) == (
+    assert (finding.code, finding.fix) == (
         "DV405",
         "install both from one index: pip install torch torchvision --index-url https://download.pytorch.org/whl/cu126",
     )
 
 
 @pytest.mark.parametrize(
-    ("environment", "launch", "repair"),
+    ("environment", "launch", "fix"),
     [
         ({"NCCL_SOCKET_IFNAME": "ib0"}, "torchrun --nproc_per_node=4 t.py", "export NCCL_SOCKET_IFNAME=eth0"),
         ({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments=True"}, "python t.py",
@@ -473,19 +473,19 @@ def test_packages_of_another_torch(empty):
         ({"MASTER_PORT": "295000"}, "python t.py", "export MASTER_PORT=29500"),
     ],
 )  # fmt: skip
-def test_variables_that_stop_a_job(empty, environment, launch, repair):
+def test_variables_that_stop_a_job(empty, environment, launch, fix):
     # NCCL 1837 and 286
     empty.environment.update(environment)
     empty.launch = launch
     finding = only(empty)
-    assert (finding.code, finding.repair) == ("DV408", repair)
+    assert (finding.code, finding.fix) == ("DV408", fix)
 
 
 def test_ranks_left_over_from_another_job(empty):
     empty.environment.update(RANK="1", LOCAL_RANK="1", WORLD_SIZE="4", MASTER_ADDR="10.0.0.1", MASTER_PORT="29500")
     empty.launch = "python train.py"
     finding = only(empty)
-    assert (finding.code, finding.repair) == ("DV407", "unset RANK LOCAL_RANK WORLD_SIZE, or start with torchrun")
+    assert (finding.code, finding.fix) == ("DV407", "unset RANK LOCAL_RANK WORLD_SIZE, or start with torchrun")
     empty.environment["TORCHELASTIC_RUN_ID"] = "none"
     assert empty.findings() == []
 
@@ -494,7 +494,7 @@ def test_gpus_of_several_kinds(empty):
     empty.driver = replace(empty.driver, gpus=(T4, replace(empty.driver.gpus[1])))
     empty.launch = "python train.py"
     finding = only(empty)
-    assert (finding.code, finding.repair) == ("DV406", "export CUDA_DEVICE_ORDER=PCI_BUS_ID")
+    assert (finding.code, finding.fix) == ("DV406", "export CUDA_DEVICE_ORDER=PCI_BUS_ID")
     assert empty.case().facts.visible == (1, 0)  # CUDA has the A100 first
     empty.environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     assert empty.findings() == []

@@ -169,10 +169,10 @@ PLACES: dict[str, tuple[str, Sequence[str], Callable[[str], dict[str, Any]]]] = 
 
 
 @pytest.mark.parametrize(("kind", "names", "written"), PLACES.values(), ids=PLACES)
-def test_what_a_repair_writes(tmp_path: Path, kind: str, names: Sequence[str], written: Callable[[str], Any]) -> None:
+def test_what_a_fix_writes(tmp_path: Path, kind: str, names: Sequence[str], written: Callable[[str], Any]) -> None:
     def offered(word: str) -> str | None:
         findings = [each for each in found(tmp_path, kind, written(word)) if word in each.title]
-        wanted = {name for name in names for each in findings if each.repair == f"write {name}"}
+        wanted = {name for name in names for each in findings if each.fix == f"write {name}"}
         edited = {edit.after.strip('"') for each in findings for edit in each.edits if edit.after}
         assert len(wanted) <= 1 and edited <= wanted, (word, wanted, edited)
         return wanted.pop() if wanted else None

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from expectation import CASES, expectation
-from repair import applied, edits_of, same
+from edits import applied, edits_of, same
 from translation import left_in_english
 
 from devsan.diagnostics.messages import message
@@ -31,14 +31,14 @@ def test_there_are_enough_cases_of_every_class():
 def test_what_stays_english_is_found():
     known = message("{name} was brought to the CPU{at}.", name="`x`", at="")
     loose = message("{name} was brought to the CPU{at}.", name="the weight of it", at="")
-    finding = SimpleNamespace(title=known, evidence=["It is here.", message("It is {place}.", place="x")], repairs=())
+    finding = SimpleNamespace(title=known, evidence=["It is here.", message("It is {place}.", place="x")], fixes=())
     assert left_in_english(finding) == ["It is here.", "It is {place}."]
-    assert left_in_english(SimpleNamespace(title=loose, evidence=(), repairs=())) == ["the weight of it"]
+    assert left_in_english(SimpleNamespace(title=loose, evidence=(), fixes=())) == ["the weight of it"]
 
 
 @pytest.mark.drawn(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
-def test_cause_operands_owner_and_repair(
+def test_cause_operands_owner_and_fix(
     case: Path, explained: Callable[[str, Path, int], Any], request: pytest.FixtureRequest, tmp_path: Path
 ):
     text = case.read_text(encoding="utf-8")
@@ -63,7 +63,7 @@ def test_cause_operands_owner_and_repair(
         assert placement is not None
         assert placement.owner.name == expected.owner
     for number, edit in enumerate(edits_of(finding, case)):
-        repaired = tmp_path / f"repair_{number}.py"
-        repaired.write_text(applied(text, edit), encoding="utf-8")
-        left = explained(repaired.read_text(encoding="utf-8"), repaired, expected.gpus)
+        fixed = tmp_path / f"fix_{number}.py"
+        fixed.write_text(applied(text, edit), encoding="utf-8")
+        left = explained(fixed.read_text(encoding="utf-8"), fixed, expected.gpus)
         assert left is None or not same(finding, left.findings[0]), edit.after

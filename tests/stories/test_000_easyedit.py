@@ -12,7 +12,7 @@ TWO_DEVICES = "Expected all tensors to be on the same device, but found at least
 
 
 def test_on_two_gpus_it_passes(rehearse):
-    # The edited layer is on GPU 0 then, where hparams.device says: luck, no repair.
+    # The edited layer is on GPU 0 then, where hparams.device says: luck, no fix.
     assert "edited [1, 2, 3, 4, 5]" in rehearse(NAME, gpus=2).out
 
 
@@ -50,7 +50,7 @@ def test_the_third_is_the_write_back_and_its_edit_mends_it(rehearse):
     assert "edited [1, 2, 3, 4, 5]" in mended.out
 
 
-def test_with_the_three_repairs_it_passes(rehearse):
+def test_with_the_three_fixes_it_passes(rehearse):
     run = rehearse(NAME, "delta", "solve", "write", gpus=4)
     assert run.sentence == ""
     assert "edited [1, 2, 3, 4, 5]" in run.out

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.skipif(
     not PUBLISHED.is_dir(), reason=f"easyeditor 0.0.1.dev0 is not in {PUBLISHED.name} of the environment's seeds"
 )
 
-# The upstream repair (zjunlp/EasyEdit#681) in three parts: the vector where the layer is that it edits, one device to
+# The upstream fix (zjunlp/EasyEdit#681) in three parts: the vector where the layer is that it edits, one device to
 # solve on, the update where the weight is. Each is a file, what is there, what is put in its place.
-REPAIR = (
+FIX = (
     (
         "compute_z.py",
         'delta = torch.zeros((model.config.n_embd,), requires_grad=True, device=f"cuda:{hparams.device}")',
@@ -43,11 +43,11 @@ SITES = {
 
 
 @pytest.fixture(scope="module")
-def repaired(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package with the repair."""
-    folder = tmp_path_factory.mktemp("repaired")
+def fixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with the fix."""
+    folder = tmp_path_factory.mktemp("fixed")
     shutil.copytree(PUBLISHED / "easyeditor", folder / "easyeditor")
-    for file, before, after in REPAIR:
+    for file, before, after in FIX:
         path = folder / "easyeditor" / "models" / "memit" / file
         text = path.read_text(encoding="utf-8")
         assert text.count(before) == 1, (file, before)
@@ -84,14 +84,14 @@ def test_one_run_shows_every_site_as_one_cause(rehearse):
     assert run.out == rehearse(NAME, PUBLISHED, gpus=1).out
 
 
-def test_the_repair_passes_with_the_result_of_one_gpu(rehearse, repaired):
-    assert rehearse(NAME, repaired, gpus=4).out == rehearse(NAME, PUBLISHED, gpus=1).out
+def test_the_fix_passes_with_the_result_of_one_gpu(rehearse, fixed):
+    assert rehearse(NAME, fixed, gpus=4).out == rehearse(NAME, PUBLISHED, gpus=1).out
 
 
-def test_the_repair_holds_where_the_layers_are_on_three_gpus(rehearse, repaired):
+def test_the_fix_holds_where_the_layers_are_on_three_gpus(rehearse, fixed):
     layers = "1,4,6,8"
     broken = rehearse(NAME, PUBLISHED, layers, gpus=4)
     assert "cuda:2 and cuda:0" in broken.sentence
-    mended = rehearse(NAME, repaired, layers, gpus=4)
+    mended = rehearse(NAME, fixed, layers, gpus=4)
     assert (mended.sentence, mended.report) == ("", "")
     assert mended.out == rehearse(NAME, PUBLISHED, layers, gpus=1).out

@@ -28,7 +28,7 @@ def losses(out: str) -> dict[str, str]:
 
 
 def is_two_owners(prose: str) -> bool:
-    """One finding, told as two owners, with the lines of both and the repairs that are true."""
+    """One finding, told as two owners, with the lines of both and the fixes that are true."""
     return (
         prose.startswith("error[DV201]: ")
         and prose.count("error[DV") == 1

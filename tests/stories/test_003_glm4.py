@@ -62,7 +62,7 @@ def test_report_says_who_placed_them_and_what_to_change(rehearse):
     assert "losses [" in mended.out
 
 
-def test_repaired_it_trains_through(tmp_path):
+def test_fixed_it_trains_through(tmp_path):
     done = run(tmp_path, "--fix")
     assert done.returncode == 0, done.stderr
     assert "losses" in done.stdout

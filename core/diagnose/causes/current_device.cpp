@@ -9,15 +9,15 @@ namespace devsan::diagnose {
 using model::DeviceSource;
 using model::Event;
 using model::EventKind;
+using model::FixKind;
 using model::Message;
 using model::Operand;
-using model::RepairKind;
 using model::SentenceKind;
 
 namespace {
 
 void propose_set_device(Hypothesis& found) {
-  found.propose(RepairKind::kConfiguration,
+  found.propose(FixKind::kConfiguration,
                 "call torch.cuda.set_device(local_rank) before the first use of CUDA and before the model is loaded");
 }
 
@@ -40,9 +40,8 @@ std::optional<Hypothesis> by_sentence(const Context& context) {
       for (const Operand& operand : context.operands()) {
         if (operand.device != process.current_device) found.operands.push_back(context.index_of(operand));
       }
-      found.propose(RepairKind::kUseSite,
-                    {"launch under the tensors' device: {code}",
-                     {{"code", std::string("with torch.cuda.device(x.device): kernel[...](...)")}}});
+      found.propose(FixKind::kUseSite, {"launch under the tensors' device: {code}",
+                                        {{"code", std::string("with torch.cuda.device(x.device): kernel[...](...)")}}});
       return found;
     }
     case SentenceKind::kOrdinal:
@@ -53,7 +52,7 @@ std::optional<Hypothesis> by_sentence(const Context& context) {
           found.add_evidence(90, {"The process sees no GPU ({setting}).", {{"setting", visible}}});
         }
         found.title = "a GPU is asked for in a process that has none";
-        found.propose(RepairKind::kConfiguration,
+        found.propose(FixKind::kConfiguration,
                       "start it where torch finds a GPU, or rehearse it here: devsan run --gpus 2");
         return found;
       }
@@ -69,14 +68,13 @@ std::optional<Hypothesis> by_sentence(const Context& context) {
       if (process.world_size > process.device_count)
         found.add_evidence(5, {"There is {n} rank.", "There are {n} ranks.", process.world_size});
       found.title = "a GPU is asked for that this process does not have";
-      found.propose(RepairKind::kConfiguration,
+      found.propose(FixKind::kConfiguration,
                     "start as many ranks as there are visible GPUs, and count from 0 within them");
       return found;
     case SentenceKind::kLoad:
       found.add_evidence(88, "The checkpoint remembers the GPU that it was saved from.");
       found.title = "a checkpoint asks for a GPU that this process does not have";
-      found.propose(RepairKind::kUseSite,
-                    "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")");
+      found.propose(FixKind::kUseSite, "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")");
       return found;
     case SentenceKind::kGroup:
       if (!context.sentence_has("Duplicate GPU")) return std::nullopt;
@@ -123,11 +121,11 @@ std::optional<Hypothesis> current_device(const Context& context) {
       found.add_evidence(45,
                          {"{name} was received by {call}{at}, on the GPU that its sender had it on.",
                           {{"name", name_of(operand)}, {"call", placed->owner.mechanism}, {"at", at_text(*placed)}}});
-      found.propose(RepairKind::kUseSite, "send CPU tensors (x.cpu()), and move what was received to this rank's GPU");
+      found.propose(FixKind::kUseSite, "send CPU tensors (x.cpu()), and move what was received to this rank's GPU");
     } else if (loaded) {
       found.add_evidence(45, {"{name} was loaded{at} to the GPU that it was saved from.",
                               {{"name", name_of(operand)}, {"at", at_text(*placed)}}});
-      found.propose(RepairKind::kUseSite, "load with map_location set to this rank's GPU or the CPU");
+      found.propose(FixKind::kUseSite, "load with map_location set to this rank's GPU or the CPU");
     } else {
       found.add_evidence(45, {"\"cuda\" without a number was the current device{at}.", {{"at", at_text(*placed)}}});
     }
@@ -151,7 +149,7 @@ std::optional<Hypothesis> current_device(const Context& context) {
                             {{"name", name_of(*partner)}, {"device", partner->device.str()}, {"at", at_text(*other)}}});
       }
       found.propose(
-          RepairKind::kConfiguration,
+          FixKind::kConfiguration,
           "say the same device everywhere, or make one GPU visible (CUDA_VISIBLE_DEVICES) and leave the number out");
     } else {
       found.score -= 30;

@@ -5,8 +5,8 @@
 
 namespace devsan::diagnose {
 
+using model::FixKind;
 using model::Operand;
-using model::RepairKind;
 using model::SentenceKind;
 
 // DataParallel wants its module on the first GPU and copies it to the others; DDP wants one device a rank. A map, or a
@@ -32,13 +32,13 @@ std::optional<Hypothesis> data_parallel_on_placed_model(const Context& context) 
   found.title = placed ? "a model that is spread over several GPUs is wrapped for data parallelism"
                        : "part of the module is not on DataParallel's first GPU";
   if (nested) {
-    found.propose(RepairKind::kConfiguration, "leave out the inner DataParallel: DDP gives each rank its GPU");
+    found.propose(FixKind::kConfiguration, "leave out the inner DataParallel: DDP gives each rank its GPU");
   } else if (placed) {
-    found.propose(RepairKind::kConfiguration,
+    found.propose(FixKind::kConfiguration,
                   "one of the two: no wrapper (the map uses all GPUs), or no device_map (each replica fits one GPU); "
                   "a Trainer wraps by itself when n_gpu is above 1");
   } else {
-    found.propose(RepairKind::kCreationSite, "move the whole module to the first GPU before it is wrapped");
+    found.propose(FixKind::kCreationSite, "move the whole module to the first GPU before it is wrapped");
   }
   return found;
 }

@@ -44,7 +44,7 @@ Message how_created(const Operand& operand, const Event& made) {
 }  // namespace
 
 // A factory without a device, or with one that is written down, makes a tensor next to the operation that needs it. One
-// edit at the factory repairs it.
+// edit at the factory fixes it.
 std::optional<Hypothesis> fresh_tensor(const Context& context) {
   if (!context.is_mismatch()) return std::nullopt;
   std::optional<Hypothesis> best;

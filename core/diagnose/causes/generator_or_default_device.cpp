@@ -3,9 +3,9 @@
 
 namespace devsan::diagnose {
 
+using model::FixKind;
 using model::Operand;
 using model::OperandKind;
-using model::RepairKind;
 using model::SentenceKind;
 
 // A generator belongs to one device, and torch's default device changes where every factory without one works,
@@ -25,9 +25,9 @@ std::optional<Hypothesis> generator_or_default_device(const Context& context) {
     }
     if (!changed) {
       found.propose(
-          RepairKind::kCreationSite,
+          FixKind::kCreationSite,
           "make the generator on the device of the result: torch.Generator(device=...); the numbers change with it");
-      found.propose(RepairKind::kUseSite,
+      found.propose(FixKind::kUseSite,
                     "draw on the CPU with a CPU generator and move the result: same numbers everywhere");
     }
   } else if (changed) {
@@ -60,10 +60,10 @@ std::optional<Hypothesis> generator_or_default_device(const Context& context) {
                             {{"device", process.default_device.str()}, {"at", at_text(process.default_set)}}});
     if (found.origin == nullptr) found.origin = &process.default_set;
     found.propose(
-        RepairKind::kConfiguration,
+        FixKind::kConfiguration,
         "set no global default device; name the device where tensors are created, or use `with torch.device(...)` "
         "around your own code only");
-    found.propose(RepairKind::kUseSite,
+    found.propose(FixKind::kUseSite,
                   {"give the sampler a generator of that device: {code}",
                    {{"code", std::string("DataLoader(generator=torch.Generator(device=...))")}}},
                   model::Confidence::kPossible);

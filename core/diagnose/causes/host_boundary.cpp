@@ -9,10 +9,10 @@ namespace devsan::diagnose {
 
 using model::Confidence;
 using model::Event;
+using model::FixKind;
 using model::Message;
 using model::Operand;
 using model::OperandKind;
-using model::RepairKind;
 using model::SentenceKind;
 
 namespace {
@@ -29,7 +29,7 @@ std::optional<Hypothesis> numpy(const Context& context) {
     found.origin = placement_of(operand.provenance);
     if (follows_default_device(context, operand)) found.score -= 40;
   }
-  found.propose(RepairKind::kUseSite, "convert at the consumer: `.detach().cpu().numpy()`, outside of hot loops");
+  found.propose(FixKind::kUseSite, "convert at the consumer: `.detach().cpu().numpy()`, outside of hot loops");
   return found;
 }
 
@@ -47,9 +47,9 @@ std::optional<Hypothesis> collective(const Context& context) {
     found.title = {"{name} is on the CPU, the process group is NCCL's",
                    {{"name", name_of(context.operands().front())}}};
   }
-  found.propose(RepairKind::kConfiguration,
+  found.propose(FixKind::kConfiguration,
                 "give the group a backend for the CPU as well: init_process_group(\"cpu:gloo,cuda:nccl\")");
-  found.propose(RepairKind::kUseSite, "move the tensor to the rank's GPU before the collective");
+  found.propose(FixKind::kUseSite, "move the tensor to the rank's GPU before the collective");
   return found;
 }
 
@@ -73,7 +73,7 @@ std::optional<Hypothesis> model_left_behind(const Context& context) {
     found.title = {"the model is on the CPU, its input {name} is on {device}",
                    {{"name", name_of(*partner)}, {"device", partner->device.str()}}};
     const auto& name = context.model()->expression;
-    found.propose(RepairKind::kCreationSite,
+    found.propose(FixKind::kCreationSite,
                   {"move the model once, where it is made: {code}",
                    {{"code", (name.empty() ? "model" : name) + ".to(\"" + partner->device.str() + "\")"}}});
     return found;
@@ -149,14 +149,14 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
       if (site != nullptr && site->source.starts_with(operand.name + ".")) {
         edit = model::Edit{site->file, site->span.line, site->source, operand.name + " = " + site->source};
       }
-      found.propose(RepairKind::kCreationSite,
+      found.propose(FixKind::kCreationSite,
                     {"keep the result of the move: {code}", {{"code", operand.best_name() + " = ..."}}},
                     Confidence::kCertain, std::move(edit));
     } else if (!operand.copies.empty()) {
       const Event& copy = operand.copies.front();
       found.add_evidence(60, {"A copy of it was moved to {device}{at}, and this name still means the original.",
                               {{"device", copy.device.str()}, {"at", at_text(copy)}}});
-      found.propose(RepairKind::kCreationSite, {"bind {name} after the move, not before it", {{"name", name}}});
+      found.propose(FixKind::kCreationSite, {"bind {name} after the move, not before it", {{"name", name}}});
     }
     if (found.score == 0) continue;
     // A table of numbers goes to the index, once; rows that are kept on the host stay, and the index comes.
@@ -164,7 +164,7 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
     if (context.failure().kind == SentenceKind::kIndex && !table) {
       found.propose(move_at_use(context, *partner, operand));
     } else {
-      found.propose(RepairKind::kCreationSite,
+      found.propose(FixKind::kCreationSite,
                     attribute ? "create or load it on the device of what it meets, or move it when the model is moved"
                               : "move the data once, where it enters: the collate function, the loop's first line or "
                                 "the wrapper");

@@ -8,9 +8,9 @@
 namespace devsan::diagnose {
 
 using model::Event;
+using model::FixKind;
 using model::Operand;
 using model::OperandKind;
-using model::RepairKind;
 
 // Keys and values of earlier steps live with their layer. A hook that moves them, one allocation for all layers, or an
 // index that stays with the inputs puts them apart.
@@ -45,14 +45,14 @@ std::optional<Hypothesis> kv_cache(const Context& context) {
     const bool listed = context.model() != nullptr && !context.model()->skip_keys.empty();
     if (!listed) found.add_evidence(5, "The hooks have no skip keys, so they move whatever is passed.");
     found.propose(
-        RepairKind::kConfiguration,
+        FixKind::kConfiguration,
         {"load with from_pretrained({code}), or pass skip_keys={keys} to dispatch_model, and pass the cache by keyword",
          {{"code", std::string("device_map=...")}, {"keys", std::string("\"past_key_values\"")}}});
   } else if (index) {
-    found.propose(RepairKind::kUseSite,
+    found.propose(FixKind::kUseSite,
                   "move the index to each layer's device, or keep it on the CPU: indices may be there");
   } else {
-    found.propose(RepairKind::kCreationSite,
+    found.propose(FixKind::kCreationSite,
                   "allocate the cache for each layer on that layer's device, from the device map");
   }
   found.title = {"{name} on {device} is generation state, its layer is on {other_device}",

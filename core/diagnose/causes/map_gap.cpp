@@ -7,11 +7,11 @@
 namespace devsan::diagnose {
 
 using model::Confidence;
+using model::FixKind;
 using model::Message;
 using model::Module;
 using model::Operand;
 using model::OperandKind;
-using model::RepairKind;
 
 namespace {
 
@@ -58,7 +58,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
       found.add_evidence(0, {"The map names the parameter {name}; it has to name modules.", {{"name", entry->key}}});
     }
     found.propose(
-        RepairKind::kMap,
+        FixKind::kMap,
         {"add the module to the map: {code}", {{"code", "\"" + module + "\": \"" + partner.device.str() + "\""}}},
         Confidence::kCertain);
     return;
@@ -67,7 +67,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
   if (mapped && !cut && context.is_hooked() && (hooked == nullptr || hooked->path.empty())) {
     found.add_evidence(88, {"The map covers {module}, but no hook is on it or above it: it was put in after dispatch.",
                             {{"module", name}}});
-    found.propose(RepairKind::kMap, "dispatch the model again after the module was replaced");
+    found.propose(FixKind::kMap, "dispatch the model again after the module was replaced");
     return;
   }
   if (hooked != nullptr && context.failing_module() != nullptr && !went_through(context, *hooked) &&
@@ -76,7 +76,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
         hooked->hooks.front().offload || hooked->hooks.front().type.find("Offload") != std::string::npos ? 85 : 65,
         {"The hook that brings {module} to the GPU works on its forward, and the call came in by another way.",
          {{"module", hooked->path.empty() ? Message("the model") : Message(hooked->path)}}});
-    found.propose(RepairKind::kConfiguration,
+    found.propose(FixKind::kConfiguration,
                   "call the hooked module itself, not a part of it, or place that part by hand");
     return;
   }
@@ -88,7 +88,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
   if (whole != nullptr) {
     found.add_evidence(75, {"The model was moved as a whole{at}; {module} was put into it after that.",
                             {{"at", at_text(*whole)}, {"module", name}}});
-    found.propose(RepairKind::kConfiguration, "move the model after the last module was put into it");
+    found.propose(FixKind::kConfiguration, "move the model after the last module was put into it");
     return;
   }
   if (others_moved && never_moved && operand.device.is_host()) {
@@ -96,7 +96,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
                                     [](const model::Event& event) { return !event.subject.empty(); });
     found.add_evidence(75, {"Other modules were moved one by one by {owner}{at}; {module} is not among them.",
                             {{"owner", text_of(mover->owner)}, {"at", at_text(*mover)}, {"module", name}}});
-    found.propose(RepairKind::kMap, {"add {module} to what the loader moves", {{"module", name}}});
+    found.propose(FixKind::kMap, {"add {module} to what the loader moves", {{"module", name}}});
     return;
   }
   const auto devices = model.devices();
@@ -105,7 +105,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
   if (operand.device.is_host() && mostly_on_gpu && never_moved) {
     found.add_evidence(60,
                        {"Other parts of the model are on a GPU, {module} has never left the CPU.", {{"module", name}}});
-    found.propose(RepairKind::kMap,
+    found.propose(FixKind::kMap,
                   {"move {module} with the rest of the model, where the model is placed", {{"module", name}}});
   }
 }
@@ -118,7 +118,7 @@ std::optional<Hypothesis> map_gap(const Context& context) {
   if (context.sentence_has("does not give any device for the following parameters")) {
     found.add_evidence(95, "accelerate compared the map with the model's parameters.");
     found.title = "the device map leaves parameters without a device";
-    found.propose(RepairKind::kMap, "add the modules that the sentence names, or a \"\" entry for the rest");
+    found.propose(FixKind::kMap, "add the modules that the sentence names, or a \"\" entry for the rest");
     return found;
   }
   if (!context.is_mismatch() || context.model() == nullptr) return std::nullopt;
@@ -132,7 +132,7 @@ std::optional<Hypothesis> map_gap(const Context& context) {
     found.origin = placement_of(torn->provenance);
     const std::string shared = quoted(context.path_of(*torn));
     found.title = {"{name} is shared by modules that the map puts on different GPUs", {{"name", shared}}};
-    found.propose(RepairKind::kMap, {"give the modules that share {name} one GPU", {{"name", shared}}});
+    found.propose(FixKind::kMap, {"give the modules that share {name} one GPU", {{"name", shared}}});
     return found;
   }
   for (const Operand& operand : context.operands()) {

@@ -5,8 +5,8 @@
 
 namespace devsan::diagnose {
 
+using model::FixKind;
 using model::Operand;
-using model::RepairKind;
 using model::SentenceKind;
 
 // A tensor of shapes only: made that way on purpose, and then nobody gave it data.
@@ -32,14 +32,13 @@ std::optional<Hypothesis> meta(const Context& context) {
     });
     if (offloaded) {
       found.add_evidence(10, "The device map leaves modules on the CPU or on disk, with placeholders in their stead.");
-      found.propose(RepairKind::kMap,
-                    "give the map enough memory on the GPUs, or leave the model where the map put it");
+      found.propose(FixKind::kMap, "give the map enough memory on the GPUs, or leave the model where the map put it");
     }
   }
-  found.propose(RepairKind::kConfiguration,
+  found.propose(FixKind::kConfiguration,
                 "load without low_cpu_mem_usage or the meta device, or let the owner of the placeholders load them "
                 "before the move");
-  found.propose(RepairKind::kCreationSite,
+  found.propose(FixKind::kCreationSite,
                 "after to_empty, load every parameter and compute every non-persistent buffer again");
   return found;
 }

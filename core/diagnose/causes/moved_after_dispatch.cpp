@@ -6,10 +6,10 @@
 namespace devsan::diagnose {
 
 using model::Event;
+using model::FixKind;
 using model::Message;
 using model::Module;
 using model::Operand;
-using model::RepairKind;
 
 namespace {
 
@@ -119,7 +119,7 @@ std::optional<Hypothesis> moved_after_dispatch(const Context& context) {
     found.add_evidence(15, {"There is {n} rank with one GPU, and the map spreads the model over several.",
                             "There are {n} ranks, each with one GPU, and the map spreads the model over several.",
                             context.process().world_size});
-    found.propose(RepairKind::kConfiguration,
+    found.propose(FixKind::kConfiguration,
                   {"one owner for the ranks: no device_map, or device_map={map}; sharding by map needs one process",
                    {{"map", std::string("{\"\": local_rank}")}}});
   }
@@ -132,21 +132,21 @@ std::optional<Hypothesis> moved_after_dispatch(const Context& context) {
                    {{"module", where}, {"owner", first}, {"other_owner", text_of(move->owner)}}};
   }
   if (move != nullptr && move->owner.is(model::owners::kProgram)) {
-    found.propose(RepairKind::kConfiguration,
+    found.propose(FixKind::kConfiguration,
                   {"leave out the move of the dispatched model{at}", {{"at", at_text(*move)}}});
   }
   if (move != nullptr && move->subject.empty() && context.model()->device_map.size() > 1) {
-    found.propose(RepairKind::kConfiguration,
+    found.propose(FixKind::kConfiguration,
                   {"load the model without device_map, so that {owner} alone places it, on {device}",
                    {{"owner", text_of(move->owner)}, {"device", move->device.str()}}});
   }
   if (context.process().world_size > 1 || context.is_wrapped_by("lightning")) {
-    found.propose(RepairKind::kConfiguration,
+    found.propose(FixKind::kConfiguration,
                   {"load the model on its rank's GPU: {code}",
                    {{"code", std::string("device_map={\"\": int(os.environ[\"LOCAL_RANK\"])}")}}});
   }
-  found.propose(RepairKind::kMap, {"take the hooks off before another owner places it: {code}",
-                                   {{"code", std::string("accelerate.hooks.remove_hook_from_submodules(model)")}}});
+  found.propose(FixKind::kMap, {"take the hooks off before another owner places it: {code}",
+                                {{"code", std::string("accelerate.hooks.remove_hook_from_submodules(model)")}}});
   return found;
 }
 

@@ -6,10 +6,10 @@
 namespace devsan::diagnose {
 
 using model::Confidence;
+using model::FixKind;
 using model::Message;
 using model::Operand;
 using model::OperandKind;
-using model::RepairKind;
 
 namespace {
 
@@ -76,9 +76,9 @@ Hypothesis norm_regression(const Context& context, Hypothesis found, const model
       30, {"A step fails once the norm of its gradients exceeds {limit}: the gradients, which {setting} keeps on "
            "the CPU, are multiplied by a 0-dim GPU tensor.",
            {{"limit", bound}, {"setting", text_of(offload)}}});
-  found.propose(RepairKind::kConfiguration, "install deepspeed 0.14.3 or later (or 0.14.0)", Confidence::kCertain);
-  found.propose(RepairKind::kUseSite, {"multiply by the value, {code}, in unscale_and_clip_grads of your copy",
-                                       {{"code", std::string("(1. / combined_scale).item()")}}});
+  found.propose(FixKind::kConfiguration, "install deepspeed 0.14.3 or later (or 0.14.0)", Confidence::kCertain);
+  found.propose(FixKind::kUseSite, {"multiply by the value, {code}, in unscale_and_clip_grads of your copy",
+                                    {{"code", std::string("(1. / combined_scale).item()")}}});
   return found;
 }
 
@@ -110,7 +110,7 @@ std::optional<Hypothesis> offload_engine(const Context& context) {
         90,
         "Under ZeRO stage 3 DeepSpeed does not call Module.to: a buffer is on the GPU only if torch.tensor, empty, "
         "zeros, ones, full, arange, eye or randn made it while the module was constructed.");
-    found.propose(RepairKind::kCreationSite,
+    found.propose(FixKind::kCreationSite,
                   "make the buffer with one of these, called as torch.<name>, or give it its device");
   } else if (const model::Event* kept = kept_by_setting(found.origin); kept != nullptr && context.host_meets_gpu()) {
     found.add_evidence(95, {"{owner} keeps {name} on {device}, by {setting}; the operation is none of its own.",
@@ -174,9 +174,9 @@ std::optional<Hypothesis> offload_engine(const Context& context) {
   if (context.failure().kind == model::SentenceKind::kMeta) found.score -= 35;
   found.title = {"{name} on {device} is kept there by an offload, the operation needs it on {other_device}",
                  {{"name", name_of(*away)}, {"device", away->device.str()}, {"other_device", partner->device.str()}}};
-  found.propose(RepairKind::kConfiguration,
+  found.propose(FixKind::kConfiguration,
                 "read or change it through the engine's own access, inside of its forward or its context");
-  found.propose(RepairKind::kUseSite, "run the operation where the data is kept: on the CPU", Confidence::kPossible);
+  found.propose(FixKind::kUseSite, "run the operation where the data is kept: on the CPU", Confidence::kPossible);
   return found;
 }
 

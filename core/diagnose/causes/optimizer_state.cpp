@@ -5,10 +5,10 @@
 
 namespace devsan::diagnose {
 
+using model::FixKind;
 using model::Operand;
 using model::OperandKind;
 using model::Optimizer;
-using model::RepairKind;
 
 namespace {
 
@@ -40,8 +40,7 @@ std::optional<Hypothesis> copies_of_weights(const Context& context) {
   if (found.origin != nullptr) found.add_evidence(5, {"It was made{at}.", {{"at", at_text(*found.origin)}}});
   found.title = {"{name} on {device} is kept for a parameter that is elsewhere",
                  {{"name", name_of(copy)}, {"device", copy.device.str()}}};
-  found.propose(RepairKind::kCreationSite,
-                "move the model, then build the optimizer or the average, then load its state");
+  found.propose(FixKind::kCreationSite, "move the model, then build the optimizer or the average, then load its state");
   return found;
 }
 
@@ -98,9 +97,8 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
     }
   }
   if (context.on_stack("deepspeed") || context.setting("offload_optimizer") != nullptr) found.score -= 40;
-  found.propose(RepairKind::kCreationSite,
-                "move the model, then build the optimizer or the average, then load its state");
-  found.propose(RepairKind::kUseSite,
+  found.propose(FixKind::kCreationSite, "move the model, then build the optimizer or the average, then load its state");
+  found.propose(FixKind::kUseSite,
                 "bring the state to its parameter once, after loading: in load_state_dict, also inside helper objects",
                 model::Confidence::kPossible);
   return found;

@@ -7,10 +7,10 @@
 
 namespace devsan::diagnose {
 
+using model::FixKind;
 using model::Message;
 using model::Operand;
 using model::OperandKind;
-using model::RepairKind;
 
 namespace {
 
@@ -44,8 +44,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
   if (original) {
     found.add_evidence(95, "The Trainer keeps its running loss on its own device and refuses a loss from another.");
     found.title = "the loss is not on the device of the running total";
-    found.propose(RepairKind::kUseSite,
-                  "return the loss on the trainer's device: loss.to(self.args.device), one number");
+    found.propose(FixKind::kUseSite, "return the loss on the trainer's device: loss.to(self.args.device), one number");
     return found;
   }
   if (is_loss_boundary(context)) {
@@ -105,7 +104,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       found.add_evidence(20, "They are results of DataParallel's replicas.");
     found.title = "results of several devices are combined without being brought together";
     for (const Operand& operand : context.operands()) found.operands.push_back(context.index_of(operand));
-    found.propose(RepairKind::kUseSite,
+    found.propose(FixKind::kUseSite,
                   "bring the small results to one device first, then combine them: one list a device");
     return found;
   }

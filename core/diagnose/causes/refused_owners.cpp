@@ -3,7 +3,7 @@
 
 namespace devsan::diagnose {
 
-using model::RepairKind;
+using model::FixKind;
 
 namespace {
 
@@ -35,15 +35,15 @@ std::optional<Hypothesis> refused_owners(const Context& context) {
         "FSDP keeps the parameters on the CPU (CPUOffloadPolicy) and brings each to the GPU for its use; they "
         "were moved to the GPU besides, and it refuses.");
     found.title = "FSDP's offload policy and a move of the model both want to place it";
-    found.propose(RepairKind::kUseSite, "leave out the move: .to(device), .cuda() or a loaded state that is on the GPU",
+    found.propose(FixKind::kUseSite, "leave out the move: .to(device), .cuda() or a loaded state that is on the GPU",
                   model::Confidence::kCertain);
-    found.propose(RepairKind::kConfiguration, "leave out CPUOffloadPolicy: the parameters stay on the GPU");
+    found.propose(FixKind::kConfiguration, "leave out CPUOffloadPolicy: the parameters stay on the GPU");
     return found;
   } else if (context.sentence_has("cannot be moved to a specific device")) {
     found.add_evidence(
         95, "A pipeline was given a device for a model that a map has placed; transformers refuses to move it.");
     found.title = "the device map and the pipeline's device both want to place the model";
-    found.propose(RepairKind::kConfiguration, "leave out device=: the map says where the model is",
+    found.propose(FixKind::kConfiguration, "leave out device=: the map says where the model is",
                   model::Confidence::kCertain);
     return found;
   } else if (context.sentence_has("activated a device mapping strategy on the pipeline") ||
@@ -51,7 +51,7 @@ std::optional<Hypothesis> refused_owners(const Context& context) {
     found.add_evidence(
         95, "The pipeline places its parts itself, by its map or its offload; diffusers refuses a second owner.");
     found.title = "the pipeline's own placement and a move of it both want to place the model";
-    found.propose(RepairKind::kConfiguration, "leave out the move, or the map or the offload",
+    found.propose(FixKind::kConfiguration, "leave out the move, or the map or the offload",
                   model::Confidence::kCertain);
     return found;
   } else if (context.sentence_has("is not supported for `8-bit`") ||
@@ -61,7 +61,7 @@ std::optional<Hypothesis> refused_owners(const Context& context) {
     found.add_evidence(95,
                        "A quantized model was placed when it was loaded; the libraries refuse to move it afterwards.");
     found.title = "a quantized model is to be placed a second time";
-    found.propose(RepairKind::kConfiguration, {"say the GPU where the model is loaded: {code}", {{"code", kOneGpu}}},
+    found.propose(FixKind::kConfiguration, {"say the GPU where the model is loaded: {code}", {{"code", kOneGpu}}},
                   model::Confidence::kCertain);
     return found;
   } else {
@@ -81,9 +81,9 @@ std::optional<Hypothesis> refused_owners(const Context& context) {
   }
   if (context.process().world_size > 1)
     found.add_evidence(2, {"There is {n} rank.", "There are {n} ranks.", context.process().world_size});
-  found.propose(RepairKind::kConfiguration, "for data parallelism: no device_map, one GPU a rank");
-  found.propose(RepairKind::kConfiguration, {"for a quantized model in each rank: {code}", {{"code", kOneGpu}}});
-  found.propose(RepairKind::kConfiguration, "for sharding by map: one process (python train.py, not torchrun)");
+  found.propose(FixKind::kConfiguration, "for data parallelism: no device_map, one GPU a rank");
+  found.propose(FixKind::kConfiguration, {"for a quantized model in each rank: {code}", {{"code", kOneGpu}}});
+  found.propose(FixKind::kConfiguration, "for sharding by map: one process (python train.py, not torchrun)");
   return found;
 }
 

@@ -7,9 +7,9 @@
 namespace devsan::diagnose {
 
 using model::Event;
+using model::FixKind;
 using model::Message;
 using model::Operand;
-using model::RepairKind;
 
 namespace {
 
@@ -69,12 +69,12 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
     const std::string device = operand.beside_device.is_known() ? operand.beside_device.str() : partner->device.str();
     found.title = {"{name} on {device} stands beside a weight on {other_device}",
                    {{"name", name_of(operand)}, {"device", operand.device.str()}, {"other_device", device}}};
-    found.propose(RepairKind::kConfiguration,
+    found.propose(FixKind::kConfiguration,
                   "add the adapter before the model is dispatched, or move it by the library's own method");
     if (joins && !is_sidecar(operand)) {
       found.propose(move_at_use(context, operand, *partner));
     } else {
-      found.propose(RepairKind::kCreationSite,
+      found.propose(FixKind::kCreationSite,
                     {"create it on the device of {base} ({device})", {{"base", base}, {"device", device}}});
     }
     return found;

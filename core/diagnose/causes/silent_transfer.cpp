@@ -2,7 +2,7 @@
 
 namespace devsan::diagnose {
 
-using model::RepairKind;
+using model::FixKind;
 
 // Nothing fails: a copy between two GPUs arrives changed. Found by testing the links, whatever else is wrong.
 std::optional<Hypothesis> silent_transfer(const Context& context) {
@@ -27,8 +27,8 @@ std::optional<Hypothesis> silent_transfer(const Context& context) {
                              {{"device", link.from.str()}, {"other_device", link.to.str()}}});
     }
   }
-  found.propose(RepairKind::kConfiguration, "switch the IOMMU/ACS off in the host's set-up, then test the links again");
-  found.propose(RepairKind::kConfiguration,
+  found.propose(FixKind::kConfiguration, "switch the IOMMU/ACS off in the host's set-up, then test the links again");
+  found.propose(FixKind::kConfiguration,
                 "copy through the host: NCCL_P2P_DISABLE=1, and no peer access in this program");
   return found;
 }

@@ -8,9 +8,9 @@ namespace devsan::diagnose {
 using model::Confidence;
 using model::DeviceSource;
 using model::Event;
+using model::FixKind;
 using model::Message;
 using model::Operand;
-using model::RepairKind;
 
 namespace {
 
@@ -161,13 +161,13 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                   {"other_device", partner_device}}};
 
   if (culprit->kind == model::OperandKind::kInput && context.model_spans_gpus()) {
-    found.propose(RepairKind::kConfiguration,
+    found.propose(FixKind::kConfiguration,
                   {"send inputs to the device of the module that reads them first ({device}), not to one device value",
                    {{"device", partner_device}}});
   }
   if (context.model_spans_gpus() && context.has_map()) {
     const auto path = std::string(model::parent_of(context.path_of(*partner)));
-    found.propose(RepairKind::kMap,
+    found.propose(FixKind::kMap,
                   {"let the map put {module} on {device} as well",
                    {{"module", path.empty() ? Message("the modules that meet here") : Message(path)},
                     {"device", culprit->device.str()}}},

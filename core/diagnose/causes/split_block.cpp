@@ -11,9 +11,9 @@ namespace devsan::diagnose {
 using model::Device;
 using model::DeviceSource;
 using model::Event;
+using model::FixKind;
 using model::Module;
 using model::Operand;
-using model::RepairKind;
 
 namespace {
 
@@ -97,14 +97,14 @@ std::optional<Hypothesis> split_block(const Context& context) {
                   {"other_device", partner->device.str()}}};
   if (block->path.empty()) {  // the whole model: nothing that could be kept together
     const Operand& small = smaller_of(*first, *partner);
-    found.propose(RepairKind::kMap, "map the parts whose results meet to one GPU", model::Confidence::kPossible);
+    found.propose(FixKind::kMap, "map the parts whose results meet to one GPU", model::Confidence::kPossible);
     found.propose(move_at_use(context, small, &small == first ? *partner : *first));
     return found;
   }
-  found.propose(RepairKind::kConfiguration,
+  found.propose(FixKind::kConfiguration,
                 {"keep the block whole: no_split_module_classes=[\"{type}\"], or _no_split_modules of the model",
                  {{"type", block->type}}});
-  found.propose(RepairKind::kMap, {"map {key} as one entry", {{"key", "\"" + name + "\""}}});
+  found.propose(FixKind::kMap, {"map {key} as one entry", {{"key", "\"" + name + "\""}}});
   return found;
 }
 

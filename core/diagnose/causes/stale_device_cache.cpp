@@ -6,10 +6,10 @@ namespace devsan::diagnose {
 
 using model::Event;
 using model::EventKind;
+using model::FixKind;
 using model::Message;
 using model::Operand;
 using model::OperandKind;
-using model::RepairKind;
 
 // An earlier call made it and kept it, and the key under which it was kept does not say for which device.
 std::optional<Hypothesis> stale_device_cache(const Context& context) {
@@ -50,7 +50,7 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
                     {"device", operand.device.str()},
                     {"other", name_of(*partner)},
                     {"other_device", partner->device.str()}}};
-    found.propose(RepairKind::kCreationSite, "make the device part of the key, or keep one copy for each device");
+    found.propose(FixKind::kCreationSite, "make the device part of the key, or keep one copy for each device");
     if (!best || found.score > best->score) best = std::move(found);
   }
   return best;

@@ -7,10 +7,10 @@
 namespace devsan::diagnose {
 
 using model::Event;
+using model::FixKind;
 using model::Message;
 using model::Operand;
 using model::OperandKind;
-using model::RepairKind;
 
 namespace {
 
@@ -50,17 +50,17 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
           75, {"{name} belongs to a module that the model does not register: {holder} keeps it in a list, a dict or "
                "an object.",
                {{"name", name}, {"holder", holder}}});
-      found.propose(RepairKind::kCreationSite, "keep the modules in nn.ModuleList or nn.ModuleDict");
+      found.propose(FixKind::kCreationSite, "keep the modules in nn.ModuleList or nn.ModuleDict");
     } else if (attribute) {
       found.add_evidence(
           65, {"{name} is a plain attribute of {holder}, not a parameter or buffer, so it does not move with the "
                "model.",
                {{"name", name}, {"holder", holder}}});
-      found.propose(RepairKind::kCreationSite,
+      found.propose(FixKind::kCreationSite,
                     "register it where it is created: self.register_buffer(\"...\", ..., persistent=False)");
     } else {
       found.add_evidence(45, {"{name} is a global of its file or class, which no model moves.", {{"name", name}}});
-      found.propose(RepairKind::kCreationSite, "make it a buffer of the module that uses it");
+      found.propose(FixKind::kCreationSite, "make it a buffer of the module that uses it");
     }
     if (placed != nullptr && (Context::at_construction(*placed) || Context::at_module_level(*placed))) {
       found.add_evidence(20, {"It is where it was when it was constructed{at}.", {{"at", at_text(*placed)}}});

@@ -5,8 +5,8 @@
 
 namespace devsan::diagnose::ranks {
 
+using model::FixKind;
 using model::RankFacts;
-using model::RepairKind;
 using model::SentenceKind;
 
 // A launcher that shows each rank its own GPU alone makes that GPU cuda:0 in every rank; LOCAL_RANK counts on. The rank
@@ -30,7 +30,7 @@ std::vector<RankHypothesis> current_device(const Job& job) {
   if (!differ || found.ranks.empty()) return {};
   found.add_evidence(90, {"CUDA_VISIBLE_DEVICES is {text}: each sees its own GPU alone, and that is cuda:0 there.",
                           {{"text", with_commas(shown)}}});
-  found.propose(RepairKind::kConfiguration,
+  found.propose(FixKind::kConfiguration,
                 "show all GPUs to every rank (no CUDA_VISIBLE_DEVICES for each), or use cuda:0 in every rank: not both "
                 "that and LOCAL_RANK",
                 model::Confidence::kCertain);

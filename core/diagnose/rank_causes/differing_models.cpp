@@ -9,11 +9,11 @@ namespace devsan::diagnose::ranks {
 
 using model::Argument;
 using model::Device;
+using model::FixKind;
 using model::Message;
 using model::RankFacts;
 using model::RankModel;
 using model::RankTensor;
-using model::RepairKind;
 
 namespace {
 
@@ -123,30 +123,30 @@ First compare(const RankModel& usual, const RankModel& offending, const std::vec
 void propose(RankHypothesis& found, Difference difference) {
   switch (difference) {
     case Difference::kMissing:
-      found.propose(RepairKind::kCreationSite,
+      found.propose(FixKind::kCreationSite,
                     "build the same modules in every rank: nothing that a rank alone knows (its number, its data, a "
                     "random number) may decide about them");
       return;
     case Difference::kOrder:
       found.propose(
-          RepairKind::kCreationSite,
+          FixKind::kCreationSite,
           "register the modules in the same order in every rank: iterate over a list, or sorted(...), not over "
           "a set");
       return;
     case Difference::kShape:
       found.propose(
-          RepairKind::kCreationSite,
+          FixKind::kCreationSite,
           "take sizes from what all ranks share (the configuration, a broadcast number), not from a rank's own "
           "data");
       return;
     case Difference::kDtype:
-      found.propose(RepairKind::kCreationSite, "cast the model to the same dtype in every rank");
+      found.propose(FixKind::kCreationSite, "cast the model to the same dtype in every rank");
       return;
     case Difference::kGradient:
-      found.propose(RepairKind::kCreationSite, "freeze the same parameters in every rank, before the model is wrapped");
+      found.propose(FixKind::kCreationSite, "freeze the same parameters in every rank, before the model is wrapped");
       return;
     default:
-      found.propose(RepairKind::kCreationSite, "move the model to its rank's GPU in every rank, before it is wrapped");
+      found.propose(FixKind::kCreationSite, "move the model to its rank's GPU in every rank, before it is wrapped");
   }
 }
 

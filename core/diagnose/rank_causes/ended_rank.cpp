@@ -10,10 +10,10 @@ namespace devsan::diagnose::ranks {
 
 using model::Argument;
 using model::Collective;
+using model::FixKind;
 using model::Message;
 using model::RankEnd;
 using model::RankFacts;
-using model::RepairKind;
 
 namespace {
 
@@ -110,7 +110,7 @@ void tell_exception(RankHypothesis& found, const Ranks& ranks, const Message& wh
     }
     found.add_evidence(90, said.empty() ? Message{"{who} raised {error}{at}.", named}
                                         : Message{"{who} raised {error}: {said}{at}.", named});
-    found.propose(RepairKind::kConfiguration,
+    found.propose(FixKind::kConfiguration,
                   "use less memory there: a smaller batch, a shorter sequence, or a larger share of the model on other "
                   "GPUs");
     return;
@@ -120,10 +120,10 @@ void tell_exception(RankHypothesis& found, const Ranks& ranks, const Message& wh
       90, at.empty()
               ? Message{"No rank failed earlier, and this exception does not come from a collective."}
               : Message{"No rank failed earlier, and this exception{at}, does not come from a collective.", named});
-  found.propose(RepairKind::kUseSite,
+  found.propose(FixKind::kUseSite,
                 {"fix this exception first{at}: the errors of the other ranks follow from it", {{"at", at}}});
   if (rank.error == "FileNotFoundError") {
-    found.propose(RepairKind::kUseSite,
+    found.propose(FixKind::kUseSite,
                   "if another rank writes that file, let all ranks wait for it: dist.barrier() after the file is saved",
                   model::Confidence::kPossible);
   }
@@ -139,11 +139,11 @@ void tell_signal(RankHypothesis& found, const Ranks& ranks, const Message& who) 
     found.add_evidence(
         0, "A process cannot see who sent the signal: the kernel's out-of-memory killer, a scheduler, or a person.");
     found.propose(
-        RepairKind::kConfiguration,
+        FixKind::kConfiguration,
         "look for \"Out of memory: Killed process\" in the kernel's log (dmesg), and use less host memory in each "
         "rank: fewer DataLoader workers, no copy of the checkpoint in every rank");
   } else {
-    found.propose(RepairKind::kConfiguration,
+    found.propose(FixKind::kConfiguration,
                   {"run that rank with faulthandler (python -X faulthandler) to see its stack",
                    "run those ranks with faulthandler (python -X faulthandler) to see their stacks", count_of(ranks)});
   }
@@ -154,7 +154,7 @@ void tell_exit(RankHypothesis& found, const Ranks& ranks, const Message& who) {
   found.title = {"{who} exited with code {code}", named};
   found.add_evidence(80, {"{who} exited with code {code}, and raised no exception.", named});
   tell_last_calls(found, ranks);
-  found.propose(RepairKind::kUseSite,
+  found.propose(FixKind::kUseSite,
                 {"find out why it calls sys.exit or os._exit; its own output shows more",
                  "find out why they call sys.exit or os._exit; their own output shows more", count_of(ranks)});
 }
@@ -167,7 +167,7 @@ void tell_silence(RankHypothesis& found, const Ranks& ranks, const Message& who)
            count_of(ranks),
            {{"who", who}}});
   tell_last_calls(found, ranks);
-  found.propose(RepairKind::kConfiguration,
+  found.propose(FixKind::kConfiguration,
                 {"find out what ended it: see the launcher's output, or \"Out of memory: Killed process\" in the "
                  "kernel's log",
                  "find out what ended them: see the launcher's output, or \"Out of memory: Killed process\" in the "

@@ -9,10 +9,10 @@ namespace devsan::diagnose::ranks {
 
 using model::Argument;
 using model::Device;
+using model::FixKind;
 using model::Message;
 using model::RankFacts;
 using model::RankModel;
-using model::RepairKind;
 
 namespace {
 
@@ -56,13 +56,12 @@ void propose(RankHypothesis& found, const RankModel& model) {
     after.replace(at, model.device_map_text.size(), kOwnMap);
     edit = model::Edit{model.mapped_at.file, model.mapped_at.span.line, source, std::move(after)};
   }
-  found.propose(RepairKind::kConfiguration,
-                {"load the model on its rank's GPU: {map}", {{"map", std::string(kOwnMap)}}},
+  found.propose(FixKind::kConfiguration, {"load the model on its rank's GPU: {map}", {{"map", std::string(kOwnMap)}}},
                 model::Confidence::kLikely, std::move(edit));
-  found.propose(RepairKind::kConfiguration,
+  found.propose(FixKind::kConfiguration,
                 "load it without device_map, after torch.cuda.set_device(local_rank), and let the ranks' owner (DDP, "
                 "FSDP, DeepSpeed, the Trainer) place it");
-  found.propose(RepairKind::kConfiguration, "shard by map in one process: python train.py, not torchrun");
+  found.propose(FixKind::kConfiguration, "shard by map in one process: python train.py, not torchrun");
 }
 
 }  // namespace

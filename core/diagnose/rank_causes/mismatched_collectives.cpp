@@ -9,9 +9,9 @@ namespace devsan::diagnose::ranks {
 
 using model::Argument;
 using model::Collective;
+using model::FixKind;
 using model::Message;
 using model::RankFacts;
-using model::RepairKind;
 
 namespace {
 
@@ -133,31 +133,30 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
                         {"one", usual.call->group},
                         {"others", ranks_text(offending.ranks)},
                         {"other", offending.call->group}}};
-        found.propose(RepairKind::kCreationSite,
+        found.propose(FixKind::kCreationSite,
                       {"use the groups in the same order in every rank: {one}{at}, meets {other}{to}", both});
         break;
       }
       if (!offending.call->condition.empty()) {
-        found.propose(RepairKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
-                                                  {{"call", offending.call->name}, {"at", at_text(*offending.call)}}});
+        found.propose(FixKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
+                                               {{"call", offending.call->name}, {"at", at_text(*offending.call)}}});
       }
       found.title = offending.ranks.size() == 1
                         ? Message{"{who} calls {one} where {others} calls {other}",
                                   "{who} call {one} where {others} calls {other}", count_of(usual.ranks), calls}
                         : Message{"{who} calls {one} where {others} call {other}",
                                   "{who} call {one} where {others} call {other}", count_of(usual.ranks), calls};
-      found.propose(RepairKind::kCreationSite,
+      found.propose(FixKind::kCreationSite,
                     {"let every rank make the same calls in the same order: {one}{at}, meets {other}{to}", both});
       break;
     case Offending::kDtype:
       found.title = {"{call} meets tensors of {one} and {other}",
                      {{"call", usual.call->name}, {"one", usual.call->dtype}, {"other", offending.call->dtype}}};
-      found.propose(RepairKind::kCreationSite,
-                    {"give {call} the same dtype in every rank", {{"call", usual.call->name}}});
+      found.propose(FixKind::kCreationSite, {"give {call} the same dtype in every rank", {{"call", usual.call->name}}});
       break;
     case Offending::kShape:
       found.title = {"{call} meets tensors of different sizes", {{"call", usual.call->name}}};
-      found.propose(RepairKind::kCreationSite,
+      found.propose(FixKind::kCreationSite,
                     {"give {call} tensors of one size in every rank: pad them, or gather the sizes first",
                      {{"call", usual.call->name}}});
       break;

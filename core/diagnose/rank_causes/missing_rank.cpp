@@ -7,10 +7,10 @@ namespace devsan::diagnose::ranks {
 
 using model::Argument;
 using model::Collective;
+using model::FixKind;
 using model::Message;
 using model::RankEnd;
 using model::RankFacts;
-using model::RepairKind;
 
 namespace {
 
@@ -119,21 +119,21 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
   if (!call->condition.empty()) {
     found.add_evidence(
         25, {"The call stands under {test}, which is not true in every rank.", {{"test", quoted(call->condition)}}});
-    found.propose(RepairKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
-                                              {{"call", call->name}, {"at", at_text(*call)}}});
+    found.propose(FixKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
+                                           {{"call", call->name}, {"at", at_text(*call)}}});
   }
   if (!finished.empty()) {
-    found.propose(RepairKind::kConfiguration,
+    found.propose(FixKind::kConfiguration,
                   "give every rank the same number of steps: DistributedSampler or DataLoader with drop_last=True");
-    found.propose(RepairKind::kUseSite, "let DDP wait for uneven inputs: with Join([model]): around the loop");
+    found.propose(FixKind::kUseSite, "let DDP wait for uneven inputs: with Join([model]): around the loop");
     found.propose(
-        RepairKind::kUseSite,
+        FixKind::kUseSite,
         "where a rank stops or skips a step by what it alone sees (early stopping, a loss that is not finite), "
         "let all ranks decide together: all_reduce or broadcast the decision, then act on it");
   }
-  if (found.repairs.empty()) {
+  if (found.fixes.empty()) {
     found.propose(
-        RepairKind::kCreationSite,
+        FixKind::kCreationSite,
         {"let every rank reach {call}{at}, or none: a branch or a loop that differs between ranks goes round it",
          {{"call", call->name}, {"at", at_text(*call)}}});
   }

@@ -6,8 +6,8 @@
 
 namespace devsan::diagnose::ranks {
 
+using model::FixKind;
 using model::RankFacts;
-using model::RepairKind;
 using model::SentenceKind;
 
 namespace {
@@ -31,7 +31,7 @@ void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHy
   if (same_visible) {
     found.add_evidence(25, {"CUDA_VISIBLE_DEVICES is \"{text}\" in each of them, so each sees the same GPU alone.",
                             {{"text", visible}}});
-    found.propose(RepairKind::kConfiguration,
+    found.propose(FixKind::kConfiguration,
                   "show all GPUs to every rank (no CUDA_VISIBLE_DEVICES), or each its own: "
                   "CUDA_VISIBLE_DEVICES=$LOCAL_RANK");
     return;
@@ -41,8 +41,8 @@ void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHy
                             "There are {count} ranks on this machine, and {n} GPUs.",
                             static_cast<long>(gpus),
                             {{"count", std::to_string(beside)}}});
-    found.propose(RepairKind::kConfiguration, {"start as many ranks as there are GPUs: --nproc-per-node {count}",
-                                               {{"count", std::to_string(gpus)}}});
+    found.propose(FixKind::kConfiguration, {"start as many ranks as there are GPUs: --nproc-per-node {count}",
+                                            {{"count", std::to_string(gpus)}}});
     return;
   }
   std::vector<int> at_first;
@@ -77,7 +77,7 @@ void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHy
     }
     propose_for_placement(found, placed, *offending);
   }
-  if (found.repairs.empty()) propose_set_device(found, *offending);
+  if (found.fixes.empty()) propose_set_device(found, *offending);
 }
 
 }  // namespace

@@ -80,8 +80,8 @@ Entry entry_of(RankHypothesis hypothesis) {
   finding.severity = hypothesis.severity;
   finding.confidence = hypothesis.score >= kConclusive ? Confidence::kCertain : Confidence::kLikely;
   finding.evidence = std::move(hypothesis.evidence);
-  finding.repairs = std::move(hypothesis.repairs);
-  std::ranges::stable_sort(finding.repairs, {}, &model::Repair::kind);
+  finding.fixes = std::move(hypothesis.fixes);
+  std::ranges::stable_sort(finding.fixes, {}, &model::Fix::kind);
   for (model::Frame& frame : hypothesis.sites) finding.sites.push_back({std::move(frame), "", "", 1});
   finding.id = finding.cause = texts_id({hypothesis.code, hypothesis.about});
   entry.found.ranks = std::move(hypothesis.ranks);
@@ -123,7 +123,7 @@ bool accounts_for(const RankHypothesis& hypothesis, const Entry& entry, const Jo
 void add_to(Entry& entry, const RankHypothesis& hypothesis) {
   Finding& finding = entry.found.finding;
   finding.evidence.insert(finding.evidence.end(), hypothesis.evidence.begin(), hypothesis.evidence.end());
-  finding.repairs.insert(finding.repairs.end(), hypothesis.repairs.begin(), hypothesis.repairs.end());
+  finding.fixes.insert(finding.fixes.end(), hypothesis.fixes.begin(), hypothesis.fixes.end());
 }
 
 }  // namespace

@@ -6,15 +6,15 @@ import linecache
 
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding, Place
-from devsan.report.facts import Cause, Label, Repair, Report, Site
+from devsan.report.facts import Cause, Fix, Label, Report, Site
 from devsan.report.source import whole_path
 
 
 def report_of(finding: Finding) -> Report:
     """Returns the report that says what ``finding`` says. It quotes nobody: nothing has failed."""
     places = [place for place in (finding.place, *finding.sites) if place is not None and place.line]
-    repairs = [Repair(text, finding.confidence) for text in (finding.repair, *finding.others)]
-    cause = Cause(finding.code, repair=repairs[0], evidence=finding.evidence, others=tuple(repairs[1:]))
+    fixes = [Fix(text, finding.confidence) for text in (finding.fix, *finding.others)]
+    cause = Cause(finding.code, fix=fixes[0], evidence=finding.evidence, others=tuple(fixes[1:]))
     sites = tuple(_site(place, "" if number == 0 else message("see also")) for number, place in enumerate(places))
     return Report(finding.title, "", sites, cause=cause, speaker="devsan", severity=finding.severity)
 

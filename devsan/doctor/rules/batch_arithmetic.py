@@ -73,7 +73,7 @@ def _judged(
         evidence.append(plural("{source} starts {n} rank.", "{source} starts {n} ranks.", world,
                                source=case.world_source()))  # fmt: skip
     exact = micro is not None and steps is not None and bool(world)
-    repair = (message("write {correction}", correction=right) if exact
+    fix = (message("write {correction}", correction=right) if exact
               else message("write a multiple of {number}", number=right))  # fmt: skip
     others = [message("leave train_batch_size out: DeepSpeed computes it")] if micro is not None else []
     if world and train % each == 0 and micro is not None and train // each != world:
@@ -81,7 +81,7 @@ def _judged(
     sites = tuple(setting.place for name, setting in given.items() if setting is not None and name != _TRAIN)
     own = given[_TRAIN]
     edits = written(settings.document, own.node, right) if own is not None and exact else ()
-    return _finding(title, own, tuple(evidence), repair, tuple(others), sites, edits)
+    return _finding(title, own, tuple(evidence), fix, tuple(others), sites, edits)
 
 
 def _missing(case: Case, settings: Settings) -> Finding | None:
@@ -101,11 +101,11 @@ def _missing(case: Case, settings: Settings) -> Finding | None:
 
 
 def _finding(
-    title: Message, setting: Setting | None, evidence: tuple[Message, ...], repair: Message,
+    title: Message, setting: Setting | None, evidence: tuple[Message, ...], fix: Message,
     others: tuple[Message, ...] = (), sites: tuple[Place, ...] = (), edits: tuple[Edit, ...] = (),
 ) -> Finding:  # fmt: skip
     return Finding(
         CODE, title, setting.place if setting is not None else None,
-        evidence or (message("DeepSpeed stops when it reads the file."),), repair, severity="error",
+        evidence or (message("DeepSpeed stops when it reads the file."),), fix, severity="error",
         confidence="certain", others=others, sites=sites, edits=edits,
     )  # fmt: skip

@@ -165,11 +165,11 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Finding]
             )
 
 
-def _refused(name: str, member: Member, why: Message, repair: Message, edits: tuple[Edit, ...] = ()) -> Finding:
+def _refused(name: str, member: Member, why: Message, fix: Message, edits: tuple[Edit, ...] = ()) -> Finding:
     return Finding(
         CODE, message("{setting} is {value}: {reason}", setting=name, value=member.node.written(), reason=why),
         member.node.place,
-        (message("accelerate stops when it reads the file."),), repair, severity="error", confidence="certain",
+        (message("accelerate stops when it reads the file."),), fix, severity="error", confidence="certain",
     )  # fmt: skip
 
 

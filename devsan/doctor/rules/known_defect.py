@@ -27,7 +27,7 @@ def check(case: Case) -> Iterator[Finding]:
         names = together(f"{name} {case.facts.version(name)}" for name in issue.packages)
         yield Finding(
             CODE, message("{packages}: {defect}", packages=names, defect=issue.title), None,
-            (issue.evidence, message("Source: {source}", source=issue.source)), issue.repair,
+            (issue.evidence, message("Source: {source}", source=issue.source)), issue.fix,
             severity="note" if unsure else issue.severity, confidence="possible" if unsure else issue.confidence,
             subject=names, others=issue.others,
         )  # fmt: skip

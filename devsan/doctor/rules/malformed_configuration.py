@@ -26,14 +26,14 @@ def check(case: Case) -> Iterator[Finding]:
                 CODE,
                 message("expected {expected}, got {got}", expected=document.error.expected, got=document.error.got),
                 document.error.place,
-                (_STOPS[document.kind],), _repair(document), severity="error", confidence="certain",
+                (_STOPS[document.kind],), _fix(document), severity="error", confidence="certain",
             )  # fmt: skip
             continue
         yield from _twice(document)
         yield from _quirks(document, case.filled_by())
 
 
-def _repair(document: Document) -> Message:
+def _fix(document: Document) -> Message:
     error = document.error
     assert error is not None
     if error.got == "no such file":

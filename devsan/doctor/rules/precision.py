@@ -72,7 +72,7 @@ def _hardware(case: Case, name: str, place: Place) -> Iterator[Finding]:
         lacking = []
     if not lacking:
         return
-    repair = (
+    fix = (
         message("use fp16 on these GPUs")
         if name == "bf16" and all(_has_half(gpu) for gpu in lacking)
         else message("use 32 bits on these GPUs")
@@ -82,7 +82,7 @@ def _hardware(case: Case, name: str, place: Place) -> Iterator[Finding]:
         place,
         (message("{gpu} has compute capability {capability}, and {precision} needs {needed}.", gpu=lacking[0].name,
                  capability=lacking[0].capability, precision=name, needed=needed),),
-        repair, severity="error", confidence="certain",
+        fix, severity="error", confidence="certain",
     )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def _entries(case: Case, text: str) -> Iterator[Finding]:
                          left=plural("only the first {n} is visible", "only the first {n} are visible", position)
                               if position
                               else message("no GPU is visible")),),
-                _repair(case, entries, count), severity="error", confidence="certain", subject=subject,
+                _fix(case, entries, count), severity="error", confidence="certain", subject=subject,
             )  # fmt: skip
             return
 
@@ -81,7 +81,7 @@ def _wrong(case: Case, entry: str, count: int) -> Message | None:
     return None
 
 
-def _repair(case: Case, entries: list[str], count: int) -> Message:
+def _fix(case: Case, entries: list[str], count: int) -> Message:
     if any(re.fullmatch(r"cuda:\d+", entry) for entry in entries):
         return _set(entry.removeprefix("cuda:") for entry in entries)
     if any(entry.lower() == "all" for entry in entries):

@@ -1,7 +1,7 @@
 """Placement, judged from the source: nothing is executed.
 
     result = judge([Path("src")], launch)        findings, as the rest of the doctor has them
-    print(diff(result))                          the mechanical repairs
+    print(diff(result))                          the mechanical fixes
     fix(result)                                  applied
 
 The source is read with ``ast`` and followed with values that know devices only (NOTE [Paths] in interpreter.py).
@@ -29,7 +29,7 @@ def judge(paths: Sequence[Path], launch: Any = None, edits: bool = True) -> Chec
         paths: files and folders.
         launch: what is known of the launch (devsan.doctor.launch.LaunchFacts): its ``ranks`` and
             ``visible``.
-        edits: also make the mechanical repairs; without, libcst is not imported.
+        edits: also make the mechanical fixes; without, libcst is not imported.
     """
     from devsan.doctor.source.many import judge_files
 
@@ -60,25 +60,25 @@ def _launched(launch: Any) -> Launched:
 
 
 def diff(result: CheckResult, unsafe: bool = True) -> str:
-    """Returns the repairs of a result as a unified diff.
+    """Returns the fixes of a result as a unified diff.
 
     Args:
         result: of files that still are as they were judged.
         unsafe: also those that ``fix`` does not apply unasked.
     """
-    from devsan.doctor.source.repair import diff_of
+    from devsan.doctor.source.source_edits import diff_of
 
     return diff_of(result.findings, unsafe)
 
 
 def fix(result: CheckResult, unsafe: bool = False) -> list[Path]:
-    """Applies the safe repairs of a result, and returns the files that it wrote.
+    """Applies the safe fixes of a result, and returns the files that it wrote.
 
     A file that has changed since, or that would no longer parse, is left as it is and named in ``result.notes``.
 
     Raises:
         OSError: a file cannot be written.
     """
-    from devsan.doctor.source.repair import apply
+    from devsan.doctor.source.source_edits import apply
 
     return apply(result, unsafe)

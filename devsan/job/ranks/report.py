@@ -6,9 +6,9 @@ import linecache
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from devsan.report.cause import repair_of as shown_repair
+from devsan.report.cause import fix_of as shown_fix
 from devsan.report.codec import to_plain
-from devsan.report.document import frame_of, repair_of, site_of
+from devsan.report.document import fix_of, frame_of, site_of
 from devsan.report.facts import Cause, Report, Site
 from devsan.report.source import shown_path, whole_path
 
@@ -30,19 +30,19 @@ def finding_of(core: Any, found: Any, own: Mapping[int, Sequence[Mapping[str, An
         "of": None,
     }  # fmt: skip
     evidence = list(finding.evidence)
-    repairs = [repair_of(core, each) for each in finding.repairs]
+    fixes = [fix_of(core, each) for each in finding.fixes]
     if found.of_rank >= 0:
         told = dict(own[found.of_rank][found.of_finding])
-        known = {each["text"] for each in told["repairs"]}
+        known = {each["text"] for each in told["fixes"]}
         told["evidence"] = [*told["evidence"], *evidence]
-        fresh = [each for each in repairs if each["text"] not in known]
+        fresh = [each for each in fixes if each["text"] not in known]
         surer = [each for each in fresh if each["confidence"] == "certain"]  # the ranks together leave no other
-        told["repairs"] = [*surer, *told["repairs"], *(each for each in fresh if each not in surer)]
+        told["fixes"] = [*surer, *told["fixes"], *(each for each in fresh if each not in surer)]
         told["report"] = _with_ranks(dict(told.get("report") or {}), more, evidence)
         if surer and told["report"].get("cause"):
-            best, others = told["report"]["cause"]["repair"], told["report"]["cause"]["others"]
-            sure = [to_plain(shown_repair(each)) for each in finding.repairs if str(each.confidence.name) == "CERTAIN"]
-            told["report"]["cause"] |= {"repair": sure[0], "others": [*sure[1:], *([best] if best else []), *others]}
+            best, others = told["report"]["cause"]["fix"], told["report"]["cause"]["others"]
+            sure = [to_plain(shown_fix(each)) for each in finding.fixes if str(each.confidence.name) == "CERTAIN"]
+            told["report"]["cause"] |= {"fix": sure[0], "others": [*sure[1:], *([best] if best else []), *others]}
         more["of"] = {"rank": int(found.of_rank), "finding": int(found.of_finding)}
         return {**told, **more}
     report = _report(core, finding, more)
@@ -53,7 +53,7 @@ def finding_of(core: Any, found: Any, own: Mapping[int, Sequence[Mapping[str, An
         "confidence": _word(finding.confidence), "time": 0.0, "op": "", "kind": "none", "phase": "none", "sentence": "",
         "sites": [site_of(site) for site in report.sites], "also_at": [],
         "stack": [made for site in finding.sites if (made := frame_of(site.frame)) is not None], "operands": [],
-        "involved": [], "evidence": evidence, "repairs": repairs, "naive_fix": str(finding.naive_fix),
+        "involved": [], "evidence": evidence, "fixes": fixes, "naive_fix": str(finding.naive_fix),
         "candidates": [], "report": _without_sites(report), **more, **shown,
     }  # fmt: skip
 
@@ -73,10 +73,10 @@ def _shown(found: Any, own: Mapping[int, Sequence[Mapping[str, Any]]], report: R
 
 
 def _report(core: Any, finding: Any, more: Plain) -> Report:
-    repairs = [shown_repair(each) for each in finding.repairs]
+    fixes = [shown_fix(each) for each in finding.fixes]
     cause = Cause(
-        str(finding.code), repair=repairs[0] if repairs else None, naive_fix=str(finding.naive_fix),
-        evidence=tuple(finding.evidence), others=tuple(repairs[1:]),
+        str(finding.code), fix=fixes[0] if fixes else None, naive_fix=str(finding.naive_fix),
+        evidence=tuple(finding.evidence), others=tuple(fixes[1:]),
     )  # fmt: skip
     sites = [site for each in finding.sites if (site := _site(each.frame)) is not None]
     return Report(

@@ -33,7 +33,7 @@ class Place:
 
 @dataclass(frozen=True)
 class DiffRow:
-    """A line of a repair: ``sign`` is "-" or "+"; its text in three parts, of which the middle one changes."""
+    """A line of a fix: ``sign`` is "-" or "+"; its text in three parts, of which the middle one changes."""
 
     sign: str
     line: int
@@ -98,9 +98,9 @@ def where_of(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return frame
 
 
-def repairs_of(finding: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Returns the repairs, the surest first; of those that are as sure the first, as in the terminal's report."""
-    return sorted(finding["repairs"], key=lambda repair: -_SURENESS.index(repair["confidence"]))
+def fixes_of(finding: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns the fixes, the surest first; of those that are as sure the first, as in the terminal's report."""
+    return sorted(finding["fixes"], key=lambda fix: -_SURENESS.index(fix["confidence"]))
 
 
 def diff_of(edit: Mapping[str, Any]) -> list[DiffRow]:

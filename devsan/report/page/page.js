@@ -49,7 +49,7 @@
     });
   }
 
-  // Copy the text of a repair.
+  // Copy the text of a fix.
   const put = async (text) => {
     try {
       await navigator.clipboard.writeText(text);

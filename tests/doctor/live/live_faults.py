@@ -12,7 +12,7 @@ class Fault:
     Attributes:
         code: of the finding.
         title: words of its title.
-        repair: words of its repair.
+        fix: words of its fix.
         text: the program.
         needs: libraries beside torch.
         gpus: emulated ones.
@@ -20,7 +20,7 @@ class Fault:
 
     code: str
     title: str
-    repair: str
+    fix: str
     text: str
     needs: tuple[str, ...] = ()
     gpus: int = 2

@@ -1,4 +1,4 @@
-"""Each fault that can be in a live model is found in a set-up that worked, with its repair and its line."""
+"""Each fault that can be in a live model is found in a set-up that worked, with its fix and its line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from devsan.report.language import language_named
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_is_found_with_repair_and_line(name: str, judge: Callable[..., Any]) -> None:
+def test_is_found_with_fix_and_line(name: str, judge: Callable[..., Any]) -> None:
     fault = FAULTS[name]
     for library in fault.needs:
         pytest.importorskip(library, reason=f"the fault is one of {library}, which is not installed")
@@ -23,9 +23,9 @@ def test_is_found_with_repair_and_line(name: str, judge: Callable[..., Any]) -> 
     assert judged.codes == [fault.code], judged.said
     [finding] = judged.found
     assert fault.title in finding.title
-    assert fault.repair in finding.repair
+    assert fault.fix in finding.fix
     assert finding.evidence
-    for text in (finding.title, *finding.evidence, finding.repair, *finding.others):
+    for text in (finding.title, *finding.evidence, finding.fix, *finding.others):
         assert isinstance(text, Message) and text.id
         for language in (speaks("zh"), language_named("zh")):  # as the doctor prints it, and in a report
             chinese = language.text(text)

@@ -27,9 +27,9 @@ def test_each_code_of_live_models_alone_has_a_rule() -> None:
 
 
 @pytest.mark.parametrize("code", OWN)
-def test_the_example_has_its_fault_and_the_repaired_form_has_none(code: str, judge: Callable[..., Any]) -> None:
+def test_the_example_has_its_fault_and_the_fixed_form_has_none(code: str, judge: Callable[..., Any]) -> None:
     text = all_codes()[code].page()
-    example, repaired = blocks(text, "python")
+    example, fixed = blocks(text, "python")
     for library in ("accelerate", "bitsandbytes"):
         if f"import {library}" in text or f"from {library}" in text:
             pytest.importorskip(library, reason=f"the example is about {library}, which is not installed")
@@ -40,7 +40,7 @@ def test_the_example_has_its_fault_and_the_repaired_form_has_none(code: str, jud
     assert judged.codes == [code], judged.said
     [shown] = blocks(text, "text")
     assert shown.strip() in judged.found[0].title
-    assert judge(repaired + ask, int(gpus[1])).found == []
+    assert judge(fixed + ask, int(gpus[1])).found == []
 
 
 def test_the_guide_shows_what_is_printed(

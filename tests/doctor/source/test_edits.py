@@ -1,4 +1,4 @@
-"""Mechanical repairs: what they write, that they keep everything else, and where none is made."""
+"""Mechanical fixes: what they write, that they keep everything else, and where none is made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from devsan.doctor.source import diff, fix, judge
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 
 # What is judged, and what a line of it becomes.
-REPAIRED = {
+FIXED = {
     "factory": ("""
         import torch
         class Net(torch.nn.Module):
@@ -225,9 +225,9 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", REPAIRED)
-def test_repairs(name: str, tmp_path: Path):
-    text, line = REPAIRED[name]
+@pytest.mark.parametrize("name", FIXED)
+def test_fixes(name: str, tmp_path: Path):
+    text, line = FIXED[name]
     path = written(tmp_path, text)
     before = path.read_text()
     assert fix(judge([path])) == [path]
@@ -236,7 +236,7 @@ def test_repairs(name: str, tmp_path: Path):
     assert re.findall("#.*", before) == re.findall("#.*", after), "comments stay"
     compile(after, str(path), "exec")
     again = judge([path])
-    assert [finding for finding in again.findings if finding.edits] == [], "a repair is repaired again"
+    assert [finding for finding in again.findings if finding.edits] == [], "a fix is fixed again"
     assert fix(again) == [] and path.read_text() == after
 
 
@@ -263,7 +263,7 @@ def test_finds_and_does_not_edit(name: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_repaired_programs_parse_and_have_fewer_findings(path: Path, tmp_path: Path):
+def test_fixed_programs_parse_and_have_fewer_findings(path: Path, tmp_path: Path):
     copy = tmp_path / path.name
     copy.write_bytes(path.read_bytes())
     before = judge([copy])
@@ -275,7 +275,7 @@ def test_repaired_programs_parse_and_have_fewer_findings(path: Path, tmp_path: P
 
 
 def test_the_diff_is_what_patch_reads(tmp_path: Path):
-    path = written(tmp_path, REPAIRED["factory"][0])
+    path = written(tmp_path, FIXED["factory"][0])
     text = path.read_text()
     shown = diff(judge([path]))
     assert path.read_text() == text, "a diff changes nothing"
@@ -288,7 +288,7 @@ def test_the_diff_is_what_patch_reads(tmp_path: Path):
 
 
 def test_line_ends_and_mode_stay(tmp_path: Path):
-    path = written(tmp_path, REPAIRED["factory"][0])
+    path = written(tmp_path, FIXED["factory"][0])
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n").rstrip())
     path.chmod(0o755)
     assert fix(judge([path])) == [path]
@@ -299,7 +299,7 @@ def test_line_ends_and_mode_stay(tmp_path: Path):
 
 
 def test_a_file_that_changed_since_is_left_alone(tmp_path: Path):
-    path = written(tmp_path, REPAIRED["factory"][0])
+    path = written(tmp_path, FIXED["factory"][0])
     judgment = judge([path])
     path.write_text("# other\n" + path.read_text())
     before = path.read_text()
@@ -309,7 +309,7 @@ def test_a_file_that_changed_since_is_left_alone(tmp_path: Path):
 
 
 def test_a_link_stays_a_link(tmp_path: Path):
-    path = written(tmp_path, REPAIRED["factory"][0])
+    path = written(tmp_path, FIXED["factory"][0])
     link = tmp_path / "link.py"
     link.symlink_to(path)
     assert fix(judge([link])) == [link]
@@ -317,7 +317,7 @@ def test_a_link_stays_a_link(tmp_path: Path):
 
 
 def test_libcst_is_imported_for_edits_only(tmp_path: Path):
-    path = written(tmp_path, REPAIRED["factory"][0])
+    path = written(tmp_path, FIXED["factory"][0])
     script = (
         "import sys; from pathlib import Path; from devsan.doctor.source import judge\n"
         "assert judge([Path(sys.argv[1])], edits=False).findings and 'libcst' not in sys.modules\n"

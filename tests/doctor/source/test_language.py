@@ -26,7 +26,7 @@ def said() -> list[str]:
         *sorted((ROOT / "tests/regressions/cases").glob("*.py")),
     ]
     found = judge(files, edits=False).findings + judge(files, Launch(), edits=False).findings
-    texts = {text: text for each in found for text in (each.title, each.repair, *each.evidence, *each.others)}
+    texts = {text: text for each in found for text in (each.title, each.fix, *each.evidence, *each.others)}
     return sorted(texts.values())
 
 

@@ -33,8 +33,8 @@ def test_findings_stand_where_they_say(path: Path):
     source = read_source(path)
     for finding in judge([path]).findings:
         assert finding.place is not None and source.between(finding.place).strip()
-        assert finding.evidence and finding.repair and finding.title
-        assert not any(text.endswith((".", "!")) for text in (finding.title, finding.repair, *finding.evidence))
+        assert finding.evidence and finding.fix and finding.title
+        assert not any(text.endswith((".", "!")) for text in (finding.title, finding.fix, *finding.evidence))
         for edit in finding.edits:
             assert source.between(edit.place) == edit.before
             assert edit.after != edit.before

@@ -139,11 +139,11 @@ def test_the_reference_is_what_the_rules_say(request: pytest.FixtureRequest):
 @pytest.mark.parametrize("code", [code for code in all_codes() if code >= "DV450" and code < "DV500"])
 def test_the_page_shows_what_is_found(code: str, tmp_path: Path):
     page = all_codes()[code].page()
-    example, repaired = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    example, fixed = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     (sentence,) = re.findall(r"^```text\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     path = tmp_path / "example.py"
     path.write_text(example)
     (finding,) = judge([path]).findings
     assert (finding.code, finding.title) == (code, sentence.strip())
-    path.write_text(repaired)
+    path.write_text(fixed)
     assert judge([path]).findings == []

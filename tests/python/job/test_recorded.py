@@ -110,7 +110,7 @@ def test_the_recorded_report_is_the_printed_one(job, name, monkeypatch):
     assert [result["ruleId"] for result in log["results"]] == codes
     for result, finding in zip(log["results"], findings, strict=True):
         assert finding["headline"] in result["message"]["text"]
-        assert not finding["repairs"] or finding["repairs"][0]["text"] in result["message"]["text"]
+        assert not finding["fixes"] or finding["fixes"][0]["text"] in result["message"]["text"]
     assert {each["commandLine"] for each in log["invocations"]} == {" ".join(["devsan", *words])}
     assert [line.split("title=")[1].split(" ")[0] for line in github.render(runs).splitlines()] == codes
     page = html.render(*runs)

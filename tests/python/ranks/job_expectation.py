@@ -18,7 +18,7 @@ class Expectation:
         ranks: whose cause it is.
         count: of all ranks.
         owner: who placed what is to be changed; "-" where nothing is.
-        repair: a part of one of the repairs.
+        fix: a part of one of the fixes.
         severity: "error", or "warning" where the program ends well.
         waits: ranks that the report says wait or fail because of it; None where that is a matter of who is faster.
         environment: of each rank; {rank} is its number.
@@ -30,7 +30,7 @@ class Expectation:
     ranks: list[int]
     count: int
     owner: str
-    repair: str
+    fix: str
     severity: str
     waits: list[int] | None
     environment: dict[str, str]
@@ -45,7 +45,7 @@ def expectation(text: str) -> Expectation:
     name, _, value = parts.get("environment", "").partition("=")
     waits = parts.get("waits", "")
     return Expectation(
-        parts["expect"].split(" or "), int(parts["gpus"]), _numbers(ranks), int(count), parts["owner"], parts["repair"],
+        parts["expect"].split(" or "), int(parts["gpus"]), _numbers(ranks), int(count), parts["owner"], parts["fix"],
         parts.get("severity", "error"), None if waits == "?" else _numbers(waits), {name: value} if name else {},
         parts.get("memory"),
     )  # fmt: skip

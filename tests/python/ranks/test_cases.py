@@ -1,4 +1,4 @@
-"""Programs in several ranks, most of them of users (named like the threads): cause, ranks, owner, repair, who waits."""
+"""Programs in several ranks, most of them of users (named like the threads): cause, ranks, owner, fix, who waits."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def test_the_first_cause_is_told(case: Path, tmp_path: Path, launched: Callable[
     first = job["findings"][0]
     assert first["code"] in expected.codes and first["ranks"] == expected.ranks, told
     assert first["severity"] == first["report"].get("severity", "error") == expected.severity
-    if expected.repair != "-":
-        repairs = expected.repair.split(" or ")
-        assert any(part in repair["text"] for repair in first["repairs"] for part in repairs), first["repairs"]
+    if expected.fix != "-":
+        fixes = expected.fix.split(" or ")
+        assert any(part in fix["text"] for fix in first["fixes"] for part in fixes), first["fixes"]
     if expected.owner != "-":
         assert expected.owner in owners_of(first), told
     waiting = sorted({rank for line in first["victims"] for rank in ranks_in(line)})
@@ -44,7 +44,7 @@ def test_the_first_cause_is_told(case: Path, tmp_path: Path, launched: Callable[
 def texts_of(finding: dict[str, Any]) -> list[str]:
     """What the report says in words; of a rank's own finding what the job adds."""
     own = [finding["title"], *finding["evidence"], finding["naive_fix"]] if finding["of"] is None else []
-    return [*own, *(repair["text"] for repair in finding["repairs"]), *finding["victims"]]
+    return [*own, *(fix["text"] for fix in finding["fixes"]), *finding["victims"]]
 
 
 def owners_of(finding: dict[str, Any]) -> list[str]:

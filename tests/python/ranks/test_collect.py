@@ -114,7 +114,7 @@ def test_a_stack_that_a_signal_left_tells_the_call(tmp_path: Path) -> None:
 def test_a_ranks_own_finding_is_told_under_the_heading_of_all() -> None:
     own = {
         "id": "i", "cause": "c", "code": "DV104", "name": "reduction-boundary", "title": "t", "severity": "error",
-        "kind": "mixed", "sentence": "s", "evidence": ["e"], "repairs": [], "report": {"title": "t", "rank": "0"},
+        "kind": "mixed", "sentence": "s", "evidence": ["e"], "fixes": [], "report": {"title": "t", "rank": "0"},
     }  # fmt: skip
     documents = [document(rank, how="raised", error="RuntimeError", sentence="s") for rank in (0, 1)]
     for each in documents:

@@ -220,7 +220,7 @@ def sentences(found: Any) -> Iterator[str]:
     if found.of_rank < 0:  # not a rank's own finding, which these sentences only add to
         yield finding.title
     yield from finding.evidence
-    yield from (repair.text for repair in finding.repairs)
+    yield from (fix.text for fix in finding.fixes)
     yield from found.victims
 
 

@@ -11,7 +11,7 @@ import pytest
 from devsan.introspect.deadline import Late, look, within
 from devsan.introspect.frames.edits import can_run
 from devsan.introspect.frames.placement import Placement
-from devsan.report.facts import Cause, Edit, Placed, Repair, Report, Site
+from devsan.report.facts import Cause, Edit, Fix, Placed, Report, Site
 from devsan.report.plain import lines_of
 
 Run = Callable[[str], str]
@@ -73,10 +73,10 @@ def test_a_candidate_has_its_evidence() -> None:
     ]
 
 
-def test_evidence_then_repairs_then_what_not_to_do() -> None:
+def test_evidence_then_fixes_then_what_not_to_do() -> None:
     edit = Edit("f.py", 3, "a", "b")
-    others = (Repair("do that", "likely", edit), Repair("or so", "possible", edit))
-    cause = Cause("DV101", repair=Repair("do this", "likely"), evidence=("One.", "Two.", "Three."),
+    others = (Fix("do that", "likely", edit), Fix("or so", "possible", edit))
+    cause = Cause("DV101", fix=Fix("do this", "likely"), evidence=("One.", "Two.", "Three."),
                   naive_fix="It hides what comes next. And more.", others=others)  # fmt: skip
     assert below(cause, Site("f.py", 3)) == [
         "",
@@ -96,8 +96,8 @@ def test_long_lines_are_broken_at_column_80() -> None:
     setting = 'device_map["model.layers.17.post_attention_layernorm"] = 1'
     placed = Placed("x", Placement("cuda:1", "float32", (8,)), "accelerate: AlignDevicesHook of model.layers.17",
                     Site("train.py", 7, 5, {7: source}), setting)  # fmt: skip
-    repair = Repair("create it " + "where the others are " * 6, "likely")
-    lines = below(Cause("DV101", (placed,), repair))
+    fix = Fix("create it " + "where the others are " * 6, "likely")
+    lines = below(Cause("DV101", (placed,), fix))
     assert max(map(len, lines)) <= 80
     assert "".join(source.split()) in "".join("".join(lines).split())
     assert f"       -> {setting}" in lines
@@ -105,9 +105,9 @@ def test_long_lines_are_broken_at_column_80() -> None:
 
 def test_a_change_of_another_file_says_which() -> None:
     edit = Edit("other.py", 3, "a = f(\n    1,\n)", "a = f(\n    2,\n)")
-    lines = below(Cause("DV102", (), Repair("r", "certain", edit)), Site("train.py", 9))
+    lines = below(Cause("DV102", (), Fix("r", "certain", edit)), Site("train.py", 9))
     assert lines[1:-1] == ["help: r (certain)", "   --> other.py:3", "    4 -     1,", "    4 +     2,"]
-    assert "   --> other.py:3" not in below(Cause("DV102", (), Repair("r", "certain", edit)), Site("other.py", 9))
+    assert "   --> other.py:3" not in below(Cause("DV102", (), Fix("r", "certain", edit)), Site("other.py", 9))
 
 
 @pytest.mark.parametrize(

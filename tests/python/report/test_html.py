@@ -72,13 +72,13 @@ def test_labels_stand_below_their_columns() -> None:
     assert rows[2].index("└") == line.index("logits") and rows[2].endswith("└ cuda:1  float32[6,10]")
 
 
-def test_the_surest_repair_comes_first_with_its_diff() -> None:
+def test_the_surest_fix_comes_first_with_its_diff() -> None:
     page = page_of(documents.run())
     text = page.text()
-    assert "Repair: move labels to the device of logits" in text
-    repairs = text[text.index("How to repair it") :]
-    assert repairs.index("move labels") < repairs.index("put lm_head")
-    assert "88-loss = F.cross_entropy(logits, labels) 88+loss = F.cross_entropy(logits, labels.to(logits.dev" in repairs
+    assert "Fix: move labels to the device of logits" in text
+    fixes = text[text.index("How to fix it") :]
+    assert fixes.index("move labels") < fixes.index("put lm_head")
+    assert "88-loss = F.cross_entropy(logits, labels) 88+loss = F.cross_entropy(logits, labels.to(logits.dev" in fixes
     copies = [attributes["data-copy"] for tag, attributes in page.elements if "data-copy" in attributes]
     assert copies == ["loss = F.cross_entropy(logits, labels.to(logits.device))"]
     assert "Moving the logits instead would copy them" in text
@@ -197,12 +197,12 @@ def test_gpus_that_were_never_used_have_no_plot() -> None:
 
 def test_a_finding_without_a_cause_or_without_anything() -> None:
     bare = documents.finding(
-        code=None, name="", title="", sites=[], stack=[], operands=[], involved=[], evidence=[], repairs=[],
+        code=None, name="", title="", sites=[], stack=[], operands=[], involved=[], evidence=[], fixes=[],
         naive_fix="", also_at=[], op="", phase="none",
     )  # fmt: skip
     text = page_of(documents.run(findings=[bare])).text()
     assert "no cause known" in text and "operands of aten::nll_loss_forward are on cuda:1 and cuda:0" in text
-    for said in ("Where it happened is not known.", "No operand is known.", "No repair is known for this case."):
+    for said in ("Where it happened is not known.", "No operand is known.", "No fix is known for this case."):
         assert said in text
 
 

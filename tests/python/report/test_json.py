@@ -14,8 +14,8 @@ from devsan.diagnostics.messages import restored
 from devsan.job.recorded import write
 from devsan.report import json as as_json
 from devsan.report.codec import from_plain, to_plain
-from devsan.report.document import repair_of
-from devsan.report.facts import Cause, Edit, Label, Operand, Placed, Placement, Repair, Report, Site
+from devsan.report.document import fix_of
+from devsan.report.facts import Cause, Edit, Fix, Label, Operand, Placed, Placement, Report, Site
 from devsan.report.run_text import report_of
 
 
@@ -44,7 +44,7 @@ def test_the_whole_diagnosis_is_there(failed):
     assert finding["name"] == "fresh-tensor"
     assert finding["evidence"]
     assert finding["naive_fix"]
-    assert finding["repairs"]
+    assert finding["fixes"]
     first = finding["operands"][finding["involved"][0]]
     (made, *_) = first["provenance"]
     assert (made["kind"], made["owner"]["name"], made["site"]["line"]) == ("made", "program", 3)
@@ -58,7 +58,7 @@ REPORT = Report(
     ("a note",), "1",
     Cause(
         "DV104", (Placed("x", Placement("cuda:1"), site=Site("b.py", 1)),),
-        Repair("do it", "likely", Edit("a.py", 3, "a + b", "a + b.to(a.device)")), (("DV101", "name"),),
+        Fix("do it", "likely", Edit("a.py", 3, "a + b", "a + b.to(a.device)")), (("DV101", "name"),),
     ),
 )  # fmt: skip
 
@@ -98,16 +98,16 @@ def test_edits_that_could_not_run_are_sketches(tmp_path):
     source.write_text("    a = torch.ones(3, device='cuda:0')  # first\n    b = a + c\n", encoding="utf-8")
 
     class Edited:
-        def __init__(self, before, after, line=1, kind=_core.RepairKind.CREATION_SITE):
+        def __init__(self, before, after, line=1, kind=_core.FixKind.CREATION_SITE):
             self.kind, self.text, self.confidence = kind, "make it there", _core.Confidence.LIKELY
             self.edit = type("E", (), {"file": str(source), "line": line, "before": before, "after": after})()
 
     made = "a = torch.ones(3, device='cuda:0')"
-    unknown = repair_of(_core, Edited(made, "a = torch.ones(3, device=c.device)"))
+    unknown = fix_of(_core, Edited(made, "a = torch.ones(3, device=c.device)"))
     assert unknown["text"] == "make it there"
     assert unknown["edit"]["applicable"] is False
-    fits = repair_of(_core, Edited(made, "a = torch.ones(3, device='cuda:1')"))["edit"]
+    fits = fix_of(_core, Edited(made, "a = torch.ones(3, device='cuda:1')"))["edit"]
     assert fits["applicable"] is True
     assert (fits["line"], fits["column"], fits["end_line"], fits["end_column"]) == (1, 5, 1, 5 + len(made))
-    elsewhere = repair_of(_core, Edited("b = a - c", "b = a - c.to(a.device)", 2, _core.RepairKind.USE_SITE))
+    elsewhere = fix_of(_core, Edited("b = a - c", "b = a - c.to(a.device)", 2, _core.FixKind.USE_SITE))
     assert elsewhere["edit"]["applicable"] is False, "the source does not hold it"

@@ -15,7 +15,7 @@ import pytest
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.report import language
 from devsan.report.cause_lines import cause_lines
-from devsan.report.facts import Cause, Repair
+from devsan.report.facts import Cause, Fix
 from devsan.report.language import Language, chosen, language_for, language_named
 from devsan.report.text import display_width, wrapped
 
@@ -95,7 +95,7 @@ def test_what_a_naive_fix_breaks_is_said_of_every_code() -> None:
 
     say = language_named("zh")
     for code in (each for each in _core.codes() if each.naive_fix):
-        lines = cause_lines(Cause(code.code, repair=Repair("x", "likely"), naive_fix=code.naive_fix), (), say, 80)
+        lines = cause_lines(Cause(code.code, fix=Fix("x", "likely"), naive_fix=code.naive_fix), (), say, 80)
         text = "".join(piece for line in lines for piece, _ in line)
         assert CHINESE.search(text.partition("的后果：")[2].partition("详情")[0]), code.code
 
@@ -135,5 +135,5 @@ def test_a_finding_needs_no_matching_of_english(
 
 def test_messages_outlive_a_run_file(failed: Any) -> None:
     for finding in failed.run["findings"]:
-        sentences = [finding["title"], *finding["evidence"], *(repair["text"] for repair in finding["repairs"])]
+        sentences = [finding["title"], *finding["evidence"], *(fix["text"] for fix in finding["fixes"])]
         assert [each for each in sentences if not getattr(each, "id", "")] == []

@@ -56,8 +56,8 @@ def edited(run: dict, **changes: object) -> dict:
         "file": "program.py", "path": path, "line": 8, "column": 1, "end_line": 8, "end_column": 6, "before": "a + b",
         "after": "a + b.to(a.device)", "applicable": True, **changes,
     }  # fmt: skip
-    repair = {"kind": "use_site", "text": "move it", "confidence": "likely", "edit": edit}
-    run["findings"][0]["repairs"] = [repair]
+    fix = {"kind": "use_site", "text": "move it", "confidence": "likely", "edit": edit}
+    run["findings"][0]["fixes"] = [fix]
     return run
 
 
@@ -82,7 +82,7 @@ def test_sketches_and_libraries_are_not_fixed(failed, change):
 
 def test_a_finding_without_a_cause(failed):
     run = copy.deepcopy(failed.run)
-    run["findings"][0].update(code=None, name="", operands=[], involved=[], repairs=[], stack=[], cause="")
+    run["findings"][0].update(code=None, name="", operands=[], involved=[], fixes=[], stack=[], cause="")
     (rule,) = log_of(run)["runs"][0]["tool"]["driver"]["rules"]
     assert rule["id"] == "device-failure"
 

@@ -10,14 +10,14 @@ from types import SimpleNamespace
 import torch
 from transformers import GPTJConfig, GPTJForCausalLM
 
-REPAIRED = sys.argv[1:]
+FIXED = sys.argv[1:]
 
 
 def compute_z(model, prompts, layer, hparams):
     """The hidden state of `layer` under which the model says the target: found by optimizing what is added to it."""
     block, target_init = model.transformer.h[layer], None
     delta = torch.zeros((model.config.n_embd,), requires_grad=True, device=f"cuda:{hparams.device}")
-    if "delta" in REPAIRED:
+    if "delta" in FIXED:
         delta = torch.zeros_like(delta, requires_grad=True, device=next(block.parameters()).device)
 
     def edit_output_fn(module, inputs, cur_out):
@@ -61,13 +61,13 @@ def execute_memit(model, prompts, hparams):
         layer_ks = compute_ks(model, prompts, layer)
         targets = z[:, None].double() - compute_ks(model, prompts, hparams.layers[-1], inputs=False)
         cov = torch.eye(len(layer_ks), dtype=torch.float64, device=f"cuda:{hparams.device}")
-        if "solve" in REPAIRED:
+        if "solve" in FIXED:
             layer_ks, targets = layer_ks.to(cov.device), targets.to(cov.device)
         adj_k = torch.linalg.solve(hparams.mom2_update_weight * cov + layer_ks @ layer_ks.T, layer_ks)
         resid = targets / (len(hparams.layers) - number)
         upd_matrix = (resid @ adj_k.T).float()
         weight = model.transformer.h[layer].mlp.fc_out.weight
-        if "write" in REPAIRED:
+        if "write" in FIXED:
             upd_matrix = upd_matrix.to(weight.device)
         with torch.no_grad():
             weight[...] += upd_matrix

@@ -4,7 +4,7 @@
 
 namespace devsan::diagnose::test {
 
-using model::RepairKind;
+using model::FixKind;
 
 TEST(ReductionBoundary, SelfLlm217) {
   Case context;
@@ -27,7 +27,7 @@ TEST(ReductionBoundary, SelfLlm217) {
   context.operand("target", "shift_labels", OperandKind::kInput, "cuda:1", {sent}).offending = true;
   const auto finding = expect_code(context, "DV104");
   expect_operand(context, finding, "shift_labels");
-  expect_repair(finding, RepairKind::kUseSite, "move `shift_labels` to the device of `shift_logits`");
+  expect_fix(finding, FixKind::kUseSite, "move `shift_labels` to the device of `shift_logits`");
   EXPECT_EQ(finding.confidence, model::Confidence::kCertain);
 }
 
@@ -48,8 +48,8 @@ TEST(ReductionBoundary, TheWeightOfALossIsAloneOnItsDevice) {
   context.operand("weight", "weights", OperandKind::kLocal, "cuda:0", {followed}).offending = true;
   const auto finding = expect_code(context, "DV104");
   expect_operand(context, finding, "weights");
-  ASSERT_TRUE(finding.repairs.front().edit);
-  EXPECT_EQ(finding.repairs.front().edit->after,
+  ASSERT_TRUE(finding.fixes.front().edit);
+  EXPECT_EQ(finding.fixes.front().edit->after,
             "return cross_entropy(logits, labels, weight=weights.to(logits.device))");
 }
 
@@ -68,8 +68,8 @@ TEST(ReductionBoundary, Transformers37886CountOfItems) {
   context.operand("other", "num_items_in_batch", OperandKind::kInput, "cuda:0", {sent}).shape.emplace();
   const auto finding = expect_code(context, "DV104");
   expect_operand(context, finding, "num_items_in_batch");
-  ASSERT_TRUE(finding.repairs.front().edit);
-  EXPECT_EQ(finding.repairs.front().edit->after, "loss = loss / num_items_in_batch.to(loss.device)");
+  ASSERT_TRUE(finding.fixes.front().edit);
+  EXPECT_EQ(finding.fixes.front().edit->after, "loss = loss / num_items_in_batch.to(loss.device)");
 }
 
 TEST(ReductionBoundary, Pytorch38605ClipGradNorm) {
@@ -82,7 +82,7 @@ TEST(ReductionBoundary, Pytorch38605ClipGradNorm) {
     context.operand("tensors[0]", "", OperandKind::kTemporary, device, {computed(device, "aten::norm", "p.grad")})
         .shape.emplace();
   }
-  expect_repair(expect_code(context, "DV104"), RepairKind::kUseSite, "one device first");
+  expect_fix(expect_code(context, "DV104"), FixKind::kUseSite, "one device first");
 }
 
 TEST(ReductionBoundary, Lightning4877EpochEnd) {
@@ -142,7 +142,7 @@ TEST(MapGap, Transformers34456MapListsParameters) {
   expect_operand(context, finding, "inv_freq_expanded");
   expect_evidence(finding, "No entry of the device map covers model.rotary_emb");
   expect_evidence(finding, "non-persistent");
-  expect_repair(finding, RepairKind::kMap, "\"model.rotary_emb\": \"cuda:0\"");
+  expect_fix(finding, FixKind::kMap, "\"model.rotary_emb\": \"cuda:0\"");
 }
 
 TEST(MapGap, Transformers35505BufferItself) {
@@ -252,7 +252,7 @@ TEST(ReductionBoundary, ARunningTotalIsNotReplacedByACopy) {
   context.operand("other", "loss", OperandKind::kLocal, "cuda:1").shape = std::vector<std::int64_t>{};
   const auto finding = expect_code(context, "DV104");
   expect_operand(context, finding, "total");
-  expect_repair(finding, RepairKind::kUseSite, "move `loss`");
+  expect_fix(finding, FixKind::kUseSite, "move `loss`");
 }
 
 }  // namespace devsan::diagnose::test

@@ -173,7 +173,7 @@ inline model::Finding expect_code(const Case& context, const std::string& code) 
   EXPECT_EQ(findings.front().code, code) << text_of(findings);
   if (code != "DV000") {
     EXPECT_FALSE(findings.front().evidence.empty());
-    EXPECT_FALSE(findings.front().repairs.empty()) << code << " proposes nothing";
+    EXPECT_FALSE(findings.front().fixes.empty()) << code << " proposes nothing";
     EXPECT_FALSE(findings.front().title.empty());
     EXPECT_FALSE(findings.front().naive_fix.empty());
   }
@@ -192,13 +192,13 @@ inline void expect_evidence(const model::Finding& finding, const std::string& wo
   ADD_FAILURE() << "no evidence says \"" << words << "\":\n" << text_of({finding});
 }
 
-inline void expect_repair(const model::Finding& finding, model::RepairKind kind, const std::string& words) {
-  for (const model::Repair& repair : finding.repairs) {
-    if (repair.kind == kind && repair.text.text().find(words) != std::string::npos) return;
+inline void expect_fix(const model::Finding& finding, model::FixKind kind, const std::string& words) {
+  for (const model::Fix& fix : finding.fixes) {
+    if (fix.kind == kind && fix.text.text().find(words) != std::string::npos) return;
   }
   std::string all;
-  for (const model::Repair& repair : finding.repairs) all += "\n    " + repair.text.text();
-  ADD_FAILURE() << "no repair says \"" << words << "\":" << all;
+  for (const model::Fix& fix : finding.fixes) all += "\n    " + fix.text.text();
+  ADD_FAILURE() << "no fix says \"" << words << "\":" << all;
 }
 
 }  // namespace devsan::diagnose::test

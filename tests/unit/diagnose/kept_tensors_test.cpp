@@ -4,7 +4,7 @@
 
 namespace devsan::diagnose::test {
 
-using model::RepairKind;
+using model::FixKind;
 
 TEST(UnregisteredState, Lightning3674PlainAttribute) {
   Case context;
@@ -16,7 +16,7 @@ TEST(UnregisteredState, Lightning3674PlainAttribute) {
                {made("cpu", {own("net.py", 10, "Net.__init__", "self.scale = torch.ones(8)"), train(5)})})
       .holder = "net";
   const auto finding = expect_code(context, "DV108");
-  expect_repair(finding, RepairKind::kCreationSite, "register_buffer");
+  expect_fix(finding, FixKind::kCreationSite, "register_buffer");
   expect_evidence(finding, "net.py:10");
 }
 
@@ -34,7 +34,7 @@ TEST(UnregisteredState, TokenLearner4ListOfModules) {
       {made("cpu", {own("net.py", 9, "Net.__init__", "self.tokenizers = [Conv2d(3, 8, 1) for _ in range(4)]")})});
   held.registered = false;
   held.holder = "tokenizers[0]";
-  expect_repair(expect_code(context, "DV108"), RepairKind::kCreationSite, "nn.ModuleList");
+  expect_fix(expect_code(context, "DV108"), FixKind::kCreationSite, "nn.ModuleList");
 }
 
 TEST(UnregisteredState, Neural3dmm1UnderDataParallel) {
@@ -91,7 +91,7 @@ TEST(StaleCache, RotaryTorchPr48PrimedOnTheHost) {
   primed.step = 0;
   context.operand("other", "self.cached_freqs", OperandKind::kAttribute, "cpu", {primed}).holder = "rotary";
   const auto finding = expect_code(context, "DV113");
-  expect_repair(finding, RepairKind::kCreationSite, "device part of the key");
+  expect_fix(finding, FixKind::kCreationSite, "device part of the key");
 }
 
 TEST(StaleCache, Torchvision1255WithoutSteps) {
@@ -177,7 +177,7 @@ TEST(OptimizerState, Pytorch7321Adagrad) {
   context.operand("tensor1", "grad", OperandKind::kLocal, "cuda:0");
   const auto finding = expect_code(context, "DV110");
   expect_evidence(finding, "train.py:12, before the model was moved, at train.py:14");
-  expect_repair(finding, RepairKind::kCreationSite, "then build the optimizer");
+  expect_fix(finding, FixKind::kCreationSite, "then build the optimizer");
 }
 
 TEST(OptimizerState, UniCore42Ema) {

@@ -4,7 +4,7 @@
 
 namespace devsan::diagnose::test {
 
-using model::RepairKind;
+using model::FixKind;
 
 namespace {
 
@@ -42,7 +42,7 @@ TEST(MovedAfterDispatch, Qwen920EngineMovesToItsRank) {
   const auto finding = expect_code(context, "DV201");
   expect_evidence(finding, "brings its inputs to cuda:1");
   expect_evidence(finding, "8 ranks");
-  expect_repair(finding, RepairKind::kConfiguration, "no device_map");
+  expect_fix(finding, FixKind::kConfiguration, "no device_map");
   EXPECT_NE(finding.title.text().find("accelerate"), std::string::npos);
   EXPECT_NE(finding.title.text().find("deepspeed"), std::string::npos);
 }
@@ -54,7 +54,7 @@ TEST(MovedAfterDispatch, Qwen745RefusedByAccelerate) {
       SentenceKind::kPlacement);
   context.map({{"a", "cuda:0"}, {"b", "cuda:1"}});
   const auto finding = expect_code(context, "DV203");
-  EXPECT_EQ(finding.repairs.size(), 3u);  // the three legal set-ups
+  EXPECT_EQ(finding.fixes.size(), 3u);  // the three legal set-ups
 }
 
 TEST(RefusedOwners, Zero3) {
@@ -97,7 +97,7 @@ TEST(MovedAfterDispatch, Yi242CudaAfterTheMap) {
       "model.embed_tokens.weight";
   context.operand("indices", "input", OperandKind::kInput, "cuda:1", {hooked("cuda:1")});
   const auto finding = expect_code(context, "DV201");
-  expect_repair(finding, RepairKind::kConfiguration, "eval.py:12");
+  expect_fix(finding, FixKind::kConfiguration, "eval.py:12");
 }
 
 TEST(MovedAfterDispatch, Lightning20276HooksOfRankZero) {
@@ -113,7 +113,7 @@ TEST(MovedAfterDispatch, Lightning20276HooksOfRankZero) {
   context.operand("weight", "self.weight", OperandKind::kParameter, "cuda:1").qualified_name = "model.vision.weight";
   context.operand("input", "input", OperandKind::kInput, "cuda:0", {hooked("cuda:0")}).offending = true;
   const auto finding = expect_code(context, "DV201");
-  expect_repair(finding, RepairKind::kConfiguration, "LOCAL_RANK");
+  expect_fix(finding, FixKind::kConfiguration, "LOCAL_RANK");
 }
 
 TEST(MovedAfterDispatch, NotWhereHooksAndWeightsAgree) {
@@ -156,7 +156,7 @@ TEST(DataParallel, Ffb6d4NestedInDdp) {
                lib("torch", "torch/nn/parallel/distributed.py", 600, "DistributedDataParallel.forward"),
                own("train.py", 9, "main")});
   context.model().wrappers = {"DDP", "torch.nn.DataParallel"};
-  expect_repair(expect_code(context, "DV202"), RepairKind::kConfiguration, "inner DataParallel");
+  expect_fix(expect_code(context, "DV202"), FixKind::kConfiguration, "inner DataParallel");
 }
 
 TEST(DataParallel, OfAModuleThatWasNotMoved) {
@@ -165,7 +165,7 @@ TEST(DataParallel, OfAModuleThatWasNotMoved) {
                 "module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found one of them on "
                 "device: cpu",
                 SentenceKind::kModule);
-  expect_repair(expect_code(context, "DV202"), RepairKind::kCreationSite, "before it is wrapped");
+  expect_fix(expect_code(context, "DV202"), FixKind::kCreationSite, "before it is wrapped");
 }
 
 TEST(CurrentDevice, Triton2441) {
@@ -174,7 +174,7 @@ TEST(CurrentDevice, Triton2441) {
   context.fails("", "Pointer argument (at 0) cannot be accessed from Triton (cpu tensor?)", SentenceKind::kPointer);
   context.operand("0", "x", OperandKind::kLocal, "cuda:1");
   const auto finding = expect_code(context, "DV115");
-  expect_repair(finding, RepairKind::kUseSite, "torch.cuda.device(x.device)");
+  expect_fix(finding, FixKind::kUseSite, "torch.cuda.device(x.device)");
   expect_operand(context, finding, "x");
 }
 
@@ -191,7 +191,7 @@ TEST(CurrentDevice, Semstyle3Checkpoint) {
   Case context;
   context.fails("", "Attempting to deserialize object on CUDA device 2 but torch.cuda.device_count() is 1.",
                 SentenceKind::kLoad);
-  expect_repair(expect_code(context, "DV115"), RepairKind::kUseSite, "map_location");
+  expect_fix(expect_code(context, "DV115"), FixKind::kUseSite, "map_location");
 }
 
 TEST(CurrentDevice, Verl161DuplicateGpu) {
@@ -210,7 +210,7 @@ TEST(CurrentDevice, NsaTritonPr15BareCudaInARank) {
   context.operand("other", "self.cos", OperandKind::kBuffer, "cuda:0",
                   {made("cuda:0", {own("rope.py", 12, "RoPE.__init__", "freqs = torch.arange(n, device=\"cuda\")")})});
   const auto finding = expect_code(context, "DV115");
-  expect_repair(finding, RepairKind::kConfiguration, "set_device");
+  expect_fix(finding, FixKind::kConfiguration, "set_device");
 }
 
 TEST(CurrentDevice, Pytorch23138LoadedToGpuZero) {
@@ -222,7 +222,7 @@ TEST(CurrentDevice, Pytorch23138LoadedToGpuZero) {
   context.operand(
       "other", "state[\"count\"]", OperandKind::kLocal, "cuda:0",
       {event(EventKind::kLoaded, "cuda:0", "torch.load", {own("train.py", 20, "main", "state = torch.load(path)")})});
-  expect_repair(expect_code(context, "DV115"), RepairKind::kUseSite, "map_location");
+  expect_fix(expect_code(context, "DV115"), FixKind::kUseSite, "map_location");
 }
 
 TEST(CurrentDevice, Llava1516OneTowerOnTheDefault) {
@@ -254,13 +254,13 @@ TEST(Offload, DeepSpeed5538) {
   expect_evidence(finding, "0.14.1 and 0.14.2");
   EXPECT_EQ(finding.evidence.front().text().find("DeepSpeed 0.14.2 has this defect"), 0u);
   EXPECT_EQ(finding.title, "DeepSpeed 0.14.2 clips gradients on the CPU by a norm on cuda:0");
-  expect_repair(finding, RepairKind::kConfiguration, "0.14.3");
-  EXPECT_EQ(finding.repairs.size(), 2u);
+  expect_fix(finding, FixKind::kConfiguration, "0.14.3");
+  EXPECT_EQ(finding.fixes.size(), 2u);
   EXPECT_EQ(finding.confidence, model::Confidence::kCertain);
 
   context.facts.process.versions["deepspeed"] = "0.14.4";
-  for (const auto& repair : expect_code(context, "DV114").repairs)
-    EXPECT_EQ(repair.text.text().find("install deepspeed"), std::string::npos);
+  for (const auto& fix : expect_code(context, "DV114").fixes)
+    EXPECT_EQ(fix.text.text().find("install deepspeed"), std::string::npos);
 }
 
 TEST(Offload, AWeightThatTheSettingKeepsOnTheHost) {

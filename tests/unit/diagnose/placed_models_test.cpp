@@ -4,7 +4,7 @@
 
 namespace devsan::diagnose::test {
 
-using model::RepairKind;
+using model::FixKind;
 
 namespace {
 
@@ -39,7 +39,7 @@ TEST(SingleDevice, EasyEdit419) {
   expect_operand(context, finding, "delta");
   expect_evidence(finding, "f\"cuda:{hparams.device}\"");
   expect_evidence(finding, "device_map[\"model.layers.2\"] = 1");
-  expect_repair(finding, RepairKind::kCreationSite, "compute_z.py:77");
+  expect_fix(finding, FixKind::kCreationSite, "compute_z.py:77");
   EXPECT_EQ(finding.confidence, model::Confidence::kCertain);
 }
 
@@ -62,9 +62,9 @@ TEST(SingleDevice, AMoveAtTheFailingLineSaysTheOthersDevice) {
   sent.device_text = "\"cuda:0\"";
   context.operand("other", "self.scale.to(\"cuda:0\")", OperandKind::kTemporary, "cuda:0", {sent}).offending = true;
   const auto finding = expect_code(context, "DV101");
-  ASSERT_EQ(finding.repairs.size(), 1u) << "a map is no place of repair where there is none";
-  ASSERT_TRUE(finding.repairs.front().edit);
-  EXPECT_EQ(finding.repairs.front().edit->after, "return h * self.scale.to(h.device)");
+  ASSERT_EQ(finding.fixes.size(), 1u) << "a map is no place of fix where there is none";
+  ASSERT_TRUE(finding.fixes.front().edit);
+  EXPECT_EQ(finding.fixes.front().edit->after, "return h * self.scale.to(h.device)");
 }
 
 TEST(SingleDevice, EasyEdit103AllSitesAreOneFinding) {
@@ -102,7 +102,7 @@ TEST(SingleDevice, UnslothPr9995TrainerSendsBatchesToItsOwnDevice) {
   context.operand("indices", "input", OperandKind::kInput, "cuda:0", {sent}).offending = true;
   const auto finding = expect_code(context, "DV101");
   expect_operand(context, finding, "input");
-  expect_repair(finding, RepairKind::kConfiguration, "send inputs to the device");
+  expect_fix(finding, FixKind::kConfiguration, "send inputs to the device");
 }
 
 TEST(SingleDevice, Qwen3Vl234MaskFollowsTheInputs) {
@@ -175,7 +175,7 @@ TEST(KvCache, Accelerate2548HookMovesTheCache) {
       "tensors[1]", "key_states", OperandKind::kLocal, "cuda:1",
       {computed("cuda:1", "aten::mm", "model.layers.2.mlp.down_proj.weight"), mapped("cuda:1", "model.layers.2")});
   const auto finding = expect_code(context, "DV106");
-  expect_repair(finding, RepairKind::kConfiguration, "skip_keys");
+  expect_fix(finding, FixKind::kConfiguration, "skip_keys");
   expect_operand(context, finding, "self.keys");
 }
 
@@ -189,7 +189,7 @@ TEST(KvCache, Transformers32624StaticCache) {
       "self", "k_out", OperandKind::kCache, "cuda:0",
       {made("cuda:0", {lib("transformers", "cache_utils.py", 850, "StaticCache.__init__")}, "transformers")});
   context.operand("source", "key_states", OperandKind::kLocal, "cuda:1");
-  expect_repair(expect_code(context, "DV106"), RepairKind::kCreationSite, "for each layer");
+  expect_fix(expect_code(context, "DV106"), FixKind::kCreationSite, "for each layer");
 }
 
 TEST(KvCache, Transformers33147CachePosition) {
@@ -215,7 +215,7 @@ TEST(KvCache, Transformers9200BeamIndices) {
                   {computed("cuda:1", "aten::mm", "lm_head.weight"), mapped("cuda:1", "lm_head")});
   context.operand("index", "beam_idx", OperandKind::kLocal, "cuda:0",
                   {made("cuda:0", {lib("transformers", "generation/beam_search.py", 200, "process")}, "transformers")});
-  expect_repair(expect_code(context, "DV106"), RepairKind::kUseSite, "index");
+  expect_fix(expect_code(context, "DV106"), FixKind::kUseSite, "index");
 }
 
 TEST(SplitBlock, Accelerate1851ResidualOfALayer) {
@@ -239,7 +239,7 @@ TEST(SplitBlock, Accelerate1851ResidualOfALayer) {
       "other", "hidden_states", OperandKind::kLocal, "cuda:1",
       {computed("cuda:1", "aten::mm", "model.layers.2.mlp.down_proj.weight"), mapped("cuda:1", "model.layers.2.mlp")});
   const auto finding = expect_code(context, "DV107");
-  expect_repair(finding, RepairKind::kConfiguration, "no_split_module_classes=[\"LlamaDecoderLayer\"]");
+  expect_fix(finding, FixKind::kConfiguration, "no_split_module_classes=[\"LlamaDecoderLayer\"]");
 }
 
 TEST(SplitBlock, Diffusers10308ParameterOfTheBlock) {

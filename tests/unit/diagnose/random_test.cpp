@@ -4,7 +4,7 @@
 
 namespace devsan::diagnose::test {
 
-using model::RepairKind;
+using model::FixKind;
 
 TEST(RandomAndDefault, Diffusers6501HostGenerator) {
   Case context;
@@ -12,7 +12,7 @@ TEST(RandomAndDefault, Diffusers6501HostGenerator) {
                 SentenceKind::kGenerator);
   context.operand("generator", "generator", OperandKind::kGenerator, "cpu");
   const auto finding = expect_code(context, "DV111");
-  expect_repair(finding, RepairKind::kCreationSite, "the numbers change");
+  expect_fix(finding, FixKind::kCreationSite, "the numbers change");
   expect_operand(context, finding, "generator");
 }
 
@@ -24,7 +24,7 @@ TEST(RandomAndDefault, Rtfm47SamplerUnderADefaultDevice) {
       .fails("aten::randperm", "Expected a 'cuda' device type for generator but found 'cpu'", SentenceKind::kGenerator)
       .frames({lib("torch", "torch/utils/data/sampler.py", 150, "RandomSampler.__iter__"), train(12)});
   const auto finding = expect_code(context, "DV111");
-  EXPECT_EQ(finding.repairs.front().kind, RepairKind::kConfiguration);
+  EXPECT_EQ(finding.fixes.front().kind, FixKind::kConfiguration);
   expect_evidence(finding, "train.py:2");
 }
 

@@ -5,7 +5,7 @@
 
 namespace devsan::diagnose::test {
 
-using model::RepairKind;
+using model::FixKind;
 
 namespace {
 
@@ -51,9 +51,9 @@ TEST(SharedGpu, SetDeviceForgotten) {
   expect_evidence(first.finding, "NCCL refuses");
   expect_evidence(first.finding, "set_device was not called");
   expect_evidence(first.finding, "train.py:12");
-  expect_repair(first.finding, RepairKind::kConfiguration, "torch.cuda.set_device");
-  ASSERT_TRUE(first.finding.repairs.front().edit.has_value());
-  EXPECT_EQ(first.finding.repairs.front().edit->after,
+  expect_fix(first.finding, FixKind::kConfiguration, "torch.cuda.set_device");
+  ASSERT_TRUE(first.finding.fixes.front().edit.has_value());
+  EXPECT_EQ(first.finding.fixes.front().edit->after,
             "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))\n    dist.init_process_group(\"nccl\")");
 }
 
@@ -65,7 +65,7 @@ TEST(SharedGpu, OneGpuIsShownToAll) {
   }
   const auto first = expect_first(job, "DV301", {0, 1});
   expect_evidence(first.finding, "CUDA_VISIBLE_DEVICES is \"1\"");
-  expect_repair(first.finding, RepairKind::kConfiguration, "CUDA_VISIBLE_DEVICES");
+  expect_fix(first.finding, FixKind::kConfiguration, "CUDA_VISIBLE_DEVICES");
 }
 
 TEST(SharedGpu, MoreRanksThanGpus) {
@@ -76,7 +76,7 @@ TEST(SharedGpu, MoreRanksThanGpus) {
   const auto findings = job.found();
   ASSERT_EQ(findings.size(), 2u);  // two GPUs, each with two ranks
   EXPECT_EQ(findings[0].ranks, (std::vector<int>{0, 2}));
-  expect_repair(findings[0].finding, RepairKind::kConfiguration, "--nproc-per-node 2");
+  expect_fix(findings[0].finding, FixKind::kConfiguration, "--nproc-per-node 2");
 }
 
 TEST(SharedGpu, TheSameNumberOnTwoMachinesIsAnotherGpu) {
@@ -116,10 +116,10 @@ TEST(ForeignMemory, CheckpointWithoutMapLocation) {
   const auto first = expect_first(job, "DV302", {1, 2, 3});
   EXPECT_EQ(first.finding.severity, model::Severity::kWarning);
   expect_evidence(first.finding, "the GPU of rank 0");
-  expect_repair(first.finding, RepairKind::kUseSite, "map_location");
+  expect_fix(first.finding, FixKind::kUseSite, "map_location");
   bool edited = false;
-  for (const auto& repair : first.finding.repairs) {
-    edited = edited || (repair.edit && repair.edit->after == "state = torch.load(\"last.pt\", map_location=\"cpu\")");
+  for (const auto& fix : first.finding.fixes) {
+    edited = edited || (fix.edit && fix.edit->after == "state = torch.load(\"last.pt\", map_location=\"cpu\")");
   }
   EXPECT_TRUE(edited);
 }
@@ -134,7 +134,7 @@ TEST(ForeignMemory, WhoRunsOutOfMemoryIsNotWhoIsToBeChanged) {
   const auto first = expect_first(job, "DV302", {1});
   EXPECT_EQ(first.finding.severity, model::Severity::kError);
   expect_evidence(first.finding, "Rank 0 ran out of memory");
-  expect_repair(first.finding, RepairKind::kCreationSite, "instead of \"cuda:0\"");
+  expect_fix(first.finding, FixKind::kCreationSite, "instead of \"cuda:0\"");
 }
 
 TEST(ForeignMemory, WhatARankCouldNotDecideFailsByIt) {
@@ -151,8 +151,8 @@ TEST(ForeignMemory, WhatARankCouldNotDecideFailsByIt) {
   EXPECT_EQ(job.found().size(), 1u) << text_of(job.found());
   EXPECT_EQ(first.finding.severity, model::Severity::kError);
   EXPECT_EQ(first.shown_rank, 1);
-  ASSERT_EQ(first.finding.repairs.size(), 1u);  // set_device was called
-  EXPECT_EQ(first.finding.repairs.front().edit->after, "weights = torch.ones(10).cuda()");
+  ASSERT_EQ(first.finding.fixes.size(), 1u);  // set_device was called
+  EXPECT_EQ(first.finding.fixes.front().edit->after, "weights = torch.ones(10).cuda()");
 }
 
 TEST(ForeignMemory, NcclRefusesTheOwnerAsWell) {
@@ -168,7 +168,7 @@ TEST(ForeignMemory, NcclRefusesTheOwnerAsWell) {
   EXPECT_EQ(job.found().size(), 1u) << text_of(job.found());
   EXPECT_EQ(first.finding.severity, model::Severity::kError);
   expect_evidence(first.finding, "NCCL refuses ranks 0 and 1");
-  expect_repair(first.finding, RepairKind::kCreationSite, "instead of \"cuda:0\"");
+  expect_fix(first.finding, FixKind::kCreationSite, "instead of \"cuda:0\"");
 }
 
 TEST(ForeignMemory, ObjectsThatCameFromEverybody) {
@@ -185,8 +185,8 @@ TEST(ForeignMemory, ObjectsThatCameFromEverybody) {
   const auto first = expect_first(job, "DV302", {0, 1, 2});
   EXPECT_EQ(job.found().size(), 1u) << text_of(job.found());
   expect_evidence(first.finding, "took 3 KiB on cuda:0, cuda:1, cuda:2, the GPUs of ranks 0-2");
-  ASSERT_EQ(first.finding.repairs.size(), 1u);
-  expect_repair(first.finding, RepairKind::kUseSite, "x.cpu()");
+  ASSERT_EQ(first.finding.fixes.size(), 1u);
+  expect_fix(first.finding, FixKind::kUseSite, "x.cpu()");
 }
 
 TEST(ForeignMemory, TheSameDeviceTwiceInALine) {
@@ -195,8 +195,8 @@ TEST(ForeignMemory, TheSameDeviceTwiceInALine) {
   placed.device_text = "\"cuda:0\"";
   JobCase::holds(job[1], "cuda:0", 512, {placed});
   const auto first = expect_first(job, "DV302", {1});
-  ASSERT_TRUE(first.finding.repairs.front().edit.has_value());
-  EXPECT_EQ(first.finding.repairs.front().edit->after, "return x.to(\"cuda\"), y.to(\"cuda\")");
+  ASSERT_TRUE(first.finding.fixes.front().edit.has_value());
+  EXPECT_EQ(first.finding.fixes.front().edit->after, "return x.to(\"cuda\"), y.to(\"cuda\")");
 }
 
 TEST(ForeignMemory, AVariableIsWrongWhereItGotItsValue) {
@@ -205,7 +205,7 @@ TEST(ForeignMemory, AVariableIsWrongWhereItGotItsValue) {
   placed.device_text = "device";
   JobCase::holds(job[1], "cuda:0", 512, {placed});
   const auto first = expect_first(job, "DV302", {1});
-  expect_repair(first.finding, RepairKind::kCreationSite, "let `device` name this rank's GPU");
+  expect_fix(first.finding, FixKind::kCreationSite, "let `device` name this rank's GPU");
 }
 
 TEST(ForeignMemory, OfARankThatCouldTellNothing) {
@@ -231,7 +231,7 @@ TEST(MapInRanks, EachSpreadsItsModel) {
   }
   const auto first = expect_first(job, "DV204", {0, 1});
   EXPECT_EQ(first.finding.severity, model::Severity::kWarning);
-  const auto& edit = first.finding.repairs.front().edit;
+  const auto& edit = first.finding.fixes.front().edit;
   ASSERT_TRUE(edit.has_value());
   EXPECT_EQ(edit->after, "AutoModel.from_pretrained(path, device_map={\"\": int(os.environ[\"LOCAL_RANK\"])})");
 }
@@ -288,7 +288,7 @@ TEST(DifferingModels, ShapeOfOneRank) {
   }
   const auto first = expect_first(job, "DV303", {2});
   expect_evidence(first.finding, "`head.weight` is [4,8] in ranks 0 and 1, and [3,8] in rank 2");
-  expect_repair(first.finding, RepairKind::kCreationSite, "what all ranks share");
+  expect_fix(first.finding, FixKind::kCreationSite, "what all ranks share");
   EXPECT_EQ(job.found().size(), 1u) << text_of(job.found());
 }
 

@@ -4,7 +4,7 @@
 
 namespace devsan::diagnose::test {
 
-using model::RepairKind;
+using model::FixKind;
 
 TEST(EndedRank, TheExceptionBeforeTheTimeouts) {
   JobCase job(4);
@@ -19,7 +19,7 @@ TEST(EndedRank, TheExceptionBeforeTheTimeouts) {
   EXPECT_EQ(job.found().size(), 1u) << text_of(job.found());
   EXPECT_NE(first.finding.title.text().find("ValueError: sample 7 has no label"), std::string::npos);
   expect_victim(first, "ranks 0, 1 and 3 wait in all_reduce");
-  expect_repair(first.finding, RepairKind::kUseSite, "data.py:33");
+  expect_fix(first.finding, FixKind::kUseSite, "data.py:33");
 }
 
 TEST(EndedRank, AFindingOfItsOwnIsTheCause) {
@@ -86,7 +86,7 @@ TEST(MissingRank, FinishedEarly) {
   const auto first = expect_first(job, "DV304", {2});
   expect_evidence(first.finding, "rank 2 has finished");
   expect_evidence(first.finding, "number 11");
-  expect_repair(first.finding, RepairKind::kConfiguration, "same number of steps");
+  expect_fix(first.finding, FixKind::kConfiguration, "same number of steps");
   expect_victim(first, "ranks 0 and 1 wait in all_reduce");
 }
 
@@ -98,7 +98,7 @@ TEST(MissingRank, UnderATestOfTheRank) {
   const auto first = expect_first(job, "DV304", {1});
   expect_evidence(first.finding, "`rank == 0`");
   expect_evidence(first.finding, "train.py:25");
-  expect_repair(first.finding, RepairKind::kCreationSite, "out of the branch");
+  expect_fix(first.finding, FixKind::kCreationSite, "out of the branch");
 }
 
 TEST(MissingRank, OtherGroupsAreNotWaitedFor) {
@@ -129,18 +129,18 @@ TEST(MismatchedCollectives, WhoIsUnderATestOfTheRankIsTheOddOne) {
   job.waits(1, "broadcast", 30);
   const auto first = expect_first(job, "DV305", {0});
   expect_evidence(first.finding, "at train.py:20 (lightning/fabric/distributed.py:213)");
-  expect_repair(first.finding, RepairKind::kCreationSite, "call barrier in every rank: take it out of the branch");
+  expect_fix(first.finding, FixKind::kCreationSite, "call barrier in every rank: take it out of the branch");
 }
 
 TEST(MismatchedCollectives, SizesAndTypes) {
   JobCase sizes(2);
   sizes.waits(0, "all_gather", 12);
   sizes.waits(1, "all_gather", 12).shapes = {{512}};
-  expect_repair(expect_first(sizes, "DV305", {1}).finding, RepairKind::kCreationSite, "pad them");
+  expect_fix(expect_first(sizes, "DV305", {1}).finding, FixKind::kCreationSite, "pad them");
   JobCase types(2);
   types.waits(0, "all_reduce", 12);
   types.waits(1, "all_reduce", 12).dtype = "bfloat16";
-  expect_repair(expect_first(types, "DV305", {1}).finding, RepairKind::kCreationSite, "same dtype");
+  expect_fix(expect_first(types, "DV305", {1}).finding, FixKind::kCreationSite, "same dtype");
 }
 
 TEST(MismatchedCollectives, TheSenderHasGoneOn) {
@@ -164,7 +164,7 @@ TEST(MismatchedCollectives, GroupsInAnotherOrder) {
   const auto first = expect_first(job, "DV305", {1});
   expect_evidence(first.finding, "each waits for the other");
   EXPECT_EQ(first.finding.title, "rank 0 waits in group tp, and rank 1 in group dp: each for the other");
-  expect_repair(first.finding, RepairKind::kCreationSite, "use the groups in the same order");
+  expect_fix(first.finding, FixKind::kCreationSite, "use the groups in the same order");
 }
 
 TEST(MismatchedCollectives, UnevenAllToAllIsAllowed) {

@@ -4,7 +4,7 @@
 
 namespace devsan::diagnose::test {
 
-using model::RepairKind;
+using model::FixKind;
 
 TEST(FreshTensor, Yolov71101) {
   Case context;
@@ -23,9 +23,9 @@ TEST(FreshTensor, Yolov71101) {
   context.operand("indices[0]", "fg_mask", OperandKind::kLocal, "cuda:0").offending = true;
   const auto finding = expect_code(context, "DV102");
   expect_operand(context, finding, "from_which_layer");
-  expect_repair(finding, RepairKind::kCreationSite, "loss.py:685");
-  ASSERT_TRUE(finding.repairs.front().edit);
-  EXPECT_EQ(finding.repairs.front().edit->after,
+  expect_fix(finding, FixKind::kCreationSite, "loss.py:685");
+  ASSERT_TRUE(finding.fixes.front().edit);
+  EXPECT_EQ(finding.fixes.front().edit->after,
             "from_which_layer.append(torch.ones(size=(len(b),), device=fg_mask.device) * i)");
 }
 
@@ -100,9 +100,9 @@ TEST(FreshTensor, InForwardOfTheProgram) {
   fresh.op = "aten::randn";
   context.operand("other", "noise", OperandKind::kLocal, "cpu", {fresh});
   const auto finding = expect_code(context, "DV102");
-  ASSERT_TRUE(finding.repairs.front().edit);
-  EXPECT_EQ(finding.repairs.front().edit->after, "noise = torch.randn(4, 8, device=x.device)");
-  EXPECT_EQ(finding.repairs.front().edit->line, 29);
+  ASSERT_TRUE(finding.fixes.front().edit);
+  EXPECT_EQ(finding.fixes.front().edit->after, "noise = torch.randn(4, 8, device=x.device)");
+  EXPECT_EQ(finding.fixes.front().edit->line, 29);
 }
 
 TEST(FreshTensor, NotWhereItFollowsAPeer) {
@@ -131,7 +131,7 @@ TEST(HostBoundary, Ogb68DataNotMoved) {
       .offending = true;
   const auto finding = expect_code(context, "DV103");
   expect_operand(context, finding, "batch.x");
-  EXPECT_EQ(finding.repairs.front().kind, RepairKind::kCreationSite);
+  EXPECT_EQ(finding.fixes.front().kind, FixKind::kCreationSite);
 }
 
 TEST(HostBoundary, EfficientNet52DiscardedMove) {
@@ -152,8 +152,8 @@ TEST(HostBoundary, EfficientNet52DiscardedMove) {
   context.operand("weight", "self.weight", OperandKind::kParameter, "cuda:0").qualified_name = "conv.weight";
   const auto finding = expect_code(context, "DV103");
   expect_evidence(finding, "thrown away");
-  ASSERT_TRUE(finding.repairs.front().edit);
-  EXPECT_EQ(finding.repairs.front().edit->after, "img = img.to(device)");
+  ASSERT_TRUE(finding.fixes.front().edit);
+  EXPECT_EQ(finding.fixes.front().edit->after, "img = img.to(device)");
 }
 
 TEST(HostBoundary, TLens1508AliasBeforeTheMove) {
@@ -178,7 +178,7 @@ TEST(HostBoundary, Yolov52106NumPy) {
       "", "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
       SentenceKind::kNumpy);
   context.operand("self", "o", OperandKind::kLocal, "cuda:0");
-  expect_repair(expect_code(context, "DV103"), RepairKind::kUseSite, ".cpu().numpy()");
+  expect_fix(expect_code(context, "DV103"), FixKind::kUseSite, ".cpu().numpy()");
 }
 
 TEST(HostBoundary, MistralInference252HostTensorInNccl) {
@@ -196,7 +196,7 @@ TEST(HostBoundary, ModelLeftBehind) {
       .frames({lib("torch", "torch/nn/modules/linear.py", 125, "Linear.forward"), train(20)});
   context.operand("mat1", "input", OperandKind::kInput, "cuda:0", {moved("cuda:0", {train(18, "x = x.cuda()")})});
   context.operand("mat2", "self.weight", OperandKind::kParameter, "cpu").qualified_name = "net.weight";
-  expect_repair(expect_code(context, "DV103"), RepairKind::kCreationSite, "net.to(\"cuda:0\")");
+  expect_fix(expect_code(context, "DV103"), FixKind::kCreationSite, "net.to(\"cuda:0\")");
 }
 
 TEST(HostBoundary, Transformers43350PositionIdsOfTheCaller) {

@@ -4,7 +4,7 @@
 
 namespace devsan::diagnose::test {
 
-using model::RepairKind;
+using model::FixKind;
 
 TEST(FreshTensor, ALossBuiltInEachStepHoldsIt) {
   Case context;
@@ -20,8 +20,8 @@ TEST(FreshTensor, ALossBuiltInEachStepHoldsIt) {
   weight.op = "aten::tensor";
   context.operand("weight", "loss_fct.weight", OperandKind::kBuffer, "cpu", {weight}).offending = true;
   const auto finding = expect_code(context, "DV102");
-  ASSERT_TRUE(finding.repairs.front().edit);
-  EXPECT_EQ(finding.repairs.front().edit->after,
+  ASSERT_TRUE(finding.fixes.front().edit);
+  EXPECT_EQ(finding.fixes.front().edit->after,
             "loss_fct = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 3.0], device=logits.device))");
 }
 
@@ -47,12 +47,12 @@ TEST(HostBoundary, AnIndexComesToRowsThatStayOnTheHost) {
   rows.shape = std::vector<std::int64_t>{64, 4};
   context.operand("indices[0]", "idx", OperandKind::kLocal, "cuda:0").offending = true;
   const auto finding = expect_code(context, "DV103");
-  ASSERT_TRUE(finding.repairs.front().edit);
-  EXPECT_EQ(finding.repairs.front().edit->after, "return self.obs[idx.to(self.obs.device)]");
+  ASSERT_TRUE(finding.fixes.front().edit);
+  EXPECT_EQ(finding.fixes.front().edit->after, "return self.obs[idx.to(self.obs.device)]");
   context.facts.failure.operands.front().shape = std::vector<std::int64_t>{64};
   const auto table = expect_code(context, "DV103");
-  ASSERT_TRUE(table.repairs.back().edit);
-  EXPECT_EQ(table.repairs.back().edit->after, "return self.obs.to(idx.device)[idx]");
+  ASSERT_TRUE(table.fixes.back().edit);
+  EXPECT_EQ(table.fixes.back().edit->after, "return self.obs.to(idx.device)[idx]");
 }
 
 TEST(ReductionBoundary, AQuotientOfNormsIsNoLoss) {
@@ -112,7 +112,7 @@ TEST(SplitBlock, ARootThatJoinsItsParts) {
   context.operand("tensors[0]", "up", OperandKind::kLocal, "cuda:1", {mapped("cuda:1", "up")});
   context.operand("tensors[1]", "skip", OperandKind::kLocal, "cuda:0", {mapped("cuda:0", "inc")}).offending = true;
   const auto finding = expect_code(context, "DV107");
-  ASSERT_TRUE(finding.repairs.back().edit) << text_of({finding});
+  ASSERT_TRUE(finding.fixes.back().edit) << text_of({finding});
 }
 
 TEST(SingleDeviceAssumption, AForwardHookStandsInNoModule) {
@@ -128,8 +128,8 @@ TEST(SingleDeviceAssumption, AForwardHookStandsInNoModule) {
   vector.bytes = 64;
   const auto finding = expect_code(context, "DV101");
   expect_operand(context, finding, "vector");
-  ASSERT_TRUE(finding.repairs.back().edit);
-  EXPECT_EQ(finding.repairs.back().edit->after, "return output + vector.to(output.device)");
+  ASSERT_TRUE(finding.fixes.back().edit);
+  EXPECT_EQ(finding.fixes.back().edit->after, "return output + vector.to(output.device)");
 }
 
 TEST(MapGap, OneWeightOfTwoEntries) {
@@ -143,7 +143,7 @@ TEST(MapGap, OneWeightOfTwoEntries) {
   context.operand("index", "input_ids", OperandKind::kInput, "cuda:0",
                   {moved("cuda:0", {own("run.py", 3, "<module>", "ids = ids.to(\"cuda:0\")")})});
   const auto finding = expect_code(context, "DV105");
-  expect_repair(finding, RepairKind::kMap, "shared.weight");
+  expect_fix(finding, FixKind::kMap, "shared.weight");
 }
 
 TEST(OptimizerState, ACopyOfTheWeightsGetsItsGradientByHand) {
@@ -184,8 +184,8 @@ TEST(SidecarState, AnAdapterMergedByHand) {
       .qualified_name = "q_proj.weight";
   context.operand("other", "delta", OperandKind::kLocal, "cuda:0").offending = true;
   const auto finding = expect_code(context, "DV109");
-  ASSERT_TRUE(finding.repairs.back().edit);
-  EXPECT_EQ(finding.repairs.back().edit->after, "layer.weight.data += delta.to(layer.weight.device)");
+  ASSERT_TRUE(finding.fixes.back().edit);
+  EXPECT_EQ(finding.fixes.back().edit->after, "layer.weight.data += delta.to(layer.weight.device)");
 }
 
 TEST(MovedAfterDispatch, WhatWasLoadedBeforeTheMapIsNoSecondOwner) {
@@ -211,7 +211,7 @@ TEST(RefusedOwners, APipelineGivenADevice) {
              "discard the `device` argument when creating your pipeline object.",
              SentenceKind::kPlacement)
       .frames({own("run.py", 9, "<module>", "pipe = pipeline(\"text-generation\", model=model, device=0)")});
-  expect_repair(expect_code(context, "DV203"), RepairKind::kConfiguration, "device=");
+  expect_fix(expect_code(context, "DV203"), FixKind::kConfiguration, "device=");
 }
 
 TEST(UnregisteredState, MadeInAHookBeforeTheStep) {

@@ -6,5 +6,5 @@ from devsan.diagnostics.detectors import checks_in
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
 
-# ``edits`` is whether the mechanical repairs are wanted.
+# ``edits`` is whether the mechanical fixes are wanted.
 RULES: tuple[Callable[[Program, bool], Iterator[Finding]], ...] = checks_in(__name__, __path__)

@@ -68,10 +68,10 @@ def test_an_operand_inside_of_a_container_is_called_by_what_made_it(
 ):
     explanation, found = moved(explained, text, tmp_path / "program.py")
     assert (found.output_of, found.name) == (output_of, name)
-    repairs = [each.text for each in explanation.findings[0].repairs]
+    fixes = [each.text for each in explanation.findings[0].fixes]
     if output_of:
-        assert not any("batch" in each or "create" in each for each in repairs), repairs
-        assert any(f"move the output of {output_of} to" in each for each in repairs), repairs
+        assert not any("batch" in each or "create" in each for each in fixes), fixes
+        assert any(f"move the output of {output_of} to" in each for each in fixes), fixes
 
 
 def test_where_a_module_stands_twice_nothing_is_guessed(explained: Callable[[str, Path, int], Any], tmp_path: Path):

@@ -167,7 +167,7 @@ def test_an_edit_asks_no_variable_of_torchs(explained: Callable[[str, Path, int]
     """)
     )
     explanation = explained(file.read_text(), file, 2)
-    edits = [repair.edit.after for repair in explanation.findings[0].repairs if repair.edit is not None]
+    edits = [fix.edit.after for fix in explanation.findings[0].fixes if fix.edit is not None]
     assert not [edit for edit in edits if "q.device" in edit], edits
 
 

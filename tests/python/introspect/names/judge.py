@@ -209,7 +209,7 @@ def _wrong_labels(program: Program, told: Told) -> Iterator[str]:
 def _wrong_words(program: Program, told: Told) -> Iterator[str]:
     """Sentences of the finding that speak of a tensor that never reached the operator."""
     for finding in told.explanation.findings[:1]:
-        texts = [finding.title, *finding.evidence, *(repair.text for repair in finding.repairs)]
+        texts = [finding.title, *finding.evidence, *(fix.text for fix in finding.fixes)]
         for text in texts:
             for name in _QUOTED.findall(text):
                 if name in program.decoys and name not in _ROLES:
@@ -228,8 +228,8 @@ def _dtype(name: str) -> str:
 
 def _try_edits(program: Program, told: Told, folder: Path, number: int, verdict: Verdict) -> None:
     finding = told.explanation.findings[0]
-    for place, repair in enumerate(finding.repairs):
-        edit = repair.edit
+    for place, fix in enumerate(finding.fixes):
+        edit = fix.edit
         if edit is None or Path(edit.file).name != f"program_{number}.py":
             continue
         verdict.edits += 1

@@ -1,4 +1,4 @@
-# expect: DV204 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: LOCAL_RANK | waits: 0
+# expect: DV204 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: LOCAL_RANK | waits: 0
 """Accelerate 2378: a quantized model is loaded on the current device, GPU 0, in every rank; the batch is elsewhere."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV303 or DV305 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: same modules or of one size | waits: ?
+# expect: DV303 or DV305 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: same modules or of one size | waits: ?
 """Only rank 0 keeps a running mean, because only rank 0 writes the log."""
 
 import os

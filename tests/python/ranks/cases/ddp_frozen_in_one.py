@@ -1,4 +1,4 @@
-# expect: DV303 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: freeze the same
+# expect: DV303 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: freeze the same
 """Rank 1 resumes and freezes the embedding; rank 0 does not."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV303 | gpus: 3 | ranks: 2 of 3 | owner: - | repair: from what all ranks share | waits: ?
+# expect: DV303 | gpus: 3 | ranks: 2 of 3 | owner: - | fix: from what all ranks share | waits: ?
 """The number of classes is counted in each rank's own data: DDP refuses, in every rank."""
 
 import os

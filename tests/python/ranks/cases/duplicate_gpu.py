@@ -1,4 +1,4 @@
-# expect: DV301 | gpus: 2 | ranks: 0,1 of 2 | owner: program | repair: set_device
+# expect: DV301 | gpus: 2 | ranks: 0,1 of 2 | owner: program | fix: set_device
 """The commonest of all: torch.cuda.set_device is forgotten, and NCCL finds both ranks on GPU 0."""
 
 import os

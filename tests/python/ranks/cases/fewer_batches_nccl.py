@@ -1,4 +1,4 @@
-# expect: DV304 | gpus: 3 | ranks: 2 of 3 | owner: - | repair: same number | waits: 0,1
+# expect: DV304 | gpus: 3 | ranks: 2 of 3 | owner: - | fix: same number | waits: 0,1
 """The last rank's part of the data set is one batch shorter."""
 
 import os

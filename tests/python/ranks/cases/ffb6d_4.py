@@ -1,4 +1,4 @@
-# expect: DV202 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: DataParallel | waits: 0
+# expect: DV202 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: DataParallel | waits: 0
 """FFB6D 4: a DataParallel is inside of the ranks' model, and insists on cuda:0."""
 
 import os

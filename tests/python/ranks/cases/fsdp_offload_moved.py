@@ -1,4 +1,4 @@
-# expect: DV203 | gpus: 2 | ranks: 0,1 of 2 | owner: - | repair: leave out the move
+# expect: DV203 | gpus: 2 | ranks: 0,1 of 2 | owner: - | fix: leave out the move
 """verl 5995: FSDP keeps the parameters on the host, and the worker brings its model to the GPU before it generates."""
 
 import os

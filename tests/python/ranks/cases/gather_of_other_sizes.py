@@ -1,4 +1,4 @@
-# expect: DV305 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: pad them
+# expect: DV305 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: pad them
 """Each rank gathers as many predictions as it has made."""
 
 import os

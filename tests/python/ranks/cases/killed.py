@@ -1,4 +1,4 @@
-# expect: DV306 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: kernel's log | waits: 0
+# expect: DV306 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: kernel's log | waits: 0
 """One rank is killed between two collectives, as the kernel does when the host runs out of memory."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV306 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: sys.exit | waits: 0
+# expect: DV306 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: sys.exit | waits: 0
 """Rank 1 finds nothing to do, and leaves."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV201 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: LOCAL_RANK | waits: 0
+# expect: DV201 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: LOCAL_RANK | waits: 0
 """Lightning 20276: the model is dispatched before set_device; then the strategy moves the weights alone."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV110 | gpus: 2 | ranks: 0,1 of 2 | owner: - | repair: optimizer
+# expect: DV110 | gpus: 2 | ranks: 0,1 of 2 | owner: - | fix: optimizer
 """Lightning 6824: Adagrad makes its state when it is built, on the host; then each rank moves its model."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV305 | gpus: 2 | ranks: 0 of 2 | owner: - | repair: out of the branch | waits: ?
+# expect: DV305 | gpus: 2 | ranks: 0 of 2 | owner: - | fix: out of the branch | waits: ?
 """A callback averages over the ranks, and is called by the main process alone; the others go on to their gradients."""
 
 import os

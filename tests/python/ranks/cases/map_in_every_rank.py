@@ -1,4 +1,4 @@
-# expect: DV204 | gpus: 2 | ranks: 0,1 of 2 | owner: - | repair: LOCAL_RANK | severity: warning
+# expect: DV204 | gpus: 2 | ranks: 0,1 of 2 | owner: - | fix: LOCAL_RANK | severity: warning
 """Each rank spreads its model over both GPUs. Nothing fails; half of the memory is gone."""
 
 import os

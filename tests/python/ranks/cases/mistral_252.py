@@ -1,4 +1,4 @@
-# expect: DV103 | gpus: 2 | ranks: 0,1 of 2 | owner: - | repair: the rank's GPU
+# expect: DV103 | gpus: 2 | ranks: 0,1 of 2 | owner: - | fix: the rank's GPU
 """mistral-inference 252: the length of the prompt is broadcast as a tensor of the host, over NCCL."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV103 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: GPU | waits: 0
+# expect: DV103 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: GPU | waits: 0
 """The model is moved where it is loaded from the checkpoint, which rank 0 does alone."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV115 | gpus: 2 | ranks: 1 of 2 | owner: program | repair: set_device | waits: 0
+# expect: DV115 | gpus: 2 | ranks: 1 of 2 | owner: program | fix: set_device | waits: 0
 """native sparse attention PR 15: a rotary buffer is made on "cuda" in ranks that never called set_device."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV302 | gpus: 2 | ranks: 0,1 of 2 | owner: - | repair: x.cpu() | severity: warning
+# expect: DV302 | gpus: 2 | ranks: 0,1 of 2 | owner: - | fix: x.cpu() | severity: warning
 """Results are gathered as objects with tensors of the GPU in them: each rank takes memory on the GPU of the other."""
 
 import os

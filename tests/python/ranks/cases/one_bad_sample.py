@@ -1,4 +1,4 @@
-# expect: DV306 | gpus: 3 | ranks: 1 of 3 | owner: - | repair: fix this exception | waits: 0,2
+# expect: DV306 | gpus: 3 | ranks: 1 of 3 | owner: - | fix: fix this exception | waits: 0,2
 """One rank's data is broken: an exception of the program's own, and the others wait."""
 
 import os

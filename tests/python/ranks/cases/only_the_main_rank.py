@@ -1,4 +1,4 @@
-# expect: DV304 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: out of the branch | waits: 0
+# expect: DV304 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: out of the branch | waits: 0
 """The loss is gathered for the log, by the rank that writes the log alone."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV303 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: same order | severity: warning
+# expect: DV303 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: same order | severity: warning
 """Modules are made in the order of a set of names, which each process hashes its own way. DDP sees equal shapes."""
 
 import os

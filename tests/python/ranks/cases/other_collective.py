@@ -1,4 +1,4 @@
-# expect: DV305 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: same calls in the same order
+# expect: DV305 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: same calls in the same order
 """Rank 0 adds up its loss where rank 1 receives a decision."""
 
 import os

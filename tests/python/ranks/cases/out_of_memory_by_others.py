@@ -1,4 +1,4 @@
-# expect: DV302 | gpus: 2 | memory: 1GiB | ranks: 1 of 2 | owner: program | repair: rank's GPU
+# expect: DV302 | gpus: 2 | memory: 1GiB | ranks: 1 of 2 | owner: program | fix: rank's GPU
 """Rank 1 leaves a cache on GPU 0, and rank 0 runs out of memory: who fails is not who is to be changed."""
 
 import os

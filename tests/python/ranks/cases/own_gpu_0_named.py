@@ -1,4 +1,4 @@
-# expect: DV302 | gpus: 2 | ranks: 1 of 2 | owner: program | repair: instead of 0 | waits: 0
+# expect: DV302 | gpus: 2 | ranks: 1 of 2 | owner: program | fix: instead of 0 | waits: 0
 """One tensor is put on GPU 0 by its number; the rank by itself sees two tensors of its own on two GPUs."""
 
 import os

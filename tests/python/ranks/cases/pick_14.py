@@ -1,4 +1,4 @@
-# expect: DV115 | gpus: 2 | ranks: 2,3 of 4 | owner: - | repair: as many ranks as there are | waits: 0,1
+# expect: DV115 | gpus: 2 | ranks: 2,3 of 4 | owner: - | fix: as many ranks as there are | waits: 0,1
 """PICK 14: four ranks on a machine where two GPUs are visible."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV302 | gpus: 3 | ranks: 1,2 of 3 | owner: torch.load | repair: map_location | severity: warning
+# expect: DV302 | gpus: 3 | ranks: 1,2 of 3 | owner: torch.load | fix: map_location | severity: warning
 """PyTorch 23138: the checkpoint was saved from GPU 0, and every rank loads it without map_location."""
 
 import os

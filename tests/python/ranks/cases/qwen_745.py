@@ -1,4 +1,4 @@
-# expect: DV203 | gpus: 2 | ranks: 0,1 of 2 | owner: - | repair: no device_map
+# expect: DV203 | gpus: 2 | ranks: 0,1 of 2 | owner: - | fix: no device_map
 """Qwen 745: accelerate refuses to prepare a model that a map spread over several GPUs, in each rank."""
 
 import os

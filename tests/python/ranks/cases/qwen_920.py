@@ -1,4 +1,4 @@
-# expect: DV201 | gpus: 2 | ranks: 0,1 of 2 | owner: - | repair: LOCAL_RANK
+# expect: DV201 | gpus: 2 | ranks: 0,1 of 2 | owner: - | fix: LOCAL_RANK
 """Qwen 920: each rank dispatches the model over all GPUs, then an engine moves the whole of it to the rank's."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV302 | gpus: 2 | ranks: 1 of 2 | owner: torch.load | repair: map_location | severity: warning
+# expect: DV302 | gpus: 2 | ranks: 1 of 2 | owner: torch.load | fix: map_location | severity: warning
 """The checkpoint is loaded with a map_location, which names GPU 0."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV304 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: out of the branch | waits: 0
+# expect: DV304 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: out of the branch | waits: 0
 """A function that only the main rank calls gathers what it saves."""
 
 import os

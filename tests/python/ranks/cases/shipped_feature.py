@@ -1,4 +1,4 @@
-# expect: DV115 | gpus: 2 | ranks: 1 of 2 | owner: torch.distributed | repair: - | waits: 0
+# expect: DV115 | gpus: 2 | ranks: 1 of 2 | owner: torch.distributed | fix: - | waits: 0
 """vLLM's image input: a tensor of rank 0's GPU is handed to every worker, which finds it on cuda:0."""
 
 import os

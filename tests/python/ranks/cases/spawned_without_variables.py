@@ -1,4 +1,4 @@
-# expect: DV301 | gpus: 2 | ranks: 0,1 of 2 | owner: program | repair: set_device | environment: WORLD_SIZE=
+# expect: DV301 | gpus: 2 | ranks: 0,1 of 2 | owner: program | fix: set_device | environment: WORLD_SIZE=
 """As torch.multiprocessing.spawn starts ranks: their numbers are arguments; and nobody sets the device."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV302 | gpus: 2 | ranks: 1 of 2 | owner: program | repair: instead of "cuda:0"
+# expect: DV302 | gpus: 2 | ranks: 1 of 2 | owner: program | fix: instead of "cuda:0"
 """A stage of a pipeline receives into a buffer that was put on GPU 0: NCCL finds two ranks there, and refuses both."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV304 | gpus: 2 | ranks: 0 of 2 | owner: - | repair: let all ranks decide together | waits: 1
+# expect: DV304 | gpus: 2 | ranks: 0 of 2 | owner: - | fix: let all ranks decide together | waits: 1
 """Rank 0 validates, finds nothing better any more, and leaves the loop; nobody tells the others."""
 
 import os

@@ -1,4 +1,4 @@
-# expect: DV103 | gpus: 2 | ranks: 0,1 of 2 | owner: - | repair: the rank's GPU
+# expect: DV103 | gpus: 2 | ranks: 0,1 of 2 | owner: - | fix: the rank's GPU
 """torchmetrics 2477: with compute_on_cpu the metric's state is on the host when NCCL is to gather it."""
 
 import os

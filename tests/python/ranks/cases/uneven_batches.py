@@ -1,4 +1,4 @@
-# expect: DV304 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: same number | waits: 0
+# expect: DV304 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: same number | waits: 0
 """Rank 1 has one batch less, and ends while rank 0 waits for its gradients."""
 
 import os

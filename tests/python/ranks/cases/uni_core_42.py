@@ -1,4 +1,4 @@
-# expect: DV110 | gpus: 2 | ranks: 0,1 of 2 | owner: - | repair: -
+# expect: DV110 | gpus: 2 | ranks: 0,1 of 2 | owner: - | fix: -
 """Uni-Core 42: the averaged weights are made before the model is moved."""
 
 import copy

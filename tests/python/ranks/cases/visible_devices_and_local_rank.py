@@ -1,4 +1,4 @@
-# expect: DV115 | gpus: 2 | ranks: 1 of 2 | owner: - | repair: not | waits: 0 | environment: CUDA_VISIBLE_DEVICES={rank}
+# expect: DV115 | gpus: 2 | ranks: 1 of 2 | owner: - | fix: not | waits: 0 | environment: CUDA_VISIBLE_DEVICES={rank}
 """Each rank is shown its own GPU, which is cuda:0 there, and counts by LOCAL_RANK all the same."""
 
 import os

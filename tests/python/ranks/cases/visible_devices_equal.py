@@ -1,4 +1,4 @@
-# expect: DV301 | gpus: 2 | ranks: 0,1 of 2 | owner: - | repair: its own | environment: CUDA_VISIBLE_DEVICES=1
+# expect: DV301 | gpus: 2 | ranks: 0,1 of 2 | owner: - | fix: its own | environment: CUDA_VISIBLE_DEVICES=1
 """Every rank is shown the same one GPU."""
 
 import torch

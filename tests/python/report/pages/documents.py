@@ -96,7 +96,7 @@ def finding(number: int = 1, **more: Any) -> Document:
         "involved": [1, 0],
         "evidence": ["`logits` came from lm_head, which device_map puts on cuda:1.",
                      message("No hook moves {name}.", name="`labels`")],
-        "repairs": [
+        "fixes": [
             {"kind": "map", "text": "put `lm_head` beside the embedding", "confidence": "possible", "edit": None},
             {"kind": "use_site", "text": "move `labels` to the device of `logits`", "confidence": "likely",
              "edit": edit},

@@ -9,9 +9,9 @@ from typing import Any
 
 def edits_of(finding: Any, case: Path) -> Iterator[Any]:
     """Yields the edits of ``finding`` that change ``case``."""
-    for repair in finding.repairs:
-        if repair.edit is not None and Path(repair.edit.file) == case:
-            yield repair.edit
+    for fix in finding.fixes:
+        if fix.edit is not None and Path(fix.edit.file) == case:
+            yield fix.edit
 
 
 def applied(text: str, edit: Any) -> str:

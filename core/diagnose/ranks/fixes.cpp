@@ -10,7 +10,7 @@ using model::Confidence;
 using model::DeviceSource;
 using model::Edit;
 using model::Event;
-using model::RepairKind;
+using model::FixKind;
 
 void propose_set_device(RankHypothesis& found, const model::RankFacts& rank) {
   constexpr const char* kCall = "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))";
@@ -22,7 +22,7 @@ void propose_set_device(RankHypothesis& found, const model::RankFacts& rank) {
     edit = Edit{made.file, made.span.line, made.source, std::string(kCall) + "\n" + indentation + made.source};
   }
   found.propose(
-      RepairKind::kConfiguration,
+      FixKind::kConfiguration,
       {"call {code} before the first use of CUDA and before the model is loaded", {{"code", std::string(kCall)}}},
       Confidence::kLikely, std::move(edit));
 }
@@ -33,7 +33,7 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
   const auto edit_to = [&](std::string after) { return Edit{site->file, site->span.line, source, std::move(after)}; };
   const auto load = source.find("torch.load(");
   if (placed.owner.is("torch.distributed")) {  // an object's tensors come back on the GPU that they were sent from
-    found.propose(RepairKind::kUseSite,
+    found.propose(FixKind::kUseSite,
                   "send tensors of the host (x.cpu()), and move what was received to this rank's GPU");
     return;
   }
@@ -53,7 +53,7 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
         edit = edit_to(source.substr(0, closes) + ", map_location=\"cpu\"" + source.substr(closes));
       }
     }
-    found.propose(RepairKind::kUseSite, "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")",
+    found.propose(FixKind::kUseSite, "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")",
                   Confidence::kLikely, std::move(edit));
     return;
   }
@@ -78,14 +78,14 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
       edit = edit_to(after + source.substr(done));
       break;
     }
-    found.propose(RepairKind::kCreationSite,
+    found.propose(FixKind::kCreationSite,
                   {"say this rank's GPU instead of {text}{at}", {{"text", text}, {"at", diagnose::at_text(placed)}}},
                   Confidence::kLikely, std::move(edit));
     return;
   }
   // A variable that several lines read: it is wrong where it is given its value.
   if (const std::string text = device_text_of(placed); source_of(placed) == DeviceSource::kScalar && !text.empty()) {
-    found.propose(RepairKind::kCreationSite,
+    found.propose(FixKind::kCreationSite,
                   {"let {name} name this rank's GPU where it is given its value: torch.device(\"cuda\", local_rank)",
                    {{"name", quoted(text)}}});
   }
