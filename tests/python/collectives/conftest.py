@@ -85,13 +85,30 @@ def outputs_of(processes: list[subprocess.Popen[str]], seconds: float = SECONDS)
 
 
 @pytest.fixture(scope="module")
-def outcomes(request: pytest.FixtureRequest, start_ranks: Start) -> dict[str, list[str]]:
+def finished() -> dict[Any, dict[str, list[str]]]:
+    """What became of the jobs of a module, by their variables.
+
+    The tests come in any order, and pytest makes a fixture that is parametrized anew whenever the parameter changes.
+    """
+    return {}
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    request: pytest.FixtureRequest, start_ranks: Start, finished: dict[Any, dict[str, list[str]]]
+) -> dict[str, list[str]]:
     """What became of each check of the module's JOB on each of its RANKS: "passed", or why not.
 
     The ranks have the module's VARIABLES, and those that the fixture is parametrized with.
     """
-    module: Any = request.module
-    variables = getattr(module, "VARIABLES", {}) | getattr(request, "param", {})
+    variables = getattr(request.module, "VARIABLES", {}) | getattr(request, "param", {})
+    key = tuple(variables.items())
+    if key not in finished:
+        finished[key] = outcomes_of(request.module, start_ranks, variables)
+    return finished[key]
+
+
+def outcomes_of(module: Any, start_ranks: Start, variables: dict[str, str]) -> dict[str, list[str]]:
     names = checks_of(module.JOB)
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, str(JOBS / "run.py"), str(JOBS / module.JOB), folder, *names]
