@@ -13,8 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from expectation import CASES, expectation
 from edits import applied, edits_of, same
+from expectation import CASES, expectation
 from translation import left_in_english
 
 from devsan.diagnostics.messages import message
