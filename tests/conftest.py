@@ -1,8 +1,10 @@
-"""One OpenMP thread for every test process and for what it starts; and a program run in the process, explained.
+"""What holds for every test process and for what it starts; and a program run in the process, explained.
 
-The tests run side by side, and many compare numbers with the CPU's to the last bit, which holds for equal numbers of
+One OpenMP thread: the tests run side by side, and many compare numbers with the CPU's to the last bit, which holds for equal numbers of
 threads only. `torch.set_num_threads` does not reach the threads that autograd has already started for the devices, so
 the number is set before torch is imported.
+
+Bytecode is kept, also where PYTHONDONTWRITEBYTECODE says otherwise: hundreds of processes import DevSan.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from unittest import mock
 import pytest
 
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 sys.path.insert(0, str(Path(__file__).parent))  # for `translation`
 
 
