@@ -1,8 +1,8 @@
 """What holds for every test process and for what it starts; and a program run in the process, explained.
 
-One OpenMP thread: the tests run side by side, and many compare numbers with the CPU's to the last bit, which holds for equal numbers of
-threads only. `torch.set_num_threads` does not reach the threads that autograd has already started for the devices, so
-the number is set before torch is imported.
+One OpenMP thread: the tests run side by side, and many compare numbers with the CPU's to the last bit, which holds for
+equal numbers of threads only. `torch.set_num_threads` does not reach the threads that autograd has already started for
+the devices, so the number is set before torch is imported.
 
 Bytecode is kept, also where PYTHONDONTWRITEBYTECODE says otherwise: hundreds of processes import DevSan.
 """

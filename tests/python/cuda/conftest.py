@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import programs
 import pytest
 
 from devsan import emulate
@@ -27,21 +28,23 @@ def four_gpus() -> Iterator[Emulation]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Runs a program in a new process; keywords are environment variables. Fails with its stderr."""
+    """Runs a program in a new process; keywords are environment variables. Fails with its stderr.
 
-    def run_program(program: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    It finds torch imported (tests/programs.py), unless it is to start afresh.
+    """
+
+    def run_program(
+        program: str, check: bool = True, afresh: bool = False, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         script = tmp_path / "program.py"
         script.write_text(textwrap.dedent(program), encoding="utf-8")
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("CUDA_", "DEVSAN_", "PYTORCH_"))}
-        result = subprocess.run(
-            [sys.executable, str(script)],
-            env={**kept, **environment},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        if afresh:
+            words = [sys.executable, str(script)]
+            kept |= environment
+            result = subprocess.run(words, env=kept, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        else:
+            result = programs.run([script], env={**kept, **environment}, cwd=tmp_path)
         if check:
             assert result.returncode == 0, result.stderr
         return result

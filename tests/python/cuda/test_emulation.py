@@ -133,14 +133,17 @@ def test_a_missing_core_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_core_that_does_not_load_is_refused(run: Run) -> None:
-    result = run("""
+    result = run(
+        """
         import sys, devsan
         sys.modules["devsan._core"] = None
         try:
             devsan.emulate(gpus=1).start()
         except devsan.errors.StartError as error:
             print(error)
-    """)
+    """,
+        afresh=True,
+    )
     assert "expected DevSan's core to load with torch" in result.stdout
     assert "pip install" in result.stdout
 
@@ -153,9 +156,9 @@ def test_cuda_in_use_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_starting_costs_little() -> None:
     emulate(gpus=4).start().stop()
-    begin = time.perf_counter()
+    begin = time.process_time()
     emulate(gpus=4).start().stop()
-    assert time.perf_counter() - begin < 1.0  # 0.2 s are promised for a machine that does nothing else
+    assert time.process_time() - begin < 1.0  # 0.2 s are promised for a machine that does nothing else
 
 
 def test_dynamo_compiles_streams(run: Run) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
 
+import programs
 import pytest
 
 HEAD = """
@@ -55,12 +57,15 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    import os
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    return programs.run(["-c", textwrap.dedent(program)])
 
+
+def run_sanitized(program: str) -> subprocess.CompletedProcess[str]:
+    """Runs it where torch finds the variable as it is imported."""
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=300,
-        env={**os.environ, **environment}, check=False,
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False,
+        env={**os.environ, "TORCH_CUDA_SANITIZER": "1"},
     )  # fmt: skip
 
 
@@ -83,10 +88,10 @@ def test_the_sanitizer_is_switched_on_by_its_variable() -> None:
     program = HEAD + (
         "a = torch.ones(64, device='cuda')\nwith torch.cuda.stream(torch.cuda.Stream()): {}a.mul_(5)\nprint('done')"
     )
-    racy = run(program.format(""), TORCH_CUDA_SANITIZER="1")
+    racy = run_sanitized(program.format(""))
     assert racy.returncode != 0 and "CUDASanitizerErrors" in racy.stderr
     waits = "torch.cuda.current_stream().wait_stream(torch.cuda.default_stream()); "
-    correct = run(program.format(waits), TORCH_CUDA_SANITIZER="1")
+    correct = run_sanitized(program.format(waits))
     assert (correct.returncode, correct.stdout) == (0, "done\n"), correct.stderr
 
 

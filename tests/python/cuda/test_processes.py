@@ -45,7 +45,8 @@ def test_a_fork_before_the_first_use_is_a_good_one(run: Run, before: str) -> Non
 
 
 def test_a_child_may_end_an_emulation_and_start_its_own(run: Run) -> None:
-    lines = run("""
+    lines = run(
+        """
         import os, sys
         from devsan import emulate
         emulation = emulate(gpus=2).start()
@@ -59,7 +60,9 @@ def test_a_child_may_end_an_emulation_and_start_its_own(run: Run) -> None:
             sys.stdout.flush()
             os._exit(0)
         print(os.waitpid(child, 0)[1], torch.ones(3, device="cuda:1").sum().item())
-    """).stdout.splitlines()
+    """,
+        afresh=True,
+    ).stdout.splitlines()
     assert lines == ["2.0", "0 3.0"]
 
 

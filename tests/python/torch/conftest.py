@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import programs
 import pytest
 import torch
 
@@ -41,15 +41,7 @@ def run(tmp_path: Path) -> Run:
     def run_program(program: str) -> subprocess.CompletedProcess[str]:
         script = tmp_path / "program.py"
         script.write_text(textwrap.dedent(program), encoding="utf-8")
-        result = subprocess.run(
-            [sys.executable, str(script)],
-            env={**os.environ, "DEVSAN_OPTIONS": "gpus=2"},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        result = programs.run([script], env={**os.environ, "DEVSAN_OPTIONS": "gpus=2"}, cwd=tmp_path)
         assert result.returncode == 0, result.stderr
         return result
 
