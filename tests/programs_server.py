@@ -1,29 +1,29 @@
-"""Runs programs of Python's, each in a fork of this process, which has imported torch: see programs.py.
+"""Runs programs of Python's, each in a fork of this process, which has imported torch and the modules named.
 
-What is read from stdin, a line each: {"words", "cwd", "env", "folder", "seconds"}; what is written to the first
-descriptor that stdout had: the exit status as subprocess would have it, or null for a program that took too long. The
-program's output lies in the folder, in the files "out" and "err".
+See programs.py. What is read from stdin, a line each: {"words", "cwd", "env", "folder"}; what is written to the
+descriptor that stdout had: the id of the process that runs it. Its output lies in the folder, in the files "out" and
+"err", and, when it has ended, its exit status as subprocess would have it, in the file "code".
 """
 
 from __future__ import annotations
 
 import builtins
+import contextlib
 import gc
+import importlib
 import json
 import os
 import runpy
-import signal
+import select
 import sys
-import time
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 
-def main() -> None:
-    answers = os.fdopen(os.dup(1), "w")
-    requests = os.fdopen(os.dup(0))
+def main(libraries: list[str]) -> None:
+    requests, answers = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     import torch  # noqa: F401
@@ -31,28 +31,39 @@ def main() -> None:
     from devsan.core_library import core_with_torch
 
     core_with_torch()
+    for name in libraries:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     gc.freeze()  # what is here already is none of a program's own, and looking at it would copy its pages
-    for line in requests:
-        request = json.loads(line)
-        pid = os.fork()
-        if pid == 0:
-            os.close(answers.fileno())
-            os.close(requests.fileno())
-            become(request)
-            return run(request["words"])  # the end of this process is the interpreter's own
-        print(json.dumps(wait(pid, request["seconds"])), file=answers, flush=True)
+    running: dict[int, tuple[int, Path]] = {}  # by the descriptor of the process: its id, its folder
+    unread = b""
+    while True:
+        for ready in select.select([requests, *running], [], [])[0]:
+            if ready in running:
+                end(*running.pop(ready))
+                os.close(ready)
+                continue
+            read = os.read(requests, 1 << 20)
+            if not read:
+                return
+            *lines, unread = (unread + read).split(b"\n")
+            for line in lines:
+                request = json.loads(line)
+                pid = os.fork()
+                if pid == 0:
+                    for descriptor in (requests, answers, *running):
+                        os.close(descriptor)
+                    become(request)
+                    return run(request["words"])  # the end of this process is the interpreter's own
+                running[os.pidfd_open(pid)] = (pid, Path(request["folder"]))
+                os.write(answers, f"{pid}\n".encode())
 
 
-def wait(pid: int, seconds: float) -> int | None:
-    until, pause = time.monotonic() + seconds, 0.002
-    while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
-        if time.monotonic() > until:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            return None
-        time.sleep(pause)
-        pause = min(2 * pause, 0.05)
-    return os.waitstatus_to_exitcode(ended[1])
+def end(pid: int, folder: Path) -> None:
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with contextlib.suppress(FileNotFoundError):  # nobody waits for it any more
+        folder.joinpath("ended").write_text(str(code))
+        folder.joinpath("ended").rename(folder / "code")
 
 
 def become(request: dict[str, Any]) -> None:
@@ -77,7 +88,8 @@ def run(words: list[str]) -> None:
     if first == "-m":
         sys.argv = ["-m", *rest[1:]]
         sys.path.insert(0, os.getcwd())
-        return runpy.run_module(rest[0], run_name="__main__", alter_sys=True) and None
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        return
     module = ModuleType("__main__")
     module.__dict__["__builtins__"] = builtins
     if first == "-c":
@@ -101,4 +113,4 @@ def run(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -7,19 +7,19 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
 
 JOBS = Path(__file__).with_name("jobs")
 SECONDS = 180  # for a whole job; a job that works takes 10, and a minute where eight compilers run beside it
 
-Start = Callable[..., list["subprocess.Popen[str]"]]
+Start = Callable[..., list[programs.Program]]
 
 
 def free_port() -> int:
@@ -43,33 +43,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def start_ranks() -> Iterator[Start]:
-    """Starts ``ranks`` processes of a command; whatever is left of them is killed at the end of the module."""
-    started: list[subprocess.Popen[str]] = []
+    """Starts ``ranks`` processes of a program; whatever is left of them is killed at the end of the module."""
+    started: list[programs.Program] = []
 
-    def start(command: list[str], ranks: int, **variables: str) -> list[subprocess.Popen[str]]:
+    def start(command: list[str], ranks: int, **variables: str) -> list[programs.Program]:
         processes = []
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1"}
         for rank in range(ranks):
             numbers = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks)} | meeting
-            processes.append(
-                subprocess.Popen(
-                    command,
-                    env=os.environ | numbers | variables,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-            )
+            processes.append(programs.start(command, env=os.environ | numbers | variables))
         started.extend(processes)
         return processes
 
     yield start
     for process in started:
         process.kill()
-        process.communicate()
 
 
-def outputs_of(processes: list[subprocess.Popen[str]], seconds: float = SECONDS) -> list[tuple[int, str, str]]:
+def outputs_of(processes: list[programs.Program], seconds: float = SECONDS) -> list[tuple[int, str, str]]:
     """Exit status, stdout and stderr of each; one that is not done in time is killed."""
     end = time.monotonic() + seconds
     outputs = []
@@ -111,7 +102,7 @@ def outcomes(
 def outcomes_of(module: Any, start_ranks: Start, variables: dict[str, str]) -> dict[str, list[str]]:
     names = checks_of(module.JOB)
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, str(JOBS / "run.py"), str(JOBS / module.JOB), folder, *names]
+        command = [str(JOBS / "run.py"), str(JOBS / module.JOB), folder, *names]
         ends = outputs_of(start_ranks(command, module.RANKS, **variables))
         results: list[dict[str, str]] = []
         for rank, (code, _, err) in enumerate(ends):

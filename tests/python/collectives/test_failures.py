@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import programs
 import pytest
 
 JOB = Path(__file__).with_name("jobs") / "failures.py"
 REFUSED = 3
-Start = Callable[..., list["subprocess.Popen[str]"]]
+Start = Callable[..., list[programs.Program]]
 Ends = list[tuple[int, str, str]]
 
 
@@ -23,7 +22,7 @@ def fail(start_ranks: Start) -> Callable[..., Ends]:
     """Runs a way to fail; returns the status, stdout and stderr of each rank."""
 
     def run(way: str, ranks: int, **variables: str) -> Ends:
-        processes = start_ranks([sys.executable, str(JOB), way], ranks, **variables)
+        processes = start_ranks([str(JOB), way], ranks, **variables)
         ends = []
         for process in processes:
             out, err = process.communicate(timeout=120)
@@ -82,7 +81,7 @@ def test_a_wait_ends_with_the_sentence_of_the_watchdog(fail: Callable[..., Ends]
 def test_a_killed_rank_is_named_at_once(start_ranks: Start, tmp_path: Path) -> None:
     job = tmp_path / "job"
     job.mkdir()
-    processes = start_ranks([sys.executable, str(JOB), "killed"], 3, DEVSAN_JOB=str(job))
+    processes = start_ranks([str(JOB), "killed"], 3, DEVSAN_JOB=str(job))
     begin = time.monotonic()
     ends = [(process, *process.communicate(timeout=60)) for process in processes]
     assert time.monotonic() - begin < 40  # far from the group's 60 s
