@@ -10,21 +10,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
 import torch
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 RECORDER = Path(__file__).with_name("record.py")
+# What most of the examples import, which takes seconds.
+LIBRARIES = (
+    "accelerate", "transformers.trainer", "transformers.models.llama.modeling_llama",
+    "transformers.models.glm4.modeling_glm4",
+)  # fmt: skip
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def python(*words: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def python(*words: str, folder: Path, afresh: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: text for name, text in os.environ.items() if name not in ("DEVSAN_OPTIONS", "CUDA_VISIBLE_DEVICES")}
     # One thread: the tests run side by side, and threads that wait for a core make them many times slower.
     kept |= {"HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hub"), "OMP_NUM_THREADS": "1", **environment}
-    return subprocess.run([sys.executable, *words], cwd=folder, env=kept, capture_output=True, text=True, timeout=300)
+    if afresh:
+        command = [sys.executable, *words]
+        return subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, timeout=300)
+    return programs.run(words, cwd=folder, env=kept, libraries=LIBRARIES)
 
 
 @dataclass
@@ -50,10 +59,13 @@ class Recorder:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Runs python with the words given, in a folder of its own; keywords are set in the environment."""
+    """Runs python with the words given, in a folder of its own; keywords are set in the environment.
 
-    def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return python(*words, folder=tmp_path, **environment)
+    The program finds torch imported (tests/programs.py), unless it is to start afresh.
+    """
+
+    def call(*words: str, afresh: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
+        return python(*words, folder=tmp_path, afresh=afresh, **environment)
 
     return call
 

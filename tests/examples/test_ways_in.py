@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import programs
 import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "model_parallel.py"
@@ -27,8 +29,14 @@ def finish(done) -> str:
 
 
 @pytest.fixture
-def expected(run) -> str:
-    done = run(str(EXAMPLE))
+def run(run):
+    """Nothing is there of torch or DevSan before a program begins."""
+    return functools.partial(run, afresh=True)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory) -> str:
+    done = programs.run([EXAMPLE], cwd=tmp_path_factory.mktemp("expected"))
     assert "front cpu back cpu" in done.stdout, done.stderr
     return re.search(r"losses .*", done.stdout)[0]
 
