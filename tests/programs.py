@@ -20,6 +20,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+# What most programs about models of transformers import.
+TRANSFORMERS = (
+    "accelerate", "transformers.trainer", "transformers.models.llama.modeling_llama",
+    "transformers.models.glm4.modeling_glm4",
+)  # fmt: skip
+
 _SERVER = Path(__file__).with_name("programs_server.py")
 
 
@@ -115,7 +121,7 @@ def _server(libraries: tuple[str, ...]) -> subprocess.Popen[str]:
     """The server of this process that has imported these libraries; they end together."""
     environment = {name: text for name, text in os.environ.items() if not name.startswith(("DEVSAN", "CUDA_"))}
     server = subprocess.Popen(
-        [sys.executable, "-P", str(_SERVER), *libraries], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, str(_SERVER), *libraries], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         env={**environment, "HF_HUB_OFFLINE": "1"},
     )  # fmt: skip
     atexit.register(server.communicate)  # which closes its stdin first

@@ -23,6 +23,7 @@ from typing import Any
 
 
 def main(libraries: list[str]) -> None:
+    del sys.path[0]  # this folder; -P in its place would show in the sys.flags of the programs
     requests, answers = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
@@ -76,6 +77,7 @@ def become(request: dict[str, Any]) -> None:
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
     sys.orig_argv = [sys.executable, *request["words"]]
+    sys.path[:0] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if "DEVSAN_OPTIONS" in os.environ:  # torch calls it at the end of its import
         from devsan import autoload
 

@@ -17,11 +17,6 @@ import torch
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 RECORDER = Path(__file__).with_name("record.py")
-# What most of the examples import, which takes seconds.
-LIBRARIES = (
-    "accelerate", "transformers.trainer", "transformers.models.llama.modeling_llama",
-    "transformers.models.glm4.modeling_glm4",
-)  # fmt: skip
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -33,7 +28,7 @@ def python(*words: str, folder: Path, afresh: bool = False, **environment: str) 
     if afresh:
         command = [sys.executable, *words]
         return subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, timeout=300)
-    return programs.run(words, cwd=folder, env=kept, libraries=LIBRARIES)
+    return programs.run(words, cwd=folder, env=kept, libraries=programs.TRANSFORMERS)
 
 
 @dataclass

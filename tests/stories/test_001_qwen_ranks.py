@@ -49,6 +49,8 @@ def test_every_rank_dies_of_two_owners(launched):
     assert "ranks 0 and 1" in job.prose
 
 
+# Two ranks that train are told by test_004_lightning.py too.
+@pytest.mark.long
 def test_without_the_map_it_trains(launched):
     job = launched(NAME, "--fix", "none", gpus=8, ranks=2)
     assert job.code == 0, job.err[-3000:]

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
+import programs
 import pytest
 
 PROGRAM = Path(__file__).parent / "programs" / "minicpm_zero3_offload.py"
@@ -38,23 +37,9 @@ def train(folder: Path, *clips: str) -> tuple[int, str, str]:
         "PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH")))),
     }  # fmt: skip
     environment.pop("DS_ACCELERATOR", None)
-    command = [sys.executable, "-m", "devsan", "run", "--gpus", "1", str(PROGRAM), *clips]
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as run:
-        try:
-            out, err = run.communicate(timeout=240)
-        finally:
-            if run.poll() is None:
-                os.killpg(run.pid, signal.SIGKILL)
-    printed = [line for line in out.splitlines() if line.startswith("deepspeed ")]
-    return run.returncode, "\n".join(printed), " ".join(err.replace("[rank0]:", "").split())
+    run = programs.run(["-m", "devsan", "run", "--gpus", "1", PROGRAM, *clips], cwd=folder, env=environment)
+    printed = [line for line in run.stdout.splitlines() if line.startswith("deepspeed ")]
+    return run.returncode, "\n".join(printed), " ".join(run.stderr.replace("[rank0]:", "").split())
 
 
 def test_a_step_fails_once_its_norm_exceeds_the_limit() -> None:
@@ -78,7 +63,8 @@ def test_a_step_fails_once_its_norm_exceeds_the_limit() -> None:
     assert "or: multiply by the value, (1. / combined_scale).item()" in report
 
 
-@pytest.mark.parametrize("release", ["0.14.0", "0.14.3"])
+# 0.14.3 is the release to install; 0.14.0 has the same line.
+@pytest.mark.parametrize("release", [pytest.param("0.14.0", marks=pytest.mark.long), "0.14.3"])
 def test_the_releases_around_it_train(release: str) -> None:
     code, out, report = train(SEEDS / f"deepspeed-{release}", "0.01")
     assert (code, out) == (0, f"deepspeed {release}, clip 0.01: losses [4.17, 3.93]"), report

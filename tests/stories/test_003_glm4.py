@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import programs
 import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "glm4_finetune.py"
@@ -14,13 +14,11 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "glm4_finetune.py"
 
 def run(folder: Path, *words: str, gpus: str = "4") -> subprocess.CompletedProcess[str]:
     environment = {name: text for name, text in os.environ.items() if name != "DEVSAN_OPTIONS"}
-    return subprocess.run(
-        [sys.executable, "-m", "devsan", "run", "--gpus", gpus, str(EXAMPLE), *words],
+    return programs.run(
+        ["-m", "devsan", "run", "--gpus", gpus, EXAMPLE, *words],
         cwd=folder,
         env={**environment, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
+        libraries=programs.TRANSFORMERS,
     )
 
 
