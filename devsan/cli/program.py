@@ -14,6 +14,7 @@ import builtins
 import importlib.machinery
 import importlib.util
 import os
+import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +25,7 @@ from typing import Protocol
 from devsan import excepthook
 from devsan.cli import source
 from devsan.errors import DevsanError, StartError, UsageError, tell
+from devsan.job import supervisor
 
 
 class Program(Protocol):
@@ -169,13 +171,13 @@ class CommandLine:
         self._how = how
 
     def check(self) -> None:
-        """Raises UsageError without a command on PATH, StartError where its children could not be reached."""
-        import shutil
-
+        """Finds the command. Raises UsageError without one, StartError where its children could not be reached."""
         if not self._words:
             raise UsageError("a command after --", "nothing")
-        if shutil.which(self._words[0]) is None:
+        found = find_command(self._words[0])
+        if found is None:
             raise UsageError("a command on PATH", repr(self._words[0]))
+        self._words[0] = found
         from importlib.metadata import entry_points
 
         if os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") != "1":
@@ -191,9 +193,15 @@ class CommandLine:
 
     def run(self) -> int:
         """Waits for the command, whose exit code or signal becomes this process's, and reports on its ranks."""
-        from devsan.job import supervisor
-
         return supervisor.run(self._words, self._how)
+
+
+def find_command(word: str) -> str | None:
+    """Returns what to start for ``word``: the word itself where it is on PATH, else the command of that name beside
+    this Python, whose environment may not be activated; None where there is neither."""
+    if shutil.which(word) is not None:
+        return word
+    return shutil.which(word, path=os.path.dirname(sys.executable))
 
 
 def _set_first_on_path(directory: str, also_when_safe: bool = False) -> None:

@@ -55,6 +55,20 @@ def test_standard_input_is_the_commands(front):
     assert (done.returncode, done.stdout, done.stderr) == (0, "text", "")
 
 
+def test_a_command_beside_the_python_of_an_environment_that_is_not_activated(front):
+    (front.folder / "environment" / "bin").mkdir(parents=True)
+    python = front.folder / "environment" / "bin" / "python"
+    python.symlink_to(sys.executable)
+    command = front.folder / front.write("environment/bin/launch-ranks", '#!/bin/sh\necho "$@"\n')
+    command.chmod(0o755)
+    words = ["-m", "devsan", "run", "--", "launch-ranks", "--nproc-per-node", "2"]
+    done = subprocess.run([python, *words], cwd=front.folder, env=front.environment, capture_output=True, text=True,
+                          timeout=60)  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "--nproc-per-node 2\n", "")
+    done = front.devsan(*words[2:])
+    assert (done.returncode, done.stderr) == (2, "devsan: expected a command on PATH, got 'launch-ranks'\n")
+
+
 def test_a_command_that_cannot_be_started(front):
     path = front.folder / front.write("command", "\x7fELF no program")
     path.chmod(0o755)
