@@ -136,12 +136,14 @@ class Frame:
         )
 
 
-def frames_of(trace: TracebackType | None) -> list[Frame]:
-    """Returns the frames of ``trace``, outermost first."""
-    frames: list[Frame] = []
-    while trace is not None:
-        frames.append(Frame(trace))
-        trace = trace.tb_next
+def frames_of(trace: TracebackType | None, outer: TracebackType | None = None) -> list[Frame]:
+    """Returns the frames of ``trace``, outermost first.
+
+    Args:
+        trace: of the error.
+        outer: of the error that was raised from it, where one was: the callers of what caught it come first.
+    """
+    frames = _around(_in(trace), _in(outer))
     _know_command_line(frames)
     return frames
 
@@ -153,18 +155,19 @@ def frames_of_failure(failure: Failure) -> list[Frame]:
     """
     kept: dict[str, Any] = vars(failure)  # no cache of this file: it would keep the program's tensors alive
     if "frames" not in kept:
-        kept["frames"] = _frames_of_failure(failure)
+        kept["frames"] = frames_of(failure.trace, failure.outer)
     return list(kept["frames"])
 
 
-def _frames_of_failure(failure: Failure) -> list[Frame]:
-    frames = _innermost_and_around(failure)
-    _know_command_line(frames)
+def _in(trace: TracebackType | None) -> list[Frame]:
+    frames: list[Frame] = []
+    while trace is not None:
+        frames.append(Frame(trace))
+        trace = trace.tb_next
     return frames
 
 
-def _innermost_and_around(failure: Failure) -> list[Frame]:
-    inner, outer = frames_of(failure.trace), frames_of(failure.outer)
+def _around(inner: list[Frame], outer: list[Frame]) -> list[Frame]:
     if inner and any(frame.whose is Whose.PROGRAM for frame in inner):
         return inner
     for place, frame in enumerate(outer):
