@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace devsan::memory {
@@ -67,6 +69,61 @@ struct Block {
       after->previous = this;
     }
   }
+};
+
+/// Owns the nodes of all blocks of one device. Nodes come from chunks and return to a free list, so
+/// that a cached allocation takes nothing from the heap. Not thread-safe: the allocator's lock covers it.
+class BlockStore {
+ public:
+  BlockStore() = default;
+  BlockStore(const BlockStore&) = delete;
+  BlockStore& operator=(const BlockStore&) = delete;
+
+  /// A node with default values, marked live.
+  Block* take() {
+    if (free_ == nullptr) {
+      auto chunk = std::make_unique<Block[]>(kChunkSize);
+      for (std::size_t index = kChunkSize; index > 0; --index) {
+        chunk[index - 1].next = free_;
+        free_ = &chunk[index - 1];
+      }
+      chunks_.push_back(std::move(chunk));
+    }
+    Block* block = free_;
+    free_ = block->next;
+    block->next = nullptr;
+    block->live = true;
+    return block;
+  }
+
+  /// The node may be handed out again; pointers to it are stale.
+  void give_back(Block* block) noexcept {
+    // The vector keeps its room for the next use of this node.
+    std::vector<StreamId> stream_uses = std::move(block->stream_uses);
+    stream_uses.clear();
+    *block = Block{};
+    block->stream_uses = std::move(stream_uses);
+    block->next = free_;
+    free_ = block;
+  }
+
+  /// Calls `visit(block)` for every live block, in no order.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (const auto& chunk : chunks_) {
+      for (std::size_t index = 0; index < kChunkSize; ++index) {
+        if (chunk[index].live) {
+          visit(chunk[index]);
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kChunkSize = 128;
+
+  std::vector<std::unique_ptr<Block[]>> chunks_;
+  Block* free_ = nullptr;  ///< linked by Block::next
 };
 
 }  // namespace devsan::memory

@@ -11,15 +11,12 @@
 
 #include "memory/block.h"
 #include "memory/block_pool.h"
-#include "memory/block_store.h"
-#include "memory/device_budget.h"
 #include "memory/device_memory.h"
 #include "memory/expandable_segment.h"
 #include "memory/out_of_memory.h"
 #include "memory/settings.h"
 #include "memory/snapshot.h"
 #include "memory/stats.h"
-#include "memory/torch_release.h"
 #include "memory/trace.h"
 
 namespace devsan::memory {

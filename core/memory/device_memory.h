@@ -1,15 +1,43 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
-#include "memory/address_space.h"
-#include "memory/device_budget.h"
-#include "memory/process_use.h"
+#include "memory/block.h"
+#include "memory/process.h"
 #include "memory/shared_budget.h"
 
 namespace devsan::memory {
+
+/// The memory of one emulated device, in bytes.
+struct DeviceBudget {
+  std::uint64_t total_bytes = 0;    ///< as cudaMemGetInfo and get_device_properties give it
+  std::uint64_t busy_bytes = 0;     ///< held by other processes
+  std::uint64_t context_bytes = 0;  ///< the CUDA context, taken when the device is first used
+  /// The other process, as the out-of-memory sentence names it. In a container NVML often says 1.
+  std::uint32_t busy_process_id = 1;
+  std::shared_ptr<SharedTable> shared = nullptr;  ///< with the processes of the job; null: with none
+  std::uint64_t gpu = 0;                          ///< which GPU of that table this is; never 0 where there is one
+};
+
+/// The addresses of one device. Ranges that were given back are used again, lowest first, as the
+/// CUDA driver does: a program that frees and allocates sees the same addresses.
+class AddressSpace {
+ public:
+  explicit AddressSpace(int device);
+
+  /// The start of an unused range of `bytes`, which is rounded up to kRoundLarge.
+  [[nodiscard]] Address reserve(std::uint64_t bytes);
+
+  /// Gives back a range with the size it was reserved with.
+  void release(Address start, std::uint64_t bytes);
+
+ private:
+  std::map<Address, std::uint64_t> holes_;  ///< start and size; neighbors are merged
+  Address end_;                             ///< nothing was reserved from here on
+};
 
 /// The simulated driver of one device: cudaMalloc, cudaFree and cudaMemGetInfo over a budget, without
 /// any bytes behind it. Not thread-safe: the allocator's lock covers it.

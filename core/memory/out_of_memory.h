@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -8,10 +9,17 @@
 #include <string>
 #include <vector>
 
-#include "memory/process_use.h"
-#include "memory/torch_release.h"
+#include "memory/process.h"
 
 namespace devsan::memory {
+
+/// The torch whose sentences are to be spoken.
+struct TorchRelease {
+  int major = 2;
+  int minor = 13;
+
+  auto operator<=>(const TorchRelease&) const = default;
+};
 
 /// Every figure of torch's out-of-memory sentence. All sizes are bytes.
 struct OutOfMemoryFigures {

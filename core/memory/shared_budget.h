@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "memory/process_use.h"
+#include "memory/process.h"
 #include "memory/shared_table.h"
 
 namespace devsan::memory {

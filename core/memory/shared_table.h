@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/process_identity.h"
-#include "memory/process_use.h"
+#include "memory/process.h"
 
 namespace devsan::memory {
 

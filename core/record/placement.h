@@ -27,7 +27,7 @@ inline constexpr PlacementId kUnknownPlacement = 0;
 /// Stands for every placement that was dropped at once, because there was no room for it (or no number).
 inline constexpr PlacementId kDroppedPlacement = 0xFFFFFFFF;
 
-/// Stands for an operator's name; 0 for none. See OperatorNames.
+/// Stands for an operator's name; 0 for none. See Recorder::intern.
 using OperatorId = std::uint32_t;
 inline constexpr OperatorId kNoOperator = 0;
 

@@ -79,14 +79,14 @@ void Recorder::start(const Surroundings& surroundings, std::size_t budget) {
   // It can only fail for want of memory; then a child may wait for ever, as any program's may.
   static const int registered = pthread_atfork(&before_fork, &after_fork, &after_fork_in_child);
   static_cast<void>(registered);
-  bool is_over = false;
+  bool is_sweep_due = false;
   {
     const std::lock_guard lock(mutex_);
     around_ = surroundings;
     budget_ = budget;
-    is_over = taken() >= budget_ - budget_ / kPart;  // what earlier GPUs have left is nobody's
+    is_sweep_due = taken() >= budget_ - budget_ / kPart;  // what earlier GPUs have left is nobody's
   }
-  if (is_over) sweep();
+  if (is_sweep_due) sweep();
   on_.store(true, std::memory_order_release);
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/process_use.h"
+#include "memory/process.h"
 
 namespace devsan::emulate {
 

@@ -17,4 +17,11 @@ using ProcessIdentity = std::uint64_t;
 /// Whether that process still runs. One that has ended and was not waited for yet (a zombie) does not.
 [[nodiscard]] bool is_alive(ProcessIdentity identity) noexcept;
 
+/// What one process holds of a GPU, as NVML lists it.
+struct ProcessUse {
+  std::uint32_t process_id = 0;
+  std::uint64_t bytes = 0;  ///< with its CUDA context
+  bool is_self = false;     ///< it is the process that asks
+};
+
 }  // namespace devsan::memory

@@ -1,4 +1,4 @@
-#include "memory/process_identity.h"
+#include "memory/process.h"
 
 #include <fcntl.h>
 #include <signal.h>
