@@ -9,8 +9,8 @@
 #include "bindings/bindings.h"
 #include "bindings/main_thread.h"
 #include "bindings/python_ending.h"
+#include "collectives/call.h"
 #include "collectives/flight_recorder.h"
-#include "collectives/python.h"
 
 namespace devsan::bindings {
 

@@ -4,9 +4,12 @@
 
 #include <c10/core/ScalarType.h>
 
-#include "collectives/python.h"
-
 namespace devsan::collectives {
+
+Python& python() {
+  static Python functions;
+  return functions;
+}
 
 // Made once: a call is not to allocate.
 std::string_view name_of(at::ScalarType type) {

@@ -3,17 +3,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <future>
 #include <sstream>
+#include <system_error>
 #include <thread>
 
 #include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
-#include "collectives/async_shutdown.h"
 #include "collectives/failures.h"
 
 namespace devsan::collectives {
 namespace {
+
+thread_local bool is_thread_of_gloo = false;
 
 /// gloo with nothing under way shuts down in a moment, and a process that was killed is gone.
 constexpr std::chrono::milliseconds kMoment{1000};
@@ -22,6 +25,28 @@ constexpr std::chrono::milliseconds kPoll{10};
 std::string key_of(int rank) { return "rank" + std::to_string(rank); }
 
 }  // namespace
+
+void mark_thread_of_gloo() noexcept { is_thread_of_gloo = true; }
+
+void async_shutdown(c10::intrusive_ptr<c10d::Backend> gloo, int process, std::chrono::milliseconds limit) {
+  if (gloo == nullptr) return;
+  if (process != getpid()) {
+    gloo.release();
+    return;
+  }
+  std::promise<void> promise;
+  std::future<void> done = promise.get_future();
+  auto* held = gloo.release();
+  try {
+    std::thread([held, promise = std::move(promise)]() mutable {
+      c10::intrusive_ptr<c10d::Backend>::reclaim(held).reset();
+      promise.set_value();
+    }).detach();
+  } catch (const std::system_error&) {
+    return;  // no more threads: it stays
+  }
+  if (!is_thread_of_gloo) done.wait_for(limit);
+}
 
 Communicator::Communicator(Group group, c10::intrusive_ptr<c10d::Store> store, const std::string& key,
                            MakeGloo make_gloo)

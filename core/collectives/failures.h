@@ -7,7 +7,6 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "collectives/group.h"
-#include "collectives/identity.h"
 
 namespace devsan::collectives {
 

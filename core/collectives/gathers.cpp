@@ -3,7 +3,6 @@
 #include <ATen/ops/view_as_real.h>
 
 #include "collectives/checks.h"
-#include "collectives/joined_work.h"
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
 #include "collectives/profile.h"

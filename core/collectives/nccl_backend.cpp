@@ -4,8 +4,6 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 
-#include "collectives/joined_work.h"
-#include "collectives/payload.h"
 #include "collectives/profile.h"
 #include "emulate/runtime/device.h"
 
@@ -51,11 +49,6 @@ std::chrono::milliseconds NcclBackend::timeout_of(std::chrono::milliseconds aske
   return asked == c10d::kUnsetTimeout ? options_->timeout : asked;
 }
 
-c10::intrusive_ptr<c10d::Work> NcclBackend::remember(c10::intrusive_ptr<c10d::Work> work) {
-  if (coalescing_) coalesced_.push_back(work);
-  return work;
-}
-
 c10::intrusive_ptr<c10d::Work> NcclBackend::start(Call call, c10::ArrayRef<CollectiveRequest> requests,
                                                   std::function<void()> after, std::optional<at::Device> on) {
   const at::AutoDispatchBelowADInplaceOrView below;
@@ -83,15 +76,6 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::start(Call call, c10::ArrayRef<Colle
   under_way_.emplace_back(work);
   work->follow(carriers, std::move(after));
   return remember(std::move(work));
-}
-
-Call NcclBackend::together(const char* name, const std::vector<at::Tensor>& inputs,
-                           const std::vector<at::Tensor>& outputs) const {
-  Call call{c10d::OpType::COALESCED, name, 0, 0, {}, inputs, outputs};
-  call.elements_in = count(inputs);
-  call.elements_out = count(outputs);
-  call.sequence = sequence_ + 1;
-  return call;
 }
 
 /// The group's place in the flight recorder is taken at its first call: torch gives it its name after it has made it.
@@ -154,20 +138,6 @@ at::Device NcclBackend::guess_device() const {
   if (bound_device_id_.has_value()) return *bound_device_id_;
   if (const auto latest = communicators_.latest_device()) return *latest;
   return {at::kCUDA, static_cast<c10::DeviceIndex>(group_.global_rank(rank_) % emulate::device_count())};
-}
-
-void NcclBackend::startCoalescing() {
-  TORCH_CHECK(!coalescing_, "Coalescing is already in progress");
-  coalescing_ = true;
-}
-
-c10::intrusive_ptr<c10d::Work> NcclBackend::endCoalescing() {
-  coalescing_ = false;
-  if (coalesced_.empty()) return nullptr;
-  auto works = std::move(coalesced_);
-  coalesced_.clear();
-  profile_coalesced();
-  return join(std::move(works));
 }
 
 void NcclBackend::eagerConnectSingleDevice(at::Device device) {

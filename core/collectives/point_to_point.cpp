@@ -1,10 +1,11 @@
 // NcclBackend's send and recv.
+#include <thread>
+
 #include <ATen/Functions.h>
 
 #include "collectives/checks.h"
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
-#include "collectives/point_work.h"
 #include "collectives/profile.h"
 
 namespace devsan::collectives {
@@ -15,6 +16,76 @@ using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 constexpr int kTag = 0;
 
 namespace {
+
+/// A send or a receive. gloo has no thread for these: somebody has to wait for them. `wait()` does; who asks for the
+/// future, or whether it is completed, has a thread of this work's own do it.
+class PointWork final : public GroupWork {
+ public:
+  PointWork(std::shared_ptr<Communicator> communicator, Call call, Noted noted, c10::intrusive_ptr<c10d::Work> carrier)
+      : GroupWork(std::move(communicator), std::move(call), noted), carrier_(std::move(carrier)) {}
+
+  bool isCompleted() override;
+  bool wait(std::chrono::milliseconds timeout) override;
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+  int sourceRank() const override { return carrier_->sourceRank(); }
+
+ private:
+  void have_waited_for();
+  void carry_out(std::chrono::milliseconds timeout);
+
+  c10::intrusive_ptr<c10d::Work> carrier_;
+  bool somebody_waits_ = false;  // guarded by mutex_
+};
+
+void PointWork::carry_out(std::chrono::milliseconds timeout) {
+  std::exception_ptr error;
+  try {
+    carrier_->wait(timeout);
+  } catch (...) {
+    error = translated(std::current_exception());
+  }
+  conclude(error);
+}
+
+/// Has a thread wait, unless somebody does.
+void PointWork::have_waited_for() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (completed_ || somebody_waits_) return;
+    somebody_waits_ = true;
+  }
+  const auto self = c10::intrusive_ptr<PointWork>::unsafe_reclaim_from_nonowning(this);
+  std::thread([self] { self->carry_out(self->call_.timeout); }).detach();
+}
+
+bool PointWork::isCompleted() {
+  have_waited_for();
+  const std::scoped_lock lock(mutex_);
+  return completed_;
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> PointWork::getFuture() {
+  have_waited_for();
+  wait_for_python(*this);
+  return future_;
+}
+
+bool PointWork::wait(std::chrono::milliseconds timeout) {
+  const auto limit = timeout == kNoTimeout ? call_.timeout : timeout;
+  std::unique_lock lock(mutex_);
+  if (!completed_ && !somebody_waits_) {
+    somebody_waits_ = true;
+    lock.unlock();
+    noted_.waiting(true);
+    carry_out(limit);
+    lock.lock();
+  }
+  if (!cv_.wait_for(lock, limit, [this] { return completed_; })) {
+    std::rethrow_exception(timeout_error());
+  }
+  if (exception_) std::rethrow_exception(exception_);
+  return true;
+}
 
 /// What a message that was copied leaves to do.
 class DoneWork final : public c10d::Work {

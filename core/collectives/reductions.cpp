@@ -2,7 +2,6 @@
 #include <ATen/Functions.h>
 
 #include "collectives/checks.h"
-#include "collectives/joined_work.h"
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
 #include "collectives/profile.h"

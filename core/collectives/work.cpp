@@ -4,9 +4,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "collectives/async_shutdown.h"
 #include "collectives/failures.h"
-#include "collectives/python.h"
 
 namespace devsan::collectives {
 namespace {

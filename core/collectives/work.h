@@ -77,6 +77,9 @@ class NcclWork final : public GroupWork {
   std::mutex first_error_mutex_;
 };
 
+/// Several works as one: what a coalesced group of calls gives.
+c10::intrusive_ptr<c10d::Work> join(std::vector<c10::intrusive_ptr<c10d::Work>> works);
+
 // NOTE [Futures are complete]
 // On a GPU the future of a work is complete when the call returns: what is chained to it runs at once, in the program's
 // order, and its kernels wait on the stream. Here the numbers have to be there first, so Python is given a future only

@@ -1,6 +1,7 @@
-#include "collectives/joined_work.h"
-
-#include "collectives/work.h"
+// NcclBackend's batches: several calls as one.
+#include "collectives/nccl_backend.h"
+#include "collectives/payload.h"
+#include "collectives/profile.h"
 
 namespace devsan::collectives {
 namespace {
@@ -68,6 +69,34 @@ class JoinedWork final : public c10d::Work {
 c10::intrusive_ptr<c10d::Work> join(std::vector<c10::intrusive_ptr<c10d::Work>> works) {
   if (works.size() == 1) return std::move(works.front());
   return c10::make_intrusive<JoinedWork>(std::move(works));
+}
+
+void NcclBackend::startCoalescing() {
+  TORCH_CHECK(!coalescing_, "Coalescing is already in progress");
+  coalescing_ = true;
+}
+
+c10::intrusive_ptr<c10d::Work> NcclBackend::endCoalescing() {
+  coalescing_ = false;
+  if (coalesced_.empty()) return nullptr;
+  auto works = std::move(coalesced_);
+  coalesced_.clear();
+  profile_coalesced();
+  return join(std::move(works));
+}
+
+c10::intrusive_ptr<c10d::Work> NcclBackend::remember(c10::intrusive_ptr<c10d::Work> work) {
+  if (coalescing_) coalesced_.push_back(work);
+  return work;
+}
+
+Call NcclBackend::together(const char* name, const std::vector<at::Tensor>& inputs,
+                           const std::vector<at::Tensor>& outputs) const {
+  Call call{c10d::OpType::COALESCED, name, 0, 0, {}, inputs, outputs};
+  call.elements_in = count(inputs);
+  call.elements_out = count(outputs);
+  call.sequence = sequence_ + 1;
+  return call;
 }
 
 }  // namespace devsan::collectives
