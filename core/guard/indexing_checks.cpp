@@ -1,4 +1,4 @@
-#include "guard/indexing_checks.h"
+#include "guard/kernel_checks.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
 
-#include "guard/checks.h"
+#include "guard/operands.h"
 
 namespace devsan::guard {
 namespace {

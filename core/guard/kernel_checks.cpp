@@ -3,11 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "guard/elementwise_checks.h"
-#include "guard/indexing_checks.h"
-#include "guard/list_checks.h"
-#include "guard/network_checks.h"
-
 namespace devsan::guard {
 namespace {
 

@@ -1,10 +1,10 @@
-#include "guard/list_checks.h"
+#include "guard/kernel_checks.h"
 
 #include <algorithm>
 
 #include <c10/util/Exception.h>
 
-#include "guard/checks.h"
+#include "guard/operands.h"
 
 namespace devsan::guard {
 namespace {

@@ -1,4 +1,4 @@
-#include "guard/network_checks.h"
+#include "guard/kernel_checks.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 #include <ATen/ops/convolution_native.h>
 #include <c10/util/Exception.h>
 
-#include "guard/checks.h"
+#include "guard/operands.h"
 
 namespace devsan::guard {
 namespace {

@@ -1,11 +1,11 @@
-#include "guard/sparse_checks.h"
+#include "guard/kernel_checks.h"
 
 #include <algorithm>
 #include <array>
 
 #include <c10/util/Exception.h>
 
-#include "guard/checks.h"
+#include "guard/operands.h"
 
 namespace devsan::guard {
 namespace {

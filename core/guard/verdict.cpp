@@ -6,11 +6,9 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/op_registration/adaption.h>
 
-#include "guard/checks.h"
 #include "guard/kernel_checks.h"
 #include "guard/meta_functions.h"
 #include "guard/operands.h"
-#include "guard/sparse_checks.h"
 
 namespace devsan::guard {
 namespace {

@@ -1,4 +1,4 @@
-#include "intercept/cuda_only.h"
+#include "intercept/hand_written.h"
 
 #include <unordered_map>
 
@@ -16,7 +16,7 @@
 #include "emulate/operators/networks/synchronized_batch_norm.h"
 #include "emulate/operators/philox.h"
 #include "emulate/runtime/quantized_tensor.h"
-#include "intercept/device_checked.h"
+#include "intercept/device_check.h"
 
 namespace devsan::intercept {
 namespace {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -8,6 +10,30 @@
 #include "guard/verdict.h"
 
 namespace devsan::intercept {
+
+/// Looks at one unboxed argument of a call: a tensor that is read...
+inline void look_at(emulate::Placement& placement, const at::Tensor& argument) {
+  placement.look_at(argument, /*written=*/false);
+}
+/// ... one that is written...
+inline void look_at(emulate::Placement& placement, at::Tensor& argument) {
+  placement.look_at(argument, /*written=*/true);
+}
+/// ... one that may be absent...
+inline void look_at(emulate::Placement& placement, const std::optional<at::Tensor>& argument) {
+  if (argument.has_value()) placement.look_at(*argument, /*written=*/false);
+}
+/// ... or what is no tensor.
+template <typename Argument>
+void look_at(emulate::Placement& /*placement*/, const Argument& /*argument*/) {}
+
+/// Looks where the tensors among a call's unboxed arguments are.
+template <typename... Arguments>
+emulate::Placement placement_of(Arguments&... arguments) {
+  emulate::Placement placement;
+  (look_at(placement, arguments), ...);
+  return placement;
+}
 
 /// An operator's check of devices, made ready once, so that a call looks nothing up.
 class DeviceCheck {
@@ -47,5 +73,20 @@ class DeviceCheck {
   std::string name_;
   guard::Verdict verdict_;
 };
+
+/// Whether the installed torch has that operator.
+inline bool has_operator(const char* name, const char* overload) {
+  return c10::Dispatcher::singleton().findSchema({name, overload}).has_value();
+}
+
+/// A function that carries out an operator by hand, with the operator's check of devices before it.
+template <typename Return, typename... Arguments>
+auto device_checked(const char* name, const char* overload, Return (*carry_out)(Arguments...)) {
+  const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
+  return [check = std::make_shared<const DeviceCheck>(op), carry_out](Arguments... arguments) -> Return {
+    (*check)(placement_of(arguments...), [&] { return torch::jit::Stack{c10::IValue(arguments)...}; });
+    return carry_out(arguments...);
+  };
+}
 
 }  // namespace devsan::intercept

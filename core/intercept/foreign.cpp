@@ -7,7 +7,7 @@
 
 #include "emulate/runtime/storage.h"
 #include "emulate/runtime/tensor.h"
-#include "intercept/aten_operators.h"
+#include "intercept/dispatcher.h"
 #include "intercept/operator_kernel.h"
 
 namespace devsan::intercept {

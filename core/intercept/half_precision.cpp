@@ -1,4 +1,4 @@
-#include "intercept/half_precision.h"
+#include "intercept/hand_written.h"
 
 #include "intercept/checked_plan.h"
 #include "intercept/typed_kernel.h"

@@ -8,12 +8,8 @@
 #include "emulate/operators/copy.h"
 #include "emulate/operators/factories.h"
 #include "emulate/operators/networks/ctc_loss.h"
-#include "intercept/cuda_only.h"
-#include "intercept/device_checked.h"
-#include "intercept/half_precision.h"
-#include "intercept/linear_algebra.h"
-#include "intercept/sparse_construction.h"
-#include "intercept/types_of_cuda.h"
+#include "intercept/device_check.h"
+#include "intercept/layouts.h"
 
 namespace devsan::intercept {
 namespace {

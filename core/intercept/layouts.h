@@ -26,4 +26,8 @@ void register_layout(torch::Library& library, c10::DispatchKey host);
 /// What the factories' key of a layout needs beside the factories themselves.
 void register_layout_on_factories(torch::Library& library, c10::DispatchKey host);
 
+/// Registers the construction of COO tensors where their invariants are checked (torch.sparse.check_sparse_tensor_invariants):
+/// torch's composites call the check past the dispatcher, and its kernel is chosen by the device.
+void register_sparse_construction(torch::Library& library, torch::Library& autograd);
+
 }  // namespace devsan::intercept

@@ -1,4 +1,4 @@
-#include "intercept/linear_algebra.h"
+#include "intercept/hand_written.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,5 +1,6 @@
 #include "intercept/operator_kernel.h"
 
+#include <ATen/Context.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "emulate/calls/cpu_fallback.h"
@@ -67,6 +68,15 @@ void call_any_operator(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys
   }
   refuse_operator(op);
   run(op, checked, stack);
+}
+
+void AlertingKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+  const c10::Device device = checked_.device_of(*stack);
+  if (C10_UNLIKELY(at::globalContext().deterministicAlgorithms()) &&
+      (alert_.applies == nullptr || alert_.applies(op.schema(), *stack))) {
+    at::Context::alertNotDeterministic(alert_.caller);
+  }
+  emulate::call_on_cpu(op, checked_.plan, stack, device);
 }
 
 }  // namespace devsan::intercept

@@ -3,6 +3,7 @@
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include "guard/nondeterminism.h"
 #include "intercept/checked_plan.h"
 
 namespace devsan::intercept {
@@ -57,5 +58,19 @@ class CheckedCompositeKernel final : public c10::OperatorKernel {
 
 /// For operators that no kernel is registered for: those of other libraries (torchvision::, bitsandbytes::, the user's).
 void call_any_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+
+/// OperatorKernel for an operator whose CUDA kernel is not deterministic: raises or warns as that does, under
+/// `torch.use_deterministic_algorithms(True)`.
+class AlertingKernel final : public c10::OperatorKernel {
+ public:
+  explicit AlertingKernel(const c10::OperatorHandle& op, const guard::Nondeterminism& alert)
+      : checked_(op), alert_(alert) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+
+ private:
+  CheckedPlan checked_;
+  guard::Nondeterminism alert_;
+};
 
 }  // namespace devsan::intercept

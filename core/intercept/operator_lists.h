@@ -29,7 +29,7 @@ bool is_cpu_only(const std::string& name);
 /// torch has no kernel of it for strided CUDA tensors, and no composite.
 bool is_missing_on_cuda(const c10::OperatorHandle& op, const std::string& name);
 
-/// It has a kernel of its own for quantized tensors: see cuda_only.h.
+/// It has a kernel of its own for quantized tensors: see register_cuda_only_layout.
 bool is_written_for_quantized(const std::string& name);
 
 /// CUDA has it for quantized tensors (a QuantizedCUDA kernel in native_functions.yaml).

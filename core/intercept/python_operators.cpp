@@ -2,7 +2,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "intercept/quiet_registration.h"
+#include "intercept/dispatcher.h"
 
 namespace devsan::intercept {
 namespace {

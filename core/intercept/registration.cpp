@@ -12,16 +12,13 @@
 #include "emulate/runtime/gpu_trace.h"
 #include "emulate/runtime/reducer_timer.h"
 #include "guard/nondeterminism.h"
-#include "intercept/alerting_kernel.h"
-#include "intercept/aten_operators.h"
-#include "intercept/cuda_only.h"
+#include "intercept/dispatcher.h"
 #include "intercept/foreign.h"
 #include "intercept/hand_written.h"
 #include "intercept/layouts.h"
 #include "intercept/operator_kernel.h"
 #include "intercept/operator_lists.h"
 #include "intercept/python_operators.h"
-#include "intercept/quiet_registration.h"
 #include "intercept/typed_kernel.h"
 
 namespace devsan::intercept {

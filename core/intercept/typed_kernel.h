@@ -10,7 +10,6 @@
 
 #include "emulate/calls/cpu_call.h"
 #include "emulate/runtime/host_allocator.h"
-#include "intercept/arguments.h"
 #include "intercept/device_check.h"
 #include "record/recorder.h"
 

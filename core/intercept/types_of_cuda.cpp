@@ -1,4 +1,4 @@
-#include "intercept/types_of_cuda.h"
+#include "intercept/hand_written.h"
 
 #include <memory>
 

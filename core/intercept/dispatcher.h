@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 namespace devsan::intercept {
@@ -47,5 +48,19 @@ void put_kernel(torch::Library& library, const c10::OperatorHandle& op, const st
                 Arguments... arguments) {
   library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(op, arguments...)));
 }
+
+/// While it lives, the dispatcher does not warn of kernels that are overridden (in a CUDA build every factory is): that
+/// is meant here, and no news to the user.
+class QuietRegistration {
+ public:
+  QuietRegistration() : guard_(&handler_) {}
+
+ private:
+  class Silence final : public c10::WarningHandler {
+    void process(const c10::Warning& /*warning*/) override {}
+  };
+  Silence handler_;
+  c10::WarningUtils::WarningHandlerGuard guard_;
+};
 
 }  // namespace devsan::intercept
