@@ -3,9 +3,7 @@
 #include "bindings/bindings.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/device_allocator.h"
-#include "emulate/runtime/gpu_processes.h"
 #include "emulate/runtime/gpu_trace.h"
-#include "emulate/runtime/since_start.h"
 #include "emulate/runtime/stream.h"
 #include "memory/out_of_memory.h"
 

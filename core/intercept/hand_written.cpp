@@ -7,7 +7,7 @@
 #include "emulate/operators/attention/scaled_dot_product_attention.h"
 #include "emulate/operators/copy.h"
 #include "emulate/operators/factories.h"
-#include "emulate/operators/networks/ctc_loss.h"
+#include "emulate/operators/networks/layers.h"
 #include "intercept/device_check.h"
 #include "intercept/layouts.h"
 

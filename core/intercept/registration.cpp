@@ -10,7 +10,7 @@
 #include "emulate/operators/attention/attention_choice.h"
 #include "emulate/operators/factories.h"
 #include "emulate/runtime/gpu_trace.h"
-#include "emulate/runtime/reducer_timer.h"
+#include "emulate/runtime/timers.h"
 #include "guard/nondeterminism.h"
 #include "intercept/dispatcher.h"
 #include "intercept/foreign.h"

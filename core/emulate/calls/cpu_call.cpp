@@ -3,7 +3,6 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/List.h>
 
-#include "emulate/calls/upcast.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/generator.h"
 #include "emulate/runtime/gpu_trace.h"

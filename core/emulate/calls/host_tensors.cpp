@@ -1,7 +1,7 @@
 #include "emulate/calls/host_tensors.h"
 
 #include "emulate/runtime/host_allocator.h"
-#include "emulate/runtime/sparse_tensor.h"
+#include "emulate/runtime/layouts.h"
 #include "emulate/runtime/storage.h"
 
 namespace devsan::emulate {

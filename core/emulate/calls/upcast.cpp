@@ -1,11 +1,9 @@
-#include "emulate/calls/upcast.h"
+#include "emulate/calls/cpu_call.h"
 
 #include <cstring>
 
 #include <ATen/core/List.h>
 #include <c10/util/SmallVector.h>
-
-#include "emulate/calls/cpu_call.h"
 
 namespace devsan::emulate {
 namespace {

@@ -12,8 +12,6 @@
 #include <torch/headeronly/version.h>
 
 #include "emulate/runtime/generator.h"
-#include "emulate/runtime/gpu_processes.h"
-#include "emulate/runtime/since_start.h"
 #include "memory/shared_table.h"
 
 namespace devsan::emulate {

@@ -4,12 +4,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Generator.h>
 #include <c10/core/Device.h>
+#include <c10/macros/Macros.h>
 
 #include "memory/caching_allocator.h"
+#include "memory/process.h"
 #include "model/device_spec.h"
 
 namespace devsan::emulate {
@@ -38,6 +41,10 @@ void create_devices(const std::vector<model::DeviceSpec>& specs, bool shared = t
 /// @param node numbers the emulated machine, where several are emulated on one
 /// @throws std::system_error when the file cannot be mapped
 void share_memory(const std::string& path, std::uint64_t node);
+
+/// The processes that hold memory of a GPU of the machine, visible to this one or not, as NVML lists them. None where
+/// memory is not shared: see share_memory.
+[[nodiscard]] std::vector<memory::ProcessUse> gpu_processes(const std::string& uuid);
 
 /// Calls `visit` for every emulated GPU of this process, those of emulations that have ended too: their tensors stay.
 void for_each_device(const std::function<void(EmulatedDevice&)>& visit);
@@ -69,5 +76,28 @@ c10::Device resolve(c10::Device requested);
 
 /// Raises CUDA's refusal of a device ordinal.
 [[noreturn]] void refuse_ordinal();
+
+/// What is remembered of the GPUs there are. Pools, autograd and loaders have threads that live on when one emulation ends
+/// and another starts: what they remember of the first, which may have had more GPUs, is forgotten, as if the process had
+/// begun anew. Not thread-safe: a `thread_local` variable, or one with a lock of its own.
+template <typename Value>
+class SinceStart {
+ public:
+  /// @param initial is called for the value that a thread begins with
+  template <typename Initial>
+  Value& get(const Initial& initial) noexcept {
+    if (C10_UNLIKELY(generation_ != device_generation())) set(initial());
+    return value_;
+  }
+
+  void set(Value value) noexcept {
+    value_ = std::move(value);
+    generation_ = device_generation();
+  }
+
+ private:
+  Value value_{};
+  unsigned generation_ = 0;  ///< of the GPUs that the value is about; 0: of none
+};
 
 }  // namespace devsan::emulate

@@ -6,7 +6,6 @@
 
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/gpu_trace.h"
-#include "emulate/runtime/since_start.h"
 
 namespace devsan::emulate {
 namespace {

@@ -8,9 +8,7 @@
 
 #include <c10/core/TensorImpl.h>
 
-#include "emulate/runtime/nested_tensor.h"
-#include "emulate/runtime/quantized_tensor.h"
-#include "emulate/runtime/sparse_tensor.h"
+#include "emulate/runtime/layouts.h"
 #include "emulate/runtime/storage.h"
 
 namespace devsan::emulate {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include <ATen/core/Tensor.h>
 
 namespace devsan::emulate {
@@ -49,5 +51,8 @@ void take_over(const at::Tensor& tensor);
 
 /// Takes over what a kernel did to the sizes, strides and storage of `alias`, the host alias of `tensor`.
 void follow_alias(const at::Tensor& tensor, const at::Tensor& alias);
+
+/// Whether an optional argument holds a tensor: what Python calls None can also arrive as an undefined one.
+inline bool is_given(const std::optional<at::Tensor>& tensor) { return tensor.has_value() && tensor->defined(); }
 
 }  // namespace devsan::emulate

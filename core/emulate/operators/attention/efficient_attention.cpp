@@ -6,7 +6,7 @@
 
 #include "emulate/operators/attention/attention.h"
 #include "emulate/operators/attention/attention_parts.h"
-#include "emulate/operators/given.h"
+#include "emulate/runtime/tensor.h"
 
 namespace devsan::emulate {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "emulate/operators/attention/attention.h"
 #include "emulate/operators/attention/attention_parts.h"
-#include "emulate/operators/given.h"
 #include "emulate/runtime/device.h"
+#include "emulate/runtime/tensor.h"
 
 namespace devsan::emulate {
 namespace {

@@ -3,8 +3,8 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
-#include "emulate/operators/given.h"
 #include "emulate/operators/linear_algebra/semi_structured_matrix.h"
+#include "emulate/runtime/tensor.h"
 
 namespace devsan::emulate {
 namespace {

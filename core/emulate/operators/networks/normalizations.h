@@ -4,7 +4,7 @@
 
 namespace devsan::emulate {
 
-// Normalizations and samplers that CUDA, or cuDNN, has under a name of its own, carried out by the CPU's general ones.
+// Normalizations that CUDA, or cuDNN, has under a name of its own, carried out by the CPU's general ones.
 
 /// aten::cudnn_batch_norm. @return output, mean, inverse deviation (both empty unless training), and cuDNN's reserved
 /// bytes, of which there are none
@@ -27,15 +27,47 @@ std::tuple<at::Tensor, at::Tensor> fused_rms_norm_backward(const at::Tensor& gra
                                                            const std::optional<at::Tensor>& weight,
                                                            std::array<bool, 2> wanted);
 
-/// aten::cudnn_grid_sampler: bilinear, zeros outside, corners aligned.
-at::Tensor cudnn_grid_sampler(const at::Tensor& input, const at::Tensor& grid);
-std::tuple<at::Tensor, at::Tensor> cudnn_grid_sampler_backward(const at::Tensor& input, const at::Tensor& grid,
-                                                               const at::Tensor& grad);
+// The operators of torch.nn.SyncBatchNorm, which only CUDA has. Computed by reductions in the accumulation type (float32
+// for a reduced precision), from the definitions in aten/src/ATen/native/cuda/Normalization.cuh. Statistics are per
+// channel, dimension 1 of `input`.
 
-/// aten::cudnn_affine_grid_generator: corners aligned.
-at::Tensor cudnn_affine_grid_generator(const at::Tensor& theta, std::int64_t batch, std::int64_t channels,
-                                       std::int64_t height, std::int64_t width);
-at::Tensor cudnn_affine_grid_generator_backward(const at::Tensor& grad, std::int64_t batch, std::int64_t channels,
-                                                std::int64_t height, std::int64_t width);
+/// aten::batch_norm_stats. @return mean and 1 / sqrt(variance + epsilon), in the accumulation type
+std::tuple<at::Tensor, at::Tensor> batch_norm_stats(const at::Tensor& input, double epsilon);
+
+/// aten::batch_norm_elemt: `input` normalized by given statistics.
+at::Tensor batch_norm_elemt(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                            const std::optional<at::Tensor>& bias, const at::Tensor& mean, const at::Tensor& invstd,
+                            double epsilon);
+at::Tensor& batch_norm_elemt_out(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                                 const std::optional<at::Tensor>& bias, const at::Tensor& mean,
+                                 const at::Tensor& invstd, double epsilon, at::Tensor& out);
+
+/// aten::batch_norm_gather_stats(_with_counts): one mean and inverse deviation from those of several parts.
+/// @param mean, invstd [parts, channels]
+/// @param counts elements per channel of each part
+/// Writes the running statistics where there are any.
+std::tuple<at::Tensor, at::Tensor> batch_norm_gather_stats(const at::Tensor& input, const at::Tensor& mean,
+                                                           const at::Tensor& invstd,
+                                                           const std::optional<at::Tensor>& running_mean,
+                                                           const std::optional<at::Tensor>& running_var,
+                                                           double momentum, double epsilon, std::int64_t count);
+std::tuple<at::Tensor, at::Tensor> batch_norm_gather_stats_with_counts(const at::Tensor& input, const at::Tensor& mean,
+                                                                       const at::Tensor& invstd,
+                                                                       const std::optional<at::Tensor>& running_mean,
+                                                                       const std::optional<at::Tensor>& running_var,
+                                                                       double momentum, double epsilon,
+                                                                       const at::Tensor& counts);
+
+/// aten::batch_norm_backward_reduce. @return sum of grad, sum of grad * (input - mean), grad of weight, grad of bias;
+/// those that are not asked for are undefined
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_backward_reduce(
+    const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean, const at::Tensor& invstd,
+    const std::optional<at::Tensor>& weight, bool for_input, bool for_weight, bool for_bias);
+
+/// aten::batch_norm_backward_elemt: the input's gradient from the sums over all parts.
+at::Tensor batch_norm_backward_elemt(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
+                                     const at::Tensor& invstd, const std::optional<at::Tensor>& weight,
+                                     const at::Tensor& sum_grad, const at::Tensor& sum_grad_centered,
+                                     const at::Tensor& count);
 
 }  // namespace devsan::emulate

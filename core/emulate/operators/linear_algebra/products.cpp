@@ -1,4 +1,4 @@
-#include "emulate/operators/linear_algebra/int4_products.h"
+#include "emulate/operators/linear_algebra/products.h"
 
 #include <array>
 
@@ -9,6 +9,8 @@
 
 namespace devsan::emulate {
 namespace {
+
+at::Tensor dense(const at::Tensor& tensor) { return tensor.layout() == at::kStrided ? tensor : tensor.to_dense(); }
 
 constexpr std::int64_t kRows = 8;      // weights' rows in a tile
 constexpr std::int64_t kColumns = 16;  // and columns
@@ -61,6 +63,55 @@ at::Tensor unpack(const at::Tensor& packed) {
 }
 
 }  // namespace
+
+at::Tensor mm_to(const at::Tensor& self, const at::Tensor& mat2, at::ScalarType dtype) {
+  return at::mm(self.to(dtype), mat2.to(dtype));
+}
+
+at::Tensor& mm_to_out(const at::Tensor& self, const at::Tensor& mat2, at::ScalarType dtype, at::Tensor& out) {
+  return at::mm_out(out, self.to(dtype), mat2.to(dtype));
+}
+
+at::Tensor bmm_to(const at::Tensor& self, const at::Tensor& mat2, at::ScalarType dtype) {
+  return at::bmm(self.to(dtype), mat2.to(dtype));
+}
+
+at::Tensor& bmm_to_out(const at::Tensor& self, const at::Tensor& mat2, at::ScalarType dtype, at::Tensor& out) {
+  return at::bmm_out(out, self.to(dtype), mat2.to(dtype));
+}
+
+at::Tensor addmm_to(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, at::ScalarType dtype,
+                    const at::Scalar& beta, const at::Scalar& alpha) {
+  return at::addmm(self.to(dtype), mat1.to(dtype), mat2.to(dtype), beta, alpha);
+}
+
+at::Tensor& addmm_to_out(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, at::ScalarType dtype,
+                         const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+  return at::addmm_out(out, self.to(dtype), mat1.to(dtype), mat2.to(dtype), beta, alpha);
+}
+
+at::Tensor baddbmm_to(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2, at::ScalarType dtype,
+                      const at::Scalar& beta, const at::Scalar& alpha) {
+  return at::baddbmm(self.to(dtype), batch1.to(dtype), batch2.to(dtype), beta, alpha);
+}
+
+at::Tensor& baddbmm_to_out(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                           at::ScalarType dtype, const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+  return at::baddbmm_out(out, self.to(dtype), batch1.to(dtype), batch2.to(dtype), beta, alpha);
+}
+
+at::Tensor& bmm_compressed_out(const at::Tensor& self, const at::Tensor& mat2, at::Tensor& out) {
+  return at::bmm_out(out, dense(self), dense(mat2));
+}
+
+at::Tensor& baddbmm_compressed_out(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                                   const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+  return at::baddbmm_out(out, self, dense(batch1), dense(batch2), beta, alpha);
+}
+
+at::Tensor solve_compressed(const at::Tensor& matrix, const at::Tensor& right, bool is_left) {
+  return at::linalg_solve(dense(matrix), right, is_left);
+}
 
 at::Tensor pack_int4(const at::Tensor& weight, std::int64_t inner_tiles) {
   TORCH_CHECK(weight.dim() == 2);

@@ -1,8 +1,14 @@
-#include "emulate/runtime/sparse_tensor.h"
+#include "emulate/runtime/layouts.h"
 
+#include <ATen/Functions.h>
+#include <ATen/NestedTensorImpl.h>
 #include <ATen/SparseCsrTensorImpl.h>
 #include <ATen/SparseTensorImpl.h>
+#include <ATen/quantized/QTensorImpl.h>
+#include <ATen/quantized/Quantizer.h>
+#include <c10/core/InferenceMode.h>
 
+#include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/tensor.h"
 
 namespace devsan::emulate {
@@ -68,6 +74,19 @@ void refuse_layout(const at::Tensor& tensor) {
                               " on an emulated GPU; see docs/limits.md");
 }
 
+const at::PerChannelAffineQuantizer& per_channel(const at::Tensor& tensor) {
+  auto* quantizer = dynamic_cast<at::PerChannelAffineQuantizer*>(at::get_qtensorimpl(tensor)->quantizer().get());
+  TORCH_CHECK(quantizer != nullptr, "expected a tensor that is quantized per channel, got one with scheme ",
+              at::toString(at::get_qtensorimpl(tensor)->quantizer()->qscheme()));
+  return *quantizer;
+}
+
+/// The quantizer keeps its own.
+at::Tensor copy_onto(const at::Tensor& host, c10::Device device) {
+  const DeviceScope scope(device.index());
+  return adopt(host.clone(), device);
+}
+
 }  // namespace
 
 std::vector<at::Tensor> sparse_members(const at::Tensor& tensor) {
@@ -93,6 +112,36 @@ at::Tensor sparse_to_device(const at::Tensor& host, c10::Device device, const Me
 
 void follow_sparse(const at::Tensor& tensor, const at::Tensor& alias, const Member& member) {
   fill(tensor, alias, member);
+}
+
+at::Tensor quantized_alias(const at::Tensor& tensor, c10::Storage&& host) {
+  const c10::TensorImpl* shape = tensor.unsafeGetTensorImpl();
+  at::Tensor alias =
+      at::detail::make_tensor<at::QTensorImpl>(std::move(host), c10::DispatchKeySet(c10::DispatchKey::QuantizedCPU),
+                                               shape->dtype(), at::get_qtensorimpl(tensor)->quantizer());
+  alias.unsafeGetTensorImpl()->set_sizes_and_strides(shape->sizes(), shape->strides(), shape->storage_offset());
+  return alias;
+}
+
+void follow_quantizer(const at::Tensor& tensor, const at::Tensor& alias) {
+  at::get_qtensorimpl(tensor)->set_quantizer_(at::get_qtensorimpl(alias)->quantizer());
+}
+
+at::Tensor per_channel_scales(const at::Tensor& tensor) {
+  return copy_onto(per_channel(tensor).scales(), tensor.device());
+}
+
+at::Tensor per_channel_zero_points(const at::Tensor& tensor) {
+  return copy_onto(per_channel(tensor).zero_points(), tensor.device());
+}
+
+at::Tensor rebuild_nested(const at::Tensor& nested, const Member& member) {
+  const auto* impl = static_cast<const at::native::NestedTensorImpl*>(nested.unsafeGetTensorImpl());
+  at::Tensor buffer = member(impl->get_unsafe_storage_as_tensor());
+  // In inference mode a view of an ordinary tensor is an ordinary one.
+  const c10::InferenceMode mode(nested.is_inference());
+  return at::detail::make_tensor<at::native::NestedTensorImpl>(std::move(buffer), impl->get_nested_sizes(),
+                                                               impl->get_nested_strides(), impl->get_storage_offsets());
 }
 
 }  // namespace devsan::emulate
