@@ -92,10 +92,9 @@ class expect:  # reads like a function: with devsan.expect("cuda:1")
 
 def where(tensor: Any) -> None:
     """Prints on stderr how ``tensor`` came to be where it is, newest first."""
-    from devsan.core_library import core_here
     from devsan.introspect.provenance.shown import provenance_text
 
-    print(provenance_text(core_here(), tensor, sys._getframe(1)), file=sys.stderr, flush=True)
+    print(provenance_text(tensor, sys._getframe(1)), file=sys.stderr, flush=True)
 
 
 def findings() -> list[Any]:

@@ -10,7 +10,6 @@ import os
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from devsan.errors import StartError
 
@@ -39,7 +38,7 @@ def load_core(torch: ModuleType) -> ModuleType:
     return _core
 
 
-def core_here() -> Any | None:
+def core_here() -> ModuleType | None:
     """Returns ``devsan._core`` if it is there for the torch that is loaded; None otherwise. Does not import torch."""
     loaded = sys.modules.get("devsan._core")
     torch = sys.modules.get("torch")
@@ -51,7 +50,7 @@ def core_here() -> Any | None:
         return None
 
 
-def core_with_torch() -> Any | None:
+def core_with_torch() -> ModuleType | None:
     """Returns ``devsan._core``. Imports torch for it, without starting an emulation, where the launcher has not."""
     if "torch" not in sys.modules:
         before = os.environ.get(_AUTOLOAD)

@@ -156,7 +156,6 @@ def run_rank(request: dict[str, Any], rank: int, port: int, folder: Path) -> int
 
 
 def findings_of(error: Exception) -> list[dict[str, Any]]:
-    from devsan.core_library import core_here
     from devsan.introspect.frames.chain import failure_of
     from devsan.report.build import build
     from devsan.report.cause import explained
@@ -166,7 +165,7 @@ def findings_of(error: Exception) -> list[dict[str, Any]]:
     if failure is None:
         return []
     report, explanation = explained(build(failure), failure)
-    return findings_of(core_here(), report, explanation, 0.0)
+    return findings_of(report, explanation, 0.0)
 
 
 def recordings_in(folder: Path) -> list[dict[str, Any]]:

@@ -11,9 +11,8 @@ PYBIND11_MODULE(_core, module) {
   devsan::bindings::bind_attention(module);
   devsan::bindings::bind_streams(module);
   devsan::bindings::bind_forks(module);
-  devsan::bindings::bind_facts(module);
-  devsan::bindings::bind_findings(module);
-  devsan::bindings::bind_ranks(module);
+  devsan::bindings::bind_records(module);
+  devsan::bindings::bind_diagnosis(module);
   devsan::bindings::bind_refusals(module);
   devsan::bindings::bind_provenance(module);
   devsan::bindings::bind_operators(module);

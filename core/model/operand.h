@@ -53,6 +53,8 @@ struct Operand {
   bool requires_grad = false;
   bool is_leaf = true;
 
+  /// The newest event that decided its device; null where the provenance does not reach it.
+  const Event* placement() const { return placement_of(provenance); }
   bool is_scalar() const { return shape && shape->empty(); }
   /// The best name there is: the source's, or the model's, or whose output it is, or the schema's.
   std::string best_name() const {

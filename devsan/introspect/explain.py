@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from devsan.core_library import core_here
+from devsan import core
 from devsan.introspect import process_info, settings
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.edits import can_run, knows
@@ -63,19 +63,18 @@ def explain(failure: Failure) -> Explanation | None:
 
     Reads frames, modules and records; runs nothing of the program.
     """
-    core = core_here()
-    if core is None:
+    if not core.is_here():
         return None
     with plain_attributes():
-        explanation = collect(core, failure)
+        explanation = collect(failure)
     explanation.findings = [
-        _with_edits_that_run(core, finding, explanation.frames) for finding in core.diagnose(explanation.facts)
+        _with_edits_that_run(finding, explanation.frames) for finding in core.diagnose(explanation.facts)
     ]
     _found.extend(explanation.findings)
     return explanation
 
 
-def _with_edits_that_run(core: Any, finding: Any, frames: Sequence[Frame]) -> Any:
+def _with_edits_that_run(finding: Any, frames: Sequence[Frame]) -> Any:
     """Takes away the edits that would ask for the device of something that is not there where they stand."""
     fixes = list(finding.fixes)
     for fix in fixes:
@@ -91,27 +90,26 @@ def _with_edits_that_run(core: Any, finding: Any, frames: Sequence[Frame]) -> An
 
 def findings_so_far() -> list[Any]:
     """Returns the findings of this process, all sites of one cause as one."""
-    core = core_here() if _found else None
-    return list(core.merge_findings(_found)) if core is not None else []
+    return list(core.merge_findings(_found)) if _found else []
 
 
-def collect(core: Any, failure: Failure) -> Explanation:
+def collect(failure: Failure) -> Explanation:
     """Returns the facts of ``failure``, without findings."""
     frames = frames_of_failure(failure)
     place = site_of(frames) if frames else -1
     sentence = failure.sentence
     op = str(failure.refusal.op) if failure.refusal is not None else sentence.op or ""
-    phase = process_info.phase_of(core, frames, op, sentence.kind)
+    phase = process_info.phase_of(frames, op, sentence.kind)
     stepping = phase == core.Phase.OPTIMIZER
     trees = models.models_in(frames, search=stepping or sentence.kind in (Kind.MODULE, Kind.GRADIENT))
     registry = Registry(trees)
     optimizers = optimizers_in(frames, search=stepping)
     trees = registry.trees
-    known = [facts_of(core, tree) for tree in trees]
-    reader = ProvenanceReader(core)
+    known = [facts_of(tree) for tree in trees]
+    reader = ProvenanceReader()
     for tree, model in zip(trees, known, strict=True):
-        placed.complete(core, reader, tree, model)
-    described = Operands(core, reader, registry, known, optimizers, frames, place)
+        placed.complete(reader, tree, model)
+    described = Operands(reader, registry, known, optimizers, frames, place)
     tracked = tracked_operands(failure, frames, place, registry)
     elsewhere = place_in_text(failure.message)
     names = name_operands(tracked, elsewhere, registry, op) if elsewhere is not None else {}
@@ -126,10 +124,10 @@ def collect(core: Any, failure: Failure) -> Explanation:
         for operand in operands:
             if operand.offending:
                 operand.kind = core.OperandKind.GENERATOR
-    step = count_calls(core, reader, frames, place, operands)
-    places = _places(core, frames, registry)
+    step = count_calls(reader, frames, place, operands)
+    places = _places(frames, registry)
     if elsewhere is not None:
-        places.insert(0, place_in(core, elsewhere[0], "forward", elsewhere[1]))
+        places.insert(0, place_in(elsewhere[0], "forward", elsewhere[1]))
     main = _main_model(registry, frames, described.main)
     ordered = known[main : main + 1] + known[:main] + known[main + 1 :]
     facts = core.Facts(
@@ -139,9 +137,9 @@ def collect(core: Any, failure: Failure) -> Explanation:
             phase=phase, step=step,
         ),
         models=ordered,
-        optimizers=[optimizer(core, each, registry, reader, frames) for each in optimizers],
-        settings=settings.settings_in(core, frames),
-        process=process_info.process(core, frames),
+        optimizers=[optimizer(each, registry, reader, frames) for each in optimizers],
+        settings=settings.settings_in(frames),
+        process=process_info.process(frames),
     )  # fmt: skip
     return Explanation(facts, [], frames, place)
 
@@ -207,14 +205,14 @@ def _parameter_on(device: str, registry: Registry) -> list[Tracked]:
     return []
 
 
-def _places(core: Any, frames: Sequence[Frame], registry: Registry) -> list[Any]:
+def _places(frames: Sequence[Frame], registry: Registry) -> list[Any]:
     """The failing stack as the core's Frames, innermost first, with the callers of whoever caught the exception."""
-    places = [place_of(core, frame, _module_path(frame, registry)) for frame in reversed(frames)]
+    places = [place_of(frame, _module_path(frame, registry)) for frame in reversed(frames)]
     caller: FrameType | None = frames[0].caller if frames else None
     if caller is not None and frames[0].has_returned():
         caller = None  # it has gone on since: its line is not that of the call any more
     while caller is not None:
-        places.append(place_at(core, caller.f_code, caller.f_lasti))
+        places.append(place_at(caller.f_code, caller.f_lasti))
         caller = caller.f_back
     return without_machinery(places)
 

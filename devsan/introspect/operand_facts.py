@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.expressions import Expression, operands_at
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.placement import Placement
@@ -33,7 +34,6 @@ class Operands:
     """Describes the operands of one failure.
 
     Args:
-        core: ``devsan._core``.
         reader: reads their reader.
         registry: of the program's models.
         models: the core's Models, in the registry's order.
@@ -43,14 +43,14 @@ class Operands:
     """
 
     def __init__(
-        self, core: Any, reader: ProvenanceReader, registry: Registry, models: Sequence[Any], optimizers: Sequence[Any],
+        self, reader: ProvenanceReader, registry: Registry, models: Sequence[Any], optimizers: Sequence[Any],
         frames: Sequence[Frame], place: int,
     ) -> None:  # fmt: skip
-        self.core, self.reader, self.registry, self.models = core, reader, registry, models
+        self.reader, self.registry, self.models = reader, registry, models
         self.optimizers, self.frames, self.place = optimizers, frames, place
         self.kinds = Kinds(registry, optimizers, frames, ())
         self.main = 0  # number of the model that the operands belong to
-        self.lineage = Lineage(core, frames, self._computed_by)
+        self.lineage = Lineage(frames, self._computed_by)
 
     def describe(self, operands: Sequence[Tracked]) -> list[Any]:
         """Returns the core's Operands, in the order of the source."""
@@ -58,7 +58,6 @@ class Operands:
         return [self._describe(operand) for operand in list(operands)[:_MOST]]
 
     def _describe(self, tracked: Tracked) -> Any:
-        core = self.core
         at, frame = self._seen(tracked)
         value, root, shown = tracked.value, None, None
         name, span = "", core.Span()
@@ -68,7 +67,7 @@ class Operands:
             name = at.text(frame) if shown is None else frame.segment(shown)
             node: Any = at.node
             if hasattr(node, "lineno"):  # a name that was made up has no place
-                span = place(core, frame.code, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset).span
+                span = place(frame.code, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset).span
         operand = core.Operand(role=tracked.role or "", name=clean(name), offending=tracked.offending, span=span)
         whole = at is None or frame is None or shown is not None or value is tracked.value or at.value(frame) is value
         own = placement_of(value) if is_tensor(value) and whole else None  # a part has a shape of its own
@@ -163,7 +162,6 @@ class Operands:
     def _provenance(
         self, operand: Any, value: object, at: Expression | None, frame: Frame | None, origin: tuple[int, str]
     ) -> None:
-        core = self.core
         model = self.models[self.main] if self.models else None
         events: list[Any] = []
         if is_tensor(value) and operand.device == core.Device(str(getattr(value, "device", ""))):
@@ -185,19 +183,19 @@ class Operands:
             events = (self.lineage.only_checkpoint(own[-1]) if own else []) or events
         if device == "meta" and not events:
             events = self._taken_away(operand.qualified_name)
-        operand.provenance = settle(core, events, operand.qualified_name, model)
+        operand.provenance = settle(events, operand.qualified_name, model)
         if frame is not None and operand.name:
-            operand.copies = list(creation.copies_of(core, operand.name, frame)) or self._left_behind(operand, frame)
+            operand.copies = list(creation.copies_of(operand.name, frame)) or self._left_behind(operand, frame)
 
     def _given(self, operand: Any, value: Any, frame: Frame | None) -> list[Any]:
         """The provenance of a tensor of the host as the program's own frames write it, where they gave it to the
         model; of
         what a library has made of it, that of the only one that the model was given on the host."""
-        if frame is not None and frame.whose is not Whose.PROGRAM and operand.kind != self.core.OperandKind.INPUT:
+        if frame is not None and frame.whose is not Whose.PROGRAM and operand.kind != core.OperandKind.INPUT:
             on_host = self.kinds.given_on_host()
-            if len(on_host) != 1 or operand.kind in (self.core.OperandKind.PARAMETER, self.core.OperandKind.BUFFER):
+            if len(on_host) != 1 or operand.kind in (core.OperandKind.PARAMETER, core.OperandKind.BUFFER):
                 return []
-            operand.kind, value = self.core.OperandKind.INPUT, on_host[0]
+            operand.kind, value = core.OperandKind.INPUT, on_host[0]
         for number in reversed(range(len(self.frames))):
             outer = self.frames[number]
             if outer.whose is not Whose.PROGRAM:
@@ -221,12 +219,11 @@ class Operands:
                 inside = path == found[1] or path.startswith(f"{found[1]}.") or not found[1]  # type: ignore[index]
                 if inside and str(tensor.device) == str(operand.device):
                     operand.qualified_name = ".".join(part for part in (path, name) if part)
-                    operand.kind = self.core.OperandKind.BUFFER if is_buffer else self.core.OperandKind.PARAMETER
+                    operand.kind = core.OperandKind.BUFFER if is_buffer else core.OperandKind.PARAMETER
                     return
 
     def _taken_away(self, path: str) -> list[Any]:
         """The event of the hook that left a placeholder for the weight at ``path``."""
-        core = self.core
         for module in self.models[self.main].modules if path and self.models else ():
             for hook in module.hooks if module.path == path.rpartition(".")[0] else ():
                 if hook.offload:
@@ -251,9 +248,9 @@ class Operands:
         for path, name, tensor, _ in self.registry.trees[found[0]].tensors():
             inside = not found[1] or path == found[1] or path.startswith(found[1] + ".")
             if inside and str(tensor.device) == device:
-                core, followed = self.core, ".".join(part for part in (path, name) if part)
+                followed = ".".join(part for part in (path, name) if part)
                 computed = core.Event(kind=core.EventKind.COMPUTED, device=device, followed=followed)
-                return settle(core, [computed, *self.reader.of(tensor)], followed, self.models[found[0]])
+                return settle([computed, *self.reader.of(tensor)], followed, self.models[found[0]])
         return []
 
     def _left_behind(self, operand: Any, frame: Frame) -> list[Any]:

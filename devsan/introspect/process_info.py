@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.calls import only_call
 from devsan.introspect.frames.error_patterns import Kind
 from devsan.introspect.frames.frames import Frame
@@ -22,7 +23,7 @@ _SET_DEFAULT = frozenset({"set_default_device", "set_default_tensor_type"})
 _LOSSES = ("nll_loss", "cross_entropy", "binary_cross_entropy", "mse_loss", "l1_loss", "kl_div", "ctc_loss")
 
 
-def process(core: Any, frames: Sequence[Frame]) -> Any:
+def process(frames: Sequence[Frame]) -> Any:
     """Returns the core's Process. Imports nothing, and starts no CUDA that was not started."""
     found = core.Process(
         rank=_number("RANK", 0), local_rank=_number("LOCAL_RANK", 0), world_size=_number("WORLD_SIZE", 1),
@@ -35,11 +36,11 @@ def process(core: Any, frames: Sequence[Frame]) -> Any:
     try:
         found.device_count = int(torch.cuda.device_count())
         if torch.cuda.is_initialized():
-            found.current_device = f"cuda:{torch.cuda.current_device()}"
+            found.current_device = core.Device(f"cuda:{torch.cuda.current_device()}")
             found.set_device_called = torch.cuda.current_device() != 0
-        found.default_device = str(torch.get_default_device())
+        found.default_device = core.Device(str(torch.get_default_device()))
         if not str(found.default_device).startswith("cpu"):
-            place = only_call(core, frames, _SET_DEFAULT)
+            place = only_call(frames, _SET_DEFAULT)
             if place is not None:
                 found.default_set = core.Event(device=str(found.default_device), stack=[place])
     except Exception:  # a torch of another age; a failure must not hide the one that is explained
@@ -47,7 +48,7 @@ def process(core: Any, frames: Sequence[Frame]) -> Any:
     return found
 
 
-def phase_of(core: Any, frames: Sequence[Frame], op: str, kind: Kind) -> Any:
+def phase_of(frames: Sequence[Frame], op: str, kind: Kind) -> Any:
     """Returns the core's Phase: what the innermost telling frame of ``frames`` (outermost first) does."""
     phases = core.Phase
     if any(loss in op for loss in _LOSSES):

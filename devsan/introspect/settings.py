@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from devsan import core
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.values import is_a, own_dict
 
@@ -12,7 +13,7 @@ _TRAINER = ("_n_gpu", "device", "local_rank", "deepspeed", "fsdp", "dataloader_p
 _ENGINE = ("zero_optimization", "gradient_clipping", "fp16", "bf16")
 
 
-def settings_in(core: Any, frames: Sequence[Frame]) -> list[Any]:
+def settings_in(frames: Sequence[Frame]) -> list[Any]:
     """Returns the core's Settings that objects in the variables of ``frames`` hold."""
     found: dict[str, str] = {}
     for frame in frames:

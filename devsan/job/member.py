@@ -136,10 +136,9 @@ def add(report: Report, explanation: Explanation | None) -> None:
     """Puts a finding into the document of this rank."""
 
     def put(record: Record) -> None:
-        from devsan.core_library import core_here
         from devsan.report.document import findings_of
 
-        record.document["findings"] += findings_of(core_here(), report, explanation, 0.0)
+        record.document["findings"] += findings_of(report, explanation, 0.0)
 
     _update(put)
 

@@ -6,9 +6,7 @@ import ast
 import dis
 import os
 from collections.abc import Sequence
-from typing import Any
 
-from devsan.core_library import core_here
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.error_match import Sentence
 from devsan.introspect.frames.error_patterns import Kind
@@ -55,13 +53,12 @@ def _with_operands(failure: Failure, frames: list[Frame], place: int, operands: 
     if caller is not None:
         sites.append(_site(frames[caller], shown, caller, failure.sentence, note=_CALLED))
     rest = []
-    core = core_here()
     notes = []
     for operand in shown:
         name = operand.at[place].text(frames[place]) if place in operand.at else None
         qualified = qualified_name(operand.value, frames)
         role = operand.role or (failure.sentence.argument if operand.offending else None)
-        notes.append(dropped_of(core, name or qualified or role or "an operand", _number_of(core, operand)))
+        notes.append(dropped_of(name or qualified or role or "an operand", _number_of(operand)))
         if name is None and (qualified or role or operand.at):
             rest.append(
                 Operand(
@@ -76,9 +73,9 @@ def _with_operands(failure: Failure, frames: list[Frame], place: int, operands: 
     return _report(failure, sites, rest, operands, frames[place], notes)
 
 
-def _number_of(core: Any, operand: Tracked) -> int:
+def _number_of(operand: Tracked) -> int:
     """The number of the placement that an operand carries; 0 where nothing says it."""
-    number = ProvenanceReader(core).origin_of(operand.value)[0] if is_tensor(operand.value) else 0
+    number = ProvenanceReader().origin_of(operand.value)[0] if is_tensor(operand.value) else 0
     return number or operand.origin[0]
 
 

@@ -10,6 +10,7 @@ import linecache
 from collections.abc import Sequence
 from typing import Any
 
+from devsan import core
 from devsan.diagnostics.codes import name_of
 from devsan.introspect.explain import Explanation
 from devsan.introspect.frames.edits import can_run
@@ -23,11 +24,10 @@ Plain = dict[str, Any]
 _FRAMES = 16  # of a stack that are kept, the innermost ones; those of the program are kept all
 
 
-def findings_of(core: Any, report: Report, explanation: Explanation | None, time: float) -> list[Plain]:
+def findings_of(report: Report, explanation: Explanation | None, time: float) -> list[Plain]:
     """Returns what was found at one failure: the cause first, then what was noticed beside it.
 
     Args:
-        core: ``devsan._core``; None where it is not there, and then there is no explanation either.
         report: what the terminal shows.
         explanation: the diagnosis, if there is one.
         time: seconds since the start of the run.
@@ -35,13 +35,13 @@ def findings_of(core: Any, report: Report, explanation: Explanation | None, time
     sites = [site_of(site) for site in report.sites]
     shown = to_plain(report)
     del shown["sites"]  # they are in the finding
-    if core is None or explanation is None or not explanation.findings:
+    if explanation is None or not explanation.findings:
         return [{**_unexplained(report, sites, time), "report": shown}]
     found = []
     for number, finding in enumerate(explanation.findings):
         first = number == 0
         found.append({
-            **_explained(core, finding, explanation.facts), "headline": report.title, "sites": sites,
+            **_explained(finding, explanation.facts), "headline": report.title, "sites": sites,
             "time": time, "report": shown if first else {},
         })  # fmt: skip
     return found
@@ -60,7 +60,7 @@ def _unexplained(report: Report, sites: list[Plain], time: float) -> Plain:
     }  # fmt: skip
 
 
-def _explained(core: Any, finding: Any, facts: Any) -> Plain:
+def _explained(finding: Any, facts: Any) -> Plain:
     failure = facts.failure
     return {
         "id": str(finding.id), "cause": str(finding.cause), "code": str(finding.code), "name": str(finding.name),
@@ -68,10 +68,10 @@ def _explained(core: Any, finding: Any, facts: Any) -> Plain:
         "op": str(failure.op), "kind": _word(failure.kind), "phase": _word(failure.phase),
         "sentence": str(failure.sentence), "also_at": [],
         "stack": frames_of(failure.frames),
-        "operands": [operand_of(core, operand) for operand in failure.operands],
+        "operands": [operand_of(operand) for operand in failure.operands],
         "involved": [int(number) for number in finding.operands],
         "evidence": list(finding.evidence),
-        "fixes": [fix_of(core, each) for each in finding.fixes],
+        "fixes": [fix_of(each) for each in finding.fixes],
         "naive_fix": str(finding.naive_fix),
         "candidates": [{"code": str(each), "name": name_of(str(each))} for each in finding.candidates],
     }  # fmt: skip
@@ -90,7 +90,7 @@ def site_of(site: Site) -> Plain:
     }  # fmt: skip
 
 
-def operand_of(core: Any, operand: Any) -> Plain:
+def operand_of(operand: Any) -> Plain:
     """Returns an operand with its provenance."""
     span = operand.span
     return {
@@ -101,13 +101,13 @@ def operand_of(core: Any, operand: Any) -> Plain:
         "bytes": int(operand.bytes), "offending": bool(operand.offending),
         "line": int(span.line), "column": int(span.column),
         "end_line": int(span.end_line), "end_column": int(span.end_column),
-        "provenance": [event_of(core, event) for event in operand.provenance],
-        "copies": [event_of(core, event) for event in operand.copies],
+        "provenance": [event_of(event) for event in operand.provenance],
+        "copies": [event_of(event) for event in operand.copies],
         "holder": str(operand.holder), "requires_grad": bool(operand.requires_grad),
     }  # fmt: skip
 
 
-def event_of(core: Any, event: Any) -> Plain:
+def event_of(event: Any) -> Plain:
     """Returns an event of a provenance, in facts and in words."""
     owner = event.owner
     return {
@@ -118,7 +118,7 @@ def event_of(core: Any, event: Any) -> Plain:
             "where": frame_of(owner.where),
         },
         "source": _word(event.source), "device_text": str(event.device_text), "followed": str(event.followed),
-        "subject": str(event.subject), "discarded": bool(event.discarded), "sentence": sentence_of(core, event),
+        "subject": str(event.subject), "discarded": bool(event.discarded), "sentence": sentence_of(event),
     }  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def frame_of(frame: Any) -> Plain | None:
     }  # fmt: skip
 
 
-def fix_of(core: Any, fix: Any) -> Plain:
+def fix_of(fix: Any) -> Plain:
     """Returns a fix. An edit that names what is not there yet at its line is kept, and marked as a sketch."""
     edit, made = fix.edit, None
     if edit is not None:
@@ -172,7 +172,7 @@ def _span_of(file: str, line: int, text: str) -> tuple[int, int, int]:
     return start + 1, line + len(lines) - 1, end + 1
 
 
-def model_of(core: Any, model: Any, finding: str) -> Plain:
+def model_of(model: Any, finding: str) -> Plain:
     """Returns a model with all its modules, as it was at ``finding`` ("" is the end of the run)."""
     return {
         "finding": finding, "expression": str(model.expression), "type": str(model.type),
@@ -180,7 +180,7 @@ def model_of(core: Any, model: Any, finding: str) -> Plain:
         "device_map_text": str(model.device_map_text), "wrappers": [str(each) for each in model.wrappers],
         "quantization": str(model.quantization),
         "modules": [_module_of(module) for module in model.modules],
-        "placements": [event_of(core, event) for event in model.placements],
+        "placements": [event_of(event) for event in model.placements],
     }  # fmt: skip
 
 

@@ -55,10 +55,9 @@ def command(finding: Mapping[str, Any], directory: str) -> str:
 
 def write(report: Report, explanation: Explanation | None, stream: TextIO) -> None:
     """Writes the command about a failure that has just happened."""
-    from devsan.core_library import core_here
     from devsan.report.document import findings_of
 
-    for finding in findings_of(core_here(), report, explanation, 0.0):
+    for finding in findings_of(report, explanation, 0.0):
         stream.write(command(finding, os.getcwd()))
     stream.flush()
 

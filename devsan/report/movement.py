@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from devsan import core
 from devsan.report.document import Plain, event_of
 
 _PAUSE = 0.01  # seconds without a move that begin a new entry of the same place
@@ -16,16 +17,14 @@ class Movement:
     """Reads the core's timeline, as it goes on.
 
     Args:
-        core: ``devsan._core``.
         start: of the run, on the clock of ``time.monotonic_ns``.
     """
 
-    def __init__(self, core: Any, start: int) -> None:
+    def __init__(self, start: int) -> None:
         from devsan.introspect.provenance.reader import ProvenanceReader
 
-        self._core = core
         self._start = start
-        self._reader = ProvenanceReader(core)
+        self._reader = ProvenanceReader()
         self._totals: dict[int, tuple[int, int]] = {}  # times and bytes of each placement, when they were last seen
         self._places: dict[int, int] = {}  # of each placement; those of one statement that moved alike are one
         self._by_sight: dict[Any, int] = {}
@@ -35,7 +34,7 @@ class Movement:
     def fetch(self) -> tuple[list[Plain], list[list[Any]], list[list[Any]]]:
         """Returns what is new: places; transfers as [place, time, until, times, bytes]; samples of memory as
         [time, GPU, allocated, reserved]."""
-        moves, samples, lost = self._core.drain_timeline()
+        moves, samples, lost = core.drain_timeline()
         self.lost += int(lost)
         new = [number for number in dict.fromkeys(move[0] for move in moves) if number not in self._places]
         places = [place for number in new if (place := self._new_place(number)) is not None]
@@ -58,14 +57,14 @@ class Movement:
         return list(totals.values())
 
     def _see(self, number: int) -> tuple[int, int]:
-        record = self._core.placement(number)
+        record = core.placement(number)
         if record is not None:
             self._totals[number] = int(record.times), int(record.bytes)
         return self._totals.get(number, (0, 0))
 
     def _new_place(self, number: int) -> Plain | None:
         """The place of a placement, None if one that looks the same is known: tensors of other histories move there."""
-        record = self._core.placement(number)
+        record = core.placement(number)
         events = self._reader.from_placement(number)
         if record is None or not events:
             return None
@@ -77,7 +76,7 @@ class Movement:
             return None
         return {
             "id": number, "from": str(record.from_device), "to": str(record.device), "times": int(record.times),
-            "bytes": int(record.bytes), "event": event_of(self._core, event),
+            "bytes": int(record.bytes), "event": event_of(event),
         }  # fmt: skip
 
     def _transfer(self, move: list[int]) -> list[Any]:
@@ -89,7 +88,7 @@ class Movement:
 
         seconds = self._seconds(time.monotonic_ns())
         rows = []
-        for index, (held, reserved, most, most_reserved) in enumerate(self._core.memory_now()):
+        for index, (held, reserved, most, most_reserved) in enumerate(core.memory_now()):
             before = self.peaks.get(index, (0, 0))
             self.peaks[index] = (max(before[0], most), max(before[1], most_reserved))
             rows.append([seconds, index, held, reserved])

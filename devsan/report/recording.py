@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from devsan import core
 from devsan.errors import one_line, tell
 from devsan.report import run_file
 
@@ -50,22 +51,19 @@ def begin(pattern: str, devices: Sequence[DeviceSpec], on_file: Callable[[], Non
     """
     global _writer, _pattern, _on_file
     try:
-        core: Any = None
-        if devices:
-            from devsan import _core as core
         if _writer is not None:
-            if _pattern == pattern and core is not None:
+            if _pattern == pattern and devices:
                 core.start_timeline()
             return
         launched = run_file.launch_time(os.environ)
         # On real GPUs torch, which the first line names, is not there yet; and many children never use a GPU.
-        lazily = core is None or (launched is not None and (not os.environ.get("RANK") or _is_worker()))
+        lazily = not devices or (launched is not None and (not os.environ.get("RANK") or _is_worker()))
         launch()
         from devsan.report.run_writer import RunWriter
 
         _pattern, _on_file = pattern, on_file
         _writer = RunWriter(
-            core, pattern, launched or time.time(), _process, lambda: _gpus(devices), lazily, _has_a_name
+            bool(devices), pattern, launched or time.time(), _process, lambda: _gpus(devices), lazily, _has_a_name
         )
         _has_a_name()
         _watch_forks()
@@ -96,18 +94,16 @@ def add_finding(report: Report, explanation: Explanation | None) -> None:
     if writer is None:
         return
     try:
-        from devsan.core_library import core_here
         from devsan.report.document import findings_of, model_of
 
-        core = core_here()
         writer.fetch()
-        found = findings_of(core, report, explanation, writer.seconds)
+        found = findings_of(report, explanation, writer.seconds)
         for finding in found:
             writer.write("finding", finding=finding)
         first = str(found[0]["id"])
         if explanation is not None and first not in _known:
             _known.add(first)
-            models = [model_of(core, model, first) for model in explanation.facts.models]
+            models = [model_of(model, first) for model in explanation.facts.models]
             if models:
                 writer.write("models", models=models)
     except Exception as error:
@@ -170,7 +166,6 @@ def _models_at_the_end() -> list[dict[str, Any]]:
     if _known:
         return []
     try:
-        from devsan.core_library import core_here
         from devsan.introspect.frames.tensors import plain_attributes
         from devsan.introspect.models.heap import living_modules
         from devsan.introspect.models.models import Tree, unwrapped
@@ -180,15 +175,14 @@ def _models_at_the_end() -> list[dict[str, Any]]:
         from devsan.report.document import model_of
 
         found = []
-        core: Any = core_here()
         with plain_attributes():
-            reader = ProvenanceReader(core)
+            reader = ProvenanceReader()
             trees = [Tree(root, "", wrappers) for root, wrappers in map(unwrapped, living_modules())]
             trees = [tree for tree in trees if len(tree.modules) <= _MOST_MODULES and any(tree.tensors())]
             for tree in sorted(trees, key=lambda tree: -len(tree.modules))[:_MOST_MODELS]:
-                model = facts_of(core, tree)
-                complete(core, reader, tree, model)
-                found.append(model_of(core, model, ""))
+                model = facts_of(tree)
+                complete(reader, tree, model)
+                found.append(model_of(model, ""))
         return found
     except Exception:  # the run is worth having without them
         return []

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from devsan import core
 from devsan.diagnostics.messages import recorded
 from devsan.errors import tell
 from devsan.report.document import Plain
@@ -27,7 +28,7 @@ class RunWriter:
     """One run file, from the start of the emulation to the end of the process.
 
     Args:
-        core: ``devsan._core``, with its recording on; None on real GPUs, whose transfers and memory are not seen.
+        emulated: the core records; on real GPUs transfers and memory are not seen.
         pattern: the name, as ``devsan.report.run_file.name_of`` reads it.
         launched: seconds since the epoch; see NOTE [Whose run file].
         process: what the first line says of the process; asked when the file is opened.
@@ -38,7 +39,7 @@ class RunWriter:
 
     def __init__(
         self,
-        core: Any | None,
+        emulated: bool,
         pattern: str,
         launched: float,
         process: Callable[[], Plain],
@@ -48,7 +49,6 @@ class RunWriter:
     ) -> None:
         self.path: str | None = None
         self.start = time.monotonic_ns()
-        self._core = core
         self._pattern, self._launched = pattern, launched
         self._began = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._process, self._opened = process, opened
@@ -56,14 +56,14 @@ class RunWriter:
         self._file: int | None = None
         self._failed = False
         self._lock = threading.RLock()
-        self._movement = Movement(core, self.start) if core is not None else None
+        self._movement = Movement(self.start) if emulated else None
         self._samples = Samples()
         self._rows = 0
         self._stop = threading.Event()
         if not lazily:
             self._open()
         self._thread = threading.Thread(target=self._look, name="devsan-run-file", daemon=True)
-        if core is not None:
+        if emulated:
             core.start_timeline()
             self._thread.start()
 
@@ -96,9 +96,7 @@ class RunWriter:
                 self.write("transfers", rows=transfers)
             if rows:
                 peaks = [[gpu, *most] for gpu, most in self._movement.peaks.items()]
-                self.write(
-                    "memory", rows=rows, peaks=peaks, budgets=self._samples.budgets(self._core, self._movement.peaks)
-                )
+                self.write("memory", rows=rows, peaks=peaks, budgets=self._samples.budgets(self._movement.peaks))
             self._rows += len(transfers) + len(rows)
 
     def finish(self, end: Callable[[], Plain], models: Callable[[], Sequence[Plain]]) -> None:
@@ -168,8 +166,8 @@ class RunWriter:
         tell(f"the run is not recorded any further: {error}")
 
     def _stop_timeline(self) -> None:
-        if self._core is not None:
-            self._core.stop_timeline()
+        if self._movement is not None:
+            core.stop_timeline()
 
     def _look(self) -> None:
         """The thread. It must not die loudly: the program goes on."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from devsan import core
+
 _MOST = 16  # of one GPU in one turn
 
 Row = list[Any]
@@ -26,13 +28,12 @@ class Samples:
             kept += self._thinned(self._changed(own))
         return sorted(kept, key=lambda row: row[0])
 
-    def budgets(self, core: Any, peaks: Mapping[int, tuple[int, int]]) -> list[list[int]]:
+    def budgets(self, peaks: Mapping[int, tuple[int, int]]) -> list[list[int]]:
         """Returns [GPU, bytes that the program can reserve] of those in use.
 
         A GPU that was not used yet is not asked: that would open it, and its context takes memory.
 
         Args:
-            core: ``devsan._core``.
             peaks: the most that was allocated and reserved, by GPU.
         """
         for gpu, (_, most) in peaks.items():

@@ -16,7 +16,7 @@ from functools import cached_property
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from devsan.core_library import core_here
+from devsan import core
 from devsan.doctor.findings import Place
 from devsan.introspect.frames.frames import Frame, Whose, frames_of, whose
 from devsan.introspect.frames.tensors import is_module
@@ -60,8 +60,7 @@ class Lines:
 
     def __init__(self, frames: Sequence[Frame] = (), caller: FrameType | None = None) -> None:
         self._given, self._caller = list(frames), caller
-        self._core = core_here()
-        self._reader = ProvenanceReader(self._core) if self._core is not None else None
+        self._reader = ProvenanceReader() if core.is_here() else None
 
     @cached_property
     def files(self) -> list[str]:

@@ -12,12 +12,11 @@ from devsan.introspect.frames.places import place_in
 from devsan.introspect.source.syntax import function_around
 
 
-def only_call(core: Any, frames: Sequence[Frame], names: frozenset[str]) -> Any | None:
+def only_call(frames: Sequence[Frame], names: frozenset[str]) -> Any | None:
     """Returns the place (the core's Frame) of the only call of one of ``names`` in the innermost file of ``frames``
     that has one, or in the main program; None where no file has one, or that file several.
 
     Args:
-        core: ``devsan._core``.
         frames: of the traceback.
         names: last words of what is called: "set_default_device".
     """
@@ -27,7 +26,7 @@ def only_call(core: Any, frames: Sequence[Frame], names: frozenset[str]) -> Any 
         return None
     call, function = found[0]
     ends = (call.lineno, call.end_lineno, call.col_offset, call.end_col_offset)
-    return place_in(core, file, function, *ends)
+    return place_in(file, function, *ends)
 
 
 def _files(frames: Sequence[Frame]) -> list[str]:

@@ -12,6 +12,7 @@ from itertools import islice
 from types import CodeType
 from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.frames import OWN_FOLDER, framework_of
 from devsan.introspect.frames.frames import Frame as Running
 
@@ -44,28 +45,28 @@ def package_of(file: str) -> str:
     return PYTHON if standard and file.startswith(standard + os.sep) else ""
 
 
-def place_at(core: Any, code: CodeType, offset: int) -> Any:
+def place_at(code: CodeType, offset: int) -> Any:
     """Returns the core's Frame of the instruction at ``offset`` (bytes) of ``code``. Treat it as constant."""
-    return _place_at(core, code.co_filename, code, offset)
+    return _place_at(code.co_filename, code, offset)
 
 
 # Code of the same text in two files is equal to Python: the file is a key of its own.
 @functools.lru_cache(maxsize=4096)
-def _place_at(core: Any, _file: str, code: CodeType, offset: int) -> Any:
+def _place_at(_file: str, code: CodeType, offset: int) -> Any:
     first = last = start = end = None
     if hasattr(code, "co_positions"):
         first, last, start, end = next(islice(code.co_positions(), max(offset, 0) // 2, None), (None,) * 4)
     if first is None:
         first = next((line for begin, stop, line in code.co_lines() if begin <= offset < stop), None)
-    return place(core, code, first or code.co_firstlineno, last, start, end)
+    return place(code, first or code.co_firstlineno, last, start, end)
 
 
-def place_of(core: Any, frame: Running, module: str = "") -> Any:
+def place_of(frame: Running, module: str = "") -> Any:
     """Returns the core's Frame of a frame of the traceback, with the path of the module whose method it is.
 
     From the instruction's own columns: to find the expression would parse every file of a deep stack.
     """
-    here = place_at(core, frame.code, frame.offset)
+    here = place_at(frame.code, frame.offset)
     if not module:
         return here
     found = core.Frame(file=here.file, span=here.span, function=here.function, source=here.source)
@@ -73,15 +74,13 @@ def place_of(core: Any, frame: Running, module: str = "") -> Any:
     return found
 
 
-def place(
-    core: Any, code: CodeType, first: int, last: int | None = None, start: int | None = None, end: int | None = None
-) -> Any:
+def place(code: CodeType, first: int, last: int | None = None, start: int | None = None, end: int | None = None) -> Any:
     """Returns the core's Frame; lines from 1, columns as offsets in bytes from 0 as Python counts them."""
-    return place_in(core, code.co_filename, name_of(code), first, last, start, end)
+    return place_in(code.co_filename, name_of(code), first, last, start, end)
 
 
 def place_in(
-    core: Any, file: str, function: str, first: int, last: int | None = None, start: int | None = None,
+    file: str, function: str, first: int, last: int | None = None, start: int | None = None,
     end: int | None = None,
 ) -> Any:  # fmt: skip
     """As ``place``, for a function that is known by its name."""

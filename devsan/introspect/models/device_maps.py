@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from devsan import core
 from devsan.owners.settings import argument_text
 
 _FIELDS = ("kind", "device", "from_device", "op", "bytes", "owner", "stack", "source", "device_text", "followed",
            "subject", "sequence", "step", "discarded")  # fmt: skip
 
 
-def settle(core: Any, events: Sequence[Any], path: str, model: Any, where: Any = None) -> list[Any]:
+def settle(events: Sequence[Any], path: str, model: Any, where: Any = None) -> list[Any]:
     """Returns ``events`` with the entry of the device map that decided in place of the word "device_map".
 
     Args:
-        core: ``devsan._core``.
         events: a provenance.
         path: of the tensor in ``model``; "" when it is none of its own: then the first entry for the device is meant.
         model: the core's Model, or None.
@@ -32,13 +32,13 @@ def settle(core: Any, events: Sequence[Any], path: str, model: Any, where: Any =
             new = core.Owner(name=event.owner.name, mechanism=event.owner.mechanism, setting=setting)
             if where is not None:
                 new.where = where
-            event = copy_of(core, event)
+            event = copy_of(event)
             event.owner = new
         settled.append(event)
     return settled
 
 
-def copy_of(core: Any, event: Any) -> Any:
+def copy_of(event: Any) -> Any:
     """Returns another Event with the same contents."""
     return core.Event(**{field: getattr(event, field) for field in _FIELDS})
 

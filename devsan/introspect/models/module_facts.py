@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, cast
 
+from devsan import core
 from devsan.introspect.frames.places import package_of
 from devsan.introspect.frames.tensors import dtype_name, is_tensor
 from devsan.introspect.frames.values import is_a, own_dict
@@ -14,7 +15,7 @@ from devsan.introspect.models.models import Tree, members
 _CONTAINERS = frozenset({"ModuleList", "Sequential", "ModuleDict", "ParameterList", "ParameterDict"})
 
 
-def facts_of(core: Any, tree: Tree) -> Any:
+def facts_of(tree: Tree) -> Any:
     """Returns the core's Model of ``tree``."""
     no_split = _names(tree, "_no_split_modules")
     skip_keys = _names(tree, "_skip_keys_device_placement")
@@ -25,7 +26,7 @@ def facts_of(core: Any, tree: Tree) -> Any:
         expression=tree.expression, type=type(tree.root).__name__, wrappers=wrappers,
         device_map=[core.MapEntry(key=key, device=device) for key, device in device_map_of(tree).items()],
         quantization=_quantization(tree), skip_keys=skip_keys, no_split=no_split,
-        modules=[_module(core, path, module, no_split) for path, module in tree.modules.items()],
+        modules=[_module(path, module, no_split) for path, module in tree.modules.items()],
     )  # fmt: skip
 
 
@@ -42,7 +43,7 @@ def device_map_of(tree: Tree) -> dict[str, str]:
     return found
 
 
-def _module(core: Any, path: str, module: Any, no_split: list[str]) -> Any:
+def _module(path: str, module: Any, no_split: list[str]) -> Any:
     kind = type(module)
     own = own_dict(module)
     fleeting = own.get("_non_persistent_buffers_set") or ()
@@ -50,17 +51,17 @@ def _module(core: Any, path: str, module: Any, no_split: list[str]) -> Any:
     for kept, is_buffer in (("_parameters", False), ("_buffers", True)):
         for name, tensor in members(module, kept).items():
             if is_tensor(tensor):
-                made = _tensor(core, name, tensor)
+                made = _tensor(name, tensor)
                 made.is_buffer, made.is_persistent = is_buffer, not (is_buffer and name in fleeting)
                 tensors.append(made)
     return core.Module(
         path=path, type=kind.__name__, package=_package(kind), tensors=tensors, no_split=kind.__name__ in no_split,
         is_container=kind.__name__ in _CONTAINERS and kind.__module__.startswith("torch.nn"),
-        hooks=list(_hooks(core, own.get("_hf_hook"))),
+        hooks=list(_hooks(own.get("_hf_hook"))),
     )  # fmt: skip
 
 
-def _tensor(core: Any, name: str, tensor: Any) -> Any:
+def _tensor(name: str, tensor: Any) -> Any:
     try:
         return core.ModuleTensor(
             name=name, device=str(tensor.device), dtype=dtype_name(str(tensor.dtype)),
@@ -70,13 +71,13 @@ def _tensor(core: Any, name: str, tensor: Any) -> Any:
         return core.ModuleTensor(name=name)
 
 
-def _hooks(core: Any, hook: Any) -> Iterator[Any]:
+def _hooks(hook: Any) -> Iterator[Any]:
     """Yields what accelerate, or diffusers on top of it, hung onto a module."""
     if hook is None:
         return
     own = own_dict(hook)
     for inner in own.get("hooks") or ():  # SequentialHook
-        yield from _hooks(core, inner)
+        yield from _hooks(inner)
     if "hooks" in own:
         return
     device = own.get("execution_device")
@@ -89,10 +90,10 @@ def _hooks(core: Any, hook: Any) -> Iterator[Any]:
     )  # fmt: skip
 
 
-def offload_of(core: Any, tree: Tree, path: str) -> Iterator[Any]:
+def offload_of(tree: Tree, path: str) -> Iterator[Any]:
     """Yields the event by which a hook keeps the data of the module at ``path`` elsewhere: its tensors are on meta."""
     hook = own_dict(tree.modules.get(path)).get("_hf_hook")
-    for each in _hooks(core, hook):
+    for each in _hooks(hook):
         if each.offload:
             yield core.Event(
                 kind=core.EventKind.MOVED, device="meta", op=each.type,

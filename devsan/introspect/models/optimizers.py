@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from devsan import core
 from devsan.introspect.frames.calls import only_call
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.tensors import is_tensor
@@ -35,7 +36,7 @@ def optimizers_in(frames: Sequence[Frame], search: bool) -> list[Any]:
     return list(found.values())
 
 
-def optimizer(core: Any, living: Any, registry: Registry, reader: ProvenanceReader, frames: Sequence[Frame]) -> Any:
+def optimizer(living: Any, registry: Registry, reader: ProvenanceReader, frames: Sequence[Frame]) -> Any:
     """Returns the core's Optimizer with the states that are not where their parameters are.
 
     That it was built is known from the program's text, when from its first state: it is older than that. The last
@@ -57,9 +58,9 @@ def optimizer(core: Any, living: Any, registry: Registry, reader: ProvenanceRead
     kind = type(living)
     module = "torch.optim" if kind.__module__.startswith("torch.optim") else kind.__module__
     found = core.Optimizer(type=f"{module}.{kind.__qualname__}", states=states)
-    loaded = [event for event in events if _is_load(core, event)]
+    loaded = [event for event in events if _is_load(event)]
     made = [event.sequence for event in events if event.sequence and event not in loaded]
-    place = only_call(core, frames, frozenset({kind.__name__})) if states else None
+    place = only_call(frames, frozenset({kind.__name__})) if states else None
     if place is not None or made:
         stack = [place] if place is not None else []
         found.built = core.Event(kind=core.EventKind.MADE, op=found.type, stack=stack, sequence=min(made, default=0))
@@ -77,5 +78,5 @@ def _states(living: Any) -> Iterator[tuple[Any, str, Any]]:
                 yield parameter, str(key), value
 
 
-def _is_load(core: Any, event: Any) -> bool:
+def _is_load(event: Any) -> bool:
     return bool(event.kind == core.EventKind.LOADED or event.owner.mechanism == "Optimizer.load_state_dict")

@@ -24,7 +24,7 @@ def last_value(name: str, frame: Frame) -> ast.expr | None:
     return last
 
 
-def copies_of(core: Any, name: str, frame: Frame) -> Iterator[Any]:
+def copies_of(name: str, frame: Frame) -> Iterator[Any]:
     """Yields an event for each copy of ``name`` that the function makes before the failing line: ``y = x.to(d)``."""
     tree = function_around(frame.file, frame.line)
     for node in ast.walk(tree) if tree is not None else ():
@@ -37,9 +37,9 @@ def copies_of(core: Any, name: str, frame: Frame) -> Iterator[Any]:
             continue
         if isinstance(node, ast.Assign) and any(ast.unparse(target) == name for target in node.targets):
             continue
-        here = place(core, frame.code, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+        here = place(frame.code, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
         said = said_by(call)
-        event = event_at(core, [here], "", f"Tensor.{said.call}", is_move=True)
+        event = event_at([here], "", f"Tensor.{said.call}", is_move=True)
         event.device_text = said.device or ""
         event.discarded = isinstance(node, ast.Expr)
         yield event

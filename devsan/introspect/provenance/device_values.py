@@ -9,6 +9,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.scopes import Spot, spot_in
 from devsan.introspect.source.parsing import parse_expression
 from devsan.introspect.source.statements import call_at
@@ -17,7 +18,7 @@ _DEEPEST = 8
 _ONE_DEVICE = ("self", "model", "args", "config", "params", "next(", "trainer", "accelerator", "hparams")
 
 
-def settle_source(core: Any, event: Any) -> None:
+def settle_source(event: Any) -> None:
     """Fills in ``event.source`` where the text of the device leads to the word "cuda" or to a tensor's device."""
     sources = core.DeviceSource
     if event.source != sources.UNKNOWN or not event.device_text.replace(".", "").isidentifier():

@@ -3,22 +3,20 @@ said instead of the line that placed a tensor, so that its absence is never sile
 
 from __future__ import annotations
 
-from typing import Any
-
+from devsan import core
 from devsan.diagnostics.messages import message
 from devsan.introspect.provenance.reader import ProvenanceReader
 from devsan.sizes import write_size
 
 
-def dropped_of(core: Any, name: str, number: int) -> str:
+def dropped_of(name: str, number: int) -> str:
     """Returns what to say of a tensor called ``name`` that carries the placement ``number``; "" if all is known.
 
     Args:
-        core: ``devsan._core``, or None when it is not there.
         name: of the tensor.
         number: 0 for a tensor of which nothing was ever noted.
     """
-    known = ProvenanceReader(core).known_before_dropped(number) if core is not None else None
+    known = ProvenanceReader().known_before_dropped(number) if core.is_here() else None
     if known is None:
         return ""
     size = write_size(core.recording_budget())

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.scopes import spot_of
 from devsan.introspect.frames.tensors import is_tensor
@@ -21,9 +22,7 @@ EARLIER, THIS = 0, 1  # numbers of calls: only their order is known
 _MANY = 16
 
 
-def count_calls(
-    core: Any, reader: ProvenanceReader, frames: Sequence[Frame], place: int, operands: Sequence[Any]
-) -> int:
+def count_calls(reader: ProvenanceReader, frames: Sequence[Frame], place: int, operands: Sequence[Any]) -> int:
     """Marks the events of ``operands`` (the core's) that an earlier call made. Returns this call's number, or -1."""
     if place < 0:
         return -1
@@ -38,7 +37,7 @@ def count_calls(
             if not 0 < event.sequence < began or event.kind in (core.EventKind.COMPUTED, core.EventKind.SHARED):
                 continue
             if any(_is(frame, site) for frame in event.stack):
-                provenance[number] = copy_of(core, event)
+                provenance[number] = copy_of(event)
                 provenance[number].step = EARLIER
                 found = THIS
             break  # the placement that decides

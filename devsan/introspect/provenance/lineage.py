@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.binding import step_out
 from devsan.introspect.frames.expressions import Expression
 from devsan.introspect.frames.frames import Frame
@@ -35,13 +36,12 @@ class Lineage:
     """Reads backwards from the frames of one failure.
 
     Args:
-        core: ``devsan._core``.
         frames: of the traceback, outermost first.
         of_module: the provenance of what a module computes on a device; empty when nothing is known.
     """
 
-    def __init__(self, core: Any, frames: Sequence[Frame], of_module: Callable[[Any, str], list[Any]]) -> None:
-        self.core, self.frames, self.of_module = core, frames, of_module
+    def __init__(self, frames: Sequence[Frame], of_module: Callable[[Any, str], list[Any]]) -> None:
+        self.frames, self.of_module = frames, of_module
         self._device = ""
         self._computed: tuple[ast.AST, Spot] | None = None
 
@@ -59,9 +59,9 @@ class Lineage:
         if not found and self._computed is not None and device == "cpu":
             value, spot = self._computed
             here = self._place(value, spot)
-            owner = self.core.Owner(name=here.package or "program", mechanism="")
-            peer = self.core.DeviceSource.PEER  # it is where its operands are
-            found = [self.core.Event(kind=self.core.EventKind.MADE, device=device, owner=owner, source=peer,
+            owner = core.Owner(name=here.package or "program", mechanism="")
+            peer = core.DeviceSource.PEER  # it is where its operands are
+            found = [core.Event(kind=core.EventKind.MADE, device=device, owner=owner, source=peer,
                                      stack=[here, *self._callers(spot)])]  # fmt: skip
         return found
 
@@ -140,7 +140,7 @@ class Lineage:
             expression = step_out(expression, self.frames[number + 1], caller_frame)
             if expression is None:
                 return []
-            if place_of(self.core, caller_frame).package not in ("torch", "python", "accelerate"):
+            if place_of(caller_frame).package not in ("torch", "python", "accelerate"):
                 return self._trace(expression.node, spot_of(self.frames, number), left)
         return []
 
@@ -232,9 +232,9 @@ class Lineage:
             name = getattr(called, "attr", getattr(called, "id", ""))
             if "DataLoader" in kinds or name == "DataLoader":
                 place = self._place(iterated, here)
-                owner = self.core.Owner(name="DataLoader", mechanism="DataLoader", where=place)
-                kind = self.core.EventKind.LOADED
-                return [self.core.Event(kind=kind, device="cpu", op="DataLoader", owner=owner, stack=[place])]
+                owner = core.Owner(name="DataLoader", mechanism="DataLoader", where=place)
+                kind = core.EventKind.LOADED
+                return [core.Event(kind=kind, device="cpu", op="DataLoader", owner=owner, stack=[place])]
             if name in ("enumerate", "iter", "tqdm", "next", "zip", "islice") and isinstance(iterated, ast.Call):
                 iterated = iterated.args[0] if iterated.args else iterated
                 continue
@@ -252,8 +252,8 @@ class Lineage:
             return []
         stack = [self._place(call, spot), *self._callers(spot)]
         setting = "" if where is None else f"map_location={ast.unparse(where)}"
-        owner = self.core.Owner(name="torch.load", mechanism="torch.load", setting=setting, where=stack[0])
-        return [self.core.Event(kind=self.core.EventKind.LOADED, device=self._device, op="torch.load", owner=owner,
+        owner = core.Owner(name="torch.load", mechanism="torch.load", setting=setting, where=stack[0])
+        return [core.Event(kind=core.EventKind.LOADED, device=self._device, op="torch.load", owner=owner,
                                 stack=stack)]  # fmt: skip
 
     def only_checkpoint(self, number: int) -> list[Any]:
@@ -274,7 +274,7 @@ class Lineage:
 
     def _event(self, call: ast.Call, spot: Spot, name: str, is_move: bool) -> list[Any]:
         stack = [self._place(call, spot), *self._callers(spot)]
-        return [event_at(self.core, stack, self._device, f"aten::{name}", is_move=is_move)]
+        return [event_at(stack, self._device, f"aten::{name}", is_move=is_move)]
 
     def _callers(self, spot: Spot) -> list[Any]:
         """The places around a spot, as a stack would have them, innermost first."""
@@ -284,12 +284,12 @@ class Lineage:
             places.append(self._place(call, caller))
             spot = caller
         if spot.frame is not None:
-            places += [place_of(self.core, frame) for frame in reversed(self.frames[: spot.number])]
+            places += [place_of(frame) for frame in reversed(self.frames[: spot.number])]
         return without_machinery(places)
 
     def _place(self, node: Any, spot: Spot) -> Any:
         ends = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
-        return place_in(self.core, spot.file, spot.function, *ends)
+        return place_in(spot.file, spot.function, *ends)
 
 
 def _is_reader(call: ast.Call) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from devsan import core
 from devsan.introspect.models.device_maps import asked_for, copy_of, settle
 from devsan.introspect.models.models import Tree
 from devsan.introspect.provenance.reader import ProvenanceReader
 
 
-def complete(core: Any, reader: ProvenanceReader, tree: Tree, model: Any) -> None:
+def complete(reader: ProvenanceReader, tree: Tree, model: Any) -> None:
     """Fills in ``model`` (the core's) what moved or dispatched it, oldest first, and the map as the user wrote it."""
     paths: dict[int, list[str]] = {}
     first: dict[Any, int] = {}  # placement of each call that moved some
@@ -30,9 +31,9 @@ def complete(core: Any, reader: ProvenanceReader, tree: Tree, model: Any) -> Non
         model.device_map_text = text
     placements = []
     for sequence in sorted(paths):
-        event = copy_of(core, events[sequence])
+        event = copy_of(events[sequence])
         event.subject = _common(paths[sequence])
-        placements.extend(settle(core, [event], "", model, where))
+        placements.extend(settle([event], "", model, where))
     model.placements = placements
 
 

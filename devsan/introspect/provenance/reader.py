@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.places import place_at, without_machinery
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.provenance.device_values import settle_source
@@ -28,11 +29,9 @@ class ProvenanceReader:
     """Reads provenance, each placement once.
 
     Args:
-        core: ``devsan._core``.
     """
 
-    def __init__(self, core: Any) -> None:
-        self.core = core
+    def __init__(self) -> None:
         self._events: dict[int, Any] = {}
 
     def origin_of(self, tensor: Any) -> tuple[int, str]:
@@ -41,7 +40,7 @@ class ProvenanceReader:
             inner = _kept(tensor, held)
             tensor = inner if is_tensor(inner) else tensor
         try:
-            placement, computed_by = self.core.origin_of(tensor)
+            placement, computed_by = core.origin_of(tensor)
             return int(placement), str(computed_by)
         except Exception:  # a core that records nothing; a tensor without storage
             return 0, ""
@@ -54,7 +53,6 @@ class ProvenanceReader:
         """Returns the provenance of a tensor of which ``origin_of`` says this."""
         events = self.from_placement(placement)
         if events and computed_by:
-            core = self.core
             computed = core.Event(
                 kind=core.EventKind.COMPUTED, device=events[0].device, op=computed_by, sequence=events[0].sequence
             )
@@ -67,7 +65,7 @@ class ProvenanceReader:
         seen: set[int] = set()
         while placement and placement not in seen and len(found) < _DEEPEST:
             seen.add(placement)
-            record = self.core.placement(placement)
+            record = core.placement(placement)
             if record is None:
                 break
             if placement not in self._events:
@@ -81,7 +79,7 @@ class ProvenanceReader:
         for known in range(_DEEPEST):
             if not placement:
                 return None
-            record = self.core.placement(placement)
+            record = core.placement(placement)
             if record is None:
                 return known
             placement = 0 if self._is_factory(record) else int(record.source)
@@ -89,14 +87,13 @@ class ProvenanceReader:
 
     def _is_factory(self, record: Any) -> bool:
         """Whether what was moved was made by the same instruction: torch.tensor(data, device="cuda")."""
-        source = self.core.placement(int(record.source)) if record.is_move and record.source else None
+        source = core.placement(int(record.source)) if record.is_move and record.source else None
         return source is not None and not source.is_move and source.frames == record.frames
 
     def _event(self, number: int, record: Any) -> Any:
-        core = self.core
-        stack = without_machinery([place_at(core, code, offset) for code, offset in record.frames])
+        stack = without_machinery([place_at(code, offset) for code, offset in record.frames])
         is_move = bool(record.is_move) and not self._is_factory(record)
-        event = event_at(core, stack, str(record.device), str(record.op), is_move)
+        event = event_at(stack, str(record.device), str(record.op), is_move)
         event.bytes = int(record.bytes)
         event.sequence = 2 * number  # odd numbers are for what is known to lie between two placements
         if is_move:
@@ -111,7 +108,7 @@ def _kept(tensor: Any, name: str) -> Any:
         return None
 
 
-def event_at(core: Any, stack: Sequence[Any], device: str, op: str, is_move: bool) -> Any:
+def event_at(stack: Sequence[Any], device: str, op: str, is_move: bool) -> Any:
     """Returns the event of a placement by ``stack`` (the core's frames, innermost first)."""
     recognized = owner_of(stack, device)
     caller = writer_of(stack)
@@ -141,7 +138,7 @@ def event_at(core: Any, stack: Sequence[Any], device: str, op: str, is_move: boo
         event.source, event.device_text = core.DeviceSource.PEER, said.device or ""
     elif said.device is not None:
         event.device_text = said.device
-        settle_source(core, event)
+        settle_source(event)
     elif said.is_factory:
         event.source = core.DeviceSource.DEFAULT
     event.discarded = said.discarded and is_move and said.receiver != "" and recognized.mechanism == ""

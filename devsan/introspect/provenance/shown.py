@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.placement import Placement
 from devsan.introspect.frames.tensors import is_tensor, placement_of, plain_attributes
@@ -18,11 +19,10 @@ from devsan.introspect.provenance.placed import complete
 from devsan.introspect.provenance.reader import ProvenanceReader
 
 
-def provenance_text(core: Any, tensor: Any, caller: FrameType | None = None) -> str:
+def provenance_text(tensor: Any, caller: FrameType | None = None) -> str:
     """Returns how ``tensor`` came to be where it is, newest first, a line or two for each event.
 
     Args:
-        core: ``devsan._core``, or None when it is not there.
         tensor: any value; what is no tensor is said to be none.
         caller: who asks; the models in its variables, and its callers', tell which entry of a device map decided.
     """
@@ -30,13 +30,13 @@ def provenance_text(core: Any, tensor: Any, caller: FrameType | None = None) -> 
         return f"devsan: expected a tensor, got {type(tensor).__name__}"
     with plain_attributes():
         placement: Placement | None = placement_of(tensor)
-        events = provenance_of(core, tensor, caller) if core is not None else []
+        events = provenance_of(tensor, caller) if core.is_here() else []
     lines = [f"{placement.kind if placement is not None else 'tensor'} on {placement.device if placement else '?'}"]
-    dropped = dropped_of(core, "this tensor", ProvenanceReader(core).origin_of(tensor)[0]) if core is not None else ""
+    dropped = dropped_of("this tensor", ProvenanceReader().origin_of(tensor)[0]) if core.is_here() else ""
     if not events and not dropped:
-        lines.append("  nothing is recorded about it" if core is not None else "  DevSan's core is not loaded")
+        lines.append("  nothing is recorded about it" if core.is_here() else "  DevSan's core is not loaded")
     for event in events:
-        lines.append(f"  {sentence_of(core, event)}")
+        lines.append(f"  {sentence_of(event)}")
         site = event.site
         if site is not None:
             column = f":{site.span.column}" if site.span.column else ""
@@ -48,15 +48,14 @@ def provenance_text(core: Any, tensor: Any, caller: FrameType | None = None) -> 
     return "\n".join(lines)
 
 
-def provenance_of(core: Any, tensor: Any, caller: FrameType | None) -> list[Any]:
+def provenance_of(tensor: Any, caller: FrameType | None) -> list[Any]:
     """Returns the provenance of ``tensor``, newest first, with the entries of device maps that decided.
 
     Args:
-        core: ``devsan._core``.
         tensor: a tensor.
         caller: as in ``provenance_text``.
     """
-    reader = ProvenanceReader(core)
+    reader = ProvenanceReader()
     events = reader.of(tensor)
     offloaded = not events and str(tensor.device) == "meta"
     if not offloaded and all(event.owner.setting != "device_map" for event in events):
@@ -66,12 +65,12 @@ def provenance_of(core: Any, tensor: Any, caller: FrameType | None) -> list[Any]
     trees = registry.trees if home is None else [registry.trees[home.tree]]
     tree = next((each for each in trees if device_map_of(each)), None)
     if tree is None:
-        return settle(core, events, "", None)
+        return settle(events, "", None)
     if offloaded and home is not None:
-        events = list(offload_of(core, tree, home.holder))
-    model = facts_of(core, tree)
-    complete(core, reader, tree, model)
-    return settle(core, events, home.path if home is not None else "", model)
+        events = list(offload_of(tree, home.holder))
+    model = facts_of(tree)
+    complete(reader, tree, model)
+    return settle(events, home.path if home is not None else "", model)
 
 
 def _frames(caller: FrameType | None) -> Iterator[Frame]:
@@ -80,7 +79,7 @@ def _frames(caller: FrameType | None) -> Iterator[Frame]:
         caller = caller.f_back
 
 
-def sentence_of(core: Any, event: Any) -> str:
+def sentence_of(event: Any) -> str:
     """Returns one event in words: "moved from cpu to cuda:1 by accelerate (AlignDevicesHook)"."""
     owner = event.owner
     who = "this program" if owner.name == "program" else owner.name

@@ -8,6 +8,8 @@ import sys
 import time
 from typing import Any
 
+from devsan import core
+
 Plain = dict[str, Any]
 
 
@@ -33,11 +35,9 @@ def collect(error: BaseException | None = None, ended: str = "") -> Plain:
 
 
 def _process() -> Plain:
-    from devsan.core_library import core_here
     from devsan.introspect.process_info import process
 
-    core = core_here()
-    found: Any = process(core, []) if core is not None else None
+    found = process([]) if core.is_here() else None
     plain: Plain = {
         "rank": _number("RANK"), "local_rank": _number("LOCAL_RANK"), "world_size": _number("WORLD_SIZE"),
         "local_world_size": _number("LOCAL_WORLD_SIZE"), "backend": "", "gpus": _gpus(),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from devsan import core
 from devsan.core_library import core_with_torch
 from devsan.job.ranks.facts import completed, rank_facts
 from devsan.job.ranks.flight_recorder import by_rank
@@ -29,18 +30,17 @@ def of_job(documents: Sequence[Mapping[str, Any]], recordings: Sequence[Mapping[
         Findings as in a run's document, each with "ranks", "ranks_text", "victims" (a line each) and "of": the rank and
         the number of its own finding that this one is, or None.
     """
-    core = core_with_torch()
-    if core is None or not documents:
+    if core_with_torch() is None or not documents:
         return []
     latest: dict[int, Mapping[str, Any]] = {}
     for document in documents:
         latest[_rank_of(document)] = document
     latest = completed(latest)
     calls = by_rank(recordings)
-    facts = [rank_facts(core, latest.get(rank, {"rank": rank}), calls.get(rank, []))
+    facts = [rank_facts(latest.get(rank, {"rank": rank}), calls.get(rank, []))
              for rank in sorted({*latest, *calls})]  # fmt: skip
     own = {rank: list(document.get("findings") or ()) for rank, document in latest.items()}
-    return [finding_of(core, found, own) for found in core.diagnose_ranks(facts)]
+    return [finding_of(found, own) for found in core.diagnose_ranks(facts)]
 
 
 def _rank_of(document: Mapping[str, Any]) -> int:

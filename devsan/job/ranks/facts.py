@@ -6,6 +6,7 @@ import linecache
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.places import package_of
 from devsan.job.ranks.flight_recorder import with_what_the_stack_told
 from devsan.job.ranks.stack import call_in_text, frame_in_text
@@ -30,11 +31,10 @@ def completed(documents: Mapping[int, Mapping[str, Any]]) -> dict[int, Mapping[s
     }  # fmt: skip
 
 
-def rank_facts(core: Any, document: Mapping[str, Any], calls: Sequence[dict[str, Any]]) -> Any:
+def rank_facts(document: Mapping[str, Any], calls: Sequence[dict[str, Any]]) -> Any:
     """Returns the core's RankFacts.
 
     Args:
-        core: ``devsan._core``.
         document: of the rank; its "rank" alone is enough.
         calls: its last collectives, as ``flight_recorder`` returns them.
     """
@@ -47,18 +47,18 @@ def rank_facts(core: Any, document: Mapping[str, Any], calls: Sequence[dict[str,
     at = (facts.get("end") or {}).get("where") or frame_in_text(stack)
     told = [call if call["finished"] else call | _called_from(call["where"], at) for call in told]
     found = core.RankFacts(
-        process=_process(core, document, process), host=str(facts.get("host") or ""),
+        process=_process(document, process), host=str(facts.get("host") or ""),
         gpus=[str(each) for each in process.get("gpus") or ()], backend=str(process.get("backend") or ""),
-        models=[_model(core, each) for each in facts.get("models") or ()],
-        memory=[_memory(core, each) for each in facts.get("memory") or ()],
-        collectives=[_collective(core, each) for each in told],
-        findings=[_own(core, each) for each in document.get("findings") or ()],
+        models=[_model(each) for each in facts.get("models") or ()],
+        memory=[_memory(each) for each in facts.get("memory") or ()],
+        collectives=[_collective(each) for each in told],
+        findings=[_own(each) for each in document.get("findings") or ()],
     )  # fmt: skip
     if facts.get("group_made"):
-        found.group_made = _frame(core, facts["group_made"])
-    _settle_end(core, found, facts.get("end") or {}, document.get("exit") or {})
+        found.group_made = _frame(facts["group_made"])
+    _settle_end(found, facts.get("end") or {}, document.get("exit") or {})
     if stack and not found.where.file and (where := frame_in_text(stack)) is not None:
-        found.where = _frame(core, where)
+        found.where = _frame(where)
     return found
 
 
@@ -69,7 +69,7 @@ def _called_from(where: Mapping[str, Any] | None, at: Mapping[str, Any] | None) 
     return {"where": at, "through": f"{shown_path(str(where['path']))}:{where['line']}"}
 
 
-def _process(core: Any, document: Mapping[str, Any], process: Mapping[str, Any]) -> Any:
+def _process(document: Mapping[str, Any], process: Mapping[str, Any]) -> Any:
     rank = process.get("rank")
     rank = int(document.get("rank") or 0) if rank is None else int(rank)
     local = process.get("local_rank")
@@ -81,7 +81,7 @@ def _process(core: Any, document: Mapping[str, Any], process: Mapping[str, Any])
     )  # fmt: skip
 
 
-def _settle_end(core: Any, found: Any, end: Mapping[str, Any], left: Mapping[str, Any]) -> None:
+def _settle_end(found: Any, end: Mapping[str, Any], left: Mapping[str, Any]) -> None:
     """How it ended: what the rank itself said, and what the launcher's side saw of its process."""
     ends = core.RankEnd
     how = {"raised": ends.RAISED, "finished": ends.FINISHED, "terminated": ends.TERMINATED, "running": ends.RUNNING}
@@ -90,7 +90,7 @@ def _settle_end(core: Any, found: Any, end: Mapping[str, Any], left: Mapping[str
     found.error, found.sentence = str(end.get("error") or ""), str(end.get("sentence") or "")
     found.in_collective = bool(end.get("in_collective"))
     if end.get("where"):
-        found.where = _frame(core, end["where"])
+        found.where = _frame(end["where"])
     given: Any = left.get("code")
     code: int | None = None if given is None else int(given)
     signal = int(left.get("signal") or 0)
@@ -109,7 +109,7 @@ def _settle_end(core: Any, found: Any, end: Mapping[str, Any], left: Mapping[str
         found.end = ends.FINISHED
 
 
-def _model(core: Any, model: Mapping[str, Any]) -> Any:
+def _model(model: Mapping[str, Any]) -> Any:
     found = core.RankModel(
         expression=str(model["expression"]), type=str(model["type"]), wrappers=list(model["wrappers"]),
         tensors=[core.RankTensor(**each) for each in model["tensors"]], count=int(model["count"]),
@@ -118,44 +118,44 @@ def _model(core: Any, model: Mapping[str, Any]) -> Any:
         device_map_text=str(model["device_map_text"]), hook_devices=list(model["hook_devices"]),
     )  # fmt: skip
     if model["mapped_at"]:
-        found.mapped_at = _frame(core, model["mapped_at"])
+        found.mapped_at = _frame(model["mapped_at"])
     return found
 
 
-def _memory(core: Any, memory: Mapping[str, Any]) -> Any:
+def _memory(memory: Mapping[str, Any]) -> Any:
     return core.RankMemory(
         device=str(memory["device"]), bytes=int(memory["bytes"]), peak=int(memory["peak"]),
-        placed=[_event(core, each) for each in memory["placed"]],
+        placed=[_event(each) for each in memory["placed"]],
     )  # fmt: skip
 
 
-def _event(core: Any, event: Mapping[str, Any]) -> Any:
+def _event(event: Mapping[str, Any]) -> Any:
     owner = event["owner"]
     made = core.Owner(name=owner["name"], mechanism=owner["mechanism"], setting=owner["setting"])
     if owner["where"]:
-        made.where = _frame(core, owner["where"])
+        made.where = _frame(owner["where"])
     return core.Event(
         kind=getattr(core.EventKind, event["kind"].upper()), device=event["device"], from_device=event["from"],
-        op=event["op"], bytes=event["bytes"], owner=made, stack=[_frame(core, each) for each in event["frames"]],
+        op=event["op"], bytes=event["bytes"], owner=made, stack=[_frame(each) for each in event["frames"]],
         source=getattr(core.DeviceSource, event["source"].upper()), device_text=event["device_text"],
         followed=event["followed"], subject=event["subject"],
     )  # fmt: skip
 
 
-def _collective(core: Any, call: Mapping[str, Any]) -> Any:
+def _collective(call: Mapping[str, Any]) -> Any:
     found = core.Collective(
         group=call["group"], members=call["members"], sequence=call["sequence"], name=call["name"],
         shapes=call["shapes"], bytes=call["bytes"], dtype=call["dtype"], device=call["device"], since=call["since"],
         finished=call["finished"], condition=call["condition"],
     )  # fmt: skip
     if call["where"]:
-        found.where = _frame(core, call["where"])
+        found.where = _frame(call["where"])
     if call.get("through"):
         found.through = str(call["through"])
     return found
 
 
-def _frame(core: Any, frame: Mapping[str, Any]) -> Any:
+def _frame(frame: Mapping[str, Any]) -> Any:
     line = int(frame["line"])
     span = core.Span(
         line=line, column=int(frame.get("column") or 0), end_line=int(frame.get("end_line") or line),
@@ -170,14 +170,14 @@ def _frame(core: Any, frame: Mapping[str, Any]) -> Any:
     )  # fmt: skip
 
 
-def _own(core: Any, finding: Mapping[str, Any]) -> Any:
+def _own(finding: Mapping[str, Any]) -> Any:
     kind = str(finding.get("kind") or "none").upper()
     return core.OwnFinding(
         code=str(finding.get("code") or ""), cause=str(finding.get("cause") or finding.get("id") or ""),
         title=str(finding.get("title") or ""), sentence=str(finding.get("sentence") or ""),
         kind=getattr(core.SentenceKind, kind, core.SentenceKind.NONE),
         severity=getattr(core.Severity, str(finding.get("severity") or "error").upper()),
-        placed=[_frame(core, place) for place in _placements(finding)],
+        placed=[_frame(place) for place in _placements(finding)],
         devices=[str(operand["device"]) for operand in finding.get("operands") or ()],
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from devsan import core
 from devsan.core_library import core_with_torch
 from devsan.job.ranks.source import rank_condition
 
@@ -15,8 +16,7 @@ def read(path: str) -> dict[str, Any]:
     Raises:
         ValueError: it is no recording, or was cut off.
     """
-    core = core_with_torch()
-    recording: dict[str, Any] | None = core.read_flight_recorder(path) if core is not None else None
+    recording = core.read_flight_recorder(path) if core_with_torch() is not None else None
     if recording is None:
         raise ValueError(f"expected a recording of collectives, got {path}")
     return recording

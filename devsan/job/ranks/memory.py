@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from devsan.core_library import core_here
+from devsan import core
 
 _MOST = 50_000  # placements that are looked at
 _KEPT = 2  # of each GPU
@@ -14,9 +14,8 @@ _NOTICEABLE = 2**16  # bytes that nothing in the program asked for
 
 def memory_of_process() -> list[dict[str, Any]]:
     """Returns device, bytes, peak and the first placements of each GPU on which this process took memory."""
-    core = core_here()
-    used = {device: amounts for device, amounts in _amounts(core).items() if amounts[1] > 0}
-    placed = _first_placements(core, set(used)) if core is not None and used else {}
+    used = {device: amounts for device, amounts in _amounts().items() if amounts[1] > 0}
+    placed = _first_placements(set(used)) if core.is_here() and used else {}
     return [
         {"device": device, "bytes": now, "peak": peak, "placed": placed.get(device, [])}
         for device, (now, peak) in used.items()
@@ -24,8 +23,8 @@ def memory_of_process() -> list[dict[str, Any]]:
     ]
 
 
-def _amounts(core: Any) -> dict[str, tuple[int, int]]:
-    emulated = core.memory_now() if core is not None and core.is_recording() else []
+def _amounts() -> dict[str, tuple[int, int]]:
+    emulated = core.memory_now() if core.is_here() and core.is_recording() else []
     if emulated:
         return {f"cuda:{index}": (int(each[0]), int(each[2])) for index, each in enumerate(emulated)}
     torch: Any = sys.modules.get("torch")
@@ -37,12 +36,12 @@ def _amounts(core: Any) -> dict[str, tuple[int, int]]:
     }
 
 
-def _first_placements(core: Any, devices: set[str]) -> dict[str, list[Any]]:
+def _first_placements(devices: set[str]) -> dict[str, list[Any]]:
     """Placements are numbered as they come. Those that the program asked for, else the first of all."""
     from devsan.introspect.provenance.reader import ProvenanceReader
     from devsan.report.document import event_of
 
-    reader = ProvenanceReader(core)
+    reader = ProvenanceReader()
     found: dict[str, list[Any]] = {device: [] for device in devices}
     for number in core.placements()[:_MOST]:
         record = core.placement(number)
@@ -55,5 +54,5 @@ def _first_placements(core: Any, devices: set[str]) -> dict[str, list[Any]]:
             continue
         events = reader.from_placement(number)
         if events and any(frame.package == "" for frame in events[0].stack):
-            found[device].append(event_of(core, events[0]))
+            found[device].append(event_of(events[0]))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from devsan.core_library import core_here
+from devsan import core
 from devsan.introspect.frames.tensors import dtype_name, plain_attributes
 from devsan.introspect.models.device_maps import asked_for
 from devsan.introspect.models.heap import living_modules
@@ -63,26 +63,25 @@ def _map_of(tree: Tree) -> dict[str, Any]:
     entries: dict[str, str] = {}
     for key, device in device_map_of(tree).items():
         entries.setdefault(device, key)
-    core = core_here()
     hooks: dict[str, None] = {}
     where, text = None, ""
-    if core is not None:
-        for module in facts_of(core, tree).modules:
+    if core.is_here():
+        for module in facts_of(tree).modules:
             for hook in module.hooks:
                 if str(hook.execution_device):
                     hooks[str(hook.execution_device)] = None
         if entries or hooks:
-            where, text = _line_of_map(core, tree)
+            where, text = _line_of_map(tree)
     return {
         "device_map": [{"key": key, "device": device} for device, key in entries.items()], "device_map_text": text,
         "mapped_at": where, "hook_devices": list(hooks),
     }  # fmt: skip
 
 
-def _line_of_map(core: Any, tree: Tree) -> tuple[dict[str, Any] | None, str]:
+def _line_of_map(tree: Tree) -> tuple[dict[str, Any] | None, str]:
     from devsan.report.document import frame_of
 
-    reader = ProvenanceReader(core)
+    reader = ProvenanceReader()
     events: list[Any] = []
     for number, (_, _, tensor, _) in enumerate(tree.tensors()):
         if number >= _ASKED:

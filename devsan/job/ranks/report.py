@@ -6,6 +6,7 @@ import linecache
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from devsan import core
 from devsan.report.cause import fix_of as shown_fix
 from devsan.report.codec import to_plain
 from devsan.report.document import fix_of, frame_of, site_of
@@ -15,11 +16,10 @@ from devsan.report.source import shown_path, whole_path
 Plain = dict[str, Any]
 
 
-def finding_of(core: Any, found: Any, own: Mapping[int, Sequence[Mapping[str, Any]]]) -> Plain:
+def finding_of(found: Any, own: Mapping[int, Sequence[Mapping[str, Any]]]) -> Plain:
     """Returns the core's RankFinding in the fields of a run's document, with "ranks", "ranks_text", "victims", "of".
 
     Args:
-        core: ``devsan._core``.
         found: the core's RankFinding.
         own: the findings that each rank made by itself; one of them may be what ``found`` stands for.
     """
@@ -30,7 +30,7 @@ def finding_of(core: Any, found: Any, own: Mapping[int, Sequence[Mapping[str, An
         "of": None,
     }  # fmt: skip
     evidence = list(finding.evidence)
-    fixes = [fix_of(core, each) for each in finding.fixes]
+    fixes = [fix_of(each) for each in finding.fixes]
     if found.of_rank >= 0:
         told = dict(own[found.of_rank][found.of_finding])
         known = {each["text"] for each in told["fixes"]}
@@ -45,7 +45,7 @@ def finding_of(core: Any, found: Any, own: Mapping[int, Sequence[Mapping[str, An
             told["report"]["cause"] |= {"fix": sure[0], "others": [*sure[1:], *([best] if best else []), *others]}
         more["of"] = {"rank": int(found.of_rank), "finding": int(found.of_finding)}
         return {**told, **more}
-    report = _report(core, finding, more)
+    report = _report(finding, more)
     shown = _shown(found, own, report, more)
     return {
         "id": str(finding.id), "cause": str(finding.cause), "code": str(finding.code), "name": str(finding.name),
@@ -72,7 +72,7 @@ def _shown(found: Any, own: Mapping[int, Sequence[Mapping[str, Any]]], report: R
     return plain
 
 
-def _report(core: Any, finding: Any, more: Plain) -> Report:
+def _report(finding: Any, more: Plain) -> Report:
     fixes = [shown_fix(each) for each in finding.fixes]
     cause = Cause(
         str(finding.code), fix=fixes[0] if fixes else None, naive_fix=str(finding.naive_fix),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
-from devsan.core_library import core_here
+from devsan import core
 from devsan.introspect.frames.places import package_of, place_at
 from devsan.introspect.frames.tensors import dtype_name, is_tensor
 from devsan.job.ranks.source import rank_condition
@@ -51,13 +51,12 @@ def program_frame(stack: Sequence[Entry]) -> dict[str, Any] | None:
     """Returns the innermost frame of the program; of a library where the program has none."""
     from devsan.report.document import frame_of
 
-    core = core_here()
-    if core is None:
+    if not core.is_here():
         return None
     outside = [entry for entry in stack if package_of(entry[0].co_filename) not in ("torch", "python", "numpy")]
     own = [entry for entry in outside if package_of(entry[0].co_filename) == ""]
     for code, offset, _ in (own or outside)[:1]:
-        return frame_of(place_at(core, code, offset))
+        return frame_of(place_at(code, offset))
     return None
 
 

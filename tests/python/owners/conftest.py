@@ -55,10 +55,9 @@ def told() -> Callable[[Any], Told]:
     """Returns who placed a tensor."""
 
     def ask(tensor: Any) -> Told:
-        from devsan import _core
         from devsan.introspect.provenance.shown import provenance_of
 
-        provenance = provenance_of(_core, tensor, sys._getframe(1))
+        provenance = provenance_of(tensor, sys._getframe(1))
         placed = next((event for event in provenance if event.kind.name not in ("COMPUTED", "SHARED")), None)
         assert placed is not None, f"expected a placement of a tensor on {tensor.device}, got {provenance}"
         site = next((frame for frame in placed.stack if frame.package == ""), None)

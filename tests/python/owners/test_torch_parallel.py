@@ -43,13 +43,12 @@ def test_ddp_moves_inputs_and_leaves_parameters(one_rank: None, told: Callable[[
 
 
 def test_a_gradient_is_where_the_loss_was(told: Callable[[Any], Any]) -> None:
-    from devsan import _core
     from devsan.introspect.provenance.reader import ProvenanceReader
 
     model = net().to("cuda:1")
     loss = model(torch.ones(2, 8, device="cuda:1")).sum()
     loss.backward()
-    provenance = ProvenanceReader(_core).of(model[0].weight.grad)
+    provenance = ProvenanceReader().of(model[0].weight.grad)
     assert [(event.kind.name, event.followed) for event in provenance][-1] == ("COMPUTED", "loss")
     optimizer = torch.optim.AdamW(model.parameters())
     optimizer.step()

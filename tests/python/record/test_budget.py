@@ -37,7 +37,7 @@ def little_room() -> Iterator[None]:
 
 
 def where(tensor: torch.Tensor) -> str:
-    return provenance_text(_core, tensor)
+    return provenance_text(tensor)
 
 
 def cell(number: int) -> CodeType:

@@ -103,11 +103,11 @@ def test_edits_that_could_not_run_are_sketches(tmp_path):
             self.edit = type("E", (), {"file": str(source), "line": line, "before": before, "after": after})()
 
     made = "a = torch.ones(3, device='cuda:0')"
-    unknown = fix_of(_core, Edited(made, "a = torch.ones(3, device=c.device)"))
+    unknown = fix_of(Edited(made, "a = torch.ones(3, device=c.device)"))
     assert unknown["text"] == "make it there"
     assert unknown["edit"]["applicable"] is False
-    fits = fix_of(_core, Edited(made, "a = torch.ones(3, device='cuda:1')"))["edit"]
+    fits = fix_of(Edited(made, "a = torch.ones(3, device='cuda:1')"))["edit"]
     assert fits["applicable"] is True
     assert (fits["line"], fits["column"], fits["end_line"], fits["end_column"]) == (1, 5, 1, 5 + len(made))
-    elsewhere = fix_of(_core, Edited("b = a - c", "b = a - c.to(a.device)", 2, _core.FixKind.USE_SITE))
+    elsewhere = fix_of(Edited("b = a - c", "b = a - c.to(a.device)", 2, _core.FixKind.USE_SITE))
     assert elsewhere["edit"]["applicable"] is False, "the source does not hold it"

@@ -17,18 +17,16 @@ def gpus() -> Iterator[None]:
 
 
 def provenance(tensor: torch.Tensor) -> list[tuple[str, str, str]]:
-    from devsan import _core
     from devsan.introspect.provenance.reader import ProvenanceReader
 
-    return [(event.kind.name, str(event.device), event.owner.name) for event in ProvenanceReader(_core).of(tensor)]
+    return [(event.kind.name, str(event.device), event.owner.name) for event in ProvenanceReader().of(tensor)]
 
 
 def test_who_made_it_and_where() -> None:
-    from devsan import _core
     from devsan.introspect.provenance.reader import ProvenanceReader
 
     tensor = torch.zeros(3, device="cuda:1")
-    [event] = ProvenanceReader(_core).of(tensor)
+    [event] = ProvenanceReader().of(tensor)
     assert (event.kind.name, str(event.device), event.op, event.device_text) == (
         "MADE",
         "cuda:1",
@@ -51,14 +49,13 @@ def test_what_is_computed_follows_its_operand() -> None:
 
 
 def test_the_same_code_in_two_files_is_two_places() -> None:
-    from devsan import _core
     from devsan.introspect.provenance.reader import ProvenanceReader
 
     sites = []
     for name in ("first.py", "second.py"):
         names: dict[str, torch.Tensor] = {}
         exec(compile('import torch\nmade = torch.zeros(3, device="cuda:1")\n', name, "exec"), names)
-        [event] = ProvenanceReader(_core).of(names["made"])
+        [event] = ProvenanceReader().of(names["made"])
         sites.append(event.stack[0].file)
     assert sites == ["first.py", "second.py"]
 
@@ -128,7 +125,7 @@ def test_a_refusal_keeps_the_trails_of_what_no_variable_holds() -> None:
     with pytest.raises(RuntimeError, match="cuda:1 and cuda:0"):
         held[0] * 2 + torch.ones(3, device="cuda:0")
     first, second = _core.last_refusal().operands
-    provenance = [ProvenanceReader(_core).from_origin(*operand.origin) for operand in (first, second)]
+    provenance = [ProvenanceReader().from_origin(*operand.origin) for operand in (first, second)]
     assert [(event.kind.name, event.op, str(event.device)) for event in provenance[0]] == [
         ("COMPUTED", "aten::mul.Tensor", "cuda:1"),
         ("MADE", "aten::zeros", "cuda:1"),
