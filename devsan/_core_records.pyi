@@ -27,6 +27,7 @@ class EventKind:
     __members__: ClassVar[dict[str, EventKind]]
     @property
     def name(self) -> str: ...
+    def __int__(self) -> int: ...
 
 class DeviceSource:
     """How the device of a placement was said."""
@@ -42,6 +43,7 @@ class DeviceSource:
     __members__: ClassVar[dict[str, DeviceSource]]
     @property
     def name(self) -> str: ...
+    def __int__(self) -> int: ...
 
 class SentenceKind:
     """What the sentence is about. The same list, in the same order, as `Kind` in
@@ -64,6 +66,7 @@ class SentenceKind:
     __members__: ClassVar[dict[str, SentenceKind]]
     @property
     def name(self) -> str: ...
+    def __int__(self) -> int: ...
 
 class Phase:
     """What the program was doing."""
@@ -79,6 +82,7 @@ class Phase:
     __members__: ClassVar[dict[str, Phase]]
     @property
     def name(self) -> str: ...
+    def __int__(self) -> int: ...
 
 class Severity:
     ERROR: ClassVar[Severity]
@@ -86,6 +90,7 @@ class Severity:
     __members__: ClassVar[dict[str, Severity]]
     @property
     def name(self) -> str: ...
+    def __int__(self) -> int: ...
 
 class Confidence:
     """How sure a finding or a fix is."""
@@ -96,6 +101,7 @@ class Confidence:
     __members__: ClassVar[dict[str, Confidence]]
     @property
     def name(self) -> str: ...
+    def __int__(self) -> int: ...
 
 class FixKind:
     """Where a fix is applied, the best place first."""
@@ -107,6 +113,7 @@ class FixKind:
     __members__: ClassVar[dict[str, FixKind]]
     @property
     def name(self) -> str: ...
+    def __int__(self) -> int: ...
 
 class OperandKind:
     """What a tensor is in the program."""
@@ -128,6 +135,7 @@ class OperandKind:
     __members__: ClassVar[dict[str, OperandKind]]
     @property
     def name(self) -> str: ...
+    def __int__(self) -> int: ...
 
 class RankEnd:
     """How a rank's process ended, as far as anybody knows."""
@@ -142,6 +150,7 @@ class RankEnd:
     __members__: ClassVar[dict[str, RankEnd]]
     @property
     def name(self) -> str: ...
+    def __int__(self) -> int: ...
 
 class DeviceSpec:
     """One GPU as a program sees it: what `torch.cuda.get_device_properties` prints, and how much memory it has. The

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
+from devsan import core
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _DEEP = 6  # containers within containers that are looked into
@@ -97,7 +99,7 @@ def where(tensor: Any) -> None:
     print(provenance_text(tensor, sys._getframe(1)), file=sys.stderr, flush=True)
 
 
-def findings() -> list[Any]:
+def findings() -> list[core.Finding]:
     """Returns what was found wrong in this process so far, all sites of one cause as one finding."""
     from devsan.introspect.explain import findings_so_far
 

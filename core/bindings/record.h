@@ -61,6 +61,7 @@ BoundRecord<Record> bind_record(pybind11::module_& module, const char* name) {
     for (const auto& [field, value] : fields) pybind11::setattr(self, field, value);
     return record;
   }));
+  bound.def("__copy__", [](const Record& self) { return Record(self); });
   return bound;
 }
 

@@ -3,7 +3,7 @@
 ``frames`` has an exception's chain and torch's sentence, the frames of the traceback and the operands in them;
 ``models`` the models and optimizers of the process; ``provenance`` how each tensor came to be where it is, with the
 owners of ``devsan.owners``; ``source`` the syntax that they all read. ``explain`` collects it once, as
-``devsan._core.Facts``, which the core's diagnosis turns into findings.
+``core.Facts``, which the core's diagnosis turns into findings.
 
 Nothing of the program runs for it: see NOTE [Nothing runs] in frames/values.py.
 """

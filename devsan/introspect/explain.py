@@ -38,7 +38,7 @@ _PRESENT = frozenset({Kind.POINTER, Kind.GROUP})
 # The traceback of another thread or process in the message: what failed is in none of the frames that are left.
 _FROM_AFAR = re.compile(r'^\s*File "[^"\n]+", line \d+, in .+$', re.MULTILINE)
 
-_found: list[Any] = []  # of this process
+_found: list[core.Finding] = []  # of this process
 
 
 @dataclass
@@ -46,14 +46,14 @@ class Explanation:
     """What is known of a failure.
 
     Attributes:
-        facts: ``devsan._core.Facts``.
-        findings: ``devsan._core.Finding``, the cause first.
+        facts: as they went into the diagnosis.
+        findings: the cause first.
         frames: of the traceback, outermost first.
         place: number of the frame to show; -1 without frames.
     """
 
-    facts: Any
-    findings: list[Any]
+    facts: core.Facts
+    findings: list[core.Finding]
     frames: list[Frame] = field(default_factory=list)
     place: int = -1
 
@@ -74,7 +74,7 @@ def explain(failure: Failure) -> Explanation | None:
     return explanation
 
 
-def _with_edits_that_run(finding: Any, frames: Sequence[Frame]) -> Any:
+def _with_edits_that_run(finding: core.Finding, frames: Sequence[Frame]) -> core.Finding:
     """Takes away the edits that would ask for the device of something that is not there where they stand."""
     fixes = list(finding.fixes)
     for fix in fixes:
@@ -88,7 +88,7 @@ def _with_edits_that_run(finding: Any, frames: Sequence[Frame]) -> Any:
     return finding
 
 
-def findings_so_far() -> list[Any]:
+def findings_so_far() -> list[core.Finding]:
     """Returns the findings of this process, all sites of one cause as one."""
     return list(core.merge_findings(_found)) if _found else []
 
@@ -205,7 +205,7 @@ def _parameter_on(device: str, registry: Registry) -> list[Tracked]:
     return []
 
 
-def _places(frames: Sequence[Frame], registry: Registry) -> list[Any]:
+def _places(frames: Sequence[Frame], registry: Registry) -> list[core.Frame]:
     """The failing stack as the core's Frames, innermost first, with the callers of whoever caught the exception."""
     places = [place_of(frame, _module_path(frame, registry)) for frame in reversed(frames)]
     caller: FrameType | None = frames[0].caller if frames else None

@@ -43,7 +43,7 @@ class Operands:
     """
 
     def __init__(
-        self, reader: ProvenanceReader, registry: Registry, models: Sequence[Any], optimizers: Sequence[Any],
+        self, reader: ProvenanceReader, registry: Registry, models: Sequence[core.Model], optimizers: Sequence[Any],
         frames: Sequence[Frame], place: int,
     ) -> None:  # fmt: skip
         self.reader, self.registry, self.models = reader, registry, models
@@ -52,12 +52,12 @@ class Operands:
         self.main = 0  # number of the model that the operands belong to
         self.lineage = Lineage(frames, self._computed_by)
 
-    def describe(self, operands: Sequence[Tracked]) -> list[Any]:
+    def describe(self, operands: Sequence[Tracked]) -> list[core.Operand]:
         """Returns the core's Operands, in the order of the source."""
         self.kinds.together = [operand.value for operand in operands]
         return [self._describe(operand) for operand in list(operands)[:_MOST]]
 
-    def _describe(self, tracked: Tracked) -> Any:
+    def _describe(self, tracked: Tracked) -> core.Operand:
         at, frame = self._seen(tracked)
         value, root, shown = tracked.value, None, None
         name, span = "", core.Span()
@@ -126,11 +126,11 @@ class Operands:
         part = held_in(at.node, frame)
         return (frame.scope.value(part) if part is not None else tracked.value), None
 
-    def _placed(self, operand: Any, own: Placement | None, seen: Placement | None) -> None:
+    def _placed(self, operand: core.Operand, own: Placement | None, seen: Placement | None) -> None:
         placement = seen or own
         if placement is None:
             return
-        operand.device = placement.device
+        operand.device = core.Device(placement.device)
         best = own if own is not None and own.device == placement.device else placement
         if best.dtype is not None:
             operand.dtype = best.dtype
@@ -141,7 +141,7 @@ class Operands:
                 count *= size
             operand.bytes = count * _SIZES.get(best.dtype or "", 4)
 
-    def _at_home(self, operand: Any, home: Home) -> None:
+    def _at_home(self, operand: core.Operand, home: Home) -> None:
         tree = self.registry.trees[home.tree]
         operand.holder, operand.registered = home.holder or type(tree.root).__name__, home.registered
         if home.registered and home.kind != ATTRIBUTE:
@@ -151,19 +151,19 @@ class Operands:
             if not operand.beside:
                 self._beside(operand, tree, base)
 
-    def _beside(self, operand: Any, tree: Tree, base: str) -> None:
+    def _beside(self, operand: core.Operand, tree: Tree, base: str) -> None:
         holder, _, name = base.rpartition(".")
         module = tree.modules.get(holder)
         for kept in ("_parameters", "_buffers"):
             tensor: Any = members(module, kept).get(name) if module is not None else None
             if is_tensor(tensor):
-                operand.beside, operand.beside_device = base, str(tensor.device)
+                operand.beside, operand.beside_device = base, core.Device(str(tensor.device))
 
     def _provenance(
-        self, operand: Any, value: object, at: Expression | None, frame: Frame | None, origin: tuple[int, str]
+        self, operand: core.Operand, value: object, at: Expression | None, frame: Frame | None, origin: tuple[int, str]
     ) -> None:
         model = self.models[self.main] if self.models else None
-        events: list[Any] = []
+        events: list[core.Event] = []
         if is_tensor(value) and operand.device == core.Device(str(getattr(value, "device", ""))):
             events = self.reader.of(value)
         device = str(operand.device)
@@ -187,7 +187,7 @@ class Operands:
         if frame is not None and operand.name:
             operand.copies = list(creation.copies_of(operand.name, frame)) or self._left_behind(operand, frame)
 
-    def _given(self, operand: Any, value: Any, frame: Frame | None) -> list[Any]:
+    def _given(self, operand: core.Operand, value: Any, frame: Frame | None) -> list[core.Event]:
         """The provenance of a tensor of the host as the program's own frames write it, where they gave it to the
         model; of
         what a library has made of it, that of the only one that the model was given on the host."""
@@ -207,7 +207,7 @@ class Operands:
                         return events
         return []
 
-    def _of_callee(self, operand: Any) -> None:
+    def _of_callee(self, operand: core.Operand) -> None:
         """A weight of the module that the shown line calls, where it is the only thing there that is on the device."""
         frame = self.frames[self.place] if 0 <= self.place < len(self.frames) else None
         called = frame.scope.value(frame.node.func) if frame is not None and isinstance(frame.node, ast.Call) else None
@@ -222,7 +222,7 @@ class Operands:
                     operand.kind = core.OperandKind.BUFFER if is_buffer else core.OperandKind.PARAMETER
                     return
 
-    def _taken_away(self, path: str) -> list[Any]:
+    def _taken_away(self, path: str) -> list[core.Event]:
         """The event of the hook that left a placeholder for the weight at ``path``."""
         for module in self.models[self.main].modules if path and self.models else ():
             for hook in module.hooks if module.path == path.rpartition(".")[0] else ():
@@ -230,7 +230,7 @@ class Operands:
                     return [core.Event(kind=core.EventKind.MOVED, device="meta", op=hook.type, owner=hook.owner)]
         return []
 
-    def _of_module(self, node: ast.AST, frame: Frame, device: str) -> list[Any]:
+    def _of_module(self, node: ast.AST, frame: Frame, device: str) -> list[core.Event]:
         """The provenance of what ``self.up(x)`` computed: where its weights are."""
         while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             held = frame.scope.value(node.func)
@@ -240,7 +240,7 @@ class Operands:
         module = frame.scope.value(node.func) if isinstance(node, ast.Call) else MISSING
         return self._computed_by(module, device)
 
-    def _computed_by(self, module: object, device: str) -> list[Any]:
+    def _computed_by(self, module: object, device: str) -> list[core.Event]:
         """The provenance of what ``module`` computes on ``device``: that of its weights there."""
         found = self.registry.path_of(module) if is_module(module) else None
         if found is None:
@@ -253,7 +253,7 @@ class Operands:
                 return settle([computed, *self.reader.of(tensor)], followed, self.models[found[0]])
         return []
 
-    def _left_behind(self, operand: Any, frame: Frame) -> list[Any]:
+    def _left_behind(self, operand: core.Operand, frame: Frame) -> list[core.Event]:
         """The move of the parameter that a variable was bound to, or copied from, before that: ``W = layer.weight``."""
         value = creation.last_value(operand.name, frame)
         for node in ast.walk(value) if value is not None else ():

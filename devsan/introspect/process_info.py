@@ -23,7 +23,7 @@ _SET_DEFAULT = frozenset({"set_default_device", "set_default_tensor_type"})
 _LOSSES = ("nll_loss", "cross_entropy", "binary_cross_entropy", "mse_loss", "l1_loss", "kl_div", "ctc_loss")
 
 
-def process(frames: Sequence[Frame]) -> Any:
+def process(frames: Sequence[Frame]) -> core.Process:
     """Returns the core's Process. Imports nothing, and starts no CUDA that was not started."""
     found = core.Process(
         rank=_number("RANK", 0), local_rank=_number("LOCAL_RANK", 0), world_size=_number("WORLD_SIZE", 1),
@@ -48,7 +48,7 @@ def process(frames: Sequence[Frame]) -> Any:
     return found
 
 
-def phase_of(frames: Sequence[Frame], op: str, kind: Kind) -> Any:
+def phase_of(frames: Sequence[Frame], op: str, kind: Kind) -> core.Phase:
     """Returns the core's Phase: what the innermost telling frame of ``frames`` (outermost first) does."""
     phases = core.Phase
     if any(loss in op for loss in _LOSSES):

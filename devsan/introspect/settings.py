@@ -13,7 +13,7 @@ _TRAINER = ("_n_gpu", "device", "local_rank", "deepspeed", "fsdp", "dataloader_p
 _ENGINE = ("zero_optimization", "gradient_clipping", "fp16", "bf16")
 
 
-def settings_in(frames: Sequence[Frame]) -> list[Any]:
+def settings_in(frames: Sequence[Frame]) -> list[core.Setting]:
     """Returns the core's Settings that objects in the variables of ``frames`` hold."""
     found: dict[str, str] = {}
     for frame in frames:

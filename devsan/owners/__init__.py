@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from devsan import core
 from devsan.owners import (
     accelerate,
     bitsandbytes,
@@ -55,7 +55,7 @@ class Recognized:
     loads: bool = False
 
 
-def owner_of(stack: Sequence[Any], device: str = "") -> Recognized:
+def owner_of(stack: Sequence[core.Frame], device: str = "") -> Recognized:
     """Returns who placed what was placed at ``stack``.
 
     Args:
@@ -94,15 +94,15 @@ def _collective(steps: Sequence[Step]) -> str:
     return last_part(calls[-1].function) if calls else ""
 
 
-def writer_of(stack: Sequence[Any]) -> Any | None:
+def writer_of(stack: Sequence[core.Frame]) -> core.Frame | None:
     """Returns the innermost frame that neither is machinery nor hands on: whose code asked for the placement."""
     return writer([Step(frame, _rule_of(frame)) for frame in stack])
 
 
-def writer(steps: Sequence[Step]) -> Any | None:
+def writer(steps: Sequence[Step]) -> core.Frame | None:
     """As ``writer_of``, for frames whose rules are known."""
     return next((step.frame for step in steps if step.is_caller), None)
 
 
-def _rule_of(frame: Any) -> Rule | None:
+def _rule_of(frame: core.Frame) -> Rule | None:
     return next((rule for rule in _BY_PACKAGE.get(frame.package, ()) if rule.fits(frame)), None)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Sequence
-from typing import Any
 
+from devsan import core
 from devsan.introspect.source.parsing import parse
 
 _POSITIONS = {"map_location": ("load", 1)}  # arguments that are also given by position: of which call, which
 
 
-def as_written(setting: str, stack: Sequence[Any]) -> str:
+def as_written(setting: str, stack: Sequence[core.Frame]) -> str:
     """Returns ``setting`` as a frame of the program in ``stack`` writes it: "device_ids" as ``device_ids=[0, 1]``.
 
     LOCAL_RANK, which the environment holds, gets its value. What is written nowhere stays a name.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from devsan import core
 
 MACHINERY = frozenset({"torch", "python", "numpy"})
 
@@ -36,7 +37,7 @@ class Rule:
     on_host: str = ""
     passes: bool = False
 
-    def fits(self, frame: Any) -> bool:
+    def fits(self, frame: core.Frame) -> bool:
         """Returns whether ``frame`` (the core's) is one that this rule is about."""
         if frame.package != self.package or self.file not in frame.file:
             return False
@@ -52,7 +53,7 @@ def last_part(function: str) -> str:
 class Step:
     """A frame of a stack with the rule that it fits, if any."""
 
-    frame: Any
+    frame: core.Frame
     rule: Rule | None
 
     @property

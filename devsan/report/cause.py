@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
+from devsan import core
 from devsan.diagnostics.codes import name_of
 from devsan.introspect.deadline import Late, within
 from devsan.introspect.explain import Explanation, explain
@@ -46,7 +46,7 @@ def _explained(report: Report, explanation: Explanation) -> Report:
     facts = explanation.facts
     operands = [facts.failure.operands[number] for number in finding.operands]
     rows = list(report.operands)
-    placed = tuple(_placed(operand, rows, facts.models) for operand in _told(operands))
+    placed = tuple(_placed(operand, event, rows, facts.models) for operand, event in _told(operands))
     named = tuple((each, name_of(each)) for each in candidates)
     best, others = _fixes(finding)
     evidence = tuple(finding.evidence)
@@ -54,21 +54,21 @@ def _explained(report: Report, explanation: Explanation) -> Report:
     return replace(report, operands=tuple(rows), cause=cause)
 
 
-def _told(operands: Sequence[Any]) -> list[Any]:
-    """The operands of which is known who placed them; of those that one line placed on one device the first."""
-    found: dict[object, Any] = {}
+def _told(operands: Sequence[core.Operand]) -> list[tuple[core.Operand, core.Event]]:
+    """The operands of which is known who placed them, and that event; of those that one line placed on one device the
+    first."""
+    found: dict[object, tuple[core.Operand, core.Event]] = {}
     for operand in operands:
         event = operand.placement
         if event is not None and operand.best_name:
             site = event.site
             place = (site.file, site.span.line, site.span.column) if site is not None else None
-            found.setdefault((str(operand.device), str(event.owner.name), place), operand)
+            found.setdefault((str(operand.device), str(event.owner.name), place), (operand, event))
     return list(found.values())[:_MOST]
 
 
-def _placed(operand: Any, rows: list[Operand], models: Sequence[Any]) -> Placed:
+def _placed(operand: core.Operand, event: core.Event, rows: list[Operand], models: Sequence[core.Model]) -> Placed:
     """Returns what is told of ``operand``; the row that the report has for it anyway is taken out of ``rows``."""
-    event = operand.placement
     shape = tuple(operand.shape) if operand.shape is not None else None
     placement = Placement(str(operand.device), operand.dtype or None, shape)
     name, qualified_name = str(operand.best_name), None
@@ -85,7 +85,7 @@ def _placed(operand: Any, rows: list[Operand], models: Sequence[Any]) -> Placed:
     )  # fmt: skip
 
 
-def _owner(operand: Any, event: Any) -> str:
+def _owner(operand: core.Operand, event: core.Event) -> str:
     owner = event.owner
     if owner.name in ("", "program"):
         return "this program" if owner.name else ""
@@ -95,14 +95,14 @@ def _owner(operand: Any, event: Any) -> str:
     return f"{owner.name}: {owner.mechanism}{of}"
 
 
-def _is_same(name: str, operand: Any) -> bool:
+def _is_same(name: str, operand: core.Operand) -> bool:
     path = str(operand.qualified_name)
     if operand.output_of and name == operand.role:
         return True
     return name in (operand.name, operand.role, path) or (path != "" and name.endswith(f".{path}"))
 
 
-def _frame_of(event: Any, models: Sequence[Any]) -> Any:
+def _frame_of(event: core.Event, models: Sequence[core.Model]) -> core.Frame | None:
     """The user's line: the one that installed the owner, or that placed; the library's own where no other is known.
 
     A library that loads weights in threads of its own has no line of the user in its stack; the model's has it.
@@ -118,7 +118,7 @@ def _frame_of(event: Any, models: Sequence[Any]) -> Any:
     return site
 
 
-def _site(frame: Any) -> Site | None:
+def _site(frame: core.Frame | None) -> Site | None:
     if frame is None or not frame.file:
         return None
     line = int(frame.span.line)
@@ -128,7 +128,7 @@ def _site(frame: Any) -> Site | None:
     return Site(shown_path(file), line, column, {line: source} if source else {}, path=whole_path(file))
 
 
-def _fixes(finding: Any) -> tuple[Fix | None, tuple[Fix, ...]]:
+def _fixes(finding: core.Finding) -> tuple[Fix | None, tuple[Fix, ...]]:
     """The surest fix, of those that are as sure the first, for they are ranked by where they apply; the rest."""
     ranked = sorted(finding.fixes, key=lambda fix: -int(fix.confidence))
     found: dict[str, Fix] = {}
@@ -139,7 +139,7 @@ def _fixes(finding: Any) -> tuple[Fix | None, tuple[Fix, ...]]:
     return best, tuple(each for each in others if each is not None)
 
 
-def fix_of(fix: Any) -> Fix:
+def fix_of(fix: core.Fix) -> Fix:
     """Returns the core's Fix as a report shows it."""
     edit, shown = fix.edit, None
     if edit is not None:

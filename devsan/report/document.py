@@ -60,7 +60,7 @@ def _unexplained(report: Report, sites: list[Plain], time: float) -> Plain:
     }  # fmt: skip
 
 
-def _explained(finding: Any, facts: Any) -> Plain:
+def _explained(finding: core.Finding, facts: core.Facts) -> Plain:
     failure = facts.failure
     return {
         "id": str(finding.id), "cause": str(finding.cause), "code": str(finding.code), "name": str(finding.name),
@@ -90,7 +90,7 @@ def site_of(site: Site) -> Plain:
     }  # fmt: skip
 
 
-def operand_of(operand: Any) -> Plain:
+def operand_of(operand: core.Operand) -> Plain:
     """Returns an operand with its provenance."""
     span = operand.span
     return {
@@ -107,7 +107,7 @@ def operand_of(operand: Any) -> Plain:
     }  # fmt: skip
 
 
-def event_of(event: Any) -> Plain:
+def event_of(event: core.Event) -> Plain:
     """Returns an event of a provenance, in facts and in words."""
     owner = event.owner
     return {
@@ -122,13 +122,13 @@ def event_of(event: Any) -> Plain:
     }  # fmt: skip
 
 
-def frames_of(frames: Sequence[Any]) -> list[Plain]:
+def frames_of(frames: Sequence[core.Frame]) -> list[Plain]:
     """Returns the innermost frames of a stack, and all of the program."""
     kept = [frame for number, frame in enumerate(frames) if number < _FRAMES or not frame.package]
     return [made for frame in kept if (made := frame_of(frame)) is not None]
 
 
-def frame_of(frame: Any) -> Plain | None:
+def frame_of(frame: core.Frame | None) -> Plain | None:
     """Returns a frame; None for one that is not known."""
     if frame is None or not frame.file:
         return None
@@ -140,7 +140,7 @@ def frame_of(frame: Any) -> Plain | None:
     }  # fmt: skip
 
 
-def fix_of(fix: Any) -> Plain:
+def fix_of(fix: core.Fix) -> Plain:
     """Returns a fix. An edit that names what is not there yet at its line is kept, and marked as a sketch."""
     edit, made = fix.edit, None
     if edit is not None:
@@ -172,7 +172,7 @@ def _span_of(file: str, line: int, text: str) -> tuple[int, int, int]:
     return start + 1, line + len(lines) - 1, end + 1
 
 
-def model_of(model: Any, finding: str) -> Plain:
+def model_of(model: core.Model, finding: str) -> Plain:
     """Returns a model with all its modules, as it was at ``finding`` ("" is the end of the run)."""
     return {
         "finding": finding, "expression": str(model.expression), "type": str(model.type),
@@ -184,7 +184,7 @@ def model_of(model: Any, finding: str) -> Plain:
     }  # fmt: skip
 
 
-def _module_of(module: Any) -> Plain:
+def _module_of(module: core.Module) -> Plain:
     return {
         "path": str(module.path), "type": str(module.type), "package": str(module.package),
         "tensors": [

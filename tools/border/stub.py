@@ -45,6 +45,7 @@ def _enum(enum: Enum) -> Iterator[str]:
     yield f"    __members__: ClassVar[dict[str, {enum.name}]]"
     yield "    @property"
     yield "    def name(self) -> str: ..."
+    yield "    def __int__(self) -> int: ..."
 
 
 def _record(record: Record) -> Iterator[str]:

@@ -243,7 +243,7 @@ def _characters(file: str, line: int, offset: int) -> int:
     return len(text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")) + 1
 
 
-def _place_of_frame(frame: Any) -> Place:
+def _place_of_frame(frame: core.Frame) -> Place:
     span = frame.span
     file = shown_path(str(frame.file))
     return Place(file, int(span.line), int(span.column), int(span.end_line), int(span.end_column))

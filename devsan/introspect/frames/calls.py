@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.frames import Frame, Whose, whose
 from devsan.introspect.frames.places import place_in
 from devsan.introspect.source.syntax import function_around
 
 
-def only_call(frames: Sequence[Frame], names: frozenset[str]) -> Any | None:
+def only_call(frames: Sequence[Frame], names: frozenset[str]) -> core.Frame | None:
     """Returns the place (the core's Frame) of the only call of one of ``names`` in the innermost file of ``frames``
     that has one, or in the main program; None where no file has one, or that file several.
 

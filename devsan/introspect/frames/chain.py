@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.error_match import Sentence, recognize
 from devsan.introspect.frames.error_patterns import Kind
 
@@ -67,7 +68,7 @@ def _links(error: BaseException) -> Iterator[BaseException]:
             waiting.append(inner)
 
 
-def _refusal_in(message: str) -> Any:
+def _refusal_in(message: str) -> core.Refusal | None:
     core = sys.modules.get("devsan._core")  # never loaded for the report's sake: it may be for another torch
     refusal = core.last_refusal() if core is not None else None
     return refusal if refusal is not None and refusal.message and refusal.message in message else None

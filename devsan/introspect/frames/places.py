@@ -10,7 +10,6 @@ import sysconfig
 from collections.abc import Iterable
 from itertools import islice
 from types import CodeType
-from typing import Any
 
 from devsan import core
 from devsan.introspect.frames.frames import OWN_FOLDER, framework_of
@@ -45,14 +44,14 @@ def package_of(file: str) -> str:
     return PYTHON if standard and file.startswith(standard + os.sep) else ""
 
 
-def place_at(code: CodeType, offset: int) -> Any:
+def place_at(code: CodeType, offset: int) -> core.Frame:
     """Returns the core's Frame of the instruction at ``offset`` (bytes) of ``code``. Treat it as constant."""
     return _place_at(code.co_filename, code, offset)
 
 
 # Code of the same text in two files is equal to Python: the file is a key of its own.
 @functools.lru_cache(maxsize=4096)
-def _place_at(_file: str, code: CodeType, offset: int) -> Any:
+def _place_at(_file: str, code: CodeType, offset: int) -> core.Frame:
     first = last = start = end = None
     if hasattr(code, "co_positions"):
         first, last, start, end = next(islice(code.co_positions(), max(offset, 0) // 2, None), (None,) * 4)
@@ -61,7 +60,7 @@ def _place_at(_file: str, code: CodeType, offset: int) -> Any:
     return place(code, first or code.co_firstlineno, last, start, end)
 
 
-def place_of(frame: Running, module: str = "") -> Any:
+def place_of(frame: Running, module: str = "") -> core.Frame:
     """Returns the core's Frame of a frame of the traceback, with the path of the module whose method it is.
 
     From the instruction's own columns: to find the expression would parse every file of a deep stack.
@@ -74,7 +73,9 @@ def place_of(frame: Running, module: str = "") -> Any:
     return found
 
 
-def place(code: CodeType, first: int, last: int | None = None, start: int | None = None, end: int | None = None) -> Any:
+def place(
+    code: CodeType, first: int, last: int | None = None, start: int | None = None, end: int | None = None
+) -> core.Frame:
     """Returns the core's Frame; lines from 1, columns as offsets in bytes from 0 as Python counts them."""
     return place_in(code.co_filename, name_of(code), first, last, start, end)
 
@@ -82,7 +83,7 @@ def place(code: CodeType, first: int, last: int | None = None, start: int | None
 def place_in(
     file: str, function: str, first: int, last: int | None = None, start: int | None = None,
     end: int | None = None,
-) -> Any:  # fmt: skip
+) -> core.Frame:  # fmt: skip
     """As ``place``, for a function that is known by its name."""
     lines = linecache.getlines(file)
     last = first if last is None else min(last, first + _LONGEST)
@@ -98,7 +99,7 @@ def name_of(code: CodeType) -> str:
     return str(getattr(code, "co_qualname", code.co_name))
 
 
-def without_machinery(frames: Iterable[Any]) -> list[Any]:
+def without_machinery(frames: Iterable[core.Frame]) -> list[core.Frame]:
     """Returns ``frames`` (innermost first) without DevSan's own and without what started the program."""
     kept = [frame for frame in frames if frame.package != DEVSAN]
     while kept and kept[-1].package == PYTHON:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.places import package_of
 from devsan.introspect.frames.values import MISSING, is_a, own_dict
@@ -103,7 +104,7 @@ def spot_of(frames: Sequence[Frame], number: int) -> Spot:
     return Spot(frame.file, frame.function, tree, frame.line, frame, number, frame.scope.globals)
 
 
-def spot_in(place: Any) -> Spot | None:
+def spot_in(place: core.Frame) -> Spot | None:
     """Returns the spot of ``place`` (the core's Frame), None where its function is not found in the file."""
     whole = tree_at(place.file) if package_of(place.file) not in _CLOSED else None
     if whole is None or place.function == "<module>":

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from copy import copy
 
 from devsan import core
 from devsan.owners.settings import argument_text
 
-_FIELDS = ("kind", "device", "from_device", "op", "bytes", "owner", "stack", "source", "device_text", "followed",
-           "subject", "sequence", "step", "discarded")  # fmt: skip
 
-
-def settle(events: Sequence[Any], path: str, model: Any, where: Any = None) -> list[Any]:
+def settle(
+    events: Sequence[core.Event], path: str, model: core.Model | None, where: core.Frame | None = None
+) -> list[core.Event]:
     """Returns ``events`` with the entry of the device map that decided in place of the word "device_map".
 
     Args:
@@ -32,18 +31,13 @@ def settle(events: Sequence[Any], path: str, model: Any, where: Any = None) -> l
             new = core.Owner(name=event.owner.name, mechanism=event.owner.mechanism, setting=setting)
             if where is not None:
                 new.where = where
-            event = copy_of(event)
+            event = copy(event)
             event.owner = new
         settled.append(event)
     return settled
 
 
-def copy_of(event: Any) -> Any:
-    """Returns another Event with the same contents."""
-    return core.Event(**{field: getattr(event, field) for field in _FIELDS})
-
-
-def asked_for(events: Iterable[Any]) -> tuple[Any | None, str]:
+def asked_for(events: Iterable[core.Event]) -> tuple[core.Frame | None, str]:
     """Returns the program's line that asked for the device map by which ``events`` placed, and the map as it is written
     there; (None, "") where it is written nowhere."""
     for event in events:
@@ -54,12 +48,12 @@ def asked_for(events: Iterable[Any]) -> tuple[Any | None, str]:
     return None, ""
 
 
-def _text_in(stack: Sequence[Any]) -> str:
+def _text_in(stack: Sequence[core.Frame]) -> str:
     texts = (argument_text(frame.source, "device_map") for frame in stack if frame.package == "")
     return next((text for text in texts if text), "")
 
 
-def _setting(entries: Sequence[Any], path: str, device: str) -> str:
+def _setting(entries: Sequence[core.MapEntry], path: str, device: str) -> str:
     """The entry that decides about ``path``, or the first one for ``device``; as the user would write it.
 
     accelerate runs what is on the host or the disk on the main device, and keeps there what the root module holds
@@ -79,7 +73,7 @@ def _setting(entries: Sequence[Any], path: str, device: str) -> str:
     return ""
 
 
-def _shown(entry: Any) -> str:
+def _shown(entry: core.MapEntry) -> str:
     return f'device_map["{entry.key}"] = {_written(str(entry.device))}'
 
 

@@ -15,7 +15,7 @@ from devsan.introspect.models.models import Tree, members
 _CONTAINERS = frozenset({"ModuleList", "Sequential", "ModuleDict", "ParameterList", "ParameterDict"})
 
 
-def facts_of(tree: Tree) -> Any:
+def facts_of(tree: Tree) -> core.Model:
     """Returns the core's Model of ``tree``."""
     no_split = _names(tree, "_no_split_modules")
     skip_keys = _names(tree, "_skip_keys_device_placement")
@@ -43,7 +43,7 @@ def device_map_of(tree: Tree) -> dict[str, str]:
     return found
 
 
-def _module(path: str, module: Any, no_split: list[str]) -> Any:
+def _module(path: str, module: Any, no_split: list[str]) -> core.Module:
     kind = type(module)
     own = own_dict(module)
     fleeting = own.get("_non_persistent_buffers_set") or ()
@@ -61,7 +61,7 @@ def _module(path: str, module: Any, no_split: list[str]) -> Any:
     )  # fmt: skip
 
 
-def _tensor(name: str, tensor: Any) -> Any:
+def _tensor(name: str, tensor: Any) -> core.ModuleTensor:
     try:
         return core.ModuleTensor(
             name=name, device=str(tensor.device), dtype=dtype_name(str(tensor.dtype)),
@@ -71,7 +71,7 @@ def _tensor(name: str, tensor: Any) -> Any:
         return core.ModuleTensor(name=name)
 
 
-def _hooks(hook: Any) -> Iterator[Any]:
+def _hooks(hook: Any) -> Iterator[core.Hook]:
     """Yields what accelerate, or diffusers on top of it, hung onto a module."""
     if hook is None:
         return
@@ -90,7 +90,7 @@ def _hooks(hook: Any) -> Iterator[Any]:
     )  # fmt: skip
 
 
-def offload_of(tree: Tree, path: str) -> Iterator[Any]:
+def offload_of(tree: Tree, path: str) -> Iterator[core.Event]:
     """Yields the event by which a hook keeps the data of the module at ``path`` elsewhere: its tensors are on meta."""
     hook = own_dict(tree.modules.get(path)).get("_hf_hook")
     for each in _hooks(hook):

@@ -36,14 +36,14 @@ def optimizers_in(frames: Sequence[Frame], search: bool) -> list[Any]:
     return list(found.values())
 
 
-def optimizer(living: Any, registry: Registry, reader: ProvenanceReader, frames: Sequence[Frame]) -> Any:
+def optimizer(living: Any, registry: Registry, reader: ProvenanceReader, frames: Sequence[Frame]) -> core.Optimizer:
     """Returns the core's Optimizer with the states that are not where their parameters are.
 
     That it was built is known from the program's text, when from its first state: it is older than that. The last
     ``load_state_dict`` is known from the states that it placed.
     """
-    states: list[Any] = []
-    events: list[Any] = []
+    states: list[core.OptimizerState] = []
+    events: list[core.Event] = []
     for parameter, key, value in _states(living):
         if value.device == parameter.device or (value.dim() == 0 and value.device.type == "cpu"):
             continue  # a step counter may stay on the host
@@ -78,5 +78,5 @@ def _states(living: Any) -> Iterator[tuple[Any, str, Any]]:
                 yield parameter, str(key), value
 
 
-def _is_load(event: Any) -> bool:
+def _is_load(event: core.Event) -> bool:
     return bool(event.kind == core.EventKind.LOADED or event.owner.mechanism == "Optimizer.load_state_dict")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.places import place
 from devsan.introspect.provenance.reader import event_at
@@ -24,7 +24,7 @@ def last_value(name: str, frame: Frame) -> ast.expr | None:
     return last
 
 
-def copies_of(name: str, frame: Frame) -> Iterator[Any]:
+def copies_of(name: str, frame: Frame) -> Iterator[core.Event]:
     """Yields an event for each copy of ``name`` that the function makes before the failing line: ``y = x.to(d)``."""
     tree = function_around(frame.file, frame.line)
     for node in ast.walk(tree) if tree is not None else ():

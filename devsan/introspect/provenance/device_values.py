@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
 
 from devsan import core
 from devsan.introspect.frames.scopes import Spot, spot_in
@@ -18,7 +17,7 @@ _DEEPEST = 8
 _ONE_DEVICE = ("self", "model", "args", "config", "params", "next(", "trainer", "accelerator", "hparams")
 
 
-def settle_source(event: Any) -> None:
+def settle_source(event: core.Event) -> None:
     """Fills in ``event.source`` where the text of the device leads to the word "cuda" or to a tensor's device."""
     sources = core.DeviceSource
     if event.source != sources.UNKNOWN or not event.device_text.replace(".", "").isidentifier():
@@ -38,7 +37,7 @@ def settle_source(event: Any) -> None:
             event.source = sources.PEER
 
 
-def _follow(node: ast.expr, frames: Sequence[Any], left: int) -> ast.expr | None:
+def _follow(node: ast.expr, frames: Sequence[core.Frame], left: int) -> ast.expr | None:
     if left == 0 or not frames:
         return None
     if not isinstance(node, ast.Name):
@@ -54,7 +53,7 @@ def _follow(node: ast.expr, frames: Sequence[Any], left: int) -> ast.expr | None
     return _given(node.id, spot, frames, left)
 
 
-def _given(name: str, spot: Spot, frames: Sequence[Any], left: int) -> ast.expr | None:
+def _given(name: str, spot: Spot, frames: Sequence[core.Frame], left: int) -> ast.expr | None:
     """What the caller gave for a parameter, or its default."""
     if not isinstance(spot.tree, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None

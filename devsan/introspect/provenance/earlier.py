@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 from devsan import core
@@ -15,14 +16,13 @@ from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.scopes import spot_of
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import is_a
-from devsan.introspect.models.device_maps import copy_of
 from devsan.introspect.provenance.reader import ProvenanceReader
 
 EARLIER, THIS = 0, 1  # numbers of calls: only their order is known
 _MANY = 16
 
 
-def count_calls(reader: ProvenanceReader, frames: Sequence[Frame], place: int, operands: Sequence[Any]) -> int:
+def count_calls(reader: ProvenanceReader, frames: Sequence[Frame], place: int, operands: Sequence[core.Operand]) -> int:
     """Marks the events of ``operands`` (the core's) that an earlier call made. Returns this call's number, or -1."""
     if place < 0:
         return -1
@@ -37,7 +37,7 @@ def count_calls(reader: ProvenanceReader, frames: Sequence[Frame], place: int, o
             if not 0 < event.sequence < began or event.kind in (core.EventKind.COMPUTED, core.EventKind.SHARED):
                 continue
             if any(_is(frame, site) for frame in event.stack):
-                provenance[number] = copy_of(event)
+                provenance[number] = copy(event)
                 provenance[number].step = EARLIER
                 found = THIS
             break  # the placement that decides
@@ -46,7 +46,7 @@ def count_calls(reader: ProvenanceReader, frames: Sequence[Frame], place: int, o
     return found
 
 
-def _is(frame: Any, site: Frame) -> bool:
+def _is(frame: core.Frame, site: Frame) -> bool:
     return bool(frame.file == site.file and frame.function == site.function)
 
 

@@ -40,19 +40,19 @@ class Lineage:
         of_module: the provenance of what a module computes on a device; empty when nothing is known.
     """
 
-    def __init__(self, frames: Sequence[Frame], of_module: Callable[[Any, str], list[Any]]) -> None:
+    def __init__(self, frames: Sequence[Frame], of_module: Callable[[Any, str], list[core.Event]]) -> None:
         self.frames, self.of_module = frames, of_module
         self._device = ""
         self._computed: tuple[ast.AST, Spot] | None = None
 
-    def of(self, node: ast.AST, number: int, device: str) -> list[Any]:
+    def of(self, node: ast.AST, number: int, device: str) -> list[core.Event]:
         """Returns the provenance of ``node`` in frame ``number``, a tensor on ``device``; empty when it is hidden.
 
         Where no factory and no move is found, but the program's statement that computed it on the host, that is told.
         """
         return self.at(node, spot_of(self.frames, number), device)
 
-    def at(self, node: ast.AST, spot: Spot, device: str) -> list[Any]:
+    def at(self, node: ast.AST, spot: Spot, device: str) -> list[core.Event]:
         """As ``of``, from any spot."""
         self._device, self._computed = device, None
         found = self._trace(node, spot, _DEEPEST)
@@ -65,7 +65,7 @@ class Lineage:
                                      stack=[here, *self._callers(spot)])]  # fmt: skip
         return found
 
-    def _trace(self, node: ast.AST | None, spot: Spot, left: int) -> list[Any]:
+    def _trace(self, node: ast.AST | None, spot: Spot, left: int) -> list[core.Event]:
         if node is None or left <= 0:
             return []
         left -= 1
@@ -83,7 +83,7 @@ class Lineage:
             return self._trace(node.elt, spot, left)
         return self._first(parts_of(node), spot, left)
 
-    def _first(self, nodes: Sequence[ast.AST | None], spot: Spot, left: int) -> list[Any]:
+    def _first(self, nodes: Sequence[ast.AST | None], spot: Spot, left: int) -> list[core.Event]:
         """The provenance of the first that has one; a variable's tensor of another device has no part in it."""
         for node in nodes:
             if node is not None and not self._is_elsewhere(node, spot):
@@ -98,10 +98,10 @@ class Lineage:
         held = spot.frame.scope.value(node)
         return is_tensor(held) and str(held.device) != self._device  # type: ignore[attr-defined]
 
-    def _name(self, node: ast.Name, spot: Spot, left: int) -> list[Any]:
+    def _name(self, node: ast.Name, spot: Spot, left: int) -> list[core.Event]:
         return self._named(node, spot, left) or self._given(node.id, spot, left) or self._global(node.id, spot, left)
 
-    def _named(self, node: ast.expr, spot: Spot, left: int) -> list[Any]:
+    def _named(self, node: ast.expr, spot: Spot, left: int) -> list[core.Event]:
         """What the function itself gave to a name, an attribute or an element, last before the spot."""
         assigned = spot.last_given(ast.unparse(node))
         if assigned is None:
@@ -120,7 +120,7 @@ class Lineage:
             return self._named(node, before, left - 1)
         return found
 
-    def _given(self, name: str, spot: Spot, left: int) -> list[Any]:
+    def _given(self, name: str, spot: Spot, left: int) -> list[core.Event]:
         """What the caller gave for a parameter."""
         if name in spot.bound:
             argument, caller = spot.bound[name]
@@ -144,13 +144,13 @@ class Lineage:
                 return self._trace(expression.node, spot_of(self.frames, number), left)
         return []
 
-    def _global(self, name: str, spot: Spot, left: int) -> list[Any]:
+    def _global(self, name: str, spot: Spot, left: int) -> list[core.Event]:
         if spot.function == "<module>":
             return []
         whole = module_spot(spot)
         return self._named(ast.Name(name, ast.Load()), whole, left) if whole is not None else []
 
-    def _attribute(self, node: ast.Attribute, spot: Spot, left: int) -> list[Any]:
+    def _attribute(self, node: ast.Attribute, spot: Spot, left: int) -> list[core.Event]:
         found = self._named(node, spot, left)
         if found:
             return found
@@ -178,7 +178,7 @@ class Lineage:
         )
         return self._trace(node.value, spot, left) if field or node.attr in _SAME_PLACE else []
 
-    def _call(self, call: ast.Call, spot: Spot, left: int) -> list[Any]:
+    def _call(self, call: ast.Call, spot: Spot, left: int) -> list[core.Event]:
         said = said_by(call)
         method = isinstance(call.func, ast.Attribute)
         if said.is_factory:
@@ -204,7 +204,7 @@ class Lineage:
             return self._first([call.func.value, *call.args, *call.keywords], spot, left)
         return self._first([*call.args, *call.keywords], spot, left)
 
-    def _first_of(self, values: Sequence[ast.expr], function: Spot, left: int) -> list[Any]:
+    def _first_of(self, values: Sequence[ast.expr], function: Spot, left: int) -> list[core.Event]:
         for value in values:
             found = self._trace(value, function.before(value), left)
             if found:
@@ -223,7 +223,7 @@ class Lineage:
             return False
         return text.split(":")[0] != self._device.split(":")[0] or (":" in text and text != self._device)
 
-    def _loaded(self, iterated: ast.AST, spot: Spot) -> list[Any]:
+    def _loaded(self, iterated: ast.AST, spot: Spot) -> list[core.Event]:
         """The event of a DataLoader, when the loop runs over one."""
         here = spot
         for _ in range(4):
@@ -244,7 +244,7 @@ class Lineage:
             iterated, here = given[0], here.before(given[0])
         return []
 
-    def _checkpoint(self, call: ast.Call, spot: Spot) -> list[Any]:
+    def _checkpoint(self, call: ast.Call, spot: Spot) -> list[core.Event]:
         """The event of ``torch.load`` or of safetensors' ``load_file``, unless it surely loads to another device."""
         given = {word.arg: word.value for word in call.keywords}
         where = given.get("map_location", given.get("device"))
@@ -256,12 +256,12 @@ class Lineage:
         return [core.Event(kind=core.EventKind.LOADED, device=self._device, op="torch.load", owner=owner,
                                 stack=stack)]  # fmt: skip
 
-    def only_checkpoint(self, number: int) -> list[Any]:
+    def only_checkpoint(self, number: int) -> list[core.Event]:
         """Returns the event of the only checkpoint that the file of frame ``number`` reads to the host; or nothing."""
         self._device = "cpu"
         return self._only_checkpoint(spot_of(self.frames, number))
 
-    def _only_checkpoint(self, method: Spot) -> list[Any]:
+    def _only_checkpoint(self, method: Spot) -> list[core.Event]:
         """The event of the only checkpoint that the file of ``method`` reads."""
         whole = tree_at(method.file)
         places = [("<module>", whole), *functions_in(whole)] if whole is not None else []
@@ -272,13 +272,13 @@ class Lineage:
         function, tree, node = found[0]
         return self._checkpoint(node, Spot(method.file, function, tree, node.lineno, globals=method.globals))
 
-    def _event(self, call: ast.Call, spot: Spot, name: str, is_move: bool) -> list[Any]:
+    def _event(self, call: ast.Call, spot: Spot, name: str, is_move: bool) -> list[core.Event]:
         stack = [self._place(call, spot), *self._callers(spot)]
         return [event_at(stack, self._device, f"aten::{name}", is_move=is_move)]
 
-    def _callers(self, spot: Spot) -> list[Any]:
+    def _callers(self, spot: Spot) -> list[core.Frame]:
         """The places around a spot, as a stack would have them, innermost first."""
-        places: list[Any] = []
+        places: list[core.Frame] = []
         while spot.called_at is not None:
             call, caller = spot.called_at
             places.append(self._place(call, caller))
@@ -287,7 +287,7 @@ class Lineage:
             places += [place_of(frame) for frame in reversed(self.frames[: spot.number])]
         return without_machinery(places)
 
-    def _place(self, node: Any, spot: Spot) -> Any:
+    def _place(self, node: Any, spot: Spot) -> core.Frame:
         ends = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
         return place_in(spot.file, spot.function, *ends)
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from devsan import core
-from devsan.introspect.models.device_maps import asked_for, copy_of, settle
+from devsan.introspect.models.device_maps import asked_for, settle
 from devsan.introspect.models.models import Tree
 from devsan.introspect.provenance.reader import ProvenanceReader
 
 
-def complete(reader: ProvenanceReader, tree: Tree, model: Any) -> None:
+def complete(reader: ProvenanceReader, tree: Tree, model: core.Model) -> None:
     """Fills in ``model`` (the core's) what moved or dispatched it, oldest first, and the map as the user wrote it."""
     paths: dict[int, list[str]] = {}
     first: dict[Any, int] = {}  # placement of each call that moved some
-    events: dict[int, Any] = {}
-    last: dict[int, list[Any]] = {}
+    events: dict[int, core.Event] = {}
+    last: dict[int, list[core.Event]] = {}
     for path, _, tensor, _ in tree.tensors():
         number, _ = reader.origin_of(tensor)
         if number not in last:
@@ -31,13 +32,13 @@ def complete(reader: ProvenanceReader, tree: Tree, model: Any) -> None:
         model.device_map_text = text
     placements = []
     for sequence in sorted(paths):
-        event = copy_of(events[sequence])
+        event = copy(events[sequence])
         event.subject = _common(paths[sequence])
         placements.extend(settle([event], "", model, where))
     model.placements = placements
 
 
-def _moved_by(event: Any, path: str) -> tuple[str | None, Any]:
+def _moved_by(event: core.Event, path: str) -> tuple[str | None, Any]:
     """The module whose ``to`` moved the tensor at ``path``, and the call; or None and the event itself.
 
     Module._apply calls itself for each child: its depth on the stack tells how far above the tensor it began.
@@ -50,7 +51,7 @@ def _moved_by(event: Any, path: str) -> tuple[str | None, Any]:
     return root, (root, str(event.device), tuple(_line(frame) for frame in event.stack[applied[-1] + 1 :]))
 
 
-def _line(frame: Any) -> tuple[str, int]:
+def _line(frame: core.Frame) -> tuple[str, int]:
     return frame.file, frame.span.line
 
 

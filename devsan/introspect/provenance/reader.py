@@ -32,7 +32,7 @@ class ProvenanceReader:
     """
 
     def __init__(self) -> None:
-        self._events: dict[int, Any] = {}
+        self._events: dict[int, core.Event] = {}
 
     def origin_of(self, tensor: Any) -> tuple[int, str]:
         """Returns the number of the placement that decided where ``tensor`` is, 0 if unknown, and what computed it."""
@@ -45,11 +45,11 @@ class ProvenanceReader:
         except Exception:  # a core that records nothing; a tensor without storage
             return 0, ""
 
-    def of(self, tensor: Any) -> list[Any]:
+    def of(self, tensor: Any) -> list[core.Event]:
         """Returns the provenance of ``tensor``: the core's Events, newest first; empty when nothing is known."""
         return self.from_origin(*self.origin_of(tensor))
 
-    def from_origin(self, placement: int, computed_by: str) -> list[Any]:
+    def from_origin(self, placement: int, computed_by: str) -> list[core.Event]:
         """Returns the provenance of a tensor of which ``origin_of`` says this."""
         events = self.from_placement(placement)
         if events and computed_by:
@@ -59,9 +59,9 @@ class ProvenanceReader:
             return [computed, *events]
         return events
 
-    def from_placement(self, placement: int) -> list[Any]:
+    def from_placement(self, placement: int) -> list[core.Event]:
         """Returns the event of a placement and those of what was copied for it, newest first."""
-        found: list[Any] = []
+        found: list[core.Event] = []
         seen: set[int] = set()
         while placement and placement not in seen and len(found) < _DEEPEST:
             seen.add(placement)
@@ -85,19 +85,19 @@ class ProvenanceReader:
             placement = 0 if self._is_factory(record) else int(record.source)
         return None
 
-    def _is_factory(self, record: Any) -> bool:
+    def _is_factory(self, record: core.Placement) -> bool:
         """Whether what was moved was made by the same instruction: torch.tensor(data, device="cuda")."""
         source = core.placement(int(record.source)) if record.is_move and record.source else None
         return source is not None and not source.is_move and source.frames == record.frames
 
-    def _event(self, number: int, record: Any) -> Any:
+    def _event(self, number: int, record: core.Placement) -> core.Event:
         stack = without_machinery([place_at(code, offset) for code, offset in record.frames])
         is_move = bool(record.is_move) and not self._is_factory(record)
         event = event_at(stack, str(record.device), str(record.op), is_move)
         event.bytes = int(record.bytes)
         event.sequence = 2 * number  # odd numbers are for what is known to lie between two placements
         if is_move:
-            event.from_device = str(record.from_device)
+            event.from_device = core.Device(record.from_device)
         return event
 
 
@@ -108,7 +108,7 @@ def _kept(tensor: Any, name: str) -> Any:
         return None
 
 
-def event_at(stack: Sequence[Any], device: str, op: str, is_move: bool) -> Any:
+def event_at(stack: Sequence[core.Frame], device: str, op: str, is_move: bool) -> core.Event:
     """Returns the event of a placement by ``stack`` (the core's frames, innermost first)."""
     recognized = owner_of(stack, device)
     caller = writer_of(stack)

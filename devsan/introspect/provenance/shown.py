@@ -48,7 +48,7 @@ def provenance_text(tensor: Any, caller: FrameType | None = None) -> str:
     return "\n".join(lines)
 
 
-def provenance_of(tensor: Any, caller: FrameType | None) -> list[Any]:
+def provenance_of(tensor: Any, caller: FrameType | None) -> list[core.Event]:
     """Returns the provenance of ``tensor``, newest first, with the entries of device maps that decided.
 
     Args:
@@ -79,7 +79,7 @@ def _frames(caller: FrameType | None) -> Iterator[Frame]:
         caller = caller.f_back
 
 
-def sentence_of(event: Any) -> str:
+def sentence_of(event: core.Event) -> str:
     """Returns one event in words: "moved from cpu to cuda:1 by accelerate (AlignDevicesHook)"."""
     owner = event.owner
     who = "this program" if owner.name == "program" else owner.name

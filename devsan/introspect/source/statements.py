@@ -9,8 +9,8 @@ import ast
 import functools
 import linecache
 from dataclasses import dataclass
-from typing import Any
 
+from devsan import core
 from devsan.introspect.source.parsing import parse, parse_expression
 from devsan.introspect.source.syntax import function_around
 
@@ -45,7 +45,7 @@ class Said:
     discarded: bool = False
 
 
-def read(place: Any) -> Said:
+def read(place: core.Frame) -> Said:
     """Returns what the expression at ``place`` (the core's Frame) says."""
     span = place.span
     return _read(place.file, span.line, span.column, span.end_line, span.end_column, place.source)
@@ -67,7 +67,7 @@ def _read(file: str, line: int, column: int, end_line: int, end_column: int, sou
     return Said(said.call, said.receiver, said.is_factory, device, peer, _is_discarded(source, ast.unparse(node)))
 
 
-def call_at(place: Any) -> ast.Call | None:
+def call_at(place: core.Frame) -> ast.Call | None:
     """Returns the syntax of the call at ``place`` (the core's Frame); None where there is none, or no columns."""
     span = place.span
     text = _text(place.file, span.line, span.column, span.end_line, span.end_column)

@@ -31,7 +31,7 @@ def completed(documents: Mapping[int, Mapping[str, Any]]) -> dict[int, Mapping[s
     }  # fmt: skip
 
 
-def rank_facts(document: Mapping[str, Any], calls: Sequence[dict[str, Any]]) -> Any:
+def rank_facts(document: Mapping[str, Any], calls: Sequence[dict[str, Any]]) -> core.RankFacts:
     """Returns the core's RankFacts.
 
     Args:
@@ -69,7 +69,7 @@ def _called_from(where: Mapping[str, Any] | None, at: Mapping[str, Any] | None) 
     return {"where": at, "through": f"{shown_path(str(where['path']))}:{where['line']}"}
 
 
-def _process(document: Mapping[str, Any], process: Mapping[str, Any]) -> Any:
+def _process(document: Mapping[str, Any], process: Mapping[str, Any]) -> core.Process:
     rank = process.get("rank")
     rank = int(document.get("rank") or 0) if rank is None else int(rank)
     local = process.get("local_rank")
@@ -81,7 +81,7 @@ def _process(document: Mapping[str, Any], process: Mapping[str, Any]) -> Any:
     )  # fmt: skip
 
 
-def _settle_end(found: Any, end: Mapping[str, Any], left: Mapping[str, Any]) -> None:
+def _settle_end(found: core.RankFacts, end: Mapping[str, Any], left: Mapping[str, Any]) -> None:
     """How it ended: what the rank itself said, and what the launcher's side saw of its process."""
     ends = core.RankEnd
     how = {"raised": ends.RAISED, "finished": ends.FINISHED, "terminated": ends.TERMINATED, "running": ends.RUNNING}
@@ -109,7 +109,7 @@ def _settle_end(found: Any, end: Mapping[str, Any], left: Mapping[str, Any]) -> 
         found.end = ends.FINISHED
 
 
-def _model(model: Mapping[str, Any]) -> Any:
+def _model(model: Mapping[str, Any]) -> core.RankModel:
     found = core.RankModel(
         expression=str(model["expression"]), type=str(model["type"]), wrappers=list(model["wrappers"]),
         tensors=[core.RankTensor(**each) for each in model["tensors"]], count=int(model["count"]),
@@ -122,14 +122,14 @@ def _model(model: Mapping[str, Any]) -> Any:
     return found
 
 
-def _memory(memory: Mapping[str, Any]) -> Any:
+def _memory(memory: Mapping[str, Any]) -> core.RankMemory:
     return core.RankMemory(
         device=str(memory["device"]), bytes=int(memory["bytes"]), peak=int(memory["peak"]),
         placed=[_event(each) for each in memory["placed"]],
     )  # fmt: skip
 
 
-def _event(event: Mapping[str, Any]) -> Any:
+def _event(event: Mapping[str, Any]) -> core.Event:
     owner = event["owner"]
     made = core.Owner(name=owner["name"], mechanism=owner["mechanism"], setting=owner["setting"])
     if owner["where"]:
@@ -142,7 +142,7 @@ def _event(event: Mapping[str, Any]) -> Any:
     )  # fmt: skip
 
 
-def _collective(call: Mapping[str, Any]) -> Any:
+def _collective(call: Mapping[str, Any]) -> core.Collective:
     found = core.Collective(
         group=call["group"], members=call["members"], sequence=call["sequence"], name=call["name"],
         shapes=call["shapes"], bytes=call["bytes"], dtype=call["dtype"], device=call["device"], since=call["since"],
@@ -155,7 +155,7 @@ def _collective(call: Mapping[str, Any]) -> Any:
     return found
 
 
-def _frame(frame: Mapping[str, Any]) -> Any:
+def _frame(frame: Mapping[str, Any]) -> core.Frame:
     line = int(frame["line"])
     span = core.Span(
         line=line, column=int(frame.get("column") or 0), end_line=int(frame.get("end_line") or line),
@@ -170,7 +170,7 @@ def _frame(frame: Mapping[str, Any]) -> Any:
     )  # fmt: skip
 
 
-def _own(finding: Mapping[str, Any]) -> Any:
+def _own(finding: Mapping[str, Any]) -> core.OwnFinding:
     kind = str(finding.get("kind") or "none").upper()
     return core.OwnFinding(
         code=str(finding.get("code") or ""), cause=str(finding.get("cause") or finding.get("id") or ""),

@@ -82,7 +82,7 @@ def _line_of_map(tree: Tree) -> tuple[dict[str, Any] | None, str]:
     from devsan.report.document import frame_of
 
     reader = ProvenanceReader()
-    events: list[Any] = []
+    events: list[core.Event] = []
     for number, (_, _, tensor, _) in enumerate(tree.tensors()):
         if number >= _ASKED:
             break

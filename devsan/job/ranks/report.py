@@ -16,7 +16,7 @@ from devsan.report.source import shown_path, whole_path
 Plain = dict[str, Any]
 
 
-def finding_of(found: Any, own: Mapping[int, Sequence[Mapping[str, Any]]]) -> Plain:
+def finding_of(found: core.RankFinding, own: Mapping[int, Sequence[Mapping[str, Any]]]) -> Plain:
     """Returns the core's RankFinding in the fields of a run's document, with "ranks", "ranks_text", "victims", "of".
 
     Args:
@@ -58,7 +58,9 @@ def finding_of(found: Any, own: Mapping[int, Sequence[Mapping[str, Any]]]) -> Pl
     }  # fmt: skip
 
 
-def _shown(found: Any, own: Mapping[int, Sequence[Mapping[str, Any]]], report: Report, more: Plain) -> Plain:
+def _shown(
+    found: core.RankFinding, own: Mapping[int, Sequence[Mapping[str, Any]]], report: Report, more: Plain
+) -> Plain:
     """What a rank's own finding tells of the failure that this one accounts for: the operation and its operands."""
     if found.shown_rank < 0:
         return {}
@@ -72,7 +74,7 @@ def _shown(found: Any, own: Mapping[int, Sequence[Mapping[str, Any]]], report: R
     return plain
 
 
-def _report(finding: Any, more: Plain) -> Report:
+def _report(finding: core.Finding, more: Plain) -> Report:
     fixes = [shown_fix(each) for each in finding.fixes]
     cause = Cause(
         str(finding.code), fix=fixes[0] if fixes else None, naive_fix=str(finding.naive_fix),
@@ -102,7 +104,7 @@ def _without_sites(report: Report) -> Plain:
     return plain
 
 
-def _site(frame: Any) -> Site | None:
+def _site(frame: core.Frame) -> Site | None:
     if not frame.file:
         return None
     file, line = str(frame.file), int(frame.span.line)
