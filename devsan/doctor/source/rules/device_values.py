@@ -10,10 +10,9 @@ from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import (
-    first_of_each,
     how_they_meet,
     line_of,
-    meetings_of,
+    meetings_by_tensor,
     places_of,
     that_they_meet,
 )
@@ -23,9 +22,9 @@ _LOSSES = ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "kl_div", "huber_
 
 def value_meetings(program: Program, code: str, of_losses: bool) -> Iterator[Finding]:
     """Yields a finding for each tensor that one value places; those that first meet in a loss, or all others."""
-    meetings = meetings_of(program, "value")
     spread = next((event.map for event in program.events if isinstance(event, Mapped) and event.map.spread), None)
-    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
+    for group in meetings_by_tensor(program, "value"):
+        first = group[0]
         if _is_loss(first.node) is not of_losses:
             continue
         source = program.source

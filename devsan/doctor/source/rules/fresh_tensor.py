@@ -36,10 +36,9 @@ from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import (
     came,
-    first_of_each,
     in_words,
     known,
-    meetings_of,
+    meetings_by_tensor,
     places_of,
     some,
     what_joins,
@@ -53,8 +52,8 @@ _RANDOM = ("rand", "randn", "randint", "randperm")
 
 def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each factory."""
-    meetings = meetings_of(program, "fresh")
-    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
+    for group in meetings_by_tensor(program, "fresh"):
+        first = group[0]
         source, made = program.source, first.offending.tensor.made or first.node
         other = source.shown(first.other.node)
         device = _device(program, group)

@@ -39,7 +39,7 @@ from devsan.doctor.source.rules.predicates import (
     how_they_meet,
     in_words,
     known,
-    meetings_of,
+    meetings_by_tensor,
     places_of,
     some,
     that_they_meet,
@@ -94,8 +94,8 @@ def _is_read_later(program: Program, statement: ast.stmt, target: ast.expr) -> b
 
 def _never_moved(program: Program, dropped: set[str]) -> Iterator[Finding]:
     source = program.source
-    meetings = meetings_of(program, "boundary")
-    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
+    for group in meetings_by_tensor(program, "boundary"):
+        first = group[0]
         if ast.dump(first.offending.node) in dropped:
             continue  # its move is what was thrown away
         yield Finding(

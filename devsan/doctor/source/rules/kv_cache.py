@@ -28,26 +28,21 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.predicates import first_of_each, how_they_meet, in_words, meetings_of, places_of
+from devsan.doctor.source.rules.predicates import cannot_be_joined, in_words, meetings_by_tensor
 
 CODE = own_code(__name__)
 
 
 def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each state."""
-    meetings = meetings_of(program, "generation")
-    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
-        source = program.source
-        yield Finding(
+    for group in meetings_by_tensor(program, "generation"):
+        source, first = program.source, group[0]
+        yield cannot_be_joined(
             CODE,
             message(
                 "`{offending}` is generation state {where} and meets `{other}`, which is {there}",
                 offending=source.shown(first.offending.node), where=in_words(first.offending.tensor.where),
                 other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
             ),
-            source.place(first.node),
-            how_they_meet(program, first),
-            message("keep the state of each layer on that layer's GPU, and bring indices to it"),
-            severity="error",
-            sites=places_of(program, group),
+            program, group, message("keep the state of each layer on that layer's GPU, and bring indices to it"),
         )  # fmt: skip

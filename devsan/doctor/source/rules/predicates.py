@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from devsan.diagnostics.messages import Message, message
-from devsan.doctor.findings import Edit, Place
-from devsan.doctor.source.events import Event, HidesGpus, Meeting, Ranks
+from devsan.doctor.findings import Edit, Finding, Place
+from devsan.doctor.source.events import Cause, Event, HidesGpus, Meeting, Ranks
 from devsan.doctor.source.places import Where
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.values import Tensor
@@ -69,9 +69,43 @@ def came(program: Program, tensor: Tensor) -> Message | None:
     return message("`{call}`, line {line}, creates it {where}", call=call, line=line, where=where)
 
 
-def meetings_of(program: Program, cause: str) -> list[Meeting]:
-    """Returns the operations whose tensors are apart for that cause."""
+def meetings_by_tensor(program: Program, cause: Cause) -> Iterator[list[Meeting]]:
+    """Yields the operations whose tensors are apart for that cause: those of one tensor together."""
+    for _, group in first_of_each((event.offending.tensor.made or event.node, event) for event in _of(program, cause)):
+        yield group
+
+
+def meetings_by_operation(program: Program, cause: Cause) -> Iterator[list[Meeting]]:
+    """Yields the operations whose tensors are apart for that cause: the same place, reached on several ways, once."""
+    for _, group in first_of_each((event.node, event) for event in _of(program, cause)):
+        yield group
+
+
+def _of(program: Program, cause: Cause) -> list[Meeting]:
     return [event for event in program.events if isinstance(event, Meeting) and event.cause == cause]
+
+
+def cannot_be_joined(
+    code: str, title: Message, program: Program, group: Sequence[Meeting], fix: Message, at: ast.AST | None = None,
+    evidence: tuple[Message, ...] | None = None,
+) -> Finding:  # fmt: skip
+    """Returns the finding about tensors that operations cannot join.
+
+    Args:
+        code: of the cause.
+        title: says which tensors, and where they are.
+        program: what was followed.
+        group: the operations, all for one reason.
+        fix: what to do.
+        at: the place to show; by default the first operation.
+        evidence: by default what joins the two, and what put each where it is.
+    """
+    first = group[0]
+    return Finding(
+        code, title, program.source.place(first.node if at is None else at),
+        how_they_meet(program, first) if evidence is None else evidence, fix,
+        severity="error", sites=places_of(program, group),
+    )  # fmt: skip
 
 
 def that_they_meet(program: Program, meeting: Meeting) -> Message:

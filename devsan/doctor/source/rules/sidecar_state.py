@@ -30,22 +30,15 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.predicates import first_of_each, how_they_meet, meetings_of, places_of, that_they_meet
+from devsan.doctor.source.rules.predicates import cannot_be_joined, meetings_by_operation, that_they_meet
 
 CODE = own_code(__name__)
 
 
 def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each operation."""
-    meetings = meetings_of(program, "sidecar")
-    for first, group in first_of_each((event.node, event) for event in meetings):
-        source = program.source
-        yield Finding(
-            CODE,
-            that_they_meet(program, first),
-            source.place(first.node),
-            how_they_meet(program, first),
+    for group in meetings_by_operation(program, "sidecar"):
+        yield cannot_be_joined(
+            CODE, that_they_meet(program, group[0]), program, group,
             message("make the adapter on the device of the layer that it stands beside: `device=layer.weight.device`"),
-            severity="error",
-            sites=places_of(program, group),
         )  # fmt: skip

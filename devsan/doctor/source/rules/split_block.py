@@ -26,17 +26,16 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.predicates import first_of_each, in_words, meetings_of, places_of
+from devsan.doctor.source.rules.predicates import cannot_be_joined, in_words, meetings_by_operation
 
 CODE = own_code(__name__)
 
 
 def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each operation."""
-    meetings = meetings_of(program, "split")
-    for first, group in first_of_each((event.node, event) for event in meetings):
-        source = program.source
-        yield Finding(
+    for group in meetings_by_operation(program, "split"):
+        source, first = program.source, group[0]
+        yield cannot_be_joined(
             CODE,
             message(
                 "`{offending}` is {where} and meets `{other}`, which is {there}: the device map cuts inside of this "
@@ -44,11 +43,9 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
                 offending=source.shown(first.offending.node), where=in_words(first.offending.tensor.where),
                 other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
             ),
-            source.place(first.node),
-            (message("`{call}` joins parts that the map has put apart, and has no hook",
-                     call=source.shown(first.node)),),
+            program, group,
             message("keep the block whole: name its class among those not to split, or put its parts on one GPU in "
                     "the map"),
-            severity="error",
-            sites=places_of(program, group),
+            evidence=(message("`{call}` joins parts that the map has put apart, and has no hook",
+                              call=source.shown(first.node)),),
         )  # fmt: skip

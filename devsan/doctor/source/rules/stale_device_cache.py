@@ -31,26 +31,21 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.predicates import first_of_each, how_they_meet, in_words, meetings_of, places_of
+from devsan.doctor.source.rules.predicates import cannot_be_joined, in_words, meetings_by_tensor
 
 CODE = own_code(__name__)
 
 
 def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each cache."""
-    meetings = meetings_of(program, "cached")
-    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
-        source, tensor = program.source, first.offending.tensor
-        other = source.shown(first.other.node)
-        yield Finding(
+    for group in meetings_by_tensor(program, "cached"):
+        first, tensor = group[0], group[0].offending.tensor
+        other = program.source.shown(first.other.node)
+        yield cannot_be_joined(
             CODE,
             message(
                 "`{name}` remembers a tensor that is {where} and meets `{other}`, which is {there}",
                 name=tensor.kept, where=in_words(tensor.where), other=other, there=in_words(first.other.tensor.where),
             ),
-            source.place(tensor.made if tensor.made is not None else first.node),
-            how_they_meet(program, first),
-            message("remember it for each device: make the device a part of the key"),
-            severity="error",
-            sites=places_of(program, group),
+            program, group, message("remember it for each device: make the device a part of the key"), at=tensor.made,
         )  # fmt: skip

@@ -36,10 +36,9 @@ from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import (
     came,
-    first_of_each,
     in_words,
     known,
-    meetings_of,
+    meetings_by_tensor,
     places_of,
     some,
     what_joins,
@@ -52,8 +51,8 @@ _MOVERS = ("_apply", "to", "cuda")
 
 def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each attribute."""
-    meetings = meetings_of(program, "held")
-    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
+    for group in meetings_by_tensor(program, "held"):
+        first = group[0]
         source, tensor = program.source, first.offending.tensor
         if first.owner is not None and any(first.owner.method(name) for name in _MOVERS):
             continue  # it moves by itself what its base does not know

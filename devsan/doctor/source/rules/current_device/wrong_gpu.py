@@ -30,7 +30,7 @@ from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.events import Chooses
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.predicates import came, first_of_each, in_words, known, meetings_of, places_of
+from devsan.doctor.source.rules.predicates import came, in_words, known, meetings_by_tensor, places_of
 
 CODE = own_code(__name__)
 
@@ -39,9 +39,8 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each tensor that went to the current GPU."""
     if any(isinstance(event, Chooses) for event in program.events):
         return
-    meetings = meetings_of(program, "current")
-    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
-        source = program.source
+    for group in meetings_by_tensor(program, "current"):
+        source, first = program.source, group[0]
         bare, numbered = first.offending, first.other
         if bare.tensor.where.index is not None:
             bare, numbered = numbered, bare

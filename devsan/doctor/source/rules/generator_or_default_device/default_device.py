@@ -29,26 +29,22 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.predicates import first_of_each, how_they_meet, in_words, meetings_of, places_of
+from devsan.doctor.source.rules.predicates import cannot_be_joined, in_words, meetings_by_tensor
 
 CODE = own_code(__name__)
 
 
 def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each tensor that the default placed."""
-    meetings = meetings_of(program, "default")
-    for first, group in first_of_each((event.offending.tensor.made or event.node, event) for event in meetings):
-        source = program.source
-        yield Finding(
+    for group in meetings_by_tensor(program, "default"):
+        source, first = program.source, group[0]
+        yield cannot_be_joined(
             CODE,
             message(
                 "`{offending}` is {where} and meets `{other}`, which is {there}: the default device has changed",
                 offending=source.shown(first.offending.node), where=in_words(first.offending.tensor.where),
                 other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
             ),
-            source.place(first.offending.tensor.made if first.offending.tensor.made is not None else first.node),
-            how_they_meet(program, first),
-            message("name the device where tensors are made, and leave the default as it is"),
-            severity="error",
-            sites=places_of(program, group),
+            program, group, message("name the device where tensors are made, and leave the default as it is"),
+            at=first.offending.tensor.made,
         )  # fmt: skip

@@ -29,25 +29,21 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
-from devsan.doctor.source.rules.predicates import first_of_each, in_words, meetings_of, places_of
+from devsan.doctor.source.rules.predicates import cannot_be_joined, in_words, meetings_by_operation
 
 CODE = own_code(__name__)
 
 
 def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     """Yields a finding for each place where the copies meet their parameters."""
-    meetings = meetings_of(program, "state")
-    for first, group in first_of_each((event.node, event) for event in meetings):
-        source = program.source
+    for group in meetings_by_operation(program, "state"):
+        source, first = program.source, group[0]
         offending, other = source.shown(first.offending.node), source.shown(first.other.node)
-        yield Finding(
+        yield cannot_be_joined(
             CODE,
             message("`{offending}` was copied from a model before it moved, and meets `{other}`",
                     offending=offending, other=other),
-            source.place(first.node),
-            (message("`{name}` is {where}", name=offending, where=in_words(first.offending.tensor.where)),
-             message("`{name}` is {where}", name=other, where=in_words(first.other.tensor.where))),
-            message("move the model first, then copy its parameters"),
-            severity="error",
-            sites=places_of(program, group),
+            program, group, message("move the model first, then copy its parameters"),
+            evidence=(message("`{name}` is {where}", name=offending, where=in_words(first.offending.tensor.where)),
+                      message("`{name}` is {where}", name=other, where=in_words(first.other.tensor.where))),
         )  # fmt: skip
