@@ -208,19 +208,19 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
 
 
 def _show(options: argparse.Namespace, case: Any, outcome: _Outcome) -> None:
-    from devsan.doctor.language import speaks, speaks_on
     from devsan.doctor.masking import Mask
     from devsan.doctor.output_formats import document, sarif, written
+    from devsan.report.language import language_for, language_named
 
     mask = Mask(case.facts.system) if options.paste else None
     if options.json or options.sarif:
-        say = speaks("en") if options.lang is None else speaks(options.lang)
+        say = language_named(options.lang or "en")
         made = document(case.facts, case.launch, outcome.findings, outcome.notes, say)
         if options.sarif:
             made = sarif(made, case.facts.system.directory)
         sys.stdout.write(written(mask.all(made) if mask else made))
         return
-    _print(options, case, outcome, speaks_on(sys.stdout, options.lang), mask)
+    _print(options, case, outcome, language_for(sys.stdout, options.lang or ""), mask)
     for note in outcome.notes:
         tell(note)
 

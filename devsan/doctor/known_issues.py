@@ -67,13 +67,6 @@ def known_issues() -> tuple[KnownIssue, ...]:
     )  # fmt: skip
 
 
-def translations() -> dict[str, str]:
-    """Returns the Chinese of the sentences of known issues, by the English ones."""
-    texts = [text for each in data()["issues"]
-             for text in (each["title"], each["evidence"], each["fix"], *each.get("others", ()))]  # fmt: skip
-    return {text["en"]: text["zh"] for text in texts if isinstance(text, dict)}
-
-
 def _said(text: str | Mapping[str, str]) -> Message:
     """Returns a sentence, which is its own template, or a command, which is the same in every language."""
     return Message(text) if isinstance(text, str) else Message(text["en"], text["en"])

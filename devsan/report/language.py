@@ -4,29 +4,25 @@ A sentence is a ``Message``: its English template is its key in the catalog, and
 numbers or messages themselves. What is no message is a name, torch's own sentence or source, and stays as it is, unless
 the catalog has it word for word.
 
-chinese.json is the catalog: "phrases" is what the report says around the sentences, "parts" are lists, sizes and the
-like that messages have for arguments. Where Chinese and Latin would touch a space is put in. See
+The catalogs are read by devsan/diagnostics/catalog.py. Where Chinese and Latin would touch a space is put in. See
 docs/decisions/0004-language-of-the-report.md.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from functools import cache
 from typing import TextIO
 
 from devsan import active_options
-from devsan.diagnostics.codes import all_codes
+from devsan.diagnostics import catalog as catalogs
 from devsan.diagnostics.messages import Message
 
 VARIABLE = "DEVSAN_LANG"
 
 _TOUCHING = re.compile(r"""[\u4e00-\u9fff][\w`"'*(\[]|[\w`"'*)\]][\u4e00-\u9fff]""", re.ASCII)
-_CATALOG = Path(__file__).with_name("chinese.json")
-_LIVE = Path(__file__).parents[1] / "doctor" / "live" / "chinese.json"
 _SLOT = re.compile(r"\{(\w+)\}")
 
 
@@ -36,16 +32,11 @@ class Language:
     Args:
         phrases: templates of what is said around the texts; none for English.
         catalog: templates that texts are made from.
-        templates: further ones, by which messages alone are said.
     """
 
-    def __init__(
-        self, phrases: Mapping[str, str] | None = None, catalog: Mapping[str, str] | None = None,
-        templates: Mapping[str, str] | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, phrases: Mapping[str, str] | None = None, catalog: Mapping[str, str] | None = None) -> None:
         self._phrases = phrases or {}
         self._catalog = catalog or {}
-        self._templates = {**self._catalog, **(templates or {})}
 
     def __call__(self, template: str, **values: str) -> str:
         """Returns ``template`` with its slots filled."""
@@ -55,7 +46,7 @@ class Language:
     def text(self, text: str) -> str:
         """Returns a message in this language; another text as it is, unless the catalog has it word for word."""
         if isinstance(text, Message) and text.id:
-            known = self._templates.get(text.id) or self._phrases.get(text.id)
+            known = self._catalog.get(text.id) or self._phrases.get(text.id)
             return text if known is None else _filled(known, {k: self._argument(v) for k, v in text.arguments.items()})
         return self._catalog.get(text, text)
 
@@ -75,19 +66,13 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
     return text
 
 
+@cache
 def language_named(name: str) -> Language:
     """Returns the language called "en" or "zh"."""
     if name != "zh":
         return Language()
-    groups: dict[str, dict[str, str]] = json.loads(_CATALOG.read_text(encoding="utf-8"))
-    phrases, parts = groups.pop("phrases"), groups.pop("parts", {})
-    # Findings about live models are reported as failures are where ranks and run files have them.
-    live: dict[str, dict[str, str]] = json.loads(_LIVE.read_text(encoding="utf-8"))
-    groups |= {f"live {name}": group for name, group in live.items()}
-    groups["naive fixes"] = {
-        code.naive_fix["en"]: code.naive_fix["zh"] for code in all_codes().values() if code.naive_fix
-    }
-    return Language(phrases, {english: said for group in groups.values() for english, said in group.items()}, parts)
+    chinese = catalogs.chinese()
+    return Language(chinese.phrases, chinese.templates)
 
 
 def language_for(stream: TextIO, name: str = "") -> Language:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from devsan.diagnostics import catalog as catalogs
 from devsan.diagnostics.messages import message
-from devsan.doctor.language import speaks
+from devsan.report.language import language_named
 
 DOCTOR = Path(__file__).parents[2] / "devsan/doctor"
 RULES = sorted((DOCTOR / "rules").rglob("*.py"))
@@ -91,7 +92,7 @@ def loose(node: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(DOCTOR)))
 def test_each_template_is_a_literal_with_its_slots_and_its_chinese(path):
-    known = catalog()
+    known = catalogs.chinese().templates
     for call in calls(parsed(path), "message", "plural"):
         given = {str(word.arg) for word in call.keywords} | ({"n"} if len(templates(call)) == 2 else set())
         for number, template in enumerate(templates(call)):
@@ -125,6 +126,6 @@ def test_what_is_no_command_is_translated():
 
 @pytest.mark.parametrize("quoted", ["ImportError: libtorch_cuda.so: undefined symbol", '"optimizer": {"type": "Adam"}'])
 def test_what_others_say_is_quoted(quoted):
-    zh = speaks("zh")
+    zh = language_named("zh")
     assert zh.text(quoted) == quoted
     assert zh.text(message("name it in the configuration: {entry}", entry=quoted)).endswith(quoted)

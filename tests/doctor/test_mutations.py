@@ -14,12 +14,12 @@ from devsan.doctor.check import check
 from devsan.doctor.document import parse_document, read_document
 from devsan.doctor.facts import nothing
 from devsan.doctor.fix_validation import fixed_files
-from devsan.doctor.language import speaks
 from devsan.doctor.launch import LaunchFacts
 from devsan.doctor.output_formats import document as document_of
 from devsan.doctor.output_formats import sarif, written
 from devsan.doctor.rules.refused_setting.values import schema
 from devsan.doctor.text import lines_of
+from devsan.report.language import language_named
 from tests.doctor.conftest import ACCELERATE, DEEPSPEED
 
 QUICK = settings(max_examples=500, derandomize=True, deadline=None, database=None,
@@ -83,11 +83,11 @@ def judged_whole(file: str, kind: str) -> None:
         )
     for language in ("en", "zh"):
         for finding in found:
-            list(lines_of(finding, speaks(language)))
+            list(lines_of(finding, language_named(language)))
     # Each fix is judged anew: a third of the cases says enough.
     for each in fixed_files(case, found, True)[0] if len(found) % 3 == 0 else ():
         assert parse_document(file, each.after, file.endswith(".yaml")).root is not None
-    json.loads(written(sarif(document_of(case.facts, case.launch, found, [], speaks("en")), "/")))
+    json.loads(written(sarif(document_of(case.facts, case.launch, found, [], language_named("en")), "/")))
 
 
 @QUICK

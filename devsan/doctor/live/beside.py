@@ -42,11 +42,11 @@ def write_beside(explanation: Explanation | None, stream: TextIO) -> None:
 
 def write(found: Sequence[Finding], stream: TextIO) -> None:
     """Prints findings as ``devsan doctor`` does, each after an empty line."""
-    from devsan.doctor.language import speaks_on
     from devsan.doctor.text import lines_of
+    from devsan.report.language import language_for
     from devsan.report.plain import write_lines
 
-    say = speaks_on(stream, None)
+    say = language_for(stream)
     for finding in found[:_MOST]:
         write_lines(list(lines_of(finding, say)), stream)
 

@@ -66,10 +66,10 @@ class Diagnosis(list[Finding]):
         Args:
             language: "en" or "zh".
         """
-        from devsan.doctor.language import speaks
         from devsan.doctor.text import lines_of, summary
+        from devsan.report.language import language_named
 
-        say = speaks(language)
+        say = language_named(language)
         lines: list[Line] = [line for owner in self.owners for line in _owner_lines(owner, say)]
         lines += [[]] if self.owners else []
         for finding in self:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from devsan.report.language import Language, language_named
+from devsan.report.language import language_named
 
 LANGUAGES = {"en": "en", "zh": "zh-Hans"}
 """The languages of the page, each with its name in HTML's ``lang``."""
@@ -55,7 +55,7 @@ def both(key: str, **values: object) -> Markup:
 def said(*texts: str) -> Markup:
     """Returns the first sentence that is not empty; in Chinese the first of them that the terminal's report has so."""
     told = [text for text in texts if text] or [""]
-    translated = ((text, _chinese().text(text)) for text in told)
+    translated = ((text, language_named("zh").text(text)) for text in told)
     chinese = next((there for here, there in translated if there != here), told[0])
     if chinese == told[0]:
         return _with_code(told[0])
@@ -68,11 +68,6 @@ def said(*texts: str) -> Markup:
 def _with_code(text: str) -> Markup:
     """What stands between two backquotes is code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
-
-
-@cache
-def _chinese() -> Language:
-    return language_named("zh")
 
 
 def has_label(key: str) -> bool:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from devsan.diagnostics.messages import Message, message
-from devsan.doctor.language import speaks
 from devsan.doctor.source import judge
 from devsan.doctor.source.places import HOST, INPUTS, Where
 from devsan.doctor.source.rules.predicates import in_words
+from devsan.report.language import language_named
 
 ROOT = Path(__file__).parents[3]
 
@@ -31,7 +31,7 @@ def said() -> list[str]:
 
 
 def test_every_text_is_a_message_that_is_said_in_chinese():
-    language = speaks("zh")
+    language = language_named("zh")
     texts = said()
     assert len(texts) > 300
     assert [text for text in texts if not isinstance(text, Message) or not text.id] == []
@@ -51,7 +51,7 @@ def test_every_text_is_a_message_that_is_said_in_chinese():
     ],
 )
 def test_places(where: Where, english: str, chinese: str):
-    assert (in_words(where), speaks("zh").text(in_words(where))) == (english, chinese)
+    assert (in_words(where), language_named("zh").text(in_words(where))) == (english, chinese)
 
 
 def test_places_within_sentences_are_said_in_chinese_as_well():
@@ -64,6 +64,6 @@ def test_places_within_sentences_are_said_in_chinese_as_well():
         there=there,
     )
     assert title == "`x` is on the CPU and meets `y`, which is on cuda:1"
-    assert speaks("zh").text(title) == "`x` 在 CPU 上，却要与在 cuda:1 上的 `y` 运算"  # noqa: RUF001
+    assert language_named("zh").text(title) == "`x` 在 CPU 上，却要与在 cuda:1 上的 `y` 运算"  # noqa: RUF001
     moved = message("`{call}`, line {line}, moves it {where}", call="x.to(device)", line=3, where=in_words(HOST))
-    assert speaks("zh").text(moved) == "第 3 行的 `x.to(device)` 移动它，之后在 CPU 上"  # noqa: RUF001
+    assert language_named("zh").text(moved) == "第 3 行的 `x.to(device)` 移动它，之后在 CPU 上"  # noqa: RUF001

@@ -101,7 +101,7 @@ def test_every_label_is_there_in_both_languages_with_the_same_fields() -> None:
 
 def test_sentences_that_have_a_translation_are_there_in_both_languages(monkeypatch: pytest.MonkeyPatch) -> None:
     known = Language(catalog={"No hook moves {name}.": "没有 hook 移动 {name}。"})
-    monkeypatch.setattr(labels, "_chinese", lambda: known)
+    monkeypatch.setattr(labels, "language_named", lambda name: known)
     page = page_of(documents.run())
     assert "没有 hook 移动 labels。" in page.text("zh") and "No hook moves labels." not in page.text("zh")
     assert "没有 hook" not in page.text("en") and "No hook moves labels." in page.text("en")
