@@ -55,9 +55,9 @@ class DoctorCommand:
         how.add_argument("--sarif", action="store_true", help="the findings as SARIF 2.1.0")
         how.add_argument("--diff", action="store_true", help="mechanical fixes, as a diff")
         parser.add_argument("--fix", action="store_true", help="write the safe fixes into the files")
-        parser.add_argument("--paste", action="store_true",
+        parser.add_argument("--redact", action="store_true",
                             help="for an issue: paths, host, user and addresses are masked")  # fmt: skip
-        parser.add_argument("--preflight", action="store_true",
+        parser.add_argument("--fast", action="store_true",
                             help="for launchers: below 2 s, torch is not imported, findings only")  # fmt: skip
         parser.add_argument("--no-facts", action="store_true", help="only the findings, not what the machine has")
         parser.add_argument("--no-machine", action="store_true",
@@ -118,7 +118,7 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
     early = read_launch(command, os.environ)
     environment = {**os.environ, **early.environment}
     quiet = options.no_machine or options.diff or options.fix
-    facts = nothing(environment) if quiet else gather(environment, options.preflight)
+    facts = nothing(environment) if quiet else gather(environment, options.fast)
     launch = read_launch(command, os.environ, len(facts.visible) if facts.driver.state == "ok" else None)
     case = collect(facts, launch, options.files)
     outcome = _judged(case)
@@ -212,7 +212,7 @@ def _show(options: argparse.Namespace, case: Any, outcome: _Outcome) -> None:
     from devsan.doctor.output_formats import document, sarif, written
     from devsan.report.language import language_for, language_named
 
-    mask = Mask(case.facts.system) if options.paste else None
+    mask = Mask(case.facts.system) if options.redact else None
     if options.json or options.sarif:
         say = language_named(options.lang or "en")
         made = document(case.facts, case.launch, outcome.findings, outcome.notes, say)
@@ -230,7 +230,7 @@ def _print(options: argparse.Namespace, case: Any, outcome: _Outcome, say: Any, 
     from devsan.doctor.text import lines_of, summary
     from devsan.report.plain import write_lines
 
-    silent = options.preflight or options.no_facts or options.no_machine or options.fix
+    silent = options.fast or options.no_facts or options.no_machine or options.fix
     lines = [] if silent else [*block(case.facts, case.launch, say), []]
     for finding in outcome.findings:
         lines += [*lines_of(finding, say), []]

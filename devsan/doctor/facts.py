@@ -20,7 +20,7 @@ from devsan.doctor.torch_facts import Torch, ask_torch, read_torch
 
 DRIVER_SECONDS = 10.0
 TORCH_SECONDS = 60.0  # on a cold network file system an import takes half a minute
-PREFLIGHT_SECONDS = 1.2
+FAST_SECONDS = 1.2
 
 _STEERING = re.compile(
     r"(CUDA|NCCL|GLOO|TORCH|PYTORCH|ACCELERATE|DEEPSPEED|DS|FSDP|OMPI_COMM_WORLD|PET|NVIDIA|HIP|ROCR|TRITON)_.*"
@@ -63,7 +63,7 @@ class Facts:
         interfaces: of the network, by name.
         visible: nvidia-smi's numbers of the GPUs that a program sees, in its order: cuda:0, cuda:1, ...
         visible_text: CUDA_VISIBLE_DEVICES of the job; None where it is not set.
-        preflight: whether only what is quick was asked.
+        fast: whether only what is quick was asked.
         iommu: whether the kernel has one on, which copies between GPUs do not always survive.
     """
 
@@ -76,7 +76,7 @@ class Facts:
     interfaces: tuple[str, ...] = ()
     visible: tuple[int, ...] = ()
     visible_text: str | None = None
-    preflight: bool = False
+    fast: bool = False
     iommu: bool = False
 
     def gpu(self, logical: int) -> Gpu | None:
@@ -93,32 +93,30 @@ class Facts:
         return self.torch.version if name == "torch" and self.torch.version else self.packages.get(name, "")
 
 
-def gather(environment: Mapping[str, str], preflight: bool = False) -> Facts:
+def gather(environment: Mapping[str, str], fast: bool = False) -> Facts:
     """Asks for all of it, at the same time.
 
     Args:
         environment: of the job: that of the doctor, and what the launch command sets.
-        preflight: torch is not imported, and the driver has a second.
+        fast: torch is not imported, and the driver has a second.
     """
     with ThreadPoolExecutor(max_workers=6) as executor:
-        torch = None if preflight else executor.submit(ask_torch, TORCH_SECONDS)
-        driver = executor.submit(
-            ask_driver, executor, PREFLIGHT_SECONDS if preflight else DRIVER_SECONDS, not preflight
-        )
+        torch = None if fast else executor.submit(ask_torch, TORCH_SECONDS)
+        driver = executor.submit(ask_driver, executor, FAST_SECONDS if fast else DRIVER_SECONDS, not fast)
         packages, missing = versions(), unmet()
         found = driver.result()
         answered = torch.result() if torch is not None else read_torch()
     text = environment.get("CUDA_VISIBLE_DEVICES")
     return Facts(
         _system(), found, answered, packages, missing, _variables(environment), _interfaces(),
-        tuple(visible_numbers(text, found, environment)), text, preflight, _iommu(),
+        tuple(visible_numbers(text, found, environment)), text, fast, _iommu(),
     )  # fmt: skip
 
 
 def nothing(environment: Mapping[str, str]) -> Facts:
     """Returns the facts of a machine of which nothing was asked: for judging files alone."""
     return Facts(_system(), Driver(), Torch("unasked"), variables=_variables(environment),
-                 visible_text=environment.get("CUDA_VISIBLE_DEVICES"), preflight=True)  # fmt: skip
+                 visible_text=environment.get("CUDA_VISIBLE_DEVICES"), fast=True)  # fmt: skip
 
 
 def visible_numbers(text: str | None, driver: Driver, environment: Mapping[str, str]) -> list[int]:

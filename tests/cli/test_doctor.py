@@ -148,8 +148,8 @@ def test_sarif(doctor):
     assert location["region"]["startLine"] == 3
 
 
-def test_paste_says_nothing_about_whose_machine_it_is(doctor):
-    done = doctor.devsan("doctor", "--paste", "ds_config.json", *LAUNCH, MASTER_ADDR="10.1.2.3", HOME="/home/somebody",
+def test_redacted_output_says_nothing_about_whose_machine_it_is(doctor):
+    done = doctor.devsan("doctor", "--redact", "ds_config.json", *LAUNCH, MASTER_ADDR="10.1.2.3", HOME="/home/somebody",
                          NCCL_TOPO_FILE="/home/somebody/secret/topo.xml", HF_TOKEN="hf_x",
                          NCCL_API_KEY="k")  # fmt: skip
     assert done.stdout.lstrip("\n").startswith("```text\n")
@@ -161,11 +161,11 @@ def test_paste_says_nothing_about_whose_machine_it_is(doctor):
     assert len(user) < 2 or f" {user} " not in done.stdout
 
 
-def test_preflight_is_silent_where_nothing_is_wrong_and_imports_no_torch(doctor):
-    done = doctor.devsan("doctor", "--preflight", "ds_config.json", *LAUNCH)
+def test_fast_is_silent_where_nothing_is_wrong_and_imports_no_torch(doctor):
+    done = doctor.devsan("doctor", "--fast", "ds_config.json", *LAUNCH)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert doctor.log() == []
-    done = doctor.devsan("doctor", "--preflight", *LAUNCH, CUDA_VISIBLE_DEVICES="1")
+    done = doctor.devsan("doctor", "--fast", *LAUNCH, CUDA_VISIBLE_DEVICES="1")
     assert done.returncode == 1
     assert "error[DV407]: 2 ranks on this machine, and 1 of its GPUs is visible" in done.stdout
 
@@ -195,14 +195,14 @@ def test_a_broken_torch_is_a_finding(doctor, torch, sentence):
 
 def test_a_broken_driver_is_a_finding(doctor):
     doctor.write("bin/nvidia-smi", "#!/bin/sh\nexit 9\n")
-    done = doctor.devsan("doctor", "--preflight", "ds_config.json", *LAUNCH)
+    done = doctor.devsan("doctor", "--fast", "ds_config.json", *LAUNCH)
     assert done.returncode == 1
     assert "error[DV403]: nvidia-smi fails" in done.stdout
 
 
 def test_a_driver_that_is_slow_does_not_hold_a_launch_up(doctor):
     doctor.write("bin/nvidia-smi", "#!/bin/sh\nsleep 30\n")
-    done = doctor.devsan("doctor", "--preflight", "ds_config.json", *LAUNCH)
+    done = doctor.devsan("doctor", "--fast", "ds_config.json", *LAUNCH)
     assert done.returncode == 0
     assert "note[DV403]: nvidia-smi does not answer" in done.stdout
 
@@ -225,7 +225,7 @@ def test_what_it_does_not_understand(doctor, words, sentence):
 
 def test_it_stays_light(doctor):
     program = (
-        "import sys; from devsan.cli.main import main; code = main(['doctor', '--preflight', 'ds_config.json'])\n"
+        "import sys; from devsan.cli.main import main; code = main(['doctor', '--fast', 'ds_config.json'])\n"
         "print(code, sorted({'torch', 'rich', 'libcst', 'numpy', 'transformers', 'jinja2'} & set(sys.modules)))"
     )
     done = doctor.python("-c", program)

@@ -63,8 +63,8 @@ def _wants_gpus(case: Case) -> bool:
 def _broken(case: Case) -> Finding:
     driver = case.facts.driver
     if driver.state == "hanging":
-        # Without persistence mode it may take some seconds, which a preflight does not have.
-        soon = case.facts.preflight
+        # Without persistence mode it may take some seconds, which `--fast` does not give it.
+        soon = case.facts.fast
         return Finding(
             CODE, message("nvidia-smi does not answer"), None,
             (message("It was ended after its time. A job would wait there as well, without a word."),),
