@@ -9,6 +9,7 @@ from functools import partial
 from typing import NoReturn, Protocol
 
 from devsan.errors import UsageError
+from devsan.spelling import nearest
 
 Action = Callable[[], int]
 
@@ -30,6 +31,19 @@ def _choice(choices: Iterable[str] | None, text: str) -> str:
     if choices is not None and text not in choices:
         raise ValueError(text)
     return text
+
+
+def add_format(parser: argparse._ActionsContainer, *formats: str) -> None:
+    """Adds ``--format``; the first of ``formats`` is the default."""
+
+    def known(text: str) -> str:
+        if text not in formats:
+            near = nearest(text, formats)
+            raise UsageError(f"a format ({', '.join(formats)})", repr(text), near and f"--format {near}")
+        return text
+
+    listed = f"{', '.join(formats[:-1])} or {formats[-1]} (default: {formats[0]})"
+    parser.add_argument("--format", metavar="FORMAT", type=known, choices=formats, default=formats[0], help=listed)
 
 
 class Parser(argparse.ArgumentParser):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from devsan.cli.command import Action, Parser
+from devsan.cli.command import Action, Parser, add_format
 from devsan.cli.misplaced import find
 from devsan.cli.source import script_among, texts
 from devsan.doctor.findings import Finding
@@ -25,7 +25,7 @@ _KINDS = (".json", ".hjson", ".yaml", ".yml", ".py")
 
 
 class DoctorCommand:
-    """Judge environment, versions, configuration and source before a job starts.
+    """Check environment, versions, configuration and source before a job starts.
 
     Files are configurations of DeepSpeed, FSDP and accelerate (JSON, YAML), training scripts, and folders of Python
     source; the words after -- are the command that will start the job. Nothing is started, changed or fetched.
@@ -51,8 +51,7 @@ class DoctorCommand:
         parser = Parser(self, usage="devsan doctor [options] [FILE ...] [-- launch command]")
         parser.add_argument("files", metavar="FILE", nargs="*", help="configurations, scripts, folders of source")
         how = parser.add_mutually_exclusive_group()
-        how.add_argument("--json", action="store_true", help="everything as JSON")
-        how.add_argument("--sarif", action="store_true", help="the findings as SARIF 2.1.0")
+        add_format(how, "terminal", "json", "sarif")
         how.add_argument("--diff", action="store_true", help="mechanical fixes, as a diff")
         parser.add_argument("--fix", action="store_true", help="write the safe fixes into the files")
         parser.add_argument("--redact", action="store_true",
@@ -61,7 +60,7 @@ class DoctorCommand:
                             help="for launchers: below 2 s, torch is not imported, findings only")  # fmt: skip
         parser.add_argument("--no-facts", action="store_true", help="only the findings, not what the machine has")
         parser.add_argument("--no-machine", action="store_true",
-                            help="judge the files alone: nothing is asked of driver, torch and packages")  # fmt: skip
+                            help="check the files alone: nothing is asked of driver, torch and packages")  # fmt: skip
         parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default=None,
                             help="en or zh (default: DEVSAN_LANG, or the locale's)")  # fmt: skip
         options = parser.read(words)
@@ -81,7 +80,7 @@ def _line(words: Sequence[str], command: Sequence[str]) -> str:
 def _launch_among(words: Sequence[str]) -> int:
     """Returns where a launch command without its -- begins: a word that is no file here and a command on PATH."""
     for at, word in enumerate(words):
-        is_value = at > 0 and words[at - 1] == "--lang"
+        is_value = at > 0 and words[at - 1] in ("--lang", "--format")
         if not (is_value or word.startswith("-") or os.path.exists(word)) and shutil.which(word) is not None:
             return at
     return len(words)
@@ -121,7 +120,7 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
     facts = nothing(environment) if quiet else gather(environment, options.fast)
     launch = read_launch(command, os.environ, len(facts.visible) if facts.driver.state == "ok" else None)
     case = collect(facts, launch, options.files)
-    outcome = _judged(case)
+    outcome = _checked(case)
     if options.diff or options.fix:
         case, outcome = _configurations(options, case, outcome)
     code = _source(options, case.launch, outcome)
@@ -134,7 +133,7 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
     return EXIT_FINDINGS if any(finding.severity != "note" for finding in outcome.findings) else 0
 
 
-def _judged(case: Any) -> _Outcome:
+def _checked(case: Any) -> _Outcome:
     from devsan.doctor.check import check
 
     outcome = _Outcome([], [])
@@ -169,7 +168,7 @@ def _configurations(options: argparse.Namespace, case: Any, outcome: _Outcome) -
             tell(f"fixed {each.file}")
     if written:
         case = collect(case.facts, case.launch, options.files)
-        outcome = _judged(case)
+        outcome = _checked(case)
     if options.diff:
         for note in notes:
             tell(note)
@@ -179,7 +178,7 @@ def _configurations(options: argparse.Namespace, case: Any, outcome: _Outcome) -
 
 
 def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int | None:
-    """Judges the Python source that was named; returns an exit code where nothing else is to be said."""
+    """Checks the Python source that was named; returns an exit code where nothing else is to be said."""
     paths = [Path(file) for file in options.files if _is_source(file)]
     if launch.script.endswith(".py") and os.path.isfile(launch.script) and Path(launch.script) not in paths:
         paths.append(Path(launch.script))
@@ -188,9 +187,9 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
     from devsan.doctor import source
 
     try:
-        found = source.judge(paths, launch, options.diff or options.fix)
+        found = source.check(paths, launch, options.diff or options.fix)
     except Exception as error:  # what it cannot read must not hide what else was found
-        outcome.notes.append(f"the source could not be judged: {type(error).__name__}: {error}")
+        outcome.notes.append(f"the source could not be checked: {type(error).__name__}: {error}")
         return None
     if options.diff:
         print(source.diff(found), end="")
@@ -201,7 +200,7 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
         for path in source.fix(found):
             tell(f"fixed {path}")
         outcome.notes += found.notes
-        found = source.judge(paths, launch, False)
+        found = source.check(paths, launch, False)
     outcome.findings += found.findings
     outcome.notes += found.notes
     return None
@@ -213,10 +212,10 @@ def _show(options: argparse.Namespace, case: Any, outcome: _Outcome) -> None:
     from devsan.report.language import language_for, language_named
 
     mask = Mask(case.facts.system) if options.redact else None
-    if options.json or options.sarif:
+    if options.format != "terminal":
         say = language_named(options.lang or "en")
         made = document(case.facts, case.launch, outcome.findings, outcome.notes, say)
-        if options.sarif:
+        if options.format == "sarif":
             made = sarif(made, case.facts.system.directory)
         sys.stdout.write(written(mask.all(made) if mask else made))
         return

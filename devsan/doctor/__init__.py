@@ -1,5 +1,5 @@
-"""``devsan doctor``: environment, versions, configuration and source, judged before a job starts; and
-``devsan.doctor(model, optimizer)``, which judges live models where they stand (devsan/doctor/live).
+"""``devsan doctor``: environment, versions, configuration and source, checked before a job starts; and
+``devsan.doctor(model, optimizer)``, which checks live models where they stand (devsan/doctor/live).
 
 Nothing outside of ``live`` imports torch or the core: the doctor has to work where they do not
 (docs/decisions/0008-doctor-in-python.md).
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 class _Doctor(ModuleType):
     def __call__(self, *subjects: object) -> "Diagnosis":
-        """Judges live models and optimizers: hooks and whose they are, what they and placement do not cover, tied
+        """Checks live models and optimizers: hooks and whose they are, what they and placement do not cover, tied
         weights, uninitialized meta tensors, optimizers, quantized layers, two owners. Changes nothing, runs nothing of
         them.
 

@@ -24,7 +24,7 @@ CONFIGURATIONS = (".json", ".hjson", ".yaml", ".yml")
 
 @dataclass(frozen=True)
 class Case:
-    """What there is to judge.
+    """What there is to check.
 
     Attributes:
         facts: of the machine.
@@ -162,7 +162,7 @@ def _set_by_script(launch: LaunchFacts) -> tuple[Visible, Place] | None:
         return None
     try:
         return visible_of(Path(launch.script), launch)
-    except Exception:  # our own mistake, which is said when the source is judged
+    except Exception:  # our own mistake, which is said when the source is checked
         return None
 
 

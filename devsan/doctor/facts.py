@@ -114,7 +114,7 @@ def gather(environment: Mapping[str, str], fast: bool = False) -> Facts:
 
 
 def nothing(environment: Mapping[str, str]) -> Facts:
-    """Returns the facts of a machine of which nothing was asked: for judging files alone."""
+    """Returns the facts of a machine of which nothing was asked: for checking files alone."""
     return Facts(_system(), Driver(), Torch("unasked"), variables=_variables(environment),
                  visible_text=environment.get("CUDA_VISIBLE_DEVICES"), fast=True)  # fmt: skip
 

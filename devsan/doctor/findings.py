@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 Severity = Literal["error", "warning", "note"]
 Confidence = Literal["certain", "likely", "possible"]
-Judged = TypeVar("Judged")
+Checked = TypeVar("Checked")
 
 ORDER = {"error": 0, "warning": 1, "note": 2}  # of severities, the worst first
 
@@ -81,21 +81,21 @@ class Finding:
 
 
 def found_by(
-    rules: Sequence[Callable[[Judged], Iterable[Finding]]],
-    judged: Judged,
+    rules: Sequence[Callable[[Checked], Iterable[Finding]]],
+    checked: Checked,
     on_failure: Callable[[str, Exception], None] | None,
 ) -> list[Finding]:
-    """Returns what ``rules`` find wrong with ``judged``, each fault once.
+    """Returns what ``rules`` find wrong with ``checked``, each fault once.
 
     Args:
         rules: those to ask.
-        judged: what they are asked about.
+        checked: what they are asked about.
         on_failure: told the rule's file and its error when a rule itself fails; without it the error is raised.
     """
     found: dict[tuple[object, ...], Finding] = {}
     for rule in rules:
         try:
-            for finding in list(rule(judged)):  # of a rule that fails nothing counts
+            for finding in list(rule(checked)):  # of a rule that fails nothing counts
                 found.setdefault((finding.code, finding.place, finding.title), finding)
         except Exception as error:
             if on_failure is None:

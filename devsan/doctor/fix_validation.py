@@ -37,7 +37,7 @@ class FixedFile:
         path = Path(self.file).resolve()
         with path.open(encoding="utf-8", newline="") as file:
             if file.read() != self.before:
-                raise OSError(0, "the file has changed since it was judged")
+                raise OSError(0, "the file has changed since it was checked")
         replace_text(path, self.after, "utf-8")
 
 
@@ -45,7 +45,7 @@ def fixed_files(case: Case, findings: Sequence[Finding], unsafe: bool) -> tuple[
     """Returns the files with their edits, and a sentence for each edit that was not made.
 
     Args:
-        case: what was judged.
+        case: what was checked.
         findings: of the case.
         unsafe: also edits that ``--fix`` does not make unasked.
     """

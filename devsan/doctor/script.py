@@ -1,6 +1,6 @@
 """What a training script says about its Trainer, its engine and its model, read and not run.
 
-Only what stands there as a constant is known; `devsan.doctor.source` judges the placement in the source itself.
+Only what stands there as a constant is known; `devsan.doctor.source` checks the placement in the source itself.
 """
 
 from __future__ import annotations

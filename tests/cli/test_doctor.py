@@ -124,7 +124,7 @@ def test_the_files_that_the_launch_names_are_read(doctor):
 
 def test_json(doctor):
     doctor.configuration({"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}})
-    done = doctor.devsan("doctor", "--json", "ds_config.json", *LAUNCH)
+    done = doctor.devsan("doctor", "--format", "json", "ds_config.json", *LAUNCH)
     assert done.returncode == 1
     said = json.loads(done.stdout)
     assert (said["format"], said["version"]) == ("devsan-doctor", 1)
@@ -138,7 +138,8 @@ def test_json(doctor):
 def test_sarif(doctor):
     pydantic_sarif = pytest.importorskip("pydantic_sarif.model", reason="its classes are the standard's schema")
     doctor.configuration({"train_batch_size": 63})
-    done = doctor.devsan("doctor", "--sarif", "ds_config.json", "--", "torchrun", "--nproc_per_node=3", "train.py")
+    launch = ("--", "torchrun", "--nproc_per_node=3", "train.py")
+    done = doctor.devsan("doctor", "--format", "sarif", "ds_config.json", *launch)
     log = json.loads(done.stdout)
     pydantic_sarif.StaticAnalysisResultsFormatSarifVersion210JsonSchema.model_validate(log)
     results = {result["ruleId"]: result for result in log["runs"][0]["results"]}
@@ -214,7 +215,8 @@ def test_a_driver_that_is_slow_does_not_hold_a_launch_up(doctor):
         (["ds_config.json", "--"], "expected a launch command after --, got nothing"),
         (["--fix"], "expected files or folders to fix, got none"),
         (["--lang", "fr"], "invalid choice"),
-        (["--json", "--sarif"], "not allowed with argument"),
+        (["--format", "json", "--diff"], "not allowed with argument"),
+        (["--format", "jsn"], "expected a format (terminal, json, sarif), got 'jsn'; did you mean --format json?"),
     ],
 )
 def test_what_it_does_not_understand(doctor, words, sentence):
@@ -241,7 +243,7 @@ state = torch.load("state.pt")
 """
 
 
-def test_source_is_judged_beside_the_configuration(doctor):
+def test_source_is_checked_beside_the_configuration(doctor):
     # Qwen 920: each rank builds a map over all GPUs
     doctor.write("train.py", MAPPED)
     done = doctor.devsan("doctor", "--no-facts", "train.py", "--", "torchrun", "--nproc_per_node=2", "train.py")

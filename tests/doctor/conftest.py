@@ -1,4 +1,4 @@
-"""A machine that is made up, a set-up that works on it, and the doctor's judgment of both."""
+"""A machine that is made up, a set-up that works on it, and what the doctor says of both."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ TORCH = Torch("ok", "2.9.1+cu126", "12.6", "", "", ARCHS, True, 4, "91002", "2.2
 
 @dataclass
 class SetUp:
-    """A set-up that can be changed in one place, and judged."""
+    """A set-up that can be changed in one place, and checked."""
 
     folder: Path
     launch: str = "torchrun --nproc_per_node=4 train.py"

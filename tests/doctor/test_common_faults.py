@@ -81,9 +81,9 @@ def everything(setup: SetUp) -> list[Finding]:
     """What the doctor says of machine, configuration and source together."""
     case = setup.case()
     scripts = [Path(file) for file in setup.files if file.endswith(".py")]
-    judged = source.judge(scripts, case.launch, edits=False)
-    assert judged.notes == []
-    return [*setup.findings(), *(each for each in judged.findings if each.severity != "note")]
+    checked = source.check(scripts, case.launch, edits=False)
+    assert checked.notes == []
+    return [*setup.findings(), *(each for each in checked.findings if each.severity != "note")]
 
 
 def under_deepspeed(setup: SetUp) -> None:

@@ -19,8 +19,8 @@ from devsan.doctor.case import Case
 from devsan.doctor.document import read_document
 from devsan.doctor.facts import nothing
 from devsan.doctor.launch import LaunchFacts
-from devsan.doctor.rules.batch_arithmetic import check as judge_batch
-from devsan.doctor.rules.refused_setting.values import check as judge_values
+from devsan.doctor.rules.batch_arithmetic import check as check_batch
+from devsan.doctor.rules.refused_setting.values import check as check_values
 from devsan.doctor.rules.refused_setting.values import schema
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,7 @@ def test_the_file_is_what_the_tool_writes(deepspeed_says):
     assert json.loads(text) == schema(), done.stderr[-500:]
 
 
-def judged(rule: Any, file: Path, ranks: int = 0) -> list[Any]:
+def checked(rule: Any, file: Path, ranks: int = 0) -> list[Any]:
     case = Case(nothing({}), LaunchFacts(ranks, "torchrun" if ranks else ""), (read_document(str(file), "deepspeed"),))
     return [finding for finding in rule(case) if finding.severity == "error"]
 
@@ -120,7 +120,7 @@ def test_values_are_refused_as_deepspeed_refuses_them(deepspeed_says, tmp_path):
         file.write_text(json.dumps(content))
         said = deepspeed_says(file)
         refused = said.startswith(("ValidationError", "TypeError"))
-        if refused != bool(judged(judge_values, file)):
+        if refused != bool(checked(check_values, file)):
             differing.append((content, said[:200]))
     assert differing == []
 
@@ -141,6 +141,6 @@ def test_batches_are_computed_as_deepspeed_computes_them(deepspeed_says, tmp_pat
                 file.write_text(json.dumps({name: number for name, number in given.items() if number is not None}))
                 said = deepspeed_says(file, ranks)
                 case = Case(nothing({}), LaunchFacts(ranks, "torchrun"), (read_document(str(file), "deepspeed"),))
-                if bool(said) != bool(list(judge_batch(case))):
+                if bool(said) != bool(list(check_batch(case))):
                     differing.append((given, said))
     assert differing == []

@@ -74,7 +74,7 @@ def mutated(draw: st.DrawFn) -> Any:
     return made
 
 
-def judged_whole(file: str, kind: str) -> None:
+def checked_whole(file: str, kind: str) -> None:
     case = Case(nothing({}), LaunchFacts(4, "torchrun", command=("torchrun",)), (read_document(file, kind),))  # type: ignore[arg-type]
     found = check(case)  # without a handler: a rule that fails raises
     for finding in found:
@@ -84,7 +84,7 @@ def judged_whole(file: str, kind: str) -> None:
     for language in ("en", "zh"):
         for finding in found:
             list(lines_of(finding, language_named(language)))
-    # Each fix is judged anew: a third of the cases says enough.
+    # Each fix is checked anew: a third of the cases says enough.
     for each in fixed_files(case, found, True)[0] if len(found) % 3 == 0 else ():
         assert parse_document(file, each.after, file.endswith(".yaml")).root is not None
     json.loads(written(sarif(document_of(case.facts, case.launch, found, [], language_named("en")), "/")))
@@ -95,7 +95,7 @@ def judged_whole(file: str, kind: str) -> None:
 def test_mutated_deepspeed_configurations(tmp_path_factory, content):
     file = tmp_path_factory.getbasetemp() / "mutated.json"
     file.write_text(json.dumps(content), encoding="utf-8", errors="surrogatepass")
-    judged_whole(str(file), "deepspeed")
+    checked_whole(str(file), "deepspeed")
 
 
 @settings(QUICK, max_examples=150)
@@ -107,4 +107,4 @@ def test_cut_and_spliced_texts(tmp_path_factory, data):
         text = text[:at] + data.draw(st.text(max_size=5)) + text[min(end, at + 20) :]
     file = tmp_path_factory.getbasetemp() / f"spliced.{suffix}"
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
-    judged_whole(str(file), kind)
+    checked_whole(str(file), kind)

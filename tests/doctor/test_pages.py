@@ -67,7 +67,7 @@ def commands(code: str, language: str, block: str) -> tuple[list[str], dict[str,
     return words, {}, words[0]
 
 
-def judged(code: str, language: str, block: str, setup: Any) -> list[Finding]:
+def checked(code: str, language: str, block: str, setup: Any) -> list[Finding]:
     words, _, file = commands(code, language, block)
     files, launch = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
     setup.launch, setup.files, setup.environment = shlex.join(launch), list(files), {}
@@ -105,7 +105,7 @@ def judged(code: str, language: str, block: str, setup: Any) -> list[Finding]:
 def test_the_example_has_its_fault(code, empty):
     (language, example), (kind, said), _ = blocks(all_codes()[code].page())
     assert kind == "text"
-    found = judged(code, language, example, empty)
+    found = checked(code, language, example, empty)
     assert [finding.code for finding in found] == [code]
     assert said.strip() in found[0].title
 
@@ -114,4 +114,4 @@ def test_the_example_has_its_fault(code, empty):
 def test_the_fixed_form_has_none(code, empty):
     (language, example), _, (_, fixed) = blocks(all_codes()[code].page())
     assert example != fixed
-    assert judged(code, language, fixed, empty) == []
+    assert checked(code, language, fixed, empty) == []

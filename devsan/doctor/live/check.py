@@ -29,7 +29,7 @@ def doctor(*subjects: object, caller: FrameType) -> Diagnosis:
         subject = subject_of(subjects, Lines(caller=caller))
         if not subject.trees and not subject.optimizers:
             got = ", ".join(type(each).__name__ for each in subjects) or "nothing"
-            raise TypeError(f"expected models and optimizers to judge, got {got}")
+            raise TypeError(f"expected models and optimizers to check, got {got}")
         found = check(subject, RULES, _own_failure)
         return Diagnosis(found, placing_of(subject))
 

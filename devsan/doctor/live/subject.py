@@ -1,4 +1,4 @@
-"""What is judged: models that belong together, the optimizers that step them, and the lines of the program."""
+"""What is checked: models that belong together, the optimizers that step them, and the lines of the program."""
 
 from __future__ import annotations
 
@@ -122,13 +122,13 @@ class Model:
 
 @dataclass
 class Subject:
-    """What is judged together.
+    """What is checked together.
 
     Attributes:
         models: the models.
         optimizers: living ones, torch's own under whatever wraps them.
         lines: which line of the program did what.
-        elsewhere: further optimizers, which are not judged, but may step the models' parameters.
+        elsewhere: further optimizers, which are not checked, but may step the models' parameters.
     """
 
     models: list[Model]
@@ -143,7 +143,7 @@ class Subject:
 
 
 def subject_of(given: Sequence[object], lines: Lines) -> Subject:
-    """Returns what is to be judged of ``given``: models, optimizers, and what holds them."""
+    """Returns what is to be checked of ``given``: models, optimizers, and what holds them."""
     modules: dict[int, Any] = {}
     optimizers: dict[int, Any] = {}
     for each in given:

@@ -51,7 +51,7 @@ def _before_step(optimizer: Any, arguments: Any, keywords: Any) -> None:
     try:
         _look(optimizer)
     except Exception as error:
-        tell(f"an optimizer's first step could not be judged: {type(error).__name__}: {' '.join(str(error).split())}")
+        tell(f"an optimizer's first step could not be checked: {type(error).__name__}: {' '.join(str(error).split())}")
 
 
 def _look(optimizer: Any) -> None:

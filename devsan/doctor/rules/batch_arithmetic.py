@@ -34,12 +34,12 @@ def check(case: Case) -> Iterator[Finding]:
         if any(given[name] is not None and numbers[name] is None for name in given):
             continue  # no number: DV410
         world = 0 if any(settings.has(name) for name in _GROUPING) else case.world_of(settings.document)
-        finding = _judged(given, numbers, world, case, settings)
+        finding = _checked(given, numbers, world, case, settings)
         if finding is not None:
             yield finding
 
 
-def _judged(
+def _checked(
     given: dict[str, Setting | None], numbers: dict[str, int | None], world: int, case: Case, settings: Settings
 ) -> Finding | None:
     below = next((name for name in given if numbers[name] is not None and (numbers[name] or 0) <= 0), None)

@@ -29,10 +29,10 @@ def check(case: Case) -> Iterator[Finding]:
         return
     smallest = min(gpus, key=lambda gpu: gpu.memory)
     for settings in case.deepspeed():
-        yield from _judged(settings, smallest.memory, smallest.name)
+        yield from _checked(settings, smallest.memory, smallest.name)
 
 
-def _judged(settings: Settings, memory: int, name: str) -> Iterator[Finding]:
+def _checked(settings: Settings, memory: int, name: str) -> Iterator[Finding]:
     if settings.by_accelerate or settings.stage not in (1, 2, 3):
         return
     given = [settings.get(f"zero_optimization.{each}_bucket_size") for each in ("reduce", "allgather")]

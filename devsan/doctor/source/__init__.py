@@ -1,6 +1,6 @@
-"""Placement, judged from the source: nothing is executed.
+"""Placement, checked from the source: nothing is executed.
 
-    result = judge([Path("src")], launch)        findings, as the rest of the doctor has them
+    result = check([Path("src")], launch)        findings, as the rest of the doctor has them
     print(diff(result))                          the mechanical fixes
     fix(result)                                  applied
 
@@ -19,11 +19,11 @@ from devsan.doctor.findings import Place
 from devsan.doctor.source.check_result import CheckResult
 from devsan.doctor.source.visible import UNSET, Launched, Visible
 
-__all__ = ["CheckResult", "diff", "fix", "judge", "visible_of"]
+__all__ = ["CheckResult", "check", "diff", "fix", "visible_of"]
 
 
-def judge(paths: Sequence[Path], launch: Any = None, edits: bool = True) -> CheckResult:
-    """Judges Python files, and those below folders.
+def check(paths: Sequence[Path], launch: Any = None, edits: bool = True) -> CheckResult:
+    """Checks Python files, and those below folders.
 
     Args:
         paths: files and folders.
@@ -31,9 +31,9 @@ def judge(paths: Sequence[Path], launch: Any = None, edits: bool = True) -> Chec
             ``visible``.
         edits: also make the mechanical fixes; without, libcst is not imported.
     """
-    from devsan.doctor.source.many import judge_files
+    from devsan.doctor.source.many import check_files
 
-    return judge_files(paths, _launched(launch), edits)
+    return check_files(paths, _launched(launch), edits)
 
 
 def visible_of(path: Path, launch: Any = None) -> tuple[Visible, Place] | None:
@@ -63,7 +63,7 @@ def diff(result: CheckResult, unsafe: bool = True) -> str:
     """Returns the fixes of a result as a unified diff.
 
     Args:
-        result: of files that still are as they were judged.
+        result: of files that still are as they were checked.
         unsafe: also those that ``fix`` does not apply unasked.
     """
     from devsan.doctor.source.source_edits import diff_of

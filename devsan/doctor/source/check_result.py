@@ -13,8 +13,8 @@ class CheckResult:
 
     Attributes:
         findings: in the order of files and lines.
-        notes: a sentence for each file that could not be judged.
-        files: how many were judged.
+        notes: a sentence for each file that could not be checked.
+        files: how many were checked.
     """
 
     findings: list[Finding] = field(default_factory=list)

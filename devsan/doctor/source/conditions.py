@@ -21,7 +21,7 @@ _RANKISH = ("rank", "world", "ddp", "distributed", "dist", "deepspeed", "zero3",
 
 
 def truth(run: Interpreter, node: ast.expr, scope: Scope) -> bool | None:
-    """Returns whether a test holds; None where that depends on what is not known. Programs are judged with GPUs."""
+    """Returns whether a test holds; None where that depends on what is not known. Programs are checked with GPUs."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         known = truth(run, node.operand, scope)
         return None if known is None else not known

@@ -146,7 +146,7 @@ def _cause(run: Interpreter, operand: Operand, right: Tensor) -> Cause:
         return "current" if None in (offending.where.index, right.where.index) and not run.replica else "value"
     in_module = run.owner is not None or any(frame.owner is not None and frame.owner.is_module for frame in run.frames)
     if offending.how in ("weight", "computed"):
-        # A module that is judged for itself has moved all that it has registered.
+        # A module that is checked for itself has moved all that it has registered.
         return "held" if run.owner is not None else "gap" if in_module else "boundary"
     if offending.how == "made":
         if _is_fresh(run, offending, right):

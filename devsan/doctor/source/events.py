@@ -58,7 +58,7 @@ class Meeting(Event):
         offending: the one to change.
         other: one that is where it should be.
         cause: why they differ.
-        owner: the class whose method was judged for itself, with inputs at any place; None in the running program.
+        owner: the class whose method was checked for itself, with inputs at any place; None in the running program.
     """
 
     offending: Operand

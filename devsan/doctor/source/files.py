@@ -20,7 +20,7 @@ _DEEPEST = 5_000  # frames of Python: an expression of a few hundred terms takes
 
 
 def python_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yields the files to judge: those that are named, and of folders every ``.py`` that is no installed package."""
+    """Yields the files to check: those that are named, and of folders every ``.py`` that is no installed package."""
     seen = set()
     for path in paths:
         found = _inside(path) if path.is_dir() else iter([path])
@@ -39,17 +39,17 @@ def _inside(folder: Path) -> Iterator[Path]:
         yield from (Path(root, name) for name in sorted(files) if name.endswith(".py"))
 
 
-def judge_file(path: Path, launched: Launched, edits: bool) -> CheckResult:
-    """Judges a file. Whatever is wrong with it is one sentence."""
+def check_file(path: Path, launched: Launched, edits: bool) -> CheckResult:
+    """Checks a file. Whatever is wrong with it is one sentence."""
     try:
         source = read_source(path)
     except Unreadable as error:
         return CheckResult(notes=[str(error)])
-    return judge_source(source, launched, edits)
+    return check_source(source, launched, edits)
 
 
-def judge_source(source: SourceFile, launched: Launched = UNLAUNCHED, edits: bool = True) -> CheckResult:
-    """Judges a file that was read."""
+def check_source(source: SourceFile, launched: Launched = UNLAUNCHED, edits: bool = True) -> CheckResult:
+    """Checks a file that was read."""
     made = CheckResult(files=1)
     if "torch" not in source.text and "from_pretrained" not in source.text and "CUDA_VISIBLE" not in source.text:
         return made
@@ -59,9 +59,9 @@ def judge_source(source: SourceFile, launched: Launched = UNLAUNCHED, edits: boo
         program = follow_program(source, launched)
         found = [finding for rule in RULES for finding in rule(program, edits)]
         if not program.whole:
-            made.notes.append(f"{source.name}: too long to be followed to its end; what was seen until then was judged")
-    except Exception as error:  # our own mistake: said, and the other files are judged
-        return CheckResult(notes=[f"{source.name}: could not be judged: {type(error).__name__}: {error}"])
+            made.notes.append(f"{source.name}: too long to be followed to its end; only its beginning was checked")
+    except Exception as error:  # our own mistake: said, and the other files are checked
+        return CheckResult(notes=[f"{source.name}: could not be checked: {type(error).__name__}: {error}"])
     finally:
         sys.setrecursionlimit(limit)
     made.findings = _each_once(found)

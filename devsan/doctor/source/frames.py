@@ -12,7 +12,7 @@ from devsan.doctor.source.values import Value
 
 
 class Exhausted(Exception):
-    """Something takes too long to follow; what was seen until then is judged."""
+    """Something takes too long to follow; what was seen until then is checked."""
 
 
 @dataclass(eq=False)

@@ -46,7 +46,7 @@ class Interpreter:
         regions: the uncertain branches that are open.
         forgiving: how many handlers of broad exceptions are around.
         guards: how many branches are open that ask for the rank or the number of GPUs.
-        owner: the class whose methods are judged for themselves; None while the program runs.
+        owner: the class whose methods are checked for themselves; None while the program runs.
         running: what is followed is the program as it runs; later, functions and modules for themselves.
         followed: the functions that were followed at least once.
         leaving: how the last path that ended did: "return", "raise", "break" or "continue".

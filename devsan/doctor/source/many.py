@@ -10,15 +10,15 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from devsan.doctor.source.check_result import CheckResult
-from devsan.doctor.source.files import judge_file, python_files
+from devsan.doctor.source.files import check_file, python_files
 from devsan.doctor.source.visible import Launched
 
 # A file of 1000 lines takes about 40 ms, a process 200 ms to start; bytes are what is known beforehand.
 _WORTH_IT = 2 << 20
 
 
-def judge_files(paths: Sequence[Path], launched: Launched, edits: bool) -> CheckResult:
-    """Judges files and those below folders."""
+def check_files(paths: Sequence[Path], launched: Launched, edits: bool) -> CheckResult:
+    """Checks files and those below folders."""
     files = list(python_files(paths))
     processes = min(len(files), os.cpu_count() or 1, 8)
     jobs = [(str(file), launched, edits) for file in files]
@@ -35,7 +35,7 @@ def judge_files(paths: Sequence[Path], launched: Launched, edits: bool) -> Check
 
 def _one(job: tuple[str, Launched, bool]) -> CheckResult:
     name, launched, edits = job
-    return judge_file(Path(name), launched, edits)
+    return check_file(Path(name), launched, edits)
 
 
 def _together(results: list[CheckResult]) -> CheckResult:

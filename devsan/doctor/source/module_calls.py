@@ -174,7 +174,7 @@ def call(run: Interpreter, holder: Object, given: Arguments, skip: int = 0) -> V
     owner, definition = found
     values, named = given.values[skip:], given.named
     if state.wrapped == "accelerate":
-        # In ranks it is DistributedDataParallel, which brings its inputs: only what skipped prepare() is judged.
+        # In ranks it is DistributedDataParallel, which brings its inputs: only what skipped prepare() is checked.
         values, named = [_brought(each) for each in values], {name: _brought(each) for name, each in named.items()}
     if state.hooked:
         where = state.where

@@ -1,4 +1,4 @@
-"""A file as it is judged: the program that runs, then each module for itself, then what nothing called."""
+"""A file as it is checked: the program that runs, then each module for itself, then what nothing called."""
 
 from __future__ import annotations
 
@@ -100,11 +100,11 @@ def _follow_rest(run: Interpreter, value: Value) -> None:
         for each in _handed(run, value.facts, instance):
             run.tell(each)
         if value.facts.is_module and not any(where.kind in ("gpu", "value", "part") for where in places(instance)):
-            _judge_module(run, value.facts, instance)
+            _check_module(run, value.facts, instance)
         elif "torch.autograd.Function" in value.facts.foreign:
-            _judge_function(run, value.facts)
+            _check_function(run, value.facts)
         elif any(name.endswith("Trainer") for name in value.facts.foreign):
-            _judge_trainer(run, value.facts, instance)
+            _check_trainer(run, value.facts, instance)
         move(instance, NOWHERE)
         for definition in value.facts.methods():
             if definition not in run.followed:
@@ -127,7 +127,7 @@ def _begin(run: Interpreter, node: ast.AST) -> None:
     run.tell(Begins(node))
 
 
-def _judge_module(run: Interpreter, facts: ClassFacts, instance: Object) -> None:
+def _check_module(run: Interpreter, facts: ClassFacts, instance: Object) -> None:
     """Follows a module's entries with inputs at a place that is not known, where its weights are as well."""
     if any(name.endswith("LightningModule") for name in facts.foreign):
         for name in _BEFORE_THE_MOVE:
@@ -151,7 +151,7 @@ def _judge_module(run: Interpreter, facts: ClassFacts, instance: Object) -> None
                     run.owner = None
 
 
-def _judge_trainer(run: Interpreter, facts: ClassFacts, instance: Object) -> None:
+def _check_trainer(run: Interpreter, facts: ClassFacts, instance: Object) -> None:
     """Follows the loss of a transformers.Trainer, which has put the inputs on the GPU."""
     found = facts.method("compute_loss")
     if found is not None:
@@ -162,7 +162,7 @@ def _judge_trainer(run: Interpreter, facts: ClassFacts, instance: Object) -> Non
             run.owner = None
 
 
-def _judge_function(run: Interpreter, facts: ClassFacts) -> None:
+def _check_function(run: Interpreter, facts: ClassFacts) -> None:
     """Follows a torch.autograd.Function; autograd wants each gradient where its input was."""
     given = Tensor(INPUTS, None, how="given")
     for name in ("forward", "backward"):

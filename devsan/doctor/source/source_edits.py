@@ -38,7 +38,7 @@ def apply(result: CheckResult, unsafe: bool) -> list[Path]:
             continue
         after = edited(source, edits)
         if after is None:
-            result.notes.append(f"{name}: expected the file as it was judged, got another text; it was left as it is")
+            result.notes.append(f"{name}: expected the file as it was checked, got another text; it was left as it is")
         elif after != source.text:
             _write(path, after)
             written.append(path)

@@ -1,4 +1,4 @@
-"""A Python file that is judged: its text, its tree, and where a node stands in it."""
+"""A Python file that is checked: its text, its tree, and where a node stands in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGEST = 4 << 20  # bytes; a larger file is generated, or no source
 
 
 class Unreadable(Exception):
-    """A file cannot be judged; the text is one sentence that says why."""
+    """A file cannot be checked; the text is one sentence that says why."""
 
 
 class Unwritten(ast.expr):

@@ -1,4 +1,4 @@
-"""torch's functions by what they do with devices. A name that is in none of these lists is not judged."""
+"""torch's functions by what they do with devices. A name that is in none of these lists is not checked."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ HERE, ALSO = "# here", "# also"
 
 
 @dataclass
-class Judged:
+class Checked:
     """What a program found, and the numbers of its lines that are marked."""
 
     found: Any
@@ -35,16 +35,16 @@ class Judged:
         return str(self.found.text("en"))
 
 
-Judge = Callable[..., Judged]
+Check = Callable[..., Checked]
 
 
 @pytest.fixture
-def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judge:
+def check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Check:
     """Runs a program on so many GPUs (0: without emulation) and returns what its `found` is."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.chdir(tmp_path)
 
-    def run(program: str, gpus: int = 2) -> Judged:
+    def run(program: str, gpus: int = 2) -> Checked:
         import contextlib
 
         import torch
@@ -68,6 +68,6 @@ def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judge:
         lines = text.splitlines()
         marked = {mark: next((number for number, line in enumerate(lines, 1) if line.endswith(mark)), 0)
                   for mark in (HERE, ALSO)}  # fmt: skip
-        return Judged(names["found"], marked[HERE], marked[ALSO])
+        return Checked(names["found"], marked[HERE], marked[ALSO])
 
     return run

@@ -28,8 +28,8 @@ def test_asking_for_it_stays_light() -> None:
 
 
 @pytest.mark.parametrize("given", [(), (None,), (3,), ("model",), (torch.ones(2),), ([], {})], ids=str)
-def test_nothing_to_judge_is_refused_in_one_sentence(given: tuple[object, ...]) -> None:
-    with pytest.raises(TypeError, match=r"^expected models and optimizers to judge, got [^\n]*$"):
+def test_nothing_to_check_is_refused_in_one_sentence(given: tuple[object, ...]) -> None:
+    with pytest.raises(TypeError, match=r"^expected models and optimizers to check, got [^\n]*$"):
         devsan.doctor(*given)
 
 
@@ -43,7 +43,7 @@ def test_models_are_found_in_what_holds_them() -> None:
         assert [finding.code for finding in devsan.doctor(given)] == ["DV112"]
 
 
-def test_a_model_that_defends_itself_is_judged() -> None:
+def test_a_model_that_defends_itself_is_checked() -> None:
     class Hostile(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -65,16 +65,16 @@ def test_a_rule_that_fails_does_not_cost_the_others(
 ) -> None:
     from devsan.doctor.live import check
 
-    def judge_badly(subject: object) -> Any:
+    def check_badly(subject: object) -> Any:
         raise ValueError("of its own")
 
-    monkeypatch.setattr(check, "RULES", (judge_badly, *check.RULES))
+    monkeypatch.setattr(check, "RULES", (check_badly, *check.RULES))
     assert [finding.code for finding in devsan.doctor(torch.nn.Linear(2, 2, device="meta"))] == ["DV112"]
-    assert capsys.readouterr().err == "devsan: the doctor's own rule judge_badly failed: ValueError: of its own\n"
+    assert capsys.readouterr().err == "devsan: the doctor's own rule check_badly failed: ValueError: of its own\n"
 
 
-def test_nothing_is_changed(judge: Callable[..., Any]) -> None:
-    judged = judge("""
+def test_nothing_is_changed(check: Callable[..., Any]) -> None:
+    checked = check("""
 net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 2)).to("cuda:0")
 net[1].register_forward_pre_hook(lambda module, arguments: tuple(each.to("cuda:1") for each in arguments))
 before = [(each.data_ptr(), str(each.device), each._version) for each in net.parameters()], str(vars(net[1]))
@@ -82,15 +82,15 @@ found = devsan.doctor(net)
 after = [(each.data_ptr(), str(each.device), each._version) for each in net.parameters()], str(vars(net[1]))
 assert before == after
 """)
-    assert judged.codes == ["DV201"]
-    [owner] = judged.found.owners
+    assert checked.codes == ["DV201"]
+    [owner] = checked.found.owners
     assert (owner.name, owner.mechanism, owner.modules, owner.devices) == ("this program", "<lambda>", 1, ("cuda:1",))
 
 
-def test_the_owners_and_lines_are_found_without_records(judge: Callable[..., Any]) -> None:
+def test_the_owners_and_lines_are_found_without_records(check: Callable[..., Any]) -> None:
     """As on real GPUs: no placement is recorded, the program's files tell."""
     pytest.importorskip("accelerate", reason="the hooks are accelerate's, which is not installed")
-    judged = judge("""
+    checked = check("""
 from accelerate import dispatch_model
 
 net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 2))
@@ -98,8 +98,8 @@ net = dispatch_model(net, {"0": "cpu", "1": "cpu"}, main_device="cpu", force_hoo
 net = net.to("meta")  # also
 found = devsan.doctor(net)
 """, gpus=0)  # fmt: skip
-    assert judged.codes == ["DV112"]
-    assert judged.found.owners[0].place.line == judged.here
+    assert checked.codes == ["DV112"]
+    assert checked.found.owners[0].place.line == checked.here
 
 
 def test_it_speaks_chinese() -> None:

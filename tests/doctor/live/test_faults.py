@@ -14,13 +14,13 @@ from devsan.report.language import language_named
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_is_found_with_fix_and_line(name: str, judge: Callable[..., Any]) -> None:
+def test_is_found_with_fix_and_line(name: str, check: Callable[..., Any]) -> None:
     fault = FAULTS[name]
     for library in fault.needs:
         pytest.importorskip(library, reason=f"the fault is one of {library}, which is not installed")
-    judged = judge(fault.text, fault.gpus)
-    assert judged.codes == [fault.code], judged.said
-    [finding] = judged.found
+    checked = check(fault.text, fault.gpus)
+    assert checked.codes == [fault.code], checked.said
+    [finding] = checked.found
     assert fault.title in finding.title
     assert fault.fix in finding.fix
     assert finding.evidence
@@ -29,8 +29,8 @@ def test_is_found_with_fix_and_line(name: str, judge: Callable[..., Any]) -> Non
         chinese = language_named("zh").text(text)
         assert re.search("[\u4e00-\u9fff]", chinese), text
         assert not re.search("[\u4e00-\u9fff] [\u4e00-\u9fff]", chinese), chinese
-    assert (finding.place.line if finding.place else 0) == judged.here, judged.said
-    assert [site.line for site in finding.sites] == [judged.also] * bool(judged.also), judged.said
+    assert (finding.place.line if finding.place else 0) == checked.here, checked.said
+    assert [site.line for site in finding.sites] == [checked.also] * bool(checked.also), checked.said
 
 
 def test_every_code_is_among_them() -> None:

@@ -27,7 +27,7 @@ def test_each_code_of_live_models_alone_has_a_rule() -> None:
 
 
 @pytest.mark.parametrize("code", OWN)
-def test_the_example_has_its_fault_and_the_fixed_form_has_none(code: str, judge: Callable[..., Any]) -> None:
+def test_the_example_has_its_fault_and_the_fixed_form_has_none(code: str, check: Callable[..., Any]) -> None:
     text = all_codes()[code].page()
     example, fixed = blocks(text, "python")
     for library in ("accelerate", "bitsandbytes"):
@@ -36,11 +36,11 @@ def test_the_example_has_its_fault_and_the_fixed_form_has_none(code: str, judge:
     gpus = re.search(r"`devsan run --gpus (\d)`", text)
     assert gpus is not None
     ask = '\nfound = devsan.doctor(net, globals().get("optimizer"))'
-    judged = judge(example + ask, int(gpus[1]))
-    assert judged.codes == [code], judged.said
+    checked = check(example + ask, int(gpus[1]))
+    assert checked.codes == [code], checked.said
     [shown] = blocks(text, "text")
-    assert shown.strip() in judged.found[0].title
-    assert judge(fixed + ask, int(gpus[1])).found == []
+    assert shown.strip() in checked.found[0].title
+    assert check(fixed + ask, int(gpus[1])).found == []
 
 
 def test_the_guide_shows_what_is_printed(

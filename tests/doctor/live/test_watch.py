@@ -1,4 +1,4 @@
-"""In a session the first step of an optimizer is judged: what is silently wrong is said once, and nothing else."""
+"""In a session the first step of an optimizer is checked: what is silently wrong is said once, and nothing else."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from live_working import WORKING
 
 
 @pytest.mark.parametrize("name", WORKING)
-def test_nothing_is_wrong(name: str, judge: Callable[..., Any]) -> None:
+def test_nothing_is_wrong(name: str, check: Callable[..., Any]) -> None:
     needs, gpus, text = WORKING[name]
     for library in needs:
         pytest.importorskip(library, reason=f"the set-up is one of {library}, which is not installed")
-    assert list(judge(text, gpus).found) == []
+    assert list(check(text, gpus).found) == []

@@ -20,7 +20,7 @@ import pytest
 
 import devsan
 from devsan.doctor.findings import Finding
-from devsan.doctor.source.files import judge_source
+from devsan.doctor.source.files import check_source
 from devsan.doctor.source.source_file import SourceFile
 from tests.doctor.source.certain_programs import HEAD, program
 
@@ -156,9 +156,9 @@ def _is_of_devices(error: Exception) -> bool:
 
 def checked(text: str) -> tuple[int, int, list[str]]:
     """How many findings are certain, how many of them are open, and what is wrong with the others."""
-    judgment = judge_source(SourceFile("drawn.py", text), edits=False)
-    assert judgment.notes == []
-    certain = [each for each in judgment.findings if each.confidence == "certain"]
+    result = check_source(SourceFile("drawn.py", text), edits=False)
+    assert result.notes == []
+    certain = [each for each in result.findings if each.confidence == "certain"]
     with devsan.emulate(gpus=GPUS):
         asked = {expression for each in certain for expression, _ in said_places(each)}
         failures = run(text, asked) if certain else Failures()

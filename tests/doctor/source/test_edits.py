@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from devsan.doctor.source import diff, fix, judge
+from devsan.doctor.source import check, diff, fix
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 
-# What is judged, and what a line of it becomes.
+# What is checked, and what a line of it becomes.
 FIXED = {
     "factory": ("""
         import torch
@@ -230,12 +230,12 @@ def test_fixes(name: str, tmp_path: Path):
     text, line = FIXED[name]
     path = written(tmp_path, text)
     before = path.read_text()
-    assert fix(judge([path])) == [path]
+    assert fix(check([path])) == [path]
     after = path.read_text()
     assert line.strip() in [each.strip() for each in after.splitlines()]
     assert re.findall("#.*", before) == re.findall("#.*", after), "comments stay"
     compile(after, str(path), "exec")
-    again = judge([path])
+    again = check([path])
     assert [finding for finding in again.findings if finding.edits] == [], "a fix is fixed again"
     assert fix(again) == [] and path.read_text() == after
 
@@ -244,11 +244,11 @@ def test_fixes(name: str, tmp_path: Path):
 def test_shows_what_it_does_not_apply_unasked(name: str, tmp_path: Path):
     text, line = UNSAFE[name]
     path = written(tmp_path, text)
-    judgment = judge([path])
-    added = [each[1:].strip() for each in diff(judgment).splitlines() if each.startswith("+")]
+    result = check([path])
+    added = [each[1:].strip() for each in diff(result).splitlines() if each.startswith("+")]
     assert line.strip() in added
-    assert diff(judgment, unsafe=False) == "" and fix(judgment) == []
-    assert fix(judgment, unsafe=True) == [path]
+    assert diff(result, unsafe=False) == "" and fix(result) == []
+    assert fix(result, unsafe=True) == [path]
     assert line.strip() in path.read_text()
 
 
@@ -256,20 +256,20 @@ def test_shows_what_it_does_not_apply_unasked(name: str, tmp_path: Path):
 def test_finds_and_does_not_edit(name: str, tmp_path: Path):
     path = written(tmp_path, REFUSED[name])
     before = path.read_text()
-    judgment = judge([path])
-    assert judgment.findings
-    assert all(finding.edits == () for finding in judgment.findings)
-    assert fix(judgment) == [] and path.read_text() == before
+    result = check([path])
+    assert result.findings
+    assert all(finding.edits == () for finding in result.findings)
+    assert fix(result) == [] and path.read_text() == before
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_fixed_programs_parse_and_have_fewer_findings(path: Path, tmp_path: Path):
     copy = tmp_path / path.name
     copy.write_bytes(path.read_bytes())
-    before = judge([copy])
+    before = check([copy])
     edited = sum(any(edit.safe for edit in finding.edits) for finding in before.findings)
     fix(before)
-    after = judge([copy])
+    after = check([copy])
     assert len(after.findings) <= len(before.findings) - edited
     assert fix(after) == []
 
@@ -277,9 +277,9 @@ def test_fixed_programs_parse_and_have_fewer_findings(path: Path, tmp_path: Path
 def test_the_diff_is_what_patch_reads(tmp_path: Path):
     path = written(tmp_path, FIXED["factory"][0])
     text = path.read_text()
-    shown = diff(judge([path]))
+    shown = diff(check([path]))
     assert path.read_text() == text, "a diff changes nothing"
-    fix(judge([path]))
+    fix(check([path]))
     wanted = path.read_text()
     path.write_text(text)
     done = subprocess.run(["patch", "-p0", "-d", "/"], input=shown, text=True, capture_output=True, timeout=20)
@@ -291,7 +291,7 @@ def test_line_ends_and_mode_stay(tmp_path: Path):
     path = written(tmp_path, FIXED["factory"][0])
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n").rstrip())
     path.chmod(0o755)
-    assert fix(judge([path])) == [path]
+    assert fix(check([path])) == [path]
     after = path.read_bytes()
     assert after.startswith(b"\xef\xbb\xbfimport") and after.count(b"\r\n") == after.count(b"\n")
     assert not after.endswith(b"\n") and b"device=x.device" in after
@@ -300,28 +300,28 @@ def test_line_ends_and_mode_stay(tmp_path: Path):
 
 def test_a_file_that_changed_since_is_left_alone(tmp_path: Path):
     path = written(tmp_path, FIXED["factory"][0])
-    judgment = judge([path])
+    result = check([path])
     path.write_text("# other\n" + path.read_text())
     before = path.read_text()
-    assert fix(judgment) == [] and path.read_text() == before
-    (note,) = judgment.notes
-    assert "expected the file as it was judged" in note
+    assert fix(result) == [] and path.read_text() == before
+    (note,) = result.notes
+    assert "expected the file as it was checked" in note
 
 
 def test_a_link_stays_a_link(tmp_path: Path):
     path = written(tmp_path, FIXED["factory"][0])
     link = tmp_path / "link.py"
     link.symlink_to(path)
-    assert fix(judge([link])) == [link]
+    assert fix(check([link])) == [link]
     assert link.is_symlink() and "device=x.device" in path.read_text()
 
 
 def test_libcst_is_imported_for_edits_only(tmp_path: Path):
     path = written(tmp_path, FIXED["factory"][0])
     script = (
-        "import sys; from pathlib import Path; from devsan.doctor.source import judge\n"
-        "assert judge([Path(sys.argv[1])], edits=False).findings and 'libcst' not in sys.modules\n"
-        "assert judge([Path(sys.argv[1])]).findings[0].edits and 'libcst' in sys.modules and 'torch' not in sys.modules"
+        "import sys; from pathlib import Path; from devsan.doctor.source import check\n"
+        "assert check([Path(sys.argv[1])], edits=False).findings and 'libcst' not in sys.modules\n"
+        "assert check([Path(sys.argv[1])]).findings[0].edits and 'libcst' in sys.modules and 'torch' not in sys.modules"
     )
     folders = os.pathsep.join(sys.path)
     done = subprocess.run(

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from devsan.doctor.findings import Finding
-from devsan.doctor.source import CheckResult, judge
-from devsan.doctor.source.files import judge_source
+from devsan.doctor.source import CheckResult, check
+from devsan.doctor.source.files import check_source
 from devsan.doctor.source.source_file import SourceFile
 from devsan.doctor.source.torch_names import FACTORIES
 
@@ -27,7 +27,7 @@ LISTED = tomllib.loads((Path(__file__).parent / "true_alarms.toml").read_text(en
 def files_of(package: str, pattern: str) -> list[Path]:
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
-        pytest.skip(f"{package} is not installed: its sources are what is judged")
+        pytest.skip(f"{package} is not installed: its sources are what is checked")
     return sorted(Path(found.submodule_search_locations[0]).glob(pattern))
 
 
@@ -39,9 +39,9 @@ def is_listed(finding: Finding, alarm: dict[str, Any]) -> bool:
     )  # fmt: skip
 
 
-def alarms(judgment: CheckResult) -> list[str]:
+def alarms(result: CheckResult) -> list[str]:
     return [
-        f"{finding.code} {finding.place}: {finding.title}" for finding in judgment.findings
+        f"{finding.code} {finding.place}: {finding.title}" for finding in result.findings
         if not any(is_listed(finding, alarm) for alarm in LISTED)
     ]  # fmt: skip
 
@@ -49,30 +49,30 @@ def alarms(judgment: CheckResult) -> list[str]:
 def test_sixty_models_of_transformers_have_no_false_alarm():
     files = files_of("transformers", "models/*/modeling_*.py")
     sample = files[:: max(len(files) // 60, 1)]
-    judgment = judge(sample)
-    assert judgment.files > 40 and judgment.notes == []
-    assert alarms(judgment) == []
+    result = check(sample)
+    assert result.files > 40 and result.notes == []
+    assert alarms(result) == []
 
 
 @pytest.mark.frameworks
 def test_all_models_of_transformers_have_at_most_one_false_alarm_in_200():
     files = files_of("transformers", "models/*/modeling_*.py")
-    judgment = judge(files)
-    found = alarms(judgment)
-    print(f"{judgment.files} files, {len(judgment.findings)} findings, not listed: {found}")
-    assert len(found) * 200 <= judgment.files, found
+    result = check(files)
+    found = alarms(result)
+    print(f"{result.files} files, {len(result.findings)} findings, not listed: {found}")
+    assert len(found) * 200 <= result.files, found
     for alarm in LISTED:
-        assert any(is_listed(finding, alarm) for finding in judgment.findings), f"{alarm['file']} is clean: unlist it"
+        assert any(is_listed(finding, alarm) for finding in result.findings), f"{alarm['file']} is clean: unlist it"
 
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("package", ["accelerate", "peft", "diffusers", "lightning", "deepspeed"])
 def test_libraries_have_at_most_one_false_alarm_in_200(package: str):
     files = files_of(package, "**/*.py")
-    judgment = judge(files)
-    found = alarms(judgment)
-    print(f"{judgment.files} files, not listed: {found}; {judgment.notes}")
-    assert len(found) * 200 <= judgment.files, found
+    result = check(files)
+    found = alarms(result)
+    print(f"{result.files} files, not listed: {found}; {result.notes}")
+    assert len(found) * 200 <= result.files, found
 
 
 def without_device(path: Path) -> tuple[str, str] | None:
@@ -103,9 +103,9 @@ def test_most_factories_that_lose_their_device_are_found():
     for path in files:
         mutant = without_device(path)
         if mutant is not None:
-            judgment = judge_source(SourceFile(str(path), mutant[0]), edits=False)
-            found += bool(judgment.findings)
-            missed += [] if judgment.findings else [f"{path.name}: {mutant[1]}"]
+            result = check_source(SourceFile(str(path), mutant[0]), edits=False)
+            found += bool(result.findings)
+            missed += [] if result.findings else [f"{path.name}: {mutant[1]}"]
     print(f"{found} of {found + len(missed)} found; not found:", *missed, sep="\n  ")
     # Indices, 0-dim tensors and what no operation of the file joins are no faults: about a quarter.
     assert found >= 0.55 * (found + len(missed))

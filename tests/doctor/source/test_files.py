@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devsan.doctor.source import judge
+from devsan.doctor.source import check
 from devsan.doctor.source import many as many_files
 from devsan.doctor.source.files import python_files
 
@@ -32,17 +32,17 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_file_is_one_sentence_and_the_others_are_judged(name: str, tmp_path: Path):
+def test_a_broken_file_is_one_sentence_and_the_others_are_checked(name: str, tmp_path: Path):
     content, sentence = BROKEN[name]
     broken, good = tmp_path / "broken.py", tmp_path / "good.py"
     broken.write_bytes(content)
     good.write_text(FAULTY)
-    judgment = judge([broken, good])
-    assert [finding.code for finding in judgment.findings] == ["DV102"]
+    result = check([broken, good])
+    assert [finding.code for finding in result.findings] == ["DV102"]
     if sentence is None:
-        assert judgment.notes == []
+        assert result.notes == []
     else:
-        (note,) = judgment.notes
+        (note,) = result.notes
         assert note.startswith(str(broken)) and sentence in note and "\n" not in note
 
 
@@ -86,26 +86,26 @@ else: pass
 
 
 @pytest.mark.parametrize("name", STRANGE)
-def test_a_strange_file_is_judged(name: str, tmp_path: Path):
+def test_a_strange_file_is_checked(name: str, tmp_path: Path):
     path = tmp_path / "strange.py"
     path.write_bytes(STRANGE[name])
-    judgment = judge([path])
-    newer_syntax = name == "all statements" and judgment.notes and "expected Python source" in judgment.notes[0]
-    assert judgment.notes == [] or newer_syntax
-    assert judgment.findings == []
+    result = check([path])
+    newer_syntax = name == "all statements" and result.notes and "expected Python source" in result.notes[0]
+    assert result.notes == [] or newer_syntax
+    assert result.findings == []
 
 
 def test_what_is_not_there_is_one_sentence(tmp_path: Path):
-    judgment = judge([tmp_path / "missing.py"])
-    assert judgment.findings == [] and judgment.files == 0
-    (note,) = judgment.notes
+    result = check([tmp_path / "missing.py"])
+    assert result.findings == [] and result.files == 0
+    (note,) = result.notes
     assert "expected a file that can be read" in note
 
 
 def test_positions_count_characters(tmp_path: Path):
     path = tmp_path / "wide.py"
     path.write_text(FAULTY.replace("x + torch", "x * len('日本語') + torch"), encoding="utf-8")
-    (finding,) = judge([path]).findings
+    (finding,) = check([path]).findings
     assert finding.place is not None
     assert (finding.place.line, finding.place.column) == (6, 33)
     assert path.read_text(encoding="utf-8").splitlines()[5][32:] == "torch.zeros(4)"
@@ -120,14 +120,14 @@ def test_folders_without_what_is_installed(tmp_path: Path):
     (tmp_path / "env" / "pyvenv.cfg").write_text("")
     found = [str(path.relative_to(tmp_path)) for path in python_files([tmp_path, tmp_path / "a.py"])]
     assert found == ["a.py", "b/c.py"]
-    assert list(python_files([tmp_path / "venv/lib/e.py"])) == [tmp_path / "venv/lib/e.py"], "what is named is judged"
+    assert list(python_files([tmp_path / "venv/lib/e.py"])) == [tmp_path / "venv/lib/e.py"], "what is named is checked"
 
 
 def test_the_launch_says_that_there_are_ranks(tmp_path: Path):
     path = tmp_path / "train.py"
     path.write_text("import torch\nmodel = torch.nn.Linear(2, 2).cuda()\n")
-    assert judge([path]).findings == []
-    (finding,) = judge([path], Launch()).findings
+    assert check([path]).findings == []
+    (finding,) = check([path], Launch()).findings
     assert finding.code == "DV115" and "the launch command starts 4 ranks" in finding.evidence
 
 
@@ -137,17 +137,17 @@ def test_a_launch_of_one_process_is_believed(tmp_path: Path):
 
     path = tmp_path / "train.py"
     path.write_text('import torch\ntorch.distributed.init_process_group("nccl")\nx = torch.zeros(2).cuda()\n')
-    assert [finding.code for finding in judge([path]).findings] == ["DV115"]
-    assert judge([path], One()).findings == []
+    assert [finding.code for finding in check([path]).findings] == ["DV115"]
+    assert check([path], One()).findings == []
 
 
-def test_many_files_are_judged_as_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_many_files_are_checked_as_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for number in range(6):
         (tmp_path / f"{number}.py").write_text(FAULTY + f"# {number}\n")
     (tmp_path / "broken.py").write_text("import torch\n(")
-    alone = judge([tmp_path])
+    alone = check([tmp_path])
     monkeypatch.setattr(many_files, "_WORTH_IT", 0)
-    together = judge([tmp_path])
+    together = check([tmp_path])
     assert together == alone
     assert (together.files, len(together.findings), len(together.notes)) == (6, 6, 1)
 
@@ -157,7 +157,7 @@ def test_what_calls_itself_in_many_ways_comes_to_an_end(tmp_path: Path):
     calls = "\n".join(f"    f{number}(x); f{number}(x); f{number}(x)" for number in range(40))
     functions = "\n".join(f"def f{number}(x):\n{calls}" for number in range(40))
     path.write_text(f"import torch\n{functions}\n\n{FAULTY}")
-    judgment = judge([path])
-    (note,) = judgment.notes
+    result = check([path])
+    (note,) = result.notes
     assert "too long to be followed to its end" in note
-    assert [finding.code for finding in judgment.findings] == ["DV102"], "the rest of the file has its own share"
+    assert [finding.code for finding in result.findings] == ["DV102"], "the rest of the file has its own share"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from devsan.diagnostics.messages import Message, message
-from devsan.doctor.source import judge
+from devsan.doctor.source import check
 from devsan.doctor.source.places import HOST, INPUTS, Where
 from devsan.doctor.source.rules.predicates import in_words
 from devsan.report.language import language_named
@@ -25,7 +25,7 @@ def said() -> list[str]:
         *sorted((Path(__file__).parent / "programs").glob("*.py")),
         *sorted((ROOT / "tests/regressions/cases").glob("*.py")),
     ]
-    found = judge(files, edits=False).findings + judge(files, Launch(), edits=False).findings
+    found = check(files, edits=False).findings + check(files, Launch(), edits=False).findings
     texts = {text: text for each in found for text in (each.title, each.fix, *each.evidence, *each.others)}
     return sorted(texts.values())
 

@@ -1,6 +1,6 @@
 """Programs in pairs that differ in one place: one fails and is named, its twin works and is clean.
 
-They were written from situations of public threads, with their expectations, and only then judged: of the first 16
+They were written from situations of public threads, with their expectations, and only then checked: of the first 16
 pairs 13 were named at the first look and all twins were clean, of the next 10 all were named and 9 twins were clean.
 They hold what was learnt. The first 16 were run on emulated GPUs as well: each one that fails does, with its code or
 (the cache of rope_by_length) with DV101, but for late_visible, which goes wrong without a word; the twins work.
@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from devsan.doctor.source import judge
+from devsan.doctor.source import check
 
 PAIRS = Path(__file__).parent / "pairs"
 NAMES = sorted(path.stem.removesuffix("_fails") for path in PAIRS.glob("*_fails.py"))
 
 
 def codes_of(path: Path) -> set[str]:
-    judgment = judge([path], edits=False)
-    assert judgment.notes == []
-    return {finding.code for finding in judgment.findings if finding.severity != "note"}
+    result = check([path], edits=False)
+    assert result.notes == []
+    return {finding.code for finding in result.findings if finding.severity != "note"}
 
 
 def test_each_has_its_twin_which_differs_little():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from devsan.diagnostics.detectors import own_code
-from devsan.doctor.source import judge
+from devsan.doctor.source import check
 from devsan.doctor.source.rules import RULES
 from devsan.doctor.source.source_file import read_source
 
@@ -22,16 +22,16 @@ def marked(path: Path) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_finds_what_is_marked_and_nothing_else(path: Path):
-    judgment = judge([path])
-    assert judgment.notes == []
-    found = [(finding.place.line, finding.code) for finding in judgment.findings if finding.place]
+    result = check([path])
+    assert result.notes == []
+    found = [(finding.place.line, finding.code) for finding in result.findings if finding.place]
     assert sorted(found) == marked(path)
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_findings_stand_where_they_say(path: Path):
     source = read_source(path)
-    for finding in judge([path]).findings:
+    for finding in check([path]).findings:
         assert finding.place is not None and source.between(finding.place).strip()
         assert finding.evidence and finding.fix and finding.title
         assert not any(text.endswith((".", "!")) for text in (finding.title, finding.fix, *finding.evidence))

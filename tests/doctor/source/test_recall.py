@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devsan.doctor.source import judge
+from devsan.doctor.source import check
 
 ROOT = Path(__file__).parents[3]
 CASES = sorted((ROOT / "tests/regressions/cases").glob("*.py"))
@@ -20,7 +20,7 @@ FOUND = [line.split() for line in (Path(__file__).parent / "recall.txt").read_te
 
 
 def codes_of(path: Path) -> set[str]:
-    return {finding.code for finding in judge([path], edits=False).findings}
+    return {finding.code for finding in check([path], edits=False).findings}
 
 
 @pytest.mark.parametrize(("name", "code"), FOUND, ids=[name for name, _ in FOUND])
@@ -30,7 +30,7 @@ def test_still_finds(name: str, code: str):
 
 @pytest.mark.parametrize("path", WORKING, ids=lambda path: path.stem)
 def test_programs_that_work_are_clean(path: Path):
-    assert [f"{finding.code} {finding.place}: {finding.title}" for finding in judge([path]).findings] == []
+    assert [f"{finding.code} {finding.place}: {finding.title}" for finding in check([path]).findings] == []
 
 
 @pytest.mark.frameworks

@@ -11,7 +11,7 @@ import pytest
 
 from devsan.diagnostics.codes import all_codes
 from devsan.diagnostics.detectors import own_code
-from devsan.doctor.source import judge, rules
+from devsan.doctor.source import check, rules
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/reference/doctor-rules.md"
@@ -123,9 +123,9 @@ def test_the_example_is_found_and_what_to_use_instead_is_clean(name: str, tmp_pa
         text = sections[heading] + "\n"
         around = AROUND.get(name, PLAIN)
         path.write_text(around.format(text=text, indented=textwrap.indent(text, "    ")))
-        judgment = judge([path])
-        assert judgment.notes == []
-        found = {finding.code for finding in judgment.findings if finding.severity != "note"}
+        result = check([path])
+        assert result.notes == []
+        found = {finding.code for finding in result.findings if finding.severity != "note"}
         assert found == ({title[:5]} if heading == "Example" else set()), path.read_text()
 
 
@@ -143,7 +143,7 @@ def test_the_page_shows_what_is_found(code: str, tmp_path: Path):
     (sentence,) = re.findall(r"^```text\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     path = tmp_path / "example.py"
     path.write_text(example)
-    (finding,) = judge([path]).findings
+    (finding,) = check([path]).findings
     assert (finding.code, finding.title) == (code, sentence.strip())
     path.write_text(fixed)
-    assert judge([path]).findings == []
+    assert check([path]).findings == []

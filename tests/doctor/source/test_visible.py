@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from devsan.doctor.source import judge
+from devsan.doctor.source import check
 from devsan.doctor.source.visible import UNSET, Visible
 from tests.doctor.conftest import SetUp
 
@@ -81,15 +81,15 @@ model = torch.nn.Linear(4, 4).to("cuda:0")
 def found(folder: Path, text: str, launch: object = None) -> set[str]:
     file = folder / "train.py"
     file.write_text(text, encoding="utf-8")
-    judgment = judge([file], launch, edits=False)
-    assert judgment.notes == []
-    return {finding.code for finding in judgment.findings}
+    result = check([file], launch, edits=False)
+    assert result.notes == []
+    return {finding.code for finding in result.findings}
 
 
 @pytest.mark.parametrize("code", TAILS)
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_ranks_that_see_the_same_gpus_are_judged(tmp_path: Path, form: str, value: str, code: str) -> None:
+def test_ranks_that_see_the_same_gpus_are_checked(tmp_path: Path, form: str, value: str, code: str) -> None:
     known = VALUES[value]
     if known != "all" and "value" in form:
         known = ""  # the function does not say whose number it is given
