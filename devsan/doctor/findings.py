@@ -80,6 +80,29 @@ class Finding:
     subject: str = ""
 
 
+def finding(
+    code: str, title: str, place: Place | None, evidence: tuple[str, ...], fix: str, edits: tuple[Edit, ...] = (),
+    severity: Severity = "warning", confidence: Confidence = "likely", sites: tuple[Place, ...] = (),
+    others: tuple[str, ...] = (), subject: str = "",
+) -> Finding:  # fmt: skip
+    """Returns what a rule has found: a code, where, why, and what to do about it.
+
+    Args:
+        code: "DV405"; its page says more.
+        title: one line, concrete.
+        place: None where it is of the machine, the environment or the launch command.
+        evidence: sentences, the deciding one first.
+        fix: the best one, as an instruction.
+        edits: the fix as edits, where it is mechanical.
+        severity: an error stops the job or spoils its result; a warning may; a note is worth knowing and is no fault.
+        confidence: in the cause and its fix.
+        sites: further places that the evidence is about.
+        others: further fixes, the better first.
+        subject: what it is about where there is no place: "CUDA_VISIBLE_DEVICES", "deepspeed 0.14.2".
+    """
+    return Finding(code, title, place, evidence, fix, edits, severity, confidence, sites, others, subject)
+
+
 def found_by(
     rules: Sequence[Callable[[Checked], Iterable[Finding]]],
     checked: Checked,

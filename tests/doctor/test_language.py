@@ -106,7 +106,7 @@ def test_each_template_is_a_literal_with_its_slots_and_its_chinese(path):
 def test_a_rule_has_no_words_but_messages(path):
     tree = parsed(path)
     assert list(loose(tree)) == []
-    for call in calls(tree, "Finding"):
+    for call in calls(tree, "finding"):
         given = dict(zip(FIELDS, call.args, strict=False)) | {str(word.arg): word.value for word in call.keywords}
         for name in SAID:
             assert list(bare(given.get(name))) == []

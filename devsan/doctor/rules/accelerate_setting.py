@@ -13,7 +13,7 @@ from devsan.diagnostics.messages import message, plural
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import removed, renamed, written
 from devsan.doctor.document import Document
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.settings import whole
 from devsan.spelling import nearest
 
@@ -63,7 +63,7 @@ def _keys(case: Case, document: Document) -> Iterator[Finding]:
         near = nearest(name, (*_KEYS, *_DEEPSPEED))
         moved = near not in _KEYS and (near in _DEEPSPEED or name.startswith("fsdp_"))
         section = "deepspeed_config" if near in _DEEPSPEED else "fsdp_config"
-        yield Finding(
+        yield finding(
             CODE, message("{key} is not a key of an accelerate configuration", key=name), member.place,
             (message("accelerate launch stops: the config file had unknown keys."),),
             message("move it into {section}", section=section) if moved
@@ -78,7 +78,7 @@ def _kind(document: Document) -> Iterator[Finding]:
     member = document.at("distributed_type")
     if member is None:
         assert document.root is not None
-        yield Finding(
+        yield finding(
             CODE, message("distributed_type is missing"), document.root.place,
             (message("accelerate launch stops: A `distributed_type` must be specified in the config file."),),
             message("add distributed_type: MULTI_GPU, DEEPSPEED, FSDP or 'NO'"), severity="error", confidence="certain",
@@ -87,7 +87,7 @@ def _kind(document: Document) -> Iterator[Finding]:
     said = "NO" if member.node.value is False else str(member.node.value)
     if said not in _TYPES:
         near = nearest(said, _TYPES)
-        yield Finding(
+        yield finding(
             CODE,
             message("distributed_type is {value}, expected one of {choices}, DEEPSPEED, FSDP",
                     value=member.node.written(), choices=", ".join(_TYPES[:3])),
@@ -100,7 +100,7 @@ def _kind(document: Document) -> Iterator[Finding]:
     for kind, section in _SECTIONS.items():
         other = document.at(section)
         if other is not None and other.node.members and said != kind:
-            yield Finding(
+            yield finding(
                 CODE, message("{section} is given, and distributed_type is {type}", section=section, type=said),
                 other.place,
                 (message("The section is ignored: {type} is not used.", type=kind),),
@@ -116,7 +116,7 @@ def _numbers(document: Document) -> Iterator[Finding]:
     machines = document.at("num_machines")
     nodes = (whole(machines.node.value) if machines is not None else 1) or 1
     if count is not None and (many is None or many < 1):
-        yield Finding(
+        yield finding(
             CODE,
             message("{setting} is {value}, expected a whole number above 0", setting="num_processes",
                     value=count.node.written()),
@@ -125,7 +125,7 @@ def _numbers(document: Document) -> Iterator[Finding]:
             message("write the number of GPUs"), severity="error", confidence="certain",
         )  # fmt: skip
     elif count is not None and many is not None and many % nodes:
-        yield Finding(
+        yield finding(
             CODE,
             message("num_processes {processes} is no multiple of num_machines {machines}", processes=many,
                     machines=nodes),
@@ -137,7 +137,7 @@ def _numbers(document: Document) -> Iterator[Finding]:
     listed = str(ids.node.value).split(",") if ids is not None and ids.node.value not in (None, "all") else []
     if ids is not None and listed and many is not None and nodes == 1 and said != "NO" and len(listed) != many:
         fewer = len(listed) < many
-        yield Finding(
+        yield finding(
             CODE,
             plural("gpu_ids names {n} GPU, and num_processes is {processes}",
                    "gpu_ids names {n} GPUs, and num_processes is {processes}", len(listed), processes=many),
@@ -152,7 +152,7 @@ def _numbers(document: Document) -> Iterator[Finding]:
     value = precision.node.value if precision is not None else None
     if precision is not None and value not in (None, False, "", *_PRECISIONS):
         near = nearest(str(value), _PRECISIONS)
-        yield Finding(
+        yield finding(
             CODE,
             message("{setting} is {value}, expected one of {choices}", setting="mixed_precision",
                     value=precision.node.written(), choices=", ".join(_PRECISIONS)),
@@ -172,7 +172,7 @@ def _deepspeed(document: Document) -> Iterator[Finding]:
     for name, member in section.node.members.items():
         if name not in _DEEPSPEED:
             near = nearest(name, _DEEPSPEED)
-            yield Finding(
+            yield finding(
                 CODE, message("{key} is not a key of deepspeed_config", key=name), member.place,
                 (message("accelerate passes it over; DeepSpeed's own names belong into a file of DeepSpeed's."),),
                 message("write {correction}", correction=near) if near
@@ -181,7 +181,7 @@ def _deepspeed(document: Document) -> Iterator[Finding]:
                 edits=renamed(document, member.place, near) if near and near not in section.node.members else (),
             )  # fmt: skip
         elif file is not None and name in _IGNORED_WITH_FILE:
-            yield Finding(
+            yield finding(
                 CODE, message("{key} stands beside deepspeed_config_file", key=name), member.place,
                 (message("accelerate stops: these variables are ignored when a DeepSpeed file is given."),),
                 message("remove it, and set it in the DeepSpeed file"), severity="error", confidence="certain",
@@ -190,7 +190,7 @@ def _deepspeed(document: Document) -> Iterator[Finding]:
     if file is not None:
         precision = document.at("mixed_precision")
         if precision is not None and precision.node.value is not None:  # "no", too: _validate_launch_command
-            yield Finding(
+            yield finding(
                 CODE, message("mixed_precision stands beside deepspeed_config_file"), precision.place,
                 (message("accelerate stops: these variables are ignored when a DeepSpeed file is given."),),
                 message("remove it, and enable fp16 or bf16 in the DeepSpeed file"), severity="error",

@@ -11,7 +11,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import written
-from devsan.doctor.findings import Edit, Finding, Place
+from devsan.doctor.findings import Edit, Finding, Place, finding
 from devsan.doctor.settings import Setting, Settings
 
 CODE = own_code(__name__)
@@ -34,9 +34,9 @@ def check(case: Case) -> Iterator[Finding]:
         if any(given[name] is not None and numbers[name] is None for name in given):
             continue  # no number: DV410
         world = 0 if any(settings.has(name) for name in _GROUPING) else case.world_of(settings.document)
-        finding = _checked(given, numbers, world, case, settings)
-        if finding is not None:
-            yield finding
+        found = _checked(given, numbers, world, case, settings)
+        if found is not None:
+            yield found
 
 
 def _checked(
@@ -90,7 +90,7 @@ def _missing(case: Case, settings: Settings) -> Finding | None:
         return None
     root = settings.document.root
     assert root is not None
-    return Finding(
+    return finding(
         CODE, message("neither train_batch_size nor train_micro_batch_size_per_gpu is given"),
         Place(root.place.file, root.place.line, root.place.column),
         (message("DeepSpeed stops: one of them needs to be provided."),),
@@ -104,7 +104,7 @@ def _finding(
     title: Message, setting: Setting | None, evidence: tuple[Message, ...], fix: Message,
     others: tuple[Message, ...] = (), sites: tuple[Place, ...] = (), edits: tuple[Edit, ...] = (),
 ) -> Finding:  # fmt: skip
-    return Finding(
+    return finding(
         CODE, title, setting.place if setting is not None else None,
         evidence or (message("DeepSpeed stops when it reads the file."),), fix, severity="error",
         confidence="certain", others=others, sites=sites, edits=edits,

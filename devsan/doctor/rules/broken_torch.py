@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, Place
+from devsan.doctor.findings import Finding, Place, finding
 from devsan.doctor.packages import together
 
 CODE = own_code(__name__)
@@ -21,13 +21,13 @@ def check(case: Case) -> Iterator[Finding]:
     torch = case.facts.torch
     if torch.state == "broken":
         reinstall = _reinstall(torch.version)
-        yield Finding(
+        yield finding(
             CODE, message("import torch fails"), None,
             (torch.sentence or message("It prints nothing."), *_why(case, torch.sentence)), reinstall, severity="error",
             confidence="certain", subject=f"torch {torch.version}".strip(), others=_others(case, torch.sentence),
         )  # fmt: skip
     elif torch.state == "hanging":
-        yield Finding(
+        yield finding(
             CODE, message("import torch does not end"), None,
             (torch.sentence,
              message("It waits for a file system or for the driver: nvidia-smi and `python -X importtime` show "
@@ -36,7 +36,7 @@ def check(case: Case) -> Iterator[Finding]:
             confidence="likely", subject=f"torch {torch.version}".strip(),
         )  # fmt: skip
     elif torch.state == "absent" and _needs_torch(case):
-        yield Finding(
+        yield finding(
             CODE, message("torch is not installed here"), None,
             (message("The doctor runs in {python}, which has none.", python=case.facts.system.executable),),
             message("run devsan doctor with the Python that runs the job"), severity="error", confidence="likely",
@@ -79,7 +79,7 @@ def _shadows(case: Case) -> Iterator[Finding]:
         for name in _SHADOWS:
             file = os.path.join(folder, f"{name}.py")
             if os.path.isfile(file):
-                yield Finding(
+                yield finding(
                     CODE, message("{module}.py beside the script is imported instead of {module}", module=name),
                     Place(file),
                     (message("Python looks in the script's folder first."),), message("rename the file"),

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.settings import Settings
 
 CODE = own_code(__name__)
@@ -45,7 +45,7 @@ def _checked(settings: Settings, memory: int, name: str) -> Iterator[Finding]:
         return
     largest = max(sizes, key=lambda each: each[1] or 0)[0]
     fitting = int(memory * _SHARE * 2**20 / _BYTES / factor / max(1, len(sizes)) / 1e6) * 1_000_000
-    yield Finding(
+    yield finding(
         CODE,
         message("the buckets take {needed} GiB of {memory} GiB on {gpu}", needed=f"{needed / 1024:.1f}",
                 memory=f"{memory / 1024:.0f}", gpu=name),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message, plural
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.known_issues import minimum_driver
 
 CODE = own_code(__name__)
@@ -28,7 +28,7 @@ def check(case: Case) -> Iterator[Finding]:
         return
     wants = bool(torch.cuda) and _wants_gpus(case)
     if driver.state == "absent" and driver.devices:
-        yield Finding(
+        yield finding(
             CODE, message("this machine has an NVIDIA driver and no nvidia-smi"), None,
             (message("Without it the doctor cannot see the GPUs; in a container it comes with the utility "
                      "capability."),),
@@ -36,7 +36,7 @@ def check(case: Case) -> Iterator[Finding]:
             confidence="possible", subject="nvidia-smi",
         )  # fmt: skip
     elif driver.state == "absent" and wants and not torch.available:
-        yield Finding(
+        yield finding(
             CODE, message("torch is built for CUDA {cuda}, and this machine has no NVIDIA driver", cuda=torch.cuda),
             None,
             (message("There is neither nvidia-smi nor /dev/nvidia0: torch.cuda.is_available() is False."),),
@@ -44,7 +44,7 @@ def check(case: Case) -> Iterator[Finding]:
             subject="driver", others=(message("rehearse here without a GPU: devsan run --gpus 2 train.py"),),
         )  # fmt: skip
     elif driver.state == "ok" and not driver.gpus:
-        yield Finding(
+        yield finding(
             CODE, message("the driver is there, and it has no GPU"), None,
             (message("nvidia-smi prints: No devices were found."),),
             message("give the container or the job GPUs (--gpus all, --gres=gpu:N)"),
@@ -65,7 +65,7 @@ def _broken(case: Case) -> Finding:
     if driver.state == "hanging":
         # Without persistence mode it may take some seconds, which `--fast` does not give it.
         soon = case.facts.fast
-        return Finding(
+        return finding(
             CODE, message("nvidia-smi does not answer"), None,
             (message("It was ended after its time. A job would wait there as well, without a word."),),
             message("look for Xid errors in dmesg, and reboot the machine"), severity="note" if soon else "error",
@@ -73,7 +73,7 @@ def _broken(case: Case) -> Finding:
         )  # fmt: skip
     mismatch = "version mismatch" in driver.sentence
     why = (message("The driver was updated, and the kernel still has the old module."),) if mismatch else ()
-    return Finding(
+    return finding(
         CODE, message("nvidia-smi fails"), None,
         (driver.sentence or message("It prints nothing."), *why),
         message("reboot, or load the new kernel module") if mismatch
@@ -86,7 +86,7 @@ def _build(case: Case) -> Iterator[Finding]:
     torch, driver = case.facts.torch, case.facts.driver
     if torch.version and not torch.cuda and not torch.hip:
         family = ".".join(driver.cuda.split(".")[:2])
-        yield Finding(
+        yield finding(
             CODE,
             plural("torch {version} is built without CUDA, and the machine has {n} GPU",
                    "torch {version} is built without CUDA, and the machine has {n} GPUs", len(driver.gpus),
@@ -104,7 +104,7 @@ def _age(case: Case) -> Iterator[Finding]:
     torch, driver = case.facts.torch, case.facts.driver
     needed = minimum_driver(torch.cuda)
     if needed and driver.version and _numbers(driver.version) < _numbers(needed):
-        yield Finding(
+        yield finding(
             CODE,
             message("driver {driver} is too old for CUDA {cuda}, which torch is built for", driver=driver.version,
                     cuda=torch.cuda),
@@ -119,7 +119,7 @@ def _age(case: Case) -> Iterator[Finding]:
             others=(message("update the driver to {needed} or later", needed=needed),),
         )  # fmt: skip
     elif torch.state == "ok" and torch.cuda and not torch.available and case.facts.visible:
-        yield Finding(
+        yield finding(
             CODE,
             plural("nvidia-smi sees {n} GPU, and torch cannot use it",
                    "nvidia-smi sees {n} GPUs, and torch cannot use them", len(driver.gpus)),
@@ -145,7 +145,7 @@ def _kernels(case: Case) -> Iterator[Finding]:
         ):
             continue
         newer = own > max((major, minor) for _, major, minor in archs)
-        yield Finding(
+        yield finding(
             CODE,
             message("torch has no kernels for {gpu} (compute capability {capability})", gpu=gpu.name,
                     capability=gpu.capability),

@@ -12,7 +12,7 @@ from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import removed, renamed, written
 from devsan.doctor.document import Document
-from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.findings import Edit, Finding, finding
 from devsan.doctor.nodes import Member, Node
 from devsan.doctor.settings import truth, whole
 from devsan.spelling import nearest
@@ -72,7 +72,7 @@ def _names(document: Document, section: Node) -> Iterator[Finding]:
             continue
         near = nearest(plain, _NAMES)
         shown = f"fsdp_{near}" if near and document.kind == "accelerate" else near
-        yield Finding(
+        yield finding(
             CODE, message("{setting} is not a setting of FSDP", setting=name), member.place,
             (message("It is ignored: accelerate and the Trainer read the names that they know."),),
             message("write {correction}", correction=shown) if shown else message("remove it"), severity="warning",
@@ -94,7 +94,7 @@ def _values(document: Document, given: dict[str, Member]) -> Iterator[Finding]:
         if name in _BY_NUMBER and number is not None and 1 <= number <= len(choices):
             continue
         near = nearest(str(value), choices)
-        yield Finding(
+        yield finding(
             CODE,
             message("{setting} is {value}, expected one of {choices}", setting=name, value=member.node.written(),
                     choices=", ".join(choices)),
@@ -137,7 +137,7 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Finding]
             )
         for name in ("sharding_strategy", "sync_module_states", "use_orig_params", "backward_prefetch"):
             if name in given:
-                yield Finding(
+                yield finding(
                     CODE, message("{setting} is of FSDP 1, and version is 2", setting=name), given[name].place,
                     (message("It is ignored."),),
                     message("remove it") if name != "sharding_strategy"
@@ -166,7 +166,7 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Finding]
 
 
 def _refused(name: str, member: Member, why: Message, fix: Message, edits: tuple[Edit, ...] = ()) -> Finding:
-    return Finding(
+    return finding(
         CODE, message("{setting} is {value}: {reason}", setting=name, value=member.node.written(), reason=why),
         member.node.place,
         (message("accelerate stops when it reads the file."),), fix, severity="error", confidence="certain",
@@ -179,7 +179,7 @@ def _efficient_loading(given: dict[str, Member]) -> Iterator[Finding]:
     if loading is None or sync is None or version == 2 or truth(loading.node.value) is not True:
         return
     if truth(sync.node.value) is False:
-        yield Finding(
+        yield finding(
             CODE, message("cpu_ram_efficient_loading needs sync_module_states, which is false"), sync.node.place,
             (message("Rank 0 alone loads the weights; without the broadcast every other rank trains on empty ones."),
              message("accelerate before 0.31 refuses it, later releases turn it on with a warning.")),
@@ -193,7 +193,7 @@ def _wrapping(given: dict[str, Member]) -> Iterator[Finding]:
                            ("auto_wrap_policy", "transformer_layer_cls_to_wrap", "min_num_params"))  # fmt: skip
     said = str(policy.node.value).upper() if policy is not None else ""
     if policy is not None and said in ("NO_WRAP", "SIZE_BASED_WRAP") and layer is not None and layer.node.value:
-        yield Finding(
+        yield finding(
             CODE, message("transformer_layer_cls_to_wrap is given, and auto_wrap_policy is {policy}", policy=said),
             layer.place,
             (message("The class is ignored: that policy does not look at it."),),
@@ -202,7 +202,7 @@ def _wrapping(given: dict[str, Member]) -> Iterator[Finding]:
         )  # fmt: skip
     number = whole(size.node.value) if size is not None else None
     if said == "SIZE_BASED_WRAP" and not number:
-        yield Finding(
+        yield finding(
             CODE, message("SIZE_BASED_WRAP without min_num_params"), policy.node.place if policy is not None else None,
             (message("Without a size every module with a parameter is wrapped by itself."),),
             message("give min_num_params, such as 100000000"), severity="warning", confidence="likely",
@@ -217,7 +217,7 @@ def _wrapping(given: dict[str, Member]) -> Iterator[Finding]:
     for node in names:
         for name in str(node.value).split(","):
             if name.strip() in _CLASSES:
-                yield Finding(
+                yield finding(
                     CODE, message("no model has a class {class_name}", class_name=name.strip()), node.place,
                     (message("accelerate stops: Could not find the transformer layer class to wrap in the model."),),
                     message("write {correction}", correction=_CLASSES[name.strip()]), severity="error",
@@ -233,7 +233,7 @@ def _saving(given: dict[str, Member], case: Case) -> Iterator[Finding]:
         call = script.training_arguments()
         only = call.arguments.get("save_only_model") if call is not None else None
         if only is not None and only.value is True:
-            yield Finding(
+            yield finding(
                 CODE, message("save_only_model=True with SHARDED_STATE_DICT"), member.node.place,
                 (message("The Trainer stops: save_only_model is not compatible with FSDP state dict type "
                          "SHARDED_STATE_DICT."),),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.known_issues import known_issues, met
 from devsan.doctor.packages import together
 from devsan.doctor.settings import OFFLOADS
@@ -25,7 +25,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         unsure = None in known
         names = together(f"{name} {case.facts.version(name)}" for name in issue.packages)
-        yield Finding(
+        yield finding(
             CODE, message("{packages}: {defect}", packages=names, defect=issue.title), None,
             (issue.evidence, message("Source: {source}", source=issue.source)), issue.fix,
             severity="note" if unsure else issue.severity, confidence="possible" if unsure else issue.confidence,

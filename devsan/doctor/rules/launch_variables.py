@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 
 CODE = own_code(__name__)
 
@@ -29,14 +29,14 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _allocator(variables.get("PYTORCH_CUDA_ALLOC_CONF") or variables.get("PYTORCH_ALLOC_CONF"))
     for name, effect in _SLOW.items():
         if variables.get(name, "0") not in ("", "0"):
-            yield Finding(
+            yield finding(
                 CODE, message("{variable} is on", variable=name), None,
                 (effect,), message("unset {variable}, unless this machine needs it", variable=name), severity="note",
                 confidence="possible", subject=f"{name}={variables[name]}",
             )  # fmt: skip
     for name, new in _RENAMED.items():
         if name in variables and new not in variables:
-            yield Finding(
+            yield finding(
                 CODE, message("{variable} is called {replacement} since torch 2.2", variable=name, replacement=new),
                 None,
                 (message("torch still reads the old name and warns; a later release will not."),),
@@ -63,7 +63,7 @@ def _interface(name: str, text: str, interfaces: tuple[str, ...]) -> Iterator[Fi
 
 def _no_interface(name: str, text: str, interfaces: tuple[str, ...], title: Message) -> Finding:
     own = [each for each in interfaces if each != "lo" and not each.startswith(("docker", "veth", "br-"))] or ["lo"]
-    return Finding(
+    return finding(
         CODE, title, None,
         (message("It has {interfaces}. The ranks stop at their first collective, or wait.",
                  interfaces=", ".join(interfaces[:8])),),
@@ -78,7 +78,7 @@ def _rendezvous(case: Case) -> Iterator[Finding]:
     needed = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     missing = [name for name in needed if name not in variables]
     if by_hand and missing and "RANK" in variables and not any(name.startswith("SLURM_") for name in variables):
-        yield Finding(
+        yield finding(
             CODE, message("ranks are started by hand, and {variables} is not set", variables=", ".join(missing)), None,
             (message("init_process_group reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the environment."),),
             message("set {variables} in each rank, or start with torchrun", variables=", ".join(missing)),
@@ -87,7 +87,7 @@ def _rendezvous(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
     port = variables.get("MASTER_PORT")
     if port is not None and not (port.strip().isdecimal() and 0 < int(port) < 65536):
-        yield Finding(
+        yield finding(
             CODE, message("MASTER_PORT is no port"), None,
             (message("Expected a number from 1 to 65535."),),
             message("export {variable}={value}", variable="MASTER_PORT", value=29500), severity="error",
@@ -95,7 +95,7 @@ def _rendezvous(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
     address = variables.get("MASTER_ADDR", "")
     if case.launch.nodes > 1 and address in ("localhost", "127.0.0.1"):
-        yield Finding(
+        yield finding(
             CODE,
             plural("MASTER_ADDR is this machine itself, and the job has {n} machine",
                    "MASTER_ADDR is this machine itself, and the job has {n} machines", case.launch.nodes),
@@ -113,7 +113,7 @@ def _allocator(text: str | None) -> Iterator[Finding]:
     if "=" in text or (
         any(":" not in part for part in text.split(",") if part and not part.startswith("[")) and "[" not in text
     ):
-        yield Finding(
+        yield finding(
             CODE, message("PYTORCH_CUDA_ALLOC_CONF is not key:value"), None,
             (message("torch stops at the first use of a GPU: it expects entries such as expandable_segments:True."),),
             message("export {variable}={value}", variable="PYTORCH_CUDA_ALLOC_CONF", value=text.replace("=", ":")),

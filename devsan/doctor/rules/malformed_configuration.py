@@ -8,7 +8,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
-from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.findings import Edit, Finding, finding
 
 CODE = own_code(__name__)
 
@@ -22,7 +22,7 @@ def check(case: Case) -> Iterator[Finding]:
     """Yields files that cannot be read, keys that are given twice, and what only some readers take."""
     for document in case.documents:
         if document.error is not None:
-            yield Finding(
+            yield finding(
                 CODE,
                 message("expected {expected}, got {got}", expected=document.error.expected, got=document.error.got),
                 document.error.place,
@@ -48,7 +48,7 @@ def _twice(document: Document) -> Iterator[Finding]:
         return
     for key, place in document.root.all_twice():
         refused = document.kind == "deepspeed"
-        yield Finding(
+        yield finding(
             CODE, message('"{key}" is given twice', key=key), place,
             (message("DeepSpeed refuses a file that gives a key twice.") if refused
              else message("The last one is taken, without a word."),),
@@ -61,7 +61,7 @@ def _quirks(document: Document, filled_by: str) -> Iterator[Finding]:
         return
     strict = filled_by in ("Trainer", "accelerate", "Lightning") or document.kind != "deepspeed" or _has_auto(document)
     first = document.quirks[0]
-    yield Finding(
+    yield finding(
         CODE, message("{quirk}: not every reader takes this for JSON", quirk=first.what), first.place,
         (message("DeepSpeed reads its file with hjson, which takes this; transformers, accelerate and Lightning "
                  "read it with json, which does not."),),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.packages import together
 
 CODE = own_code(__name__)
@@ -30,7 +30,7 @@ def check(case: Case) -> Iterator[Finding]:
         found = message("{package} is not installed", package=each.name)
         if each.found:
             found = message("{package} is installed", package=f"{each.name} {each.found}")
-        yield Finding(
+        yield finding(
             CODE,
             message("{package} needs {requirement}, and {found}", package=each.owner, requirement=each.needs,
                     found=found),
@@ -53,7 +53,7 @@ def _builds(case: Case) -> Iterator[Finding]:
         version = case.facts.version(name)
         build = version.partition("+")[2]
         if torch and build and torch != build and _is_build(torch) and _is_build(build):
-            yield Finding(
+            yield finding(
                 CODE,
                 message("{package} is built for {build}, torch for {torch_build}", package=name, build=build,
                         torch_build=torch),
@@ -78,7 +78,7 @@ def _twice(case: Case) -> Iterator[Finding]:
         if len(found) > 1:
             own = f"{family}cu{case.facts.torch.cuda.partition('.')[0]}"
             extra = [name for name in found if name != own] if own in found else found[1:]
-            yield Finding(
+            yield finding(
                 CODE, message("{packages} are both installed", packages=together(found)), None,
                 (message("They install the same library into the same folder, and the one that came last is there."),),
                 message("pip uninstall {packages}, then install torch anew", packages=" ".join(extra)),

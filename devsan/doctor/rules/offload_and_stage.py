@@ -9,7 +9,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import written
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.settings import OFFLOADS, Setting, Settings, real
 
 CODE = own_code(__name__)
@@ -25,7 +25,7 @@ def check(case: Case) -> Iterator[Finding]:
         if stage == 0 and optimizer is not None:
             yield _without_zero(optimizer)
         if stage in (1, 2) and optimizer is not None and optimizer.value == "nvme":
-            yield Finding(
+            yield finding(
                 CODE, message("the optimizer goes to NVMe with stage 3 only, this is stage {stage}", stage=stage),
                 optimizer.place,
                 (message("Stages 1 and 2 keep its state on the host whatever the device says: memory of the host "
@@ -40,7 +40,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _ignored_param(param: Setting, settings: Settings, stage: int) -> Finding:
-    return Finding(
+    return finding(
         CODE, message("parameters are offloaded by stage 3 only, this is stage {stage}", stage=stage), param.place,
         (message("DeepSpeed ignores the setting: every parameter stays on the GPU."),
          message("Stages 0 to 2 keep a whole copy of the parameters on each GPU.")),
@@ -50,7 +50,7 @@ def _ignored_param(param: Setting, settings: Settings, stage: int) -> Finding:
 
 
 def _without_zero(optimizer: Setting) -> Finding:
-    return Finding(
+    return finding(
         CODE, message("the optimizer is offloaded, and ZeRO is off (stage 0)"), optimizer.place,
         (message("DeepSpeed then makes its CPU optimizer, while the parameters stay on the GPU: the first step "
                  "fails."),),
@@ -63,13 +63,13 @@ def _path(settings: Settings, which: str, setting: Setting) -> Iterator[Finding]
     path = settings.get(f"zero_optimization.{which}.nvme_path")
     said = path.value if path is not None else None
     if not isinstance(said, str) or said in ("", "none"):
-        yield Finding(
+        yield finding(
             CODE, message("{section} goes to NVMe, and no nvme_path says where", section=which), setting.place,
             (message("DeepSpeed makes its swap folder below nvme_path and fails without one."),),
             message("give nvme_path: a folder on a local NVMe disk"), severity="error", confidence="certain",
         )  # fmt: skip
     elif path is not None and not os.path.isdir(said):
-        yield Finding(
+        yield finding(
             CODE, message("nvme_path {path} is no folder of this machine", path=said), path.place,
             (message("It has to exist, and be writable, on each machine of the job."),),
             message("make the folder, or name another"), severity="warning", confidence="likely",
@@ -82,7 +82,7 @@ def _only_stage_3(settings: Settings, stage: int | None) -> Iterator[Finding]:
     ratio = settings.get("zero_optimization.offload_optimizer.ratio")
     part = real(ratio.value) if ratio is not None else None
     if ratio is not None and part is not None and part < 1 and not ratio.auto:
-        yield Finding(
+        yield finding(
             CODE,
             message("offloading a part of the optimizer (ratio {ratio}) needs stage 3, this is stage {stage}",
                     ratio=ratio.node.written(), stage=stage),
@@ -101,7 +101,7 @@ def _pinned(case: Case, settings: Settings) -> Iterator[Finding]:
             settings.flag(f"zero_optimization.{which}.pin_memory") is True
             and "microsoft" in case.facts.system.name.lower()
         ):
-            yield Finding(
+            yield finding(
                 CODE, message("{section} pins memory of the host, of which WSL has little", section=which),
                 setting.place,
                 (message("CUDA on WSL can pin only a part of the host's memory; DeepSpeed pins all that it "
@@ -110,7 +110,7 @@ def _pinned(case: Case, settings: Settings) -> Iterator[Finding]:
                 edits=written(settings.document, setting.node, False, safe=False),
             )  # fmt: skip
         elif settings.flag(f"zero_optimization.{which}.pin_memory") is False:
-            yield Finding(
+            yield finding(
                 CODE, message("{section} does not pin what it keeps on the host", section=which), setting.place,
                 (message("Copies from memory that is not pinned do not overlap with computing, and are slower."),),
                 message("write true, unless memory of the host is short"), severity="note", confidence="possible",

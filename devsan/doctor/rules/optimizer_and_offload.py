@@ -8,7 +8,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import added, removed, written
-from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.findings import Edit, Finding, finding
 from devsan.doctor.nodes import Member
 from devsan.doctor.script import Script
 from devsan.doctor.settings import Setting, Settings, real
@@ -42,7 +42,7 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Finding]:
     name = str(kind.value).lower()
     if name in _REMOVED or (name not in _OWN and kind.value not in _OF_TORCH):
         near = nearest(str(kind.value), (*_SPELLED, *_OF_TORCH))
-        yield Finding(
+        yield finding(
             CODE, message("{optimizer} is not an optimizer that DeepSpeed makes", optimizer=kind.value), kind.place,
             (message("It knows Adam, AdamW, Adagrad, Lamb, Lion and Muon, and takes those of torch.optim by their "
                      "exact names."),),
@@ -52,7 +52,7 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Finding]:
         return
     offload = settings.offload("offload_optimizer")
     if offload is not None and settings.stage in (1, 2, 3) and name not in _ON_HOST:
-        yield Finding(
+        yield finding(
             CODE,
             message("{optimizer} has no form that works on the host, and the optimizer is offloaded",
                     optimizer=kind.value),
@@ -68,7 +68,7 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Finding]:
         and name not in _TESTED
         and settings.flag("zero_allow_untested_optimizer") is not True
     ):
-        yield Finding(
+        yield finding(
             CODE, message("{optimizer} is not among the optimizers that ZeRO was tested with", optimizer=kind.value),
             kind.place,
             (message("DeepSpeed stops: You are using an untested ZeRO Optimizer."),),
@@ -79,7 +79,7 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Finding]:
         scale = settings.get("fp16.loss_scale")
         fixed = real(scale.value) if scale is not None and not scale.auto else None
         if scale is not None and fixed:
-            yield Finding(
+            yield finding(
                 CODE, message("Lamb needs dynamic loss scaling, and fp16.loss_scale is fixed"), scale.place,
                 (message("DeepSpeed stops: optimizer requires dynamic loss scaling."),),
                 message("write {correction}", correction="0"), severity="error", confidence="certain",
@@ -90,7 +90,7 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Finding]:
 def _clipping(settings: Settings) -> Iterator[Finding]:
     setting = settings.get("optimizer.params.max_grad_norm")
     if setting is not None:
-        yield Finding(
+        yield finding(
             CODE, message("max_grad_norm is no parameter of the optimizer"), setting.key,
             (message("DeepSpeed stops: it clips by gradient_clipping at the top of the file."),),
             message("remove it, and set gradient_clipping"), severity="error", confidence="certain",
@@ -122,7 +122,7 @@ def _by_script(settings: Settings, script: Script) -> Iterator[Finding]:
         return
     made = script.named(*_CLIENTS)
     if made:
-        yield Finding(
+        yield finding(
             CODE,
             message("the optimizer is offloaded, and {optimizer} is handed to deepspeed.initialize",
                     optimizer=made[0].name),

@@ -10,7 +10,7 @@ from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
 from devsan.doctor.driver import Gpu
-from devsan.doctor.findings import Finding, Place
+from devsan.doctor.findings import Finding, Place, finding
 from devsan.doctor.settings import Setting, Settings
 
 CODE = own_code(__name__)
@@ -28,7 +28,7 @@ def check(case: Case) -> Iterator[Finding]:
         on = {name: setting for name, setting in (("fp16", half), ("bf16", brain))
               if setting is not None and settings.flag(f"{name}.enabled") is True}  # fmt: skip
         if len(on) == 2:
-            yield Finding(
+            yield finding(
                 CODE, message("fp16 and bf16 are both enabled"), on["bf16"].place,
                 (message("DeepSpeed stops: bfloat16 and fp16 modes cannot be simultaneously enabled."),),
                 message("enable bf16 alone on GPUs since Ampere, fp16 alone on older ones"), severity="error",
@@ -56,7 +56,7 @@ def _overflowing(case: Case, place: Place) -> Iterator[Finding]:
             name = call.first.rpartition("/")[2].lower()
             if not _T5.match(name):
                 continue
-            yield Finding(
+            yield finding(
                 CODE, message("fp16 is enabled, and {model} was trained in bf16", model=call.first), place,
                 (message("Its hidden states grow beyond 65504, the largest number of fp16: the loss becomes NaN."),),
                 message("use bf16 on GPUs since Ampere, 32 bits on older ones"), severity="warning",
@@ -77,7 +77,7 @@ def _hardware(case: Case, name: str, place: Place) -> Iterator[Finding]:
         if name == "bf16" and all(_has_half(gpu) for gpu in lacking)
         else message("use 32 bits on these GPUs")
     )
-    yield Finding(
+    yield finding(
         CODE, message("{precision} is enabled, and {gpus} does not have it", precision=name, gpus=_listed(lacking)),
         place,
         (message("{gpu} has compute capability {capability}, and {precision} needs {needed}.", gpu=lacking[0].name,
@@ -99,7 +99,7 @@ def _listed(gpus: list[Gpu]) -> str:
 def _reduction(settings: Settings) -> Iterator[Finding]:
     setting = settings.get("gradient_allreduce_op")
     if setting is not None and str(setting.value).lower() == "sum" and settings.stage == 3:
-        yield Finding(
+        yield finding(
             CODE, message("gradients are to be summed, which ZeRO stage 3 does not do"), setting.place,
             (message("DeepSpeed stops: gradient_allreduce_op='sum' is not supported with ZeRO stage 3."),),
             message("write {correction}", correction='"mean"'), severity="error", confidence="certain",
@@ -110,7 +110,7 @@ def _masters(settings: Settings, on: dict[str, Setting]) -> Iterator[Finding]:
     for name in ("fp16", "bf16"):
         setting = settings.get(f"{name}.{name}_master_weights_and_grads")
         if setting is not None and settings.flag(setting.name) is True and settings.stage == 0:
-            yield Finding(
+            yield finding(
                 CODE,
                 message("{precision}_master_weights_and_grads needs ZeRO, which is off (stage 0)", precision=name),
                 setting.place,
@@ -120,7 +120,7 @@ def _masters(settings: Settings, on: dict[str, Setting]) -> Iterator[Finding]:
     states = settings.get("bf16.bf16_optimizer_states")
     master = settings.flag("bf16.bf16_master_weights_and_grads")
     if states is not None and settings.flag("bf16.bf16_optimizer_states") is True and master is not True:
-        yield Finding(
+        yield finding(
             CODE, message("bf16_optimizer_states needs bf16_master_weights_and_grads"), states.place,
             (message("DeepSpeed stops when it reads the file."),), message("enable both"), severity="error",
             confidence="certain",
@@ -139,7 +139,7 @@ def _two_files(case: Case, document: Document) -> Iterator[Finding]:
         other = "bf16" if wanted == "fp16" else "fp16"
         enabled = settings.get(f"{other}.enabled")
         if enabled is not None and settings.flag(f"{other}.enabled") is True:
-            yield Finding(
+            yield finding(
                 CODE,
                 message("accelerate is configured for {precision}, DeepSpeed for {other}", precision=wanted,
                         other=other),

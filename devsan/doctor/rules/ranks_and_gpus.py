@@ -8,7 +8,7 @@ from devsan.cuda.visible_devices import visible_devices
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, Place
+from devsan.doctor.findings import Finding, Place, finding
 from devsan.doctor.settings import whole
 from devsan.doctor.source.visible import Visible
 
@@ -29,12 +29,12 @@ def check(case: Case) -> Iterator[Finding]:
             evidence.append(message("CUDA_VISIBLE_DEVICES={value}; the machine has {n}.", value=text, n=machine))
         elif text is not None:
             evidence.append(message("CUDA_VISIBLE_DEVICES={value} names no others.", value=text))
-        yield Finding(
+        yield finding(
             CODE, title, place, tuple(evidence), _fewer(case, gpus), severity="error", confidence="certain",
             subject="" if place else _subject(case), others=_more(text, machine, per_node),
         )  # fmt: skip
     elif machine and 0 < per_node < gpus and case.launch.launcher not in ("", "python") and text is None:
-        yield Finding(
+        yield finding(
             CODE, title, None,
             (message("The others stay idle, unless each rank has several."),),
             plural("start {n} rank", "start {n} ranks", gpus), severity="note", confidence="possible",
@@ -114,7 +114,7 @@ def _config_file(case: Case) -> Iterator[Finding]:
         member = document.at("num_processes")
         many = whole(member.node.value) if member is not None else None
         if member is not None and said and many and said != many:
-            yield Finding(
+            yield finding(
                 CODE,
                 message("--num_processes {given} on the command line, num_processes {processes} in the file",
                         given=said, processes=many),
@@ -136,7 +136,7 @@ def _stale(case: Case) -> Iterator[Finding]:
         return
     if world == "1":
         return
-    yield Finding(
+    yield finding(
         CODE, message("{variables} are set, and one process is started without a launcher", variables=", ".join(left)),
         None,
         (message("The Trainer, accelerate and DeepSpeed then wait for the other ranks, which nobody starts."),),

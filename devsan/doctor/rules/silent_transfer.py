@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 
 CODE = own_code(__name__)
 
@@ -25,7 +25,7 @@ def check(case: Case) -> Iterator[Finding]:
         return
     if case.facts.variables.get("NCCL_P2P_DISABLE", "0") not in ("", "0"):
         return
-    yield Finding(
+    yield finding(
         CODE, message("the IOMMU is on, and the GPUs have no NVLink"), None,
         (message("With some boards copies between GPUs then arrive as zeros, and nothing fails."),),
         message("run the test of `devsan explain DV601` once on this machine"), severity="note", confidence="possible",

@@ -14,7 +14,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message, plural
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import removed, written
-from devsan.doctor.findings import Finding, Place
+from devsan.doctor.findings import Finding, Place, finding
 from devsan.doctor.nodes import Member
 from devsan.doctor.script import Call
 from devsan.doctor.settings import Setting, Settings, real, truth, whole
@@ -88,7 +88,7 @@ def _same(setting: Setting, value: Any) -> bool:
 
 
 def _differs(settings: Settings, setting: Setting, shown: str, place: Place | None, value: Any) -> Finding:
-    return Finding(
+    return finding(
         CODE,
         message("{setting} is {value}, and the Trainer is given {argument}", setting=setting.name,
                 value=setting.node.written(), argument=shown),
@@ -111,7 +111,7 @@ def _product(case: Case, settings: Settings, call: Call | None, words: dict[str,
     if None in (each, many, train) or train == (each or 0) * (many or 0) * world:
         return
     right = (each or 0) * (many or 0) * world
-    yield Finding(
+    yield finding(
         CODE,
         message("train_batch_size is {value}, and the Trainer computes {product} = {right}", value=train,
                 product=plural("{product} * {n} rank", "{product} * {n} ranks", world, product=f"{each} * {many}"),
@@ -133,7 +133,7 @@ def _lightning(case: Case, settings: Settings) -> Iterator[Finding]:
             steps = settings.get("gradient_accumulation_steps")
             own = call.arguments.get("accumulate_grad_batches")
             if steps is not None and not steps.auto:
-                yield Finding(
+                yield finding(
                     CODE,
                     message("gradient_accumulation_steps is in the file, and Lightning's Trainer sets it itself "
                             "({argument})",
@@ -147,7 +147,7 @@ def _lightning(case: Case, settings: Settings) -> Iterator[Finding]:
                 )  # fmt: skip
             by_value = call.arguments.get("gradient_clip_algorithm")
             if by_value is not None and by_value.value == "value":
-                yield Finding(
+                yield finding(
                     CODE, message("gradients are to be clipped by value, and DeepSpeed clips them by norm"),
                     by_value.place,
                     (message("Lightning stops: DeepSpeed does not support clipping gradients by value."),),
@@ -163,7 +163,7 @@ def _lightning(case: Case, settings: Settings) -> Iterator[Finding]:
             other = {"fp16": "bf16", "bf16": "fp16"}.get(wanted or "")
             enabled = settings.get(f"{other}.enabled") if other else None
             if enabled is not None and settings.flag(f"{other}.enabled") is True:
-                yield Finding(
+                yield finding(
                     CODE,
                     message("the file enables {precision}, and the Trainer is given {argument}", precision=other,
                             argument=precision.shown),

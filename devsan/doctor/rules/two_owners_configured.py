@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, Place
+from devsan.doctor.findings import Finding, Place, finding
 from devsan.doctor.script import Call, Script
 
 CODE = own_code(__name__)
@@ -29,7 +29,7 @@ def _loading(script: Script, call: Call, stage: Place | None) -> Iterator[Findin
     sites = (stage,) if stage is not None else ()
     low = call.arguments.get("low_cpu_mem_usage")
     if low is not None and low.value is True:
-        yield Finding(
+        yield finding(
             CODE, message("low_cpu_mem_usage=True beside ZeRO stage 3"), low.place,
             (message("zero.Init shards the weights as they are made; low_cpu_mem_usage makes them empty and fills "
                      "them later."),
@@ -43,7 +43,7 @@ def _loading(script: Script, call: Call, stage: Place | None) -> Iterator[Findin
         configs = [each for each in script.named("BitsAndBytesConfig") if _is_true(each, "load_in_8bit")]
         place = configs[0].arguments["load_in_8bit"].place if configs else None
     if place is not None:
-        yield Finding(
+        yield finding(
             CODE, message("8-bit weights beside ZeRO stage 3"), place,
             (message("bitsandbytes keeps 8-bit weights and their scales whole on the rank's GPU, and ZeRO-3 would "
                      "shard them."),),
@@ -59,7 +59,7 @@ def _four_bits(script: Script, call: Call, sites: tuple[Place, ...]) -> Iterator
         return
     for config in script.named("BitsAndBytesConfig"):
         if _is_true(config, "load_in_4bit") and config.whole and not config.says("bnb_4bit_quant_storage"):
-            yield Finding(
+            yield finding(
                 CODE, message("4-bit weights beside ZeRO stage 3 without bnb_4bit_quant_storage"), config.place,
                 (message("The default storage is uint8, and ZeRO-3 shards one type of parameters together."),),
                 message("give bnb_4bit_quant_storage=torch.bfloat16, the type of the training"), severity="warning",
@@ -86,7 +86,7 @@ def _engines(case: Case) -> Iterator[Finding]:
 
 
 def _two(place: Place) -> Finding:
-    return Finding(
+    return finding(
         CODE, message("accelerate is configured for FSDP, and the Trainer for DeepSpeed"), place,
         (message("Both shard the parameters and place them; the Trainer takes one."),),
         message("keep one: distributed_type: DEEPSPEED, or no DeepSpeed configuration"), severity="error",
@@ -97,7 +97,7 @@ def _two(place: Place) -> Finding:
 def _bypass(case: Case) -> Iterator[Finding]:
     value = case.facts.variables.get("ACCELERATE_BYPASS_DEVICE_MAP", "")
     if value.lower() in ("1", "true", "yes", "on") and (case.world > 1 or (not case.world and case.launch.launcher)):
-        yield Finding(
+        yield finding(
             CODE, message("ACCELERATE_BYPASS_DEVICE_MAP lets a model with a device map into several ranks"), None,
             (message("accelerate refuses such models because hooks send inputs to the GPUs of other ranks; this "
                      "turns it off."),),

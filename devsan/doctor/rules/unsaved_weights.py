@@ -8,7 +8,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import added, written
-from devsan.doctor.findings import Edit, Finding, Place
+from devsan.doctor.findings import Edit, Finding, Place, finding
 from devsan.doctor.nodes import Member
 from devsan.doctor.settings import Setting, Settings
 
@@ -30,7 +30,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         place = setting.place if setting is not None else _stage_place(settings)
         name = "zero3_save_16bit_model" if settings.by_accelerate else _GATHER.rpartition(".")[2]
-        yield Finding(
+        yield finding(
             CODE, message("stage 3 shards the weights, and they are not gathered when the model is saved"), place,
             (message("{setting} is not set: the saved model has no weights.", setting=name) if setting is None
              else message("{setting} is false: the saved model has no weights.", setting=name),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 
 CODE = own_code(__name__)
 
@@ -34,7 +34,7 @@ def _entries(case: Case, text: str) -> Iterator[Finding]:
     count = len(case.facts.driver.gpus)
     if text.strip() in ("", "-1"):
         if count and _wants_gpus(case):
-            yield Finding(
+            yield finding(
                 CODE, message("{variable} hides every GPU", variable=_NAME), None,
                 (message("An empty value, or -1, is not the same as no value: no GPU is visible."),),
                 message("unset {variable}, or name GPUs: 0,1", variable=_NAME),
@@ -42,7 +42,7 @@ def _entries(case: Case, text: str) -> Iterator[Finding]:
             )  # fmt: skip
         return
     if len(set(entries)) < len(entries):
-        yield Finding(
+        yield finding(
             CODE, message("{variable} names a GPU twice", variable=_NAME), None,
             (message("CUDA then shows no GPU at all."),), _set(dict.fromkeys(entries)), severity="error",
             confidence="certain", subject=subject,
@@ -51,7 +51,7 @@ def _entries(case: Case, text: str) -> Iterator[Finding]:
     for position, entry in enumerate(entries):
         wrong = _wrong(case, entry, count)
         if wrong:
-            yield Finding(
+            yield finding(
                 CODE, message("{variable} has {entry}: {reason}", variable=_NAME, entry=repr(entry), reason=wrong),
                 None,
                 (message("CUDA stops reading at the first entry that names no GPU: {left}.",
@@ -107,7 +107,7 @@ def _order(case: Case, text: str | None) -> Iterator[Finding]:
         return
     if text is not None and text.startswith(("GPU-", "MIG-")):
         return
-    yield Finding(
+    yield finding(
         CODE, message("GPU numbers of CUDA and of nvidia-smi differ on this machine"), None,
         (message("It has {gpus}: CUDA numbers the fastest first, nvidia-smi by the bus.",
                  gpus=", ".join(dict.fromkeys(gpu.name for gpu in gpus))),),
@@ -121,7 +121,7 @@ def _ignored(case: Case, text: str | None) -> Iterator[Finding]:
     used = [name for name in ("include", "exclude", "num_gpus", "num_nodes") if name in case.launch.options]
     if case.launch.launcher != "deepspeed" or text in (None, "") or not used:
         return
-    yield Finding(
+    yield finding(
         CODE, message("the deepspeed launcher ignores {variable} beside --{option}", variable=_NAME, option=used[0]),
         None,
         (message("It reports this in its first lines, and starts on the GPUs that its own options name."),),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, Place
+from devsan.doctor.findings import Finding, Place, finding
 from devsan.doctor.live.rules.maps import devices_of_map, installed_at
 from devsan.doctor.live.subject import Model, Subject, is_gpu
 
@@ -32,7 +32,7 @@ def _wrapped(
     if wrapper == "DDP" and not hooked:
         return  # a model on several GPUs, without device_ids: DDP's own way for model parallel ranks
     place = subject.lines.named(*(("DistributedDataParallel", "DDP") if wrapper == "DDP" else ("DataParallel",)))
-    yield Finding(
+    yield finding(
         CODE,
         message("{wrapper} wraps a model that {by} has spread over {devices}",
                 wrapper=name, by=by, devices=", ".join(model.gpus or hooked)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.live.reads import is_brought_along, moves_things
 from devsan.doctor.live.rules.alike import like_it
 from devsan.doctor.live.subject import Held, Model, Subject, is_scalar_of_host
@@ -67,7 +67,7 @@ def _is_adapter(module: Any) -> bool:
 
 
 def _split(one: Held, other: Held) -> Finding:
-    return Finding(
+    return finding(
         CODE,
         message("`{one}` is on {device} and `{other}` of the same module on {other_device}",
                 one=one.full, device=one.device, other=other.full, other_device=other.device),
@@ -88,7 +88,7 @@ def _left(subject: Subject, model: Model, found: list[Held]) -> Finding:
     more = (like_it(others),) if others else ()
     if any(hook.places for hooks in model.hooks.values() for hook in hooks):
         covered = [each.tensor for each in model.tensors if model.placing(each.path) is not None][:64]
-        return Finding(
+        return finding(
             CODE, message("`{tensor}` is on cpu, and no hook is on its module", tensor=held.full),
             subject.lines.dispatch(covered),
             (message("A non-persistent buffer is in no state dict, so that a map without its module is not refused.")
@@ -98,7 +98,7 @@ def _left(subject: Subject, model: Model, found: list[Held]) -> Finding:
                     module=held.path or message("the module")),
             severity="error", confidence="likely", subject=held.full,
         )  # fmt: skip
-    return Finding(
+    return finding(
         CODE,
         message("`{tensor}` is on cpu, the rest of the model on {device}", tensor=held.full, device=model.gpus[0]),
         None,

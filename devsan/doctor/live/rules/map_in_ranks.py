@@ -9,7 +9,7 @@ from typing import Any
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.live.rules.maps import devices_of_map, installed_at
 from devsan.doctor.live.subject import Subject, is_gpu
 from devsan.introspect.models.module_facts import device_map_of
@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         others = sorted(each for each in named if is_gpu(each) and ":" in each and each != f"cuda:{local}")
         if ranks < 2 or not others or _gpus() != ranks:
             continue  # with more GPUs than ranks each may have several of its own
-        yield Finding(
+        yield finding(
             CODE,
             message("the device map of local rank {rank} uses {devices}, which other ranks have",
                     rank=local, devices=", ".join(others)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message, plural
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.live.subject import Held, Model, Subject
 
 CODE = own_code(__name__)
@@ -32,7 +32,7 @@ def _finding(subject: Subject, model: Model, left: list[Held]) -> Finding:
     place = subject.lines.named("init_empty_weights", "init_on_device") or subject.lines.meta_context()
     names = ", ".join(f"`{held.full}`" for held in left[:3])
     if len(left) == len(model.tensors):
-        return Finding(
+        return finding(
             CODE,
             plural("the {n} tensor of {model} is on meta, without data",
                    "all {n} tensors of {model} are on meta, without data", len(left), model=model.name),
@@ -43,7 +43,7 @@ def _finding(subject: Subject, model: Model, left: list[Held]) -> Finding:
             others=(message("to_empty(device=...) before load_state_dict; alone it gives arbitrary numbers"),),
         )  # fmt: skip
     buffers = all(held.is_buffer for held in left)
-    return Finding(
+    return finding(
         CODE,
         plural("{n} of {total} tensors is on meta, without data: {names}",
                "{n} of {total} tensors are on meta, without data: {names}", len(left),

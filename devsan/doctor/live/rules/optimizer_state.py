@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.live.subject import Subject, device_of, is_scalar_of_host
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import dict_in, is_a
@@ -48,7 +48,7 @@ def _finding(subject: Subject, optimizer: Any, name: str, key: str, parameter: A
     built: Place | None = subject.lines.built(optimizer)
     loaded = subject.lines.state_loaded(optimizer)
     here, there = device_of(value), device_of(parameter)
-    return Finding(
+    return finding(
         CODE,
         message("`{key}` of {optimizer} for `{name}` is on {device}, the parameter on {other_device}",
                 key=key, optimizer=kind, name=name, device=here, other_device=there) if name

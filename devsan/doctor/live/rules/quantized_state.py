@@ -11,7 +11,7 @@ from typing import Any
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message, plural
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.live.subject import Model, Subject, device_of, is_gpu
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import own_dict
@@ -80,7 +80,7 @@ def _finding(subject: Subject, model: Model, kind: str, path: str, weight: Any, 
     others = count - 1
     more = (plural("The same is true of {n} other layer.", "The same is true of {n} other layers.", others),)[:others]
     if kind == "apart":
-        return Finding(
+        return finding(
             CODE,
             message("the weight of {layer} is on {device}, its scales are on {other_device}",
                     layer=layer, device=here, other_device=offending),
@@ -91,7 +91,7 @@ def _finding(subject: Subject, model: Model, kind: str, path: str, weight: Any, 
             others=(message("move the layer itself, layer.to(device), and not what holds it or its weight's data"),),
         )  # fmt: skip
     if kind == "raw":
-        return Finding(
+        return finding(
             CODE,
             message("{layer} is a quantized layer whose weight is not quantized: {dtype}, on {device}",
                     layer=layer, dtype=weight.dtype, device=here),
@@ -101,7 +101,7 @@ def _finding(subject: Subject, model: Model, kind: str, path: str, weight: Any, 
             else message("make the layer on the host, load its weights, then move it"),
             severity="error", confidence="certain", subject=path,
         )  # fmt: skip
-    return Finding(
+    return finding(
         CODE,
         message("the quantized weight of {layer} is on cpu, the rest of the model on {device}",
                 layer=layer, device=model.gpus[0]),

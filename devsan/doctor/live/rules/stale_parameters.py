@@ -8,7 +8,7 @@ from typing import Any
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message, plural
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.live.subject import Held, Model, Subject, device_of, is_flat
 from devsan.introspect.frames.values import own_dict
 from devsan.introspect.models.referrers import parameters_of
@@ -74,7 +74,7 @@ def _finding(subject: Subject, optimizer: Any, own: list[Any], model: Model, tra
     built = subject.lines.built(optimizer)
     where = sorted({device_of(each) for each in own} - {""})
     sharded = model.sharded_by()
-    return Finding(
+    return finding(
         CODE,
         plural("{optimizer} does not step the {n} parameter of {model} that is trained",
                "{optimizer} steps none of the {n} parameters of {model} that are trained",

@@ -9,7 +9,7 @@ from typing import Any
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, Place
+from devsan.doctor.findings import Finding, Place, finding
 from devsan.doctor.live.lines import place_of
 from devsan.doctor.live.subject import Held, Model, Subject
 from devsan.introspect.frames.places import package_of
@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         for tie in split_ties(model):
             names = _listed([f"`{held.full}`" for held in tie.held])
-            yield Finding(
+            yield finding(
                 CODE,
                 message("{names} are one tensor, and their modules run on {devices}",
                         names=names, devices=_listed(tie.devices)),
@@ -74,7 +74,7 @@ def _untied(subject: Subject, model: Model) -> Iterator[Finding]:
         if same_memory(one.tensor, other.tensor) or not _are_alike(one.tensor, other.tensor):
             continue
         devices = _listed(list(dict.fromkeys((one.device, other.device))))
-        yield Finding(
+        yield finding(
             CODE,
             message("`{target}` and `{source}` are declared as one tensor and are two, on {devices}",
                     target=target, source=source, devices=devices),

@@ -8,7 +8,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import written
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.settings import Settings, whole
 from devsan.spelling import nearest
 
@@ -29,7 +29,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if kind.value not in (*_OWN, *_OF_TORCH):
             near = nearest(kind.value, (*_OWN, *_OF_TORCH))
-            yield Finding(
+            yield finding(
                 CODE, message("{scheduler} is not a scheduler that DeepSpeed knows", scheduler=kind.value), kind.place,
                 (message("It has {schedulers}, and takes those of torch.optim.lr_scheduler by their names.",
                          schedulers=", ".join(_OWN)),),
@@ -45,7 +45,7 @@ def _steps(settings: Settings, kind: str) -> Iterator[Finding]:
     warmup, total = settings.get("scheduler.params.warmup_num_steps"), settings.get("scheduler.params.total_num_steps")
     few = whole(warmup.value) if warmup is not None and not warmup.auto else None
     if warmup is not None and few is not None and few <= 0:
-        yield Finding(
+        yield finding(
             CODE,
             message("{setting} is {value}, expected a whole number above 0", setting="warmup_num_steps",
                     value=warmup.node.written()),
@@ -56,7 +56,7 @@ def _steps(settings: Settings, kind: str) -> Iterator[Finding]:
         )  # fmt: skip
     if kind in _FULL and total is None:
         place = settings.get("scheduler.type")
-        yield Finding(
+        yield finding(
             CODE, message("{scheduler} needs total_num_steps", scheduler=kind), place.place if place else None,
             (message("It decays over all steps of the training, and has no default for their number."),),
             message('give scheduler.params.total_num_steps, or "auto" under the Trainer'), severity="error",
@@ -64,7 +64,7 @@ def _steps(settings: Settings, kind: str) -> Iterator[Finding]:
         )  # fmt: skip
     many = whole(total.value) if total is not None and not total.auto else None
     if total is not None and few is not None and many is not None and 0 < many < few:
-        yield Finding(
+        yield finding(
             CODE, message("total_num_steps {total} is less than warmup_num_steps {warmup}", total=many, warmup=few),
             total.place,
             (message("The training ends while the learning rate still rises."),),

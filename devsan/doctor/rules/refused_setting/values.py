@@ -13,7 +13,7 @@ from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import removed, renamed, written
 from devsan.doctor.document import Document
-from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.findings import Edit, Finding, finding
 from devsan.doctor.nodes import Member, Node
 from devsan.doctor.settings import Settings, real, truth, whole
 from devsan.spelling import nearest
@@ -61,7 +61,7 @@ def _removed(document: Document, known: dict[str, Any], installed: str) -> Itera
                   if name in zero.node.members]  # fmt: skip
     for name, member in found:
         refused, later = _not_older(installed, known["version"]), bool(installed)
-        yield Finding(
+        yield finding(
             CODE, message("{setting} was removed from DeepSpeed", setting=name), member.place,
             (message("DeepSpeed {version} refuses the whole file because of it.", version=known["version"]),),
             message("remove it"), severity="error" if refused else "note" if later else "warning",
@@ -80,7 +80,7 @@ def _top(document: Document, known: dict[str, Any], installed: str) -> Iterator[
         if taken is None:
             near = nearest(name, known["top"], _CLOSE)
             if near:
-                yield Finding(
+                yield finding(
                     CODE, message("{setting} is not a setting of DeepSpeed", setting=name), member.place,
                     (message("DeepSpeed ignores keys at the top of the file that it does not know."),),
                     message("write {correction}", correction=near), severity="warning", confidence="likely",
@@ -88,7 +88,7 @@ def _top(document: Document, known: dict[str, Any], installed: str) -> Iterator[
                 )  # fmt: skip
             continue
         if name == "zero_optimization" and isinstance(member.node.value, bool):
-            yield Finding(
+            yield finding(
                 CODE, message("zero_optimization is an object since DeepSpeed 0.3"), member.place,
                 (message("true means stage 1 there, and nothing else can be set."),),
                 message("write {correction}", correction='{"stage": 1}'), severity="warning", confidence="certain",
@@ -200,7 +200,7 @@ def _unknown(
     ]  # fmt: skip
     if not same:
         evidence.append(message("DeepSpeed {version} is installed, which may know others.", version=installed))
-    return Finding(
+    return finding(
         CODE, message("{setting} is not a setting of {section}", setting=name, section=path), member.place,
         tuple(evidence),
         message("write {correction}", correction=near) if near
@@ -214,7 +214,7 @@ def _unknown(
 def _deprecated(document: Document, path: str, name: str, node: Node, new: str) -> Iterator[Finding]:
     member = node.members[name]
     both = bool(new) and " " not in new and (new in node.members or new.removeprefix("stage3_") in node.members)
-    yield Finding(
+    yield finding(
         CODE, message("{section}.{setting} is deprecated", section=path, setting=name), member.place,
         (message("DeepSpeed refuses {setting} beside {replacement}, which took its place.", setting=name,
                  replacement=new) if both
@@ -244,7 +244,7 @@ def _auto(settings: Settings, filled_by: str) -> Iterator[Finding]:
     for name in (*_NEEDED_AT_ONCE, "gradient_clipping"):
         setting = settings.get(name)
         if setting is not None and setting.auto:
-            yield Finding(
+            yield finding(
                 CODE, message('{setting} is "auto", and nobody replaces it', setting=name), setting.place,
                 (message('The Trainer and accelerate replace "auto" by their own values; deepspeed.initialize does '
                          "not."),),
@@ -253,7 +253,7 @@ def _auto(settings: Settings, filled_by: str) -> Iterator[Finding]:
 
 
 def _wrong(path: str, member: Member, expected: Message, edits: tuple[Edit, ...] = ()) -> Finding:
-    return Finding(
+    return finding(
         CODE,
         message("{setting} is {value}, expected {expected}", setting=path, value=member.node.written(),
                 expected=expected),

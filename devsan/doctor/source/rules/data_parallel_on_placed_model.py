@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.source.events import Wrapped
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import first_of_each, in_words, line_of
@@ -40,7 +40,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         assert isinstance(first, Wrapped)
         source, shown = program.source, program.source.shown(first.node)
         if first.map is not None:
-            yield Finding(
+            yield finding(
                 CODE,
                 message("`{call}` wraps a model that the device map `{map}` has spread",
                         call=shown, map=first.map.text),
@@ -54,7 +54,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         first_gpu = first.ids[0] if first.ids else 0
         placed = first.placed
         if first.by == "DataParallel" and placed.kind == "gpu" and (placed.index or 0) != first_gpu:
-            yield Finding(
+            yield finding(
                 CODE,
                 message("`{call}` wraps a model that is {where}; it has to be on cuda:{index}",
                         call=shown, where=in_words(placed), index=first_gpu),

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import (
@@ -33,7 +33,7 @@ def value_meetings(program: Program, code: str, of_losses: bool) -> Iterator[Fin
         if spread is not None:
             text, line = spread.text, line_of(spread.node)
             said.append(message("the device map `{map}`, line {line}, spreads the model", map=text, line=line))
-        yield Finding(
+        yield finding(
             code,
             that_they_meet(program, first),
             source.place(first.offending.tensor.made if first.offending.tensor.made is not None else first.node),

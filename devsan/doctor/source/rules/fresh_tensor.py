@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.findings import Edit, Finding, finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
@@ -57,7 +57,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         source, made = program.source, first.offending.tensor.made or first.node
         other = source.shown(first.other.node)
         device = _device(program, group)
-        yield Finding(
+        yield finding(
             CODE,
             message("`{made}` is created {where} and meets `{other}`",
                     made=source.shown(made), where=in_words(first.offending.tensor.where), other=other),

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.findings import Edit, Finding, finding
 from devsan.doctor.source.edits import assigned, replaced
 from devsan.doctor.source.events import Discarded, Meeting, ToNumpy
 from devsan.doctor.source.program import Program
@@ -66,7 +66,7 @@ def _discarded(program: Program, edits: bool) -> Iterator[Finding]:
         edit = None
         if edits and isinstance(statement, ast.Expr) and _is_read_later(program, statement, first.target):
             edit = assigned(source, statement, first.target, safe=not first.tensor.leaf)
-        yield Finding(
+        yield finding(
             CODE,
             message("the result of `{call}` is thrown away", call=call),
             source.place(first.node),
@@ -98,7 +98,7 @@ def _never_moved(program: Program, dropped: set[str]) -> Iterator[Finding]:
         first = group[0]
         if ast.dump(first.offending.node) in dropped:
             continue  # its move is what was thrown away
-        yield Finding(
+        yield finding(
             CODE,
             that_they_meet(program, first),
             source.place(first.offending.node),
@@ -123,7 +123,7 @@ def _read_by_numpy(program: Program, edits: bool) -> Iterator[Finding]:
     events = [event for event in program.events if isinstance(event, ToNumpy)]
     for first, _ in first_of_each((event.node, event) for event in events):
         assert isinstance(first, ToNumpy)
-        yield Finding(
+        yield finding(
             CODE,
             message("`{call}` reads a tensor that is {where}",
                     call=source.shown(first.node), where=in_words(first.tensor.where)),

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.source.events import HidesGpus
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import first_of_each, line_of
@@ -40,7 +40,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     for first, _ in first_of_each((event.node, event) for event in late):
         assert isinstance(first, HidesGpus) and first.used is not None
         source = program.source
-        yield Finding(
+        yield finding(
             CODE,
             message("CUDA_VISIBLE_DEVICES is set after CUDA was used, and changes nothing"),
             source.place(first.node),

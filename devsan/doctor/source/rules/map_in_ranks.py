@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import how_ranks_are_known, places_of, runs_in_ranks
@@ -43,7 +43,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     if sign is None or not mapped:
         return
     source, first = program.source, mapped[0]
-    yield Finding(
+    yield finding(
         CODE,
         message("the device map `{map}` spreads the model of every rank over all GPUs", map=first.map.text),
         source.place(first.node),

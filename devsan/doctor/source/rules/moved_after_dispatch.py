@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.findings import Edit, Finding, finding
 from devsan.doctor.source.edits import removed, replaced
 from devsan.doctor.source.events import Hands, Move
 from devsan.doctor.source.program import Program
@@ -42,7 +42,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     moves = [event for event in program.events if isinstance(event, Move) and _breaks(event)]
     for first, group in first_of_each((event.node, event) for event in moves):
         assert isinstance(first, Move)
-        yield Finding(
+        yield finding(
             CODE,
             message("`{call}` moves a model that is already placed", call=source.shown(first.node)),
             source.place(first.node),
@@ -58,7 +58,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     handed = [event for event in program.events if isinstance(event, Hands)]
     for given, _ in first_of_each((event.node, event) for event in handed):
         assert isinstance(given, Hands)
-        yield Finding(
+        yield finding(
             CODE,
             message("the device map `{map}` places `self.{attribute}`, which Lightning's strategy will move",
                     map=given.map.text, attribute=given.attribute),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from devsan.diagnostics.messages import Message, message
-from devsan.doctor.findings import Edit, Finding, Place
+from devsan.doctor.findings import Edit, Finding, Place, finding
 from devsan.doctor.source.events import Cause, Event, HidesGpus, Meeting, Ranks
 from devsan.doctor.source.places import Where
 from devsan.doctor.source.program import Program
@@ -101,7 +101,7 @@ def cannot_be_joined(
         evidence: by default what joins the two, and what put each where it is.
     """
     first = group[0]
-    return Finding(
+    return finding(
         code, title, program.source.place(first.node if at is None else at),
         how_they_meet(program, first) if evidence is None else evidence, fix,
         severity="error", sites=places_of(program, group),

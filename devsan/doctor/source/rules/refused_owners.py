@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.source.events import Refused
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import first_of_each, line_of
@@ -38,7 +38,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     for first, _ in first_of_each((event.node, event) for event in refused):
         assert isinstance(first, Refused)
         source = program.source
-        yield Finding(
+        yield finding(
             CODE,
             message("`device={device}` is given beside a model that the device map `{map}` has spread",
                     device=first.device, map=first.map.text),

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.source.events import Chooses, Event, Move, Ranks, UsesGpu, Wrapped
 from devsan.doctor.source.places import NOWHERE
 from devsan.doctor.source.program import Program
@@ -56,7 +56,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     if not found or len(numbers) > 1:
         return
     source = program.source
-    yield Finding(
+    yield finding(
         CODE,
         message("`{call}` names the same GPU in every rank", call=source.shown(found[0].node)),
         source.place(found[0].node),

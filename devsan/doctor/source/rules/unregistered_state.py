@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.findings import Edit, Finding, finding
 from devsan.doctor.source.edits import registered
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
@@ -60,7 +60,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         shown = f"self.{tensor.plain}" if tensor.plain else source.shown(first.offending.node)
         other = source.shown(first.other.node)
         at = statement or tensor.made or first.node
-        yield Finding(
+        yield finding(
             CODE,
             message("`{name}` does not move with its module and meets `{other}`", name=shown, other=other),
             source.place(at),

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import Message, message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.source.events import Chooses, UsesGpu
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import first_of_each, places_of
@@ -39,7 +39,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     beyond = [event for event in program.events if isinstance(event, UsesGpu | Chooses) and _is_beyond(event)]
     for first, group in first_of_each((program.source.tree, event) for event in beyond):
         source = program.source
-        yield Finding(
+        yield finding(
             CODE,
             _title(source.shown(first.node), first),
             source.place(first.node),

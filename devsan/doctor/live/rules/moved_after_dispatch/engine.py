@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, Place
+from devsan.doctor.findings import Finding, Place, finding
 from devsan.doctor.live.rules.maps import devices_of_map, installed_at
 from devsan.doctor.live.subject import Subject
 
@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _engine(subject: Subject, wrapper: str, hooked: list[str], installed: Place | None) -> Finding:
     builders = {"deepspeed": ("initialize",), "FSDP": ("FullyShardedDataParallel", "FSDP", "fully_shard"),
                 "lightning": ("setup",)}  # fmt: skip
-    return Finding(
+    return finding(
         CODE,
         message("{engine} places a model that the hooks of accelerate place as well, for {devices}",
                 engine=wrapper, devices=", ".join(hooked)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.live.hooks import Hook
 from devsan.doctor.live.reads import is_brought_along
 from devsan.doctor.live.rules.alike import like_it
@@ -75,7 +75,7 @@ def _dispatched(subject: Subject, model: Model, offending: str, found: list[_Mis
     if installed is None:  # a move to the host leaves no provenance: the neighbors have theirs
         installed = subject.lines.dispatch([each.tensor for each in model.tensors[:_ALIASES]])
     others = len({each for each, _, _ in found}) - 1
-    return Finding(
+    return finding(
         CODE,
         message("the hook of {module} brings its inputs to {device}, `{tensor}` is on {other_device}",
                 module=holder or message("the model"), device=device, tensor=held.full, other_device=offending),
@@ -97,7 +97,7 @@ def _dispatched(subject: Subject, model: Model, offending: str, found: list[_Mis
 def _own(owner: str, offending: str, place: Place | None, found: list[_Mismatch]) -> Finding:
     path, hook, held = found[0]
     device = hook.device
-    return Finding(
+    return finding(
         CODE,
         message("a forward pre-hook brings the inputs of {module} to {device}, its weights are on {other_device}",
                 module=path or message("the model"), device=device, other_device=offending),

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.findings import Edit, Finding, finding
 from devsan.doctor.source.edits import inserted
 from devsan.doctor.source.events import Chooses, Event, Ranks, UsesGpu
 from devsan.doctor.source.program import Program, flows
@@ -58,7 +58,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     if bare and not chosen:
         first = bare[0]
         at = groups[0].node if groups and source.function(groups[0].node) is source.function(first.node) else first.node
-        yield Finding(
+        yield finding(
             CODE,
             message('`{call}` uses "cuda" in every rank, and no rank has chosen its GPU',
                     call=source.shown(first.node)),
@@ -75,7 +75,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         late = next((event for event in flow if isinstance(event, Chooses)), None)
         early = [event for event in flow[: flow.index(late)] if _is_bare(event)] if late is not None else []
         if early and late is not None:
-            yield Finding(
+            yield finding(
                 CODE,
                 message("`{call}` comes after CUDA was used", call=source.shown(late.node)),
                 source.place(late.node),

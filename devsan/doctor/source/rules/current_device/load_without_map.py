@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Loaded, LoadedMoved, Ranks
 from devsan.doctor.source.program import Program
@@ -57,7 +57,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         else:
             continue
         safe = isinstance(node, ast.Call) and len(node.args) == 1
-        yield Finding(
+        yield finding(
             CODE,
             message("`{call}` loads to the GPUs that the checkpoint remembers", call=source.shown(node)),
             source.place(node),

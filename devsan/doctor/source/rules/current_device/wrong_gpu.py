@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.source.events import Chooses
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import came, in_words, known, meetings_by_tensor, places_of
@@ -44,7 +44,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         bare, numbered = first.offending, first.other
         if bare.tensor.where.index is not None:
             bare, numbered = numbered, bare
-        yield Finding(
+        yield finding(
             CODE,
             message(
                 "`{offending}` is on the current GPU and meets `{other}`, which is {there}",

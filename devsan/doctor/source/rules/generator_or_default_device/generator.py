@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Edit, Finding
+from devsan.doctor.findings import Edit, Finding, finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Draws
 from devsan.doctor.source.places import HOST
@@ -44,7 +44,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         source = program.source
         made = first.generator.made
         wanted = "cpu" if first.where == HOST else str(first.where)
-        yield Finding(
+        yield finding(
             CODE,
             message("`{made}` is {where} and fills a tensor {there}", made=source.shown(made),
                     where=in_words(first.generator.where), there=in_words(first.where)),

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.objects import Map
 from devsan.doctor.source.program import Program
@@ -47,7 +47,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         assert isinstance(first, Mapped)
         missing = _missing(first.map)
         if missing:
-            yield Finding(
+            yield finding(
                 CODE,
                 message("the device map `{map}` does not name `{name}`", map=first.map.text, name=missing),
                 program.source.place(first.node),

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import came, first_of_each, known, places_of, that_they_meet, what_joins
@@ -46,7 +46,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     for first, group in first_of_each((event.offending.node, event) for event in gaps):
         assert isinstance(first, Meeting)
         source = program.source
-        yield Finding(
+        yield finding(
             CODE,
             that_they_meet(program, first),
             source.place(first.offending.node),

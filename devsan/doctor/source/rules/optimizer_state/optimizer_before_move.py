@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Finding, finding
 from devsan.doctor.source.events import Move
 from devsan.doctor.source.places import HOST
 from devsan.doctor.source.program import Program
@@ -50,7 +50,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
         source = program.source
         built, call = source.shown(first.optimizer), source.shown(first.node)
         eager = any(name in built for name in _EAGER)
-        yield Finding(
+        yield finding(
             CODE,
             message("the optimizer is built before `{call}` moves its model", call=call),
             source.place(first.optimizer),
