@@ -118,17 +118,23 @@ class CachingAllocator {
     BlockPool& pool;
   };
 
-  // caching_allocator.cpp: the life of a block
+  // caching_allocator.cpp: a block for a request
   Block* find_cached(const Request& request);
   BlockPool::Cached::iterator expandable_candidate(BlockPool::Cached::iterator found, const Request& request) const;
   [[nodiscard]] bool should_split(const Block* block, std::size_t size) const noexcept;
   Block* hand_out(Block* found, const Request& request, std::size_t requested);
   Block* split(Block* whole, const Request& request);
+  [[nodiscard]] bool is_oversize(std::size_t size) const noexcept { return size >= settings_.max_split_size(); }
+  void note(TraceAction action, Address address, std::size_t size, StreamId stream, StackId stack) {
+    if (trace_.is_enabled()) {
+      trace_.add({.action = action, .address = address, .size = size, .stream = stream, .stack = stack});
+    }
+  }
+
+  // block_free.cpp: a block back to its pool
   void cache(Block* block);
   std::size_t merge(Block* into, Block* other);
   void release_waiting_blocks();
-  [[nodiscard]] bool is_oversize(std::size_t size) const noexcept { return size >= settings_.max_split_size(); }
-  void note(TraceAction action, Address address, std::size_t size, StreamId stream, StackId stack);
 
   // segment_growth.cpp: memory from the device
   Block* grow(const Request& request);
