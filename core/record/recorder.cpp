@@ -10,27 +10,8 @@
 namespace devsan::record {
 namespace {
 
-// A sweep looks at all living memory. It comes when only this part of the budget is left, and not again before as much
-// was asked for: what it costs is then spread over thousands of placements.
-constexpr std::size_t kPart = 8;
-
 // What a placement that was not kept would have taken, about: a new stack and a code object of its own.
 constexpr std::size_t kUsualBytes = 4096;
-
-/// Ends a sweep, for those who wait for it too.
-class Sweeping {
- public:
-  explicit Sweeping(std::atomic<bool>& flag) : flag_(flag) {}
-  ~Sweeping() {
-    flag_.store(false);
-    flag_.notify_all();
-  }
-  Sweeping(const Sweeping&) = delete;
-  Sweeping& operator=(const Sweeping&) = delete;
-
- private:
-  std::atomic<bool>& flag_;
-};
 
 }  // namespace
 
@@ -84,7 +65,7 @@ void Recorder::start(const Surroundings& surroundings, std::size_t budget) {
     const std::lock_guard lock(mutex_);
     around_ = surroundings;
     budget_ = budget;
-    is_sweep_due = taken() >= budget_ - budget_ / kPart;  // what earlier GPUs have left is nobody's
+    is_sweep_due = is_nearly_full();  // what earlier GPUs have left is nobody's
   }
   if (is_sweep_due) sweep();
   on_.store(true, std::memory_order_release);
@@ -161,46 +142,6 @@ PlacementId Recorder::count(Placement placement, std::span<const Frame> frames, 
   if (placements_.size() != known) stacks_.refer(placement.stack);
   asked_for_ += taken() - before;
   return record->id;
-}
-
-/// Under the lock. Never in a thread that Python does not know: it must not wait for Python's lock to give code back.
-bool Recorder::wants_sweep(std::span<const Frame> frames) const noexcept {
-  return !frames.empty() && taken() >= budget_ - budget_ / kPart && asked_for_ >= budget_ / kPart;
-}
-
-void Recorder::sweep() {
-  if (sweeping_.exchange(true)) {
-    sweeping_.wait(true);
-    return;
-  }
-  std::vector<const void*> codes;
-  {
-    const Sweeping end(sweeping_);
-    drop_unneeded(codes);
-  }
-  around_.release(codes);
-}
-
-void Recorder::drop_unneeded(std::vector<const void*>& codes) {
-  std::uint64_t began = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    began = placements_.uses();
-    asked_for_ = 0;
-  }
-  std::vector<PlacementId> living;
-  LivingList::instance().collect(living);
-  Timeline::instance().collect(living);
-  around_.collect_living(living);
-  const std::lock_guard lock(mutex_);
-  std::unordered_set<PlacementId> dropped;
-  for (const Latest* each : threads_) living.push_back(each->given_out);
-  for (const PlacementRecord& each : placements_.unneeded(living, began)) {
-    if (taken() <= budget_ / 2 + dropped.size() * PlacementTable::kBytes) break;
-    stacks_.drop(each.placement.stack, codes);
-    dropped.insert(each.id);
-  }
-  placements_.drop(dropped);
 }
 
 std::optional<PlacementRecord> Recorder::find(PlacementId id) const {

@@ -90,6 +90,7 @@ class Recorder {
   static void after_fork_in_child();
 
   std::size_t taken() const noexcept { return stacks_.bytes() + placements_.bytes(); }
+  bool is_nearly_full() const noexcept;
   bool is_full() const noexcept { return taken() >= budget_ || placements_.is_out_of_numbers(); }
   PlacementId count(Placement placement, std::span<const Frame> frames, std::uint64_t bytes);
   PlacementId count_filled(PlacementId made, const Placement& how, std::span<const Frame> frames, std::uint64_t bytes);
