@@ -4,7 +4,7 @@
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/view_native.h>
 
-#include "emulate/operators/attention/scaled_dot_product_attention.h"
+#include "emulate/operators/attention/attention_choice.h"
 #include "emulate/operators/copy.h"
 #include "emulate/operators/factories.h"
 #include "emulate/operators/networks/layers.h"
