@@ -7,6 +7,7 @@
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "emulate/runtime/charged_memory.h"
 #include "emulate/runtime/generator.h"
 #include "emulate/runtime/host_allocator.h"
 

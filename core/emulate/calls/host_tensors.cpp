@@ -1,6 +1,6 @@
 #include "emulate/calls/host_tensors.h"
 
-#include "emulate/runtime/host_allocator.h"
+#include "emulate/runtime/charged_memory.h"
 #include "emulate/runtime/layouts.h"
 #include "emulate/runtime/storage.h"
 

@@ -5,10 +5,10 @@
 
 #include <ATen/detail/CUDAHooksInterface.h>
 
+#include "emulate/runtime/charged_memory.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/device_allocator.h"
 #include "emulate/runtime/generator.h"
-#include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/pinned_memory.h"
 
 namespace devsan::emulate {

@@ -3,7 +3,6 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
 
-#include "memory/caching_allocator.h"
 #include "record/placement.h"
 
 namespace devsan::emulate {
@@ -31,19 +30,6 @@ class HostAllocator final : public c10::Allocator {
 };
 
 HostAllocator& host_allocator();
-
-/// The memory block that a charged allocation holds, or null for an uncharged one.
-memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept;
-
-/// The memory block of the charged allocation that `address` lies in, or null where it lies in none. It is searched for
-/// in memory, back from `address`, a page at a time.
-memory::Block* block_at(const void* address) noexcept;
-
-/// What an allocation says about where it comes from; unknown for torch's own.
-record::Origin origin_of(const c10::DataPtr& data_ptr) noexcept;
-
-/// Has an allocation of ours say another origin. Does nothing to torch's own.
-void set_origin(const c10::DataPtr& data_ptr, record::Origin origin) noexcept;
 
 /// While it lives, what the calling thread allocates says that it comes from `origin`.
 class OriginScope {

@@ -1,5 +1,6 @@
 #include "emulate/runtime/origin.h"
 
+#include "emulate/runtime/charged_memory.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/pinned_memory.h"
 #include "emulate/runtime/storage.h"

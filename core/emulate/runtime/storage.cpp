@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulate/runtime/charged_memory.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/device_allocator.h"
 #include "emulate/runtime/host_allocator.h"
