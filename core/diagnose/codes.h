@@ -33,3 +33,8 @@ std::span<const Code> codes();
 const Code* find_code(std::string_view code);
 
 }  // namespace devsan::diagnose
+
+/// The words that the manifests list, which the detectors of all homes share: kv_cache::kParts.
+namespace devsan::diagnose::words {
+#include "diagnose/vocabulary.inc"
+}  // namespace devsan::diagnose::words

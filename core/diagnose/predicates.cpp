@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "diagnose/codes.h"
 #include "diagnose/source_text.h"
-#include "diagnose/vocabulary.h"
 
 namespace devsan::diagnose {
 

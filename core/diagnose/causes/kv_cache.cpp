@@ -1,7 +1,6 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/predicates.h"
-#include "diagnose/vocabulary.h"
 
 #include <algorithm>
 
