@@ -152,6 +152,7 @@ def test_settings_change_at_run_time() -> None:
 
 @pytest.mark.skipif(not hasattr(torch.accelerator, "empty_host_cache"), reason="torch 2.11 cannot empty this cache")
 def test_pinned_memory_is_counted() -> None:
+    torch.zeros(1, device="cuda")  # before that there are no figures, and the cache is not emptied
     torch.accelerator.empty_host_cache()
     before = torch.cuda.host_memory_stats()
     tensor = torch.empty(1000, pin_memory=True)
