@@ -1,6 +1,6 @@
 """``torch.profiler`` with ``ProfilerActivity.CUDA``: times of operators on the host stand for those of their kernels.
 
-core/emulate/runtime/profiler answers for the events on which torch's own fallback without CUPTI rests.
+core/emulate/runtime/timers answers for the events on which torch's own fallback without CUPTI rests.
 """
 
 from __future__ import annotations
