@@ -46,8 +46,7 @@ class DeviceSource:
     def __int__(self) -> int: ...
 
 class SentenceKind:
-    """What the sentence is about. The same list, in the same order, as `Kind` in
-    devsan/introspect/frames/error_patterns.py."""
+    """What the sentence is about."""
 
     NONE: ClassVar[SentenceKind]  # nothing failed
     MIXED: ClassVar[SentenceKind]
@@ -221,7 +220,7 @@ class Event:
     stack: Sequence[Frame]  # innermost first; the program's own frame is among them where there is one
     source: DeviceSource
     device_text: str  # the argument that said the device, as written: `f"cuda:{hparams.device}"`
-    followed: str  # kComputed: the operand whose device the result took, as the source names it
+    followed: str  # of a result: the operand whose device it took, as the source names it
     subject: str  # of a module's event: its path, "" for the whole model; unused in a tensor's provenance
     sequence: int  # orders the events of one process; 0 is not known
     step: int  # of two calls of the failing function the earlier has the lower number; -1: not known
@@ -427,17 +426,17 @@ class Finding:
 
     code: str  # "DV101"; "DV000" when the evidence does not decide
     name: str  # "single-device-assumption"
-    title: Message  # one line about this case
+    title: Message  # what is wrong in this case, in one line
     severity: Severity
     confidence: Confidence
-    operands: Sequence[int]  # of Failure::operands, the one to change first
+    operands: Sequence[int]  # indices into the failure's operands, the one to change first
     evidence: Sequence[Message]  # what was seen that makes it this cause and not another; whole sentences
     fixes: Sequence[Fix]  # best first
     naive_fix: str  # what a bare `.to(device)` at the failing line would break
     candidates: Sequence[str]  # codes that fit as well; more than one only where it is undecided
     sites: Sequence[Site]  # all places of this cause, the one that failed first
     id: str  # stable over runs: of the failing operation (op, operand roles, owners, frame)
-    cause: str  # stable over runs and sites: of the placement that is to be changed; merges sites
+    cause: str  # stable over runs and sites: of the placement that is to be changed; "" when not known
     def __init__(
         self,
         *,
@@ -567,8 +566,8 @@ class Model:
     quantization: str  # "bitsandbytes 4-bit", "awq", ...; "" for none
     skip_keys: Sequence[str]  # _skip_keys_device_placement
     no_split: Sequence[str]  # _no_split_modules
-    modules: Sequence[Module]  # every module, parents before children
-    placements: Sequence[Event]  # what moved or dispatched it or parts of it (Event::subject), oldest first
+    modules: Sequence[Module]  # every module, parents before children; the root is ""
+    placements: Sequence[Event]  # what moved or dispatched it or parts of it, oldest first
     @property
     def devices(self) -> Sequence[Device]:
         """The devices of its parameters and buffers, each once, in the order of the modules."""
@@ -602,7 +601,7 @@ class Operand:
     bytes: int
     offending: bool  # torch names it, or the rules single it out, as the one in the wrong place
     span: Span  # where the failing frame writes it
-    provenance: Sequence[Event]  # how it came to be where it is
+    provenance: Sequence[Event]  # how it came to be where it is, newest first
     copies: Sequence[Event]  # copies of it on other devices that were made since: `y = x.to(d)`, `x.to(d)`
     holder: str  # path of the module that holds it, registered or not: "model.layers.17.attn"
     beside: str  # what it stands beside: path of the base weight of an adapter or a quantization state
@@ -647,7 +646,7 @@ class Operand:
 class Owner:
     """Who placed something, by which means, and what told it to."""
 
-    name: str  # one of `owners`, or a package; "" is not known
+    name: str  # "program", "accelerate", "DDP", ...: one of `owners`, or a package; "" is not known
     mechanism: str  # "AlignDevicesHook", "Module.to", "DeepSpeedEngine", "replicate", "zeros"
     setting: str  # what made it do so, as the user wrote it: `device_map["model.layers.17"] = 1`
     where: Frame  # the user's line that installed it; not known where there is none

@@ -2,6 +2,8 @@
 
 record_bindings.inc, record_headers.inc: what core/bindings/records.cpp is made of; the build writes them.
 devsan/_core_records.pyi: the types of the records.
+devsan/report/records.py: from records to plain data and back, by the shapes in tools/border/shapes.py.
+docs/reference/run.schema.json: the definitions of the records in it; the others are written by hand.
 
 Usage: generate_border.py --out FOLDER for the build, or generate_border.py --write for what lies in the tree
 """
@@ -13,10 +15,14 @@ import sys
 from pathlib import Path
 
 from border.bindings import bindings, includes
+from border.documents import documents
 from border.headers import Model, Unsupported, read_model
+from border.schema import schema
+from border.shapes import unknown_names
 from border.stub import stub
 
 ROOT = Path(__file__).resolve().parent.parent
+SCHEMA = "docs/reference/run.schema.json"
 
 
 def in_the_build(model: Model) -> dict[str, str]:
@@ -24,7 +30,12 @@ def in_the_build(model: Model) -> dict[str, str]:
 
 
 def in_the_tree(model: Model) -> dict[str, str]:
-    return {"devsan/_core_records.pyi": stub(model)}
+    written = ROOT / SCHEMA
+    return {
+        "devsan/_core_records.pyi": stub(model),
+        "devsan/report/records.py": documents(model),
+        SCHEMA: schema(model, written.read_text("utf-8")),
+    }
 
 
 def main() -> None:
@@ -36,6 +47,8 @@ def main() -> None:
         model = read_model()
     except Unsupported as error:
         sys.exit(str(error))
+    if unknown := sorted(unknown_names(model)):
+        sys.exit(f"expected tools/border/shapes.py to name fields of core/model, got {', '.join(unknown)}")
     written = {options.out / name: text for name, text in in_the_build(model).items()} if options.out else {}
     if options.write:
         written |= {ROOT / name: text for name, text in in_the_tree(model).items()}

@@ -40,7 +40,7 @@ struct Event {
   std::vector<Frame> stack;  ///< innermost first; the program's own frame is among them where there is one
   DeviceSource source = DeviceSource::kUnknown;
   std::string device_text;  ///< the argument that said the device, as written: `f"cuda:{hparams.device}"`
-  std::string followed;     ///< kComputed: the operand whose device the result took, as the source names it
+  std::string followed;     ///< of a result: the operand whose device it took, as the source names it
   std::string subject;      ///< of a module's event: its path, "" for the whole model; unused in a tensor's provenance
   std::uint64_t sequence = 0;  ///< orders the events of one process; 0 is not known
   int step = -1;               ///< of two calls of the failing function the earlier has the lower number; -1: not known

@@ -9,7 +9,8 @@
 
 namespace devsan::model {
 
-/// What the sentence is about. The same list, in the same order, as `Kind` in devsan/introspect/frames/error_patterns.py.
+// The same list, in the same order, as `Kind` in devsan/introspect/frames/error_patterns.py.
+/// What the sentence is about.
 enum class SentenceKind {
   kNone,  ///< nothing failed
   kMixed,

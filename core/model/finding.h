@@ -49,17 +49,17 @@ struct Site {
 struct Finding {
   std::string code;  ///< "DV101"; "DV000" when the evidence does not decide
   std::string name;  ///< "single-device-assumption"
-  Message title;     ///< one line about this case
+  Message title;     ///< what is wrong in this case, in one line
   Severity severity = Severity::kError;
   Confidence confidence = Confidence::kLikely;
-  std::vector<std::size_t> operands;    ///< of Failure::operands, the one to change first
+  std::vector<std::size_t> operands;    ///< indices into the failure's operands, the one to change first
   std::vector<Message> evidence;        ///< what was seen that makes it this cause and not another; whole sentences
   std::vector<Fix> fixes;               ///< best first
   std::string naive_fix;                ///< what a bare `.to(device)` at the failing line would break
   std::vector<std::string> candidates;  ///< codes that fit as well; more than one only where it is undecided
   std::vector<Site> sites;              ///< all places of this cause, the one that failed first
   std::string id;     ///< stable over runs: of the failing operation (op, operand roles, owners, frame)
-  std::string cause;  ///< stable over runs and sites: of the placement that is to be changed; merges sites
+  std::string cause;  ///< stable over runs and sites: of the placement that is to be changed; "" when not known
 };
 
 }  // namespace devsan::model

@@ -58,8 +58,8 @@ struct Model {
   std::string quantization;  ///< "bitsandbytes 4-bit", "awq", ...; "" for none
   std::vector<std::string> skip_keys;  ///< _skip_keys_device_placement
   std::vector<std::string> no_split;   ///< _no_split_modules
-  std::vector<Module> modules;         ///< every module, parents before children
-  std::vector<Event> placements;       ///< what moved or dispatched it or parts of it (Event::subject), oldest first
+  std::vector<Module> modules;         ///< every module, parents before children; the root is ""
+  std::vector<Event> placements;       ///< what moved or dispatched it or parts of it, oldest first
 
   const Module* find(std::string_view path) const;
   /// The devices of its parameters and buffers, each once, in the order of the modules.

@@ -44,7 +44,7 @@ struct Operand {
   std::uint64_t bytes = 0;
   bool offending = false;     ///< torch names it, or the rules single it out, as the one in the wrong place
   Span span;                  ///< where the failing frame writes it
-  Provenance provenance;      ///< how it came to be where it is
+  Provenance provenance;      ///< how it came to be where it is, newest first
   std::vector<Event> copies;  ///< copies of it on other devices that were made since: `y = x.to(d)`, `x.to(d)`
   std::string holder;         ///< path of the module that holds it, registered or not: "model.layers.17.attn"
   std::string beside;         ///< what it stands beside: path of the base weight of an adapter or a quantization state

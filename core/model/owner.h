@@ -28,7 +28,7 @@ inline constexpr std::string_view kDefaultDevice = "torch.set_default_device";
 
 /// Who placed something, by which means, and what told it to.
 struct Owner {
-  std::string name;       ///< one of `owners`, or a package; "" is not known
+  std::string name;       ///< "program", "accelerate", "DDP", ...: one of `owners`, or a package; "" is not known
   std::string mechanism;  ///< "AlignDevicesHook", "Module.to", "DeepSpeedEngine", "replicate", "zeros"
   std::string setting;    ///< what made it do so, as the user wrote it: `device_map["model.layers.17"] = 1`
   Frame where;            ///< the user's line that installed it; not known where there is none

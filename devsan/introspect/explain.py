@@ -132,7 +132,7 @@ def collect(failure: Failure) -> Explanation:
     ordered = known[main : main + 1] + known[:main] + known[main + 1 :]
     facts = core.Facts(
         failure=core.Failure(
-            op=op, sentence=clean(sentence.text), kind=getattr(core.SentenceKind, sentence.kind.name),
+            op=op, sentence=clean(sentence.text), kind=core.SentenceKind.__members__[sentence.kind.name],
             figures={key: str(value) for key, value in sentence.figures.items()}, operands=operands, frames=places,
             phase=phase, step=step,
         ),

@@ -76,7 +76,7 @@ class Operands:
         kind, home = self.kinds.of(value, str(operand.device), node, frame)
         if home is not None:
             self._at_home(operand, home)
-        operand.kind = getattr(core.OperandKind, kind)
+        operand.kind = core.OperandKind.__members__[kind]
         if kind == ATTRIBUTE and home is None and frame is not None and is_module(frame.scope.locals.get("self")):
             operand.holder = type(frame.scope.locals["self"]).__name__
         if at is None and not is_tensor(value):

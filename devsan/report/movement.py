@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from devsan import core
-from devsan.report.document import Plain, event_of
+from devsan.report.places import Plain
+from devsan.report.records import event_of
 
 _PAUSE = 0.01  # seconds without a move that begin a new entry of the same place
 _MOST = 512  # entries of one turn; above it each place has one entry

@@ -94,7 +94,8 @@ def add_finding(report: Report, explanation: Explanation | None) -> None:
     if writer is None:
         return
     try:
-        from devsan.report.document import findings_of, model_of
+        from devsan.report.document import findings_of
+        from devsan.report.records import model_of
 
         writer.fetch()
         found = findings_of(report, explanation, writer.seconds)
@@ -103,7 +104,7 @@ def add_finding(report: Report, explanation: Explanation | None) -> None:
         first = str(found[0]["id"])
         if explanation is not None and first not in _known:
             _known.add(first)
-            models = [model_of(model, first) for model in explanation.facts.models]
+            models = [{"finding": first, **model_of(model)} for model in explanation.facts.models]
             if models:
                 writer.write("models", models=models)
     except Exception as error:
@@ -172,7 +173,7 @@ def _models_at_the_end() -> list[dict[str, Any]]:
         from devsan.introspect.models.module_facts import facts_of
         from devsan.introspect.provenance.placed import complete
         from devsan.introspect.provenance.reader import ProvenanceReader
-        from devsan.report.document import model_of
+        from devsan.report.records import model_of
 
         found = []
         with plain_attributes():
@@ -182,7 +183,7 @@ def _models_at_the_end() -> list[dict[str, Any]]:
             for tree in sorted(trees, key=lambda tree: -len(tree.modules))[:_MOST_MODELS]:
                 model = facts_of(tree)
                 complete(reader, tree, model)
-                found.append(model_of(model, ""))
+                found.append({"finding": "", **model_of(model)})
         return found
     except Exception:  # the run is worth having without them
         return []

@@ -8,8 +8,8 @@ from typing import Any
 
 from devsan.diagnostics.messages import Message, message, plural, restored
 from devsan.errors import DevsanError
-from devsan.report.document import Plain
 from devsan.report.jobs import end_of
+from devsan.report.places import Plain
 from devsan.report.run_file import FORMAT, VERSION
 
 

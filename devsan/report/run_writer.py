@@ -14,8 +14,8 @@ from typing import Any
 from devsan import core
 from devsan.diagnostics.messages import recorded
 from devsan.errors import tell
-from devsan.report.document import Plain
 from devsan.report.movement import Movement
+from devsan.report.places import Plain
 from devsan.report.run_file import VERSION, open_new
 from devsan.report.samples import Samples
 

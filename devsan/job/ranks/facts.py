@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,8 @@ from devsan import core
 from devsan.introspect.frames.places import package_of
 from devsan.job.ranks.flight_recorder import with_what_the_stack_told
 from devsan.job.ranks.stack import call_in_text, frame_in_text
+from devsan.report.places import frame_from
+from devsan.report.records import collective_from, rank_memory_from, rank_model_from
 from devsan.report.source import shown_path
 
 _TERMINATED = 15
@@ -49,16 +50,16 @@ def rank_facts(document: Mapping[str, Any], calls: Sequence[dict[str, Any]]) -> 
     found = core.RankFacts(
         process=_process(document, process), host=str(facts.get("host") or ""),
         gpus=[str(each) for each in process.get("gpus") or ()], backend=str(process.get("backend") or ""),
-        models=[_model(each) for each in facts.get("models") or ()],
-        memory=[_memory(each) for each in facts.get("memory") or ()],
-        collectives=[_collective(each) for each in told],
+        models=[rank_model_from(each) for each in facts.get("models") or ()],
+        memory=[rank_memory_from(each) for each in facts.get("memory") or ()],
+        collectives=[collective_from(each) for each in told],
         findings=[_own(each) for each in document.get("findings") or ()],
     )  # fmt: skip
     if facts.get("group_made"):
-        found.group_made = _frame(facts["group_made"])
+        found.group_made = frame_from(facts["group_made"])
     _settle_end(found, facts.get("end") or {}, document.get("exit") or {})
     if stack and not found.where.file and (where := frame_in_text(stack)) is not None:
-        found.where = _frame(where)
+        found.where = frame_from(where)
     return found
 
 
@@ -90,7 +91,7 @@ def _settle_end(found: core.RankFacts, end: Mapping[str, Any], left: Mapping[str
     found.error, found.sentence = str(end.get("error") or ""), str(end.get("sentence") or "")
     found.in_collective = bool(end.get("in_collective"))
     if end.get("where"):
-        found.where = _frame(end["where"])
+        found.where = frame_from(end["where"])
     given: Any = left.get("code")
     code: int | None = None if given is None else int(given)
     signal = int(left.get("signal") or 0)
@@ -109,75 +110,14 @@ def _settle_end(found: core.RankFacts, end: Mapping[str, Any], left: Mapping[str
         found.end = ends.FINISHED
 
 
-def _model(model: Mapping[str, Any]) -> core.RankModel:
-    found = core.RankModel(
-        expression=str(model["expression"]), type=str(model["type"]), wrappers=list(model["wrappers"]),
-        tensors=[core.RankTensor(**each) for each in model["tensors"]], count=int(model["count"]),
-        digest=str(model["digest"]),
-        device_map=[core.MapEntry(key=each["key"], device=each["device"]) for each in model["device_map"]],
-        device_map_text=str(model["device_map_text"]), hook_devices=list(model["hook_devices"]),
-    )  # fmt: skip
-    if model["mapped_at"]:
-        found.mapped_at = _frame(model["mapped_at"])
-    return found
-
-
-def _memory(memory: Mapping[str, Any]) -> core.RankMemory:
-    return core.RankMemory(
-        device=str(memory["device"]), bytes=int(memory["bytes"]), peak=int(memory["peak"]),
-        placed=[_event(each) for each in memory["placed"]],
-    )  # fmt: skip
-
-
-def _event(event: Mapping[str, Any]) -> core.Event:
-    owner = event["owner"]
-    made = core.Owner(name=owner["name"], mechanism=owner["mechanism"], setting=owner["setting"])
-    if owner["where"]:
-        made.where = _frame(owner["where"])
-    return core.Event(
-        kind=getattr(core.EventKind, event["kind"].upper()), device=event["device"], from_device=event["from"],
-        op=event["op"], bytes=event["bytes"], owner=made, stack=[_frame(each) for each in event["frames"]],
-        source=getattr(core.DeviceSource, event["source"].upper()), device_text=event["device_text"],
-        followed=event["followed"], subject=event["subject"],
-    )  # fmt: skip
-
-
-def _collective(call: Mapping[str, Any]) -> core.Collective:
-    found = core.Collective(
-        group=call["group"], members=call["members"], sequence=call["sequence"], name=call["name"],
-        shapes=call["shapes"], bytes=call["bytes"], dtype=call["dtype"], device=call["device"], since=call["since"],
-        finished=call["finished"], condition=call["condition"],
-    )  # fmt: skip
-    if call["where"]:
-        found.where = _frame(call["where"])
-    if call.get("through"):
-        found.through = str(call["through"])
-    return found
-
-
-def _frame(frame: Mapping[str, Any]) -> core.Frame:
-    line = int(frame["line"])
-    span = core.Span(
-        line=line, column=int(frame.get("column") or 0), end_line=int(frame.get("end_line") or line),
-        end_column=int(frame.get("end_column") or 0),
-    )  # fmt: skip
-    source = frame.get("source")
-    if source is None:
-        source = linecache.getline(str(frame["path"]), line).strip()
-    return core.Frame(
-        file=str(frame["path"]), span=span, function=str(frame.get("function") or ""), source=str(source),
-        package=str(frame.get("package") or ""), module=str(frame.get("module") or ""),
-    )  # fmt: skip
-
-
 def _own(finding: Mapping[str, Any]) -> core.OwnFinding:
     kind = str(finding.get("kind") or "none").upper()
     return core.OwnFinding(
         code=str(finding.get("code") or ""), cause=str(finding.get("cause") or finding.get("id") or ""),
         title=str(finding.get("title") or ""), sentence=str(finding.get("sentence") or ""),
-        kind=getattr(core.SentenceKind, kind, core.SentenceKind.NONE),
-        severity=getattr(core.Severity, str(finding.get("severity") or "error").upper()),
-        placed=[_frame(place) for place in _placements(finding)],
+        kind=core.SentenceKind.__members__.get(kind, core.SentenceKind.NONE),
+        severity=core.Severity.__members__[str(finding.get("severity") or "error").upper()],
+        placed=[frame_from(place) for place in _placements(finding)],
         devices=[str(operand["device"]) for operand in finding.get("operands") or ()],
     )  # fmt: skip
 

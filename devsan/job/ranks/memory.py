@@ -39,7 +39,7 @@ def _amounts() -> dict[str, tuple[int, int]]:
 def _first_placements(devices: set[str]) -> dict[str, list[Any]]:
     """Placements are numbered as they come. Those that the program asked for, else the first of all."""
     from devsan.introspect.provenance.reader import ProvenanceReader
-    from devsan.report.document import event_of
+    from devsan.report.records import event_of
 
     reader = ProvenanceReader()
     found: dict[str, list[Any]] = {device: [] for device in devices}

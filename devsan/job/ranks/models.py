@@ -79,7 +79,7 @@ def _map_of(tree: Tree) -> dict[str, Any]:
 
 
 def _line_of_map(tree: Tree) -> tuple[dict[str, Any] | None, str]:
-    from devsan.report.document import frame_of
+    from devsan.report.places import frame_of
 
     reader = ProvenanceReader()
     events: list[core.Event] = []

@@ -9,8 +9,11 @@ from typing import Any
 from devsan import core
 from devsan.report.cause import fix_of as shown_fix
 from devsan.report.codec import to_plain
-from devsan.report.document import fix_of, frame_of, site_of
+from devsan.report.document import site_of
 from devsan.report.facts import Cause, Report, Site
+from devsan.report.places import frame_of, word
+from devsan.report.records import failure_of
+from devsan.report.records import finding_of as plain_finding
 from devsan.report.source import shown_path, whole_path
 
 Plain = dict[str, Any]
@@ -29,8 +32,8 @@ def finding_of(found: core.RankFinding, own: Mapping[int, Sequence[Mapping[str, 
         "ranks": ranks, "ranks_text": core.ranks_text(ranks), "victims": list(found.victims),
         "of": None,
     }  # fmt: skip
-    evidence = list(finding.evidence)
-    fixes = [fix_of(each) for each in finding.fixes]
+    plain = plain_finding(finding)
+    evidence, fixes = plain["evidence"], plain["fixes"]
     if found.of_rank >= 0:
         told = dict(own[found.of_rank][found.of_finding])
         known = {each["text"] for each in told["fixes"]}
@@ -41,20 +44,17 @@ def finding_of(found: core.RankFinding, own: Mapping[int, Sequence[Mapping[str, 
         told["report"] = _with_ranks(dict(told.get("report") or {}), more, evidence)
         if surer and told["report"].get("cause"):
             best, others = told["report"]["cause"]["fix"], told["report"]["cause"]["others"]
-            sure = [to_plain(shown_fix(each)) for each in finding.fixes if str(each.confidence.name) == "CERTAIN"]
+            sure = [to_plain(shown_fix(each)) for each in finding.fixes if each.confidence == core.Confidence.CERTAIN]
             told["report"]["cause"] |= {"fix": sure[0], "others": [*sure[1:], *([best] if best else []), *others]}
         more["of"] = {"rank": int(found.of_rank), "finding": int(found.of_finding)}
         return {**told, **more}
     report = _report(finding, more)
     shown = _shown(found, own, report, more)
     return {
-        "id": str(finding.id), "cause": str(finding.cause), "code": str(finding.code), "name": str(finding.name),
-        "title": finding.title, "headline": finding.title, "severity": _word(finding.severity),
-        "confidence": _word(finding.confidence), "time": 0.0, "op": "", "kind": "none", "phase": "none", "sentence": "",
-        "sites": [site_of(site) for site in report.sites], "also_at": [],
-        "stack": [made for site in finding.sites if (made := frame_of(site.frame)) is not None], "operands": [],
-        "involved": [], "evidence": evidence, "fixes": fixes, "naive_fix": str(finding.naive_fix),
-        "candidates": [], "report": _without_sites(report), **more, **shown,
+        **failure_of(core.Failure()), **plain, "headline": finding.title, "time": 0.0, "also_at": [],
+        "sites": [site_of(site) for site in report.sites],
+        "stack": [made for site in finding.sites if (made := frame_of(site.frame)) is not None],
+        "involved": [], "candidates": [], "report": _without_sites(report), **more, **shown,
     }  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def _report(finding: core.Finding, more: Plain) -> Report:
     sites = [site for each in finding.sites if (site := _site(each.frame)) is not None]
     return Report(
         finding.title, "", tuple(sites), notes=tuple(more["victims"]), rank=more["ranks_text"], cause=cause,
-        severity=_word(finding.severity),
+        severity=word(finding.severity),
     )  # fmt: skip
 
 
@@ -112,7 +112,3 @@ def _site(frame: core.Frame) -> Site | None:
     return Site(
         shown_path(file), line, int(frame.span.column) or None, {line: text} if text else {}, path=whole_path(file)
     )
-
-
-def _word(value: Any) -> str:
-    return str(value.name).lower()

@@ -49,7 +49,7 @@ def stack_of(error: BaseException | None) -> list[Entry]:
 
 def program_frame(stack: Sequence[Entry]) -> dict[str, Any] | None:
     """Returns the innermost frame of the program; of a library where the program has none."""
-    from devsan.report.document import frame_of
+    from devsan.report.places import frame_of
 
     if not core.is_here():
         return None

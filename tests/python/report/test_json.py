@@ -14,8 +14,8 @@ from devsan.diagnostics.messages import restored
 from devsan.job.recorded import write
 from devsan.report import json as as_json
 from devsan.report.codec import from_plain, to_plain
-from devsan.report.document import fix_of
 from devsan.report.facts import Cause, Edit, Fix, Label, Operand, Placed, Placement, Report, Site
+from devsan.report.records import fix_of
 from devsan.report.run_text import report_of
 
 
