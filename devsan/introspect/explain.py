@@ -23,7 +23,6 @@ from devsan.introspect.frames.subjects import device_count, generator_of_call, o
 from devsan.introspect.frames.tensors import is_module, plain_attributes
 from devsan.introspect.frames.tracking import Tracked, present_at, site_of, untraced
 from devsan.introspect.models import models
-from devsan.introspect.models.module_facts import facts_of
 from devsan.introspect.models.optimizers import optimizer, optimizers_in
 from devsan.introspect.models.registry import Registry
 from devsan.introspect.models.replicas import name_operands, place_in_text
@@ -50,12 +49,15 @@ class Explanation:
         findings: the cause first.
         frames: of the traceback, outermost first.
         place: number of the frame to show; -1 without frames.
+        documents: the findings as documents have them, once they were asked for: the run file, the rank's document and
+            GitHub's annotations hold the same.
     """
 
     facts: core.Facts
     findings: list[core.Finding]
     frames: list[Frame] = field(default_factory=list)
     place: int = -1
+    documents: list[dict[str, Any]] = field(default_factory=list)
 
 
 def explain(failure: Failure) -> Explanation | None:
@@ -105,10 +107,8 @@ def collect(failure: Failure) -> Explanation:
     registry = Registry(trees)
     optimizers = optimizers_in(frames, search=stepping)
     trees = registry.trees
-    known = [facts_of(tree) for tree in trees]
     reader = ProvenanceReader()
-    for tree, model in zip(trees, known, strict=True):
-        placed.complete(reader, tree, model)
+    known = [placed.model_of(tree, reader) for tree in trees]
     described = Operands(reader, registry, known, optimizers, frames, place)
     tracked = tracked_operands(failure, frames, place, registry)
     elsewhere = place_in_text(failure.message)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 
-from devsan import core
 from devsan.introspect.explain import Explanation
 from devsan.report.codec import to_plain
 from devsan.report.facts import Report, Site
@@ -28,14 +27,13 @@ def findings_of(report: Report, explanation: Explanation | None, time: float) ->
     del shown["sites"]  # they are in the finding
     if explanation is None or not explanation.findings:
         return [{**_unexplained(report, sites, time), "report": shown}]
-    found = []
-    for number, finding in enumerate(explanation.findings):
-        first = number == 0
-        found.append({
-            **_explained(finding, explanation.facts), "headline": report.title, "sites": sites,
-            "time": time, "report": shown if first else {},
-        })  # fmt: skip
-    return found
+    if not explanation.documents:
+        failure = failure_of(explanation.facts.failure)
+        explanation.documents = [{**finding_of(each), **failure, "also_at": []} for each in explanation.findings]
+    return [
+        {**found, "headline": report.title, "sites": sites, "time": time, "report": {} if number else shown}
+        for number, found in enumerate(explanation.documents)
+    ]
 
 
 def _unexplained(report: Report, sites: list[Plain], time: float) -> Plain:
@@ -49,10 +47,6 @@ def _unexplained(report: Report, sites: list[Plain], time: float) -> Plain:
         "kind": "none", "phase": "none", "sentence": report.sentence, "sites": sites, "also_at": [], "stack": [],
         "operands": [], "involved": [], "evidence": [], "fixes": [], "naive_fix": "", "candidates": [],
     }  # fmt: skip
-
-
-def _explained(finding: core.Finding, facts: core.Facts) -> Plain:
-    return {**finding_of(finding), **failure_of(facts.failure), "also_at": []}
 
 
 def site_of(site: Site) -> Plain:

@@ -168,23 +168,16 @@ def _models_at_the_end() -> list[dict[str, Any]]:
         return []
     try:
         from devsan.introspect.frames.tensors import plain_attributes
-        from devsan.introspect.models.heap import living_modules
-        from devsan.introspect.models.models import Tree, unwrapped
-        from devsan.introspect.models.module_facts import facts_of
-        from devsan.introspect.provenance.placed import complete
+        from devsan.introspect.models.heap import living_models
+        from devsan.introspect.provenance.placed import model_of
         from devsan.introspect.provenance.reader import ProvenanceReader
-        from devsan.report.records import model_of
+        from devsan.report import records
 
-        found = []
         with plain_attributes():
             reader = ProvenanceReader()
-            trees = [Tree(root, "", wrappers) for root, wrappers in map(unwrapped, living_modules())]
-            trees = [tree for tree in trees if len(tree.modules) <= _MOST_MODULES and any(tree.tensors())]
-            for tree in sorted(trees, key=lambda tree: -len(tree.modules))[:_MOST_MODELS]:
-                model = facts_of(tree)
-                complete(reader, tree, model)
-                found.append({"finding": "", **model_of(model)})
-        return found
+            trees = [tree for tree in living_models() if len(tree.modules) <= _MOST_MODULES]
+            largest = sorted(trees, key=lambda tree: -len(tree.modules))[:_MOST_MODELS]
+            return [{"finding": "", **records.model_of(model_of(tree, reader))} for tree in largest]
     except Exception:  # the run is worth having without them
         return []
 

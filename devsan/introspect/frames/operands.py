@@ -21,8 +21,15 @@ _LABELS = 4  # more of them on one line are harder to read than none
 def operands_in(failure: Failure, frames: Sequence[Frame], outermost: int) -> list[Tracked]:
     """Returns the operands of the failing operation, followed from the innermost frame to number ``outermost``.
 
-    Goes on to the program's own frame when that one is a library's.
+    Goes on to the program's own frame when that one is a library's. Made once: the report and the diagnosis both ask.
     """
+    kept: dict[int, list[Tracked]] = vars(failure).setdefault("operands", {})  # as ``frames_of_failure`` keeps frames
+    if outermost not in kept:
+        kept[outermost] = _operands_in(failure, frames, outermost)
+    return list(kept[outermost])
+
+
+def _operands_in(failure: Failure, frames: Sequence[Frame], outermost: int) -> list[Tracked]:
     sentence = failure.sentence
     frames = untraced(frames)
     operands = _from_core(failure.refusal)

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from devsan.introspect.frames.values import dict_in
+from devsan.introspect.models.models import Tree, unwrapped
 
 
 def living_modules(most: int = 64) -> list[Any]:
@@ -17,6 +18,17 @@ def living_modules(most: int = 64) -> list[Any]:
     found = living(base)
     inside = {id(child) for each in found for child in dict_in(each, "_modules").values()}
     return [each for each in found if id(each) not in inside][:most]
+
+
+def living_models() -> list[Tree]:
+    """Returns the models that are alive and hold tensors, each once, under the most wrappers that it has."""
+    found: dict[int, Tree] = {}
+    for module in living_modules():
+        root, wrappers = unwrapped(module)
+        before = found.get(id(root))
+        if before is None or len(wrappers) > len(before.wrappers):
+            found[id(root)] = Tree(root, "", wrappers)
+    return [tree for tree in found.values() if any(tree.tensors())]
 
 
 def living(base: type) -> list[Any]:

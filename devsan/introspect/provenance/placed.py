@@ -9,11 +9,19 @@ from typing import Any
 from devsan import core
 from devsan.introspect.models.device_maps import asked_for, settle
 from devsan.introspect.models.models import Tree
+from devsan.introspect.models.module_facts import facts_of
 from devsan.introspect.provenance.reader import ProvenanceReader
 
 
-def complete(reader: ProvenanceReader, tree: Tree, model: core.Model) -> None:
-    """Fills in ``model`` (the core's) what moved or dispatched it, oldest first, and the map as the user wrote it."""
+def model_of(tree: Tree, reader: ProvenanceReader) -> core.Model:
+    """Returns what is known of a model: its modules, what moved or dispatched it, oldest first, and its device map as
+    the user wrote it."""
+    model = facts_of(tree)
+    _complete(model, tree, reader)
+    return model
+
+
+def _complete(model: core.Model, tree: Tree, reader: ProvenanceReader) -> None:
     paths: dict[int, list[str]] = {}
     first: dict[Any, int] = {}  # placement of each call that moved some
     events: dict[int, core.Event] = {}

@@ -12,10 +12,10 @@ from devsan.introspect.frames.placement import Placement
 from devsan.introspect.frames.tensors import is_tensor, placement_of, plain_attributes
 from devsan.introspect.models.device_maps import settle
 from devsan.introspect.models.models import models_in
-from devsan.introspect.models.module_facts import device_map_of, facts_of, offload_of
+from devsan.introspect.models.module_facts import device_map_of, offload_of
 from devsan.introspect.models.registry import Registry
 from devsan.introspect.provenance.dropped import dropped_of
-from devsan.introspect.provenance.placed import complete
+from devsan.introspect.provenance.placed import model_of
 from devsan.introspect.provenance.reader import ProvenanceReader
 
 
@@ -68,9 +68,7 @@ def provenance_of(tensor: Any, caller: FrameType | None) -> list[core.Event]:
         return settle(events, "", None)
     if offloaded and home is not None:
         events = list(offload_of(tree, home.holder))
-    model = facts_of(tree)
-    complete(reader, tree, model)
-    return settle(events, home.path if home is not None else "", model)
+    return settle(events, home.path if home is not None else "", model_of(tree, reader))
 
 
 def _frames(caller: FrameType | None) -> Iterator[Frame]:
