@@ -26,7 +26,8 @@ _LOSSES = ("nll_loss", "cross_entropy", "binary_cross_entropy", "mse_loss", "l1_
 def process(frames: Sequence[Frame]) -> core.Process:
     """Returns the core's Process. Imports nothing, and starts no CUDA that was not started."""
     found = core.Process(
-        rank=_number("RANK", 0), local_rank=_number("LOCAL_RANK", 0), world_size=_number("WORLD_SIZE", 1),
+        rank=launch_number("RANK") or 0, local_rank=launch_number("LOCAL_RANK") or 0,
+        world_size=launch_number("WORLD_SIZE") or 1,
         visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES", ""), versions=dict(_versions()),
         environment={name: os.environ[name] for name in _VARIABLES if name in os.environ},
     )  # fmt: skip
@@ -46,6 +47,12 @@ def process(frames: Sequence[Frame]) -> core.Process:
     except Exception:  # a torch of another age; a failure must not hide the one that is explained
         pass
     return found
+
+
+def launch_number(variable: str) -> int | None:
+    """Returns a number that the launcher put into the environment, "RANK"; None where it put none."""
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdecimal() else None
 
 
 def phase_of(frames: Sequence[Frame], op: str, kind: Kind) -> core.Phase:
@@ -90,10 +97,3 @@ def _versions() -> Iterator[tuple[str, str]]:
             except Exception:
                 continue
         yield name, str(version)
-
-
-def _number(variable: str, otherwise: int) -> int:
-    try:
-        return int(os.environ.get(variable, ""))
-    except ValueError:
-        return otherwise

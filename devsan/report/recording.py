@@ -184,21 +184,18 @@ def _models_at_the_end() -> list[dict[str, Any]]:
 
 def _process() -> dict[str, Any]:
     import devsan
+    from devsan.introspect.process_info import launch_number
 
     torch = sys.modules.get("torch")
-
-    def number(name: str, otherwise: int) -> int:
-        text = os.environ.get(name, "")
-        return int(text) if text.isdecimal() else otherwise
 
     try:
         version = devsan.__version__
     except Exception:  # a copy that is only on the path
         version = ""
     return {
-        "command": command(), "directory": os.getcwd(), "pid": os.getpid(), "rank": number("RANK", 0),
-        "local_rank": number("LOCAL_RANK", 0), "world_size": number("WORLD_SIZE", 1), "devsan": version,
-        "python": platform.python_version(), "torch": str(getattr(torch, "__version__", "")),
+        "command": command(), "directory": os.getcwd(), "pid": os.getpid(), "rank": launch_number("RANK") or 0,
+        "local_rank": launch_number("LOCAL_RANK") or 0, "world_size": launch_number("WORLD_SIZE") or 1,
+        "devsan": version, "python": platform.python_version(), "torch": str(getattr(torch, "__version__", "")),
         "platform": platform.platform(),
     }  # fmt: skip
 

@@ -35,12 +35,13 @@ def collect(error: BaseException | None = None, ended: str = "") -> Plain:
 
 
 def _process() -> Plain:
-    from devsan.introspect.process_info import process
+    from devsan.introspect.process_info import launch_number, process
 
     found = process([]) if core.is_here() else None
     plain: Plain = {
-        "rank": _number("RANK"), "local_rank": _number("LOCAL_RANK"), "world_size": _number("WORLD_SIZE"),
-        "local_world_size": _number("LOCAL_WORLD_SIZE"), "backend": "", "gpus": _gpus(),
+        "rank": launch_number("RANK"), "local_rank": launch_number("LOCAL_RANK"),
+        "world_size": launch_number("WORLD_SIZE"), "local_world_size": launch_number("LOCAL_WORLD_SIZE"),
+        "backend": "", "gpus": _gpus(),
         "visible_devices": os.environ.get("CUDA_VISIBLE_DEVICES", ""), "versions": {},
     }  # fmt: skip
     if found is not None:
@@ -55,11 +56,6 @@ def _process() -> Plain:
     if plain["local_rank"] is None:  # started by hand or by torch.multiprocessing.spawn: one machine, as a rule
         plain["local_rank"] = plain["rank"]
     return plain
-
-
-def _number(variable: str) -> int | None:
-    text = os.environ.get(variable, "")
-    return int(text) if text.isdecimal() else None
 
 
 def _gpus() -> list[str]:
