@@ -14,6 +14,7 @@ from devsan.introspect import process_info, settings
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.edits import can_run, knows
 from devsan.introspect.frames.error_patterns import Kind
+from devsan.introspect.frames.expressions import Expression, operands_at
 from devsan.introspect.frames.frames import Frame, frames_of_failure
 from devsan.introspect.frames.gradients import gradient_assigned, returned_by
 from devsan.introspect.frames.operands import operands_in, operands_of_refusal
@@ -185,14 +186,12 @@ def tracked_operands(failure: Failure, frames: Sequence[Frame], place: int, regi
     return []
 
 
-def _present(frame: Frame) -> list[tuple[Tracked, Any]]:
-    from devsan.introspect.frames.expressions import operands_at
-
+def _present(frame: Frame) -> list[tuple[Tracked, Expression]]:
     expressions = [each for each in operands_at(frame) if each.placement(frame) is not None]
     return list(zip(present_at(frame), expressions, strict=False))
 
 
-def _at(tracked: Tracked, place: int, expression: Any) -> Tracked:
+def _at(tracked: Tracked, place: int, expression: Expression) -> Tracked:
     tracked.at[place] = expression
     return tracked
 

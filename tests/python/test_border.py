@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import sys
@@ -57,6 +58,16 @@ def test_the_core_has_what_the_types_promise(border):
     for enum in model.enums.values():
         members = getattr(_core, enum.name).__members__
         assert list(members) == [word.upper() for word in enum.words()]
+
+
+def test_the_types_name_what_the_core_has():
+    import torch  # noqa: F401  the core's libraries
+
+    from devsan import _core
+
+    stubs = [ast.parse((ROOT / "devsan" / name).read_text("utf-8")) for name in ("_core.pyi", "_core_records.pyi")]
+    named = {each.name for stub in stubs for each in stub.body if isinstance(each, (ast.ClassDef, ast.FunctionDef))}
+    assert named == {name for name in dir(_core) if not name.startswith("_")}
 
 
 def test_fields_comments_and_properties_are_read(read):

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
 
 from devsan import core
 from devsan.introspect.frames.error_match import Sentence, recognize
@@ -29,7 +28,7 @@ class Failure:
     sentence: Sentence
     trace: TracebackType | None
     outer: TracebackType | None
-    refusal: Any = None
+    refusal: core.Refusal | None = None
 
 
 def failure_of(error: BaseException, trace: TracebackType | None) -> Failure | None:
@@ -69,6 +68,6 @@ def _links(error: BaseException) -> Iterator[BaseException]:
 
 
 def _refusal_in(message: str) -> core.Refusal | None:
-    core = sys.modules.get("devsan._core")  # never loaded for the report's sake: it may be for another torch
-    refusal = core.last_refusal() if core is not None else None
+    loaded = "devsan._core" in sys.modules  # never loaded for the report's sake: it may be for another torch
+    refusal = core.last_refusal() if loaded and core.is_here() else None
     return refusal if refusal is not None and refusal.message and refusal.message in message else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.source.sources import tree_at
 
@@ -34,7 +34,7 @@ def can_run(file: str, line: int, before: str, after: str) -> bool:
     return all(_is_bound(scopes, name, line) for name in asked)
 
 
-def knows(frames: Sequence[Frame], edit: Any) -> bool:
+def knows(frames: Sequence[Frame], edit: core.Edit) -> bool:
     """Returns whether every ``name.device`` that ``edit`` asks for stands in its line already, or is a variable there.
 
     Args:

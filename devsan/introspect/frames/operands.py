@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
+from devsan import core
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.error_match import Sentence
 from devsan.introspect.frames.error_patterns import Kind
@@ -75,7 +75,7 @@ def worth_showing(operands: list[Tracked], place: int | None, sentence: Sentence
     return shown
 
 
-def _from_core(refusal: Any) -> list[Tracked]:
+def _from_core(refusal: core.Refusal | None) -> list[Tracked]:
     if refusal is None:
         return []
     return [
@@ -94,7 +94,8 @@ def _order_as_written(operands: list[Tracked], failure: Failure, frame: Frame) -
     """torch computes ``linear(input, weight, bias)`` as ``addmm(bias, input, weight.t())``."""
     node = frame.node
     called = frame.segment(node.func) if isinstance(node, ast.Call) else ""
-    if operands and failure.refusal.op == "aten::addmm" and called.split(".")[-1] == "linear":
+    op = failure.refusal.op if failure.refusal is not None else ""
+    if operands and op == "aten::addmm" and called.split(".")[-1] == "linear":
         for operand in operands:
             operand.place = {"mat1": 0, "mat2": 1}.get(operand.role or "", 2)
 

@@ -32,9 +32,9 @@ def without_code(report: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_report(name: str, gpus: None, run: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from devsan import _core
+    from devsan import core
 
-    monkeypatch.setattr(_core, "last_refusal", lambda: None)
+    monkeypatch.setattr(core, "last_refusal", lambda: None)
     report = without_code(run(name))
     for expected in EXPECTED[name]:
         assert expected in report
@@ -46,9 +46,9 @@ def test_the_wording_before_torch_2_9(
     """The same program with the older sentence, which names the argument at its end."""
     import torch
 
-    from devsan import _core
+    from devsan import core
 
-    monkeypatch.setattr(_core, "last_refusal", lambda: None)
+    monkeypatch.setattr(core, "last_refusal", lambda: None)
 
     def refuse(left: torch.Tensor, right: torch.Tensor) -> None:
         raise RuntimeError(
