@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
+import programs
 import pytest
 import torch
 
@@ -89,8 +89,7 @@ def test_afterwards_the_first_mismatch_ends_it_again():
 
 def run(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     (tmp_path / "train.py").write_text(PROGRAM, encoding="utf-8")
-    command = [sys.executable, "-m", "devsan", "run", "--gpus", "2", "--policy", "warn", *options, "train.py"]
-    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    return programs.run(["-m", "devsan", "run", "--gpus", "2", "--policy", "warn", *options, "train.py"], cwd=tmp_path)
 
 
 def test_a_run_tells_each_place_once_and_all_at_the_end(tmp_path):

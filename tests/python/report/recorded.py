@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from programs import run as run_forked
+
 from devsan.report.run_reader import read_run
 
 ROOT = Path(__file__).parents[3]
@@ -45,9 +47,9 @@ class Programs:
         )  # fmt: skip
 
     def run(self, text: str, *options: str, **environment: str) -> tuple[int, str, str]:
-        process = self.start(self.words(text, *(options or ("-o", "run.dvs"))), **environment)
-        out, error = process.communicate(timeout=120)
-        return process.returncode, out, error
+        words = self.words(text, *(options or ("-o", "run.dvs")))[1:]
+        done = run_forked(words, cwd=self.folder, env={**self.environment, **environment})
+        return done.returncode, done.stdout, done.stderr
 
     def read(self, name: str = "run.dvs") -> dict[str, Any]:
         run = read_run(str(self.folder / name))
