@@ -40,12 +40,13 @@ def rank_facts(document: Mapping[str, Any], calls: Sequence[dict[str, Any]]) -> 
         calls: its last collectives, as ``flight_recorder`` returns them.
     """
     facts: Mapping[str, Any] = document.get("facts") or {}
+    end: Mapping[str, Any] = facts.get("end") or _told_at_once(document.get("failure"))
     process: Mapping[str, Any] = facts.get("process") or {}
     stack = document.get("stack") or ()  # of a rank that a signal ended: file, line, function
     told = with_what_the_stack_told(calls, facts.get("collectives") or call_in_text(stack))
-    condition = str((facts.get("end") or {}).get("condition") or "")  # of a caller of the line recorded
+    condition = str(end.get("condition") or "")  # of a caller of the line recorded
     told = [call if call["finished"] or call["condition"] else call | {"condition": condition} for call in told]
-    at = (facts.get("end") or {}).get("where") or frame_in_text(stack)
+    at = end.get("where") or frame_in_text(stack)
     told = [call if call["finished"] else call | _called_from(call["where"], at) for call in told]
     found = core.RankFacts(
         process=_process(document, process), host=str(facts.get("host") or ""),
@@ -57,10 +58,19 @@ def rank_facts(document: Mapping[str, Any], calls: Sequence[dict[str, Any]]) -> 
     )  # fmt: skip
     if facts.get("group_made"):
         found.group_made = frame_from(facts["group_made"])
-    _settle_end(found, facts.get("end") or {}, document.get("exit") or {})
+    _settle_end(found, end, document.get("exit") or {})
     if stack and not found.where.file and (where := frame_in_text(stack)) is not None:
         found.where = frame_from(where)
     return found
+
+
+def _told_at_once(failure: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The end of a rank that was killed between its error and its look back, as Lightning kills its first rank."""
+    if failure is None:
+        return {}
+    lines = (line.strip() for line in str(failure["message"]).splitlines())
+    sentence = next((line for line in lines if line), "")
+    return {"how": "raised", "time": failure["time"], "error": failure["type"], "sentence": sentence[:500]}
 
 
 def _called_from(where: Mapping[str, Any] | None, at: Mapping[str, Any] | None) -> dict[str, Any]:

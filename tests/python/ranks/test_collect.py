@@ -94,6 +94,19 @@ def test_who_waits_and_who_was_killed() -> None:
     assert json.loads(json.dumps(found)) == found
 
 
+def test_an_error_counts_also_of_a_rank_that_was_killed_before_it_looked_back() -> None:
+    killed = {"code": None, "signal": 9, "time": 12.0, "by_launcher": False}
+    failure = {"type": "RuntimeError", "time": 11.0, "place": "train.py:3"}
+    own = {"id": "i", "cause": "c", "code": "DV103", "name": "host-boundary", "title": "t", "severity": "error",
+           "kind": "mixed", "sentence": "s", "evidence": ["e"], "fixes": [], "report": None}  # fmt: skip
+    culprit = {**document(1, how="raised", error="RuntimeError", sentence="s"), "findings": [own]}
+    for message, codes in (("\nConnection closed by peer", ["DV103"]), ("no such file", ["DV103", "DV306"])):
+        victim = {"rank": 0, "facts": None, "failure": {**failure, "message": message}, "exit": killed}
+        found = compare.of_job([victim, culprit], [])
+        assert [each["code"] for each in found] == codes
+    assert found[-1]["title"] == "rank 0 raised RuntimeError: no such file"
+
+
 def test_the_launchers_sigterm_is_no_death_of_its_own() -> None:
     documents = [document(0), {"rank": 1, "exit": {"code": -15, "signal": None, "time": 9.0, "by_launcher": True}}]
     assert compare.of_job(documents, []) == []
