@@ -43,15 +43,27 @@ def test_no_diagnosis_no_difference(gpus: None, run: Run, monkeypatch: pytest.Mo
 
 def test_a_diagnosis_that_takes_too_long_is_left_out(gpus: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("devsan.report.cause.explain", spin)
-    start = time.monotonic()
+    start = time.process_time()
     assert run("loss").startswith("\nerror: ")
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 5
 
 
 def test_time_is_up() -> None:
     with pytest.raises(Late):
         within(0.01, lambda: spin(None))
     assert within(10, lambda: 3) == 3
+
+
+def test_time_in_which_the_thread_does_nothing_counts_a_fifth() -> None:
+    def wait() -> int:
+        time.sleep(0.6)
+        for _ in range(100):
+            look()
+        return 3
+
+    assert within(0.5, wait) == 3
+    with pytest.raises(Late):
+        within(0.1, wait)
 
 
 def test_a_candidate_each_where_it_is_undecided() -> None:
