@@ -91,7 +91,7 @@ def test_a_driver_that_hangs_is_left_alone(tool):
     tool("trap '' TERM INT; sleep 30 & wait; sleep 30")
     start = time.monotonic()
     assert asked(0.5).state == "hanging"
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20  # it would take 30
 
 
 def test_no_driver(tool, monkeypatch):

