@@ -51,7 +51,7 @@ class DoctorCommand:
         parser = Parser(self, usage="devsan doctor [options] [FILE ...] [-- launch command]")
         parser.add_argument("files", metavar="FILE", nargs="*", help="configurations, scripts, folders of source")
         how = parser.add_mutually_exclusive_group()
-        add_format(how, "terminal", "json", "sarif")
+        add_format(how, "terminal", "json", "sarif", "github")
         how.add_argument("--diff", action="store_true", help="mechanical fixes, as a diff")
         parser.add_argument("--fix", action="store_true", help="write the safe fixes into the files")
         parser.add_argument("--redact", action="store_true",
@@ -208,31 +208,45 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
 
 def _show(options: argparse.Namespace, case: Any, outcome: _Outcome) -> None:
     from devsan.doctor.masking import Mask
-    from devsan.doctor.output_formats import document, sarif, written
-    from devsan.report.language import language_for, language_named
+    from devsan.report.language import language_for
 
     mask = Mask(case.facts.system) if options.redact else None
     if options.format != "terminal":
-        say = language_named(options.lang or "en")
-        made = document(case.facts, case.launch, outcome.findings, outcome.notes, say)
-        if options.format == "sarif":
-            made = sarif(made, case.facts.system.directory)
-        sys.stdout.write(written(mask.all(made) if mask else made))
+        text = _written(options, case, outcome, mask)
+        encoding = sys.stdout.encoding or "utf-8"
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         return
     _print(options, case, outcome, language_for(sys.stdout, options.lang or ""), mask)
     for note in outcome.notes:
         tell(note)
 
 
+def _written(options: argparse.Namespace, case: Any, outcome: _Outcome, mask: Any) -> str:
+    from devsan.doctor.output_formats import document, run_of, written
+    from devsan.report.language import language_named
+
+    made = document(case.facts, case.launch, outcome.findings, outcome.notes, language_named(options.lang or "en"))
+    if mask is not None:
+        made = mask.all(made)
+    if options.format == "json":
+        return written(made)
+    if options.format == "sarif":
+        from devsan.report.sarif import render
+    else:
+        from devsan.report.github import render
+    return render([run_of(made, ["devsan", *sys.argv[1:]])])
+
+
 def _print(options: argparse.Namespace, case: Any, outcome: _Outcome, say: Any, mask: Any) -> None:
+    from devsan.doctor.as_report import report_of
     from devsan.doctor.environment_report import block
-    from devsan.doctor.text import lines_of, summary
-    from devsan.report.plain import write_lines
+    from devsan.doctor.summary import summary
+    from devsan.report.plain import lines_of, write_lines
 
     silent = options.fast or options.no_facts or options.no_machine or options.fix
     lines = [] if silent else [*block(case.facts, case.launch, say), []]
     for finding in outcome.findings:
-        lines += [*lines_of(finding, say), []]
+        lines += [*lines_of(report_of(finding), say), []]
     if not (silent and not outcome.findings):
         lines.append([(f"devsan doctor: {summary(outcome.findings, say)}", "title")])
     if mask is not None:

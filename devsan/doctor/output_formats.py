@@ -1,72 +1,79 @@
-"""The findings and facts for machines: JSON of the doctor's own, and SARIF 2.1.0."""
+"""What the doctor found, for machines: JSON, and a run's document, of which SARIF and annotations are made.
+
+A finding has the form that it has in a run (docs/reference/run.schema.json); what only runs know of it is empty.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import pathlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime, timezone
 from typing import Any
-from urllib.parse import quote
 
-from devsan.diagnostics.codes import find_code, name_of
+from devsan.diagnostics.codes import name_of
+from devsan.doctor.as_report import report_of
 from devsan.doctor.facts import Facts
-from devsan.doctor.findings import Finding
+from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.launch import LaunchFacts
+from devsan.report.document import site_of
 from devsan.report.language import Language
+from devsan.report.source import whole_path
 
 Plain = dict[str, Any]
 
-VERSION = 1
-_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_RANKS = {"certain": 90.0, "likely": 70.0, "possible": 30.0}
+VERSION = 2
 
 
 def document(
     facts: Facts, launch: LaunchFacts, findings: Sequence[Finding], notes: Sequence[str], say: Language
 ) -> Plain:  # fmt: skip
-    """Returns all of it, JSON-able: ``{"format": "devsan-doctor", "version": 1, ...}``."""
+    """Returns all of it, JSON-able: ``{"format": "devsan-doctor", "version": 2, ...}``."""
     return {
         "format": "devsan-doctor",
         "version": VERSION,
         "facts": asdict(facts),
         "launch": {**asdict(launch), "options": dict(launch.options), "environment": dict(launch.environment)},
-        "findings": [{"name": name_of(finding.code), **_said(asdict(finding), say)} for finding in findings],
+        "findings": [plain_of(finding, say) for finding in findings],
         "notes": list(notes),
     }
 
 
-def sarif(document: Mapping[str, Any], directory: str) -> Plain:
-    """Returns what `document` made as a SARIF log with one run."""
-    rules: dict[str, Plain] = {}
-    results = []
-    for finding in document["findings"]:
-        code = finding["code"]
-        rules.setdefault(code, _rule(code, finding["name"]))
-        lines = [finding["title"], *finding["evidence"], f"help: {finding['fix']} ({finding['confidence']})"]
-        result: Plain = {
-            "ruleId": code, "ruleIndex": list(rules).index(code), "level": finding["severity"],
-            "rank": _RANKS[finding["confidence"]], "message": {"text": "\n".join(lines)},
-        }  # fmt: skip
-        if finding["place"] is not None:
-            result["locations"] = [{"physicalLocation": _location(finding["place"], directory)}]
-        elif finding["subject"]:
-            result["locations"] = [{"logicalLocations": [{"fullyQualifiedName": finding["subject"]}]}]
-        sites = [{"id": number, "physicalLocation": _location(site, directory)}
-                 for number, site in enumerate(finding["sites"])]  # fmt: skip
-        if sites:
-            result["relatedLocations"] = sites
-        results.append(result)
-    driver: Plain = {"name": "DevSan", "rules": list(rules.values())}
-    version = document["facts"]["packages"].get("devsan")
-    if version:
-        driver["version"] = version
-    root = pathlib.Path(directory or "/").as_uri() + "/"
+def run_of(document: Mapping[str, Any], command: Sequence[str]) -> Plain:
+    """Returns what ``document`` made as the document of a run: of the doctor's own, which has ended."""
+    facts = document["facts"]
     return {
-        "$schema": _SCHEMA, "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints",
-                  "originalUriBaseIds": {"%SRCROOT%": {"uri": root}}, "results": results}],
+        "process": {
+            "directory": facts["system"]["directory"], "devsan": facts["packages"].get("devsan", ""),
+            "command": list(command), "pid": os.getpid(), "rank": 0, "world_size": 1,
+        },
+        "start": datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "end": {"time": 0.0, "how": "finished", "exit_code": 0, "exception": None, "signal": None},
+        "findings": document["findings"],
+    }  # fmt: skip
+
+
+def plain_of(finding: Finding, say: Language) -> Plain:
+    """Returns a finding as runs have it, in the language of ``say``."""
+    report = report_of(finding)
+    sites = [{**site_of(site), "note": say.text(site.note)} for site in report.sites]
+    where = [f"{site.file}:{site.lines.get(site.line, '').strip()}" for site in report.sites[:1]]
+    digest = hashlib.sha256("\0".join([finding.code, finding.title, *where]).encode("utf-8", "replace"))
+    title = say.text(finding.title)
+    return {
+        "id": digest.hexdigest()[:12], "cause": "", "code": finding.code, "name": name_of(finding.code),
+        "title": title, "headline": title, "severity": finding.severity, "confidence": finding.confidence,
+        "time": 0.0, "op": "", "kind": "none", "phase": "none", "sentence": "", "sites": sites, "count": 1,
+        "also_at": [], "stack": [], "operands": [], "involved": [],
+        "evidence": [say.text(each) for each in finding.evidence],
+        "fixes": [
+            {"kind": "", "text": say.text(text), "confidence": finding.confidence,
+             "edit": _edit_of(edits[0]) if len(edits) == 1 else None, "edits": [_edit_of(edit) for edit in edits]}
+            for text, edits in ((finding.fix, finding.edits), *((other, ()) for other in finding.others))
+        ],
+        "naive_fix": "", "candidates": [],
     }  # fmt: skip
 
 
@@ -75,32 +82,10 @@ def written(value: Mapping[str, Any]) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n"
 
 
-def _said(finding: Plain, say: Language) -> Plain:
-    for name in ("title", "fix"):
-        finding[name] = say.text(finding[name])
-    for name in ("evidence", "others"):
-        finding[name] = [say.text(each) for each in finding[name]]
-    return finding
-
-
-def _rule(code: str, name: str) -> Plain:
-    made: Plain = {"id": code, "name": name, "defaultConfiguration": {"level": "warning"}}
-    known = find_code(code)
-    if known is None:
-        return made
-    page = known.page()
-    return {**made, "shortDescription": {"text": known.summary["en"]}, "help": {"text": page, "markdown": page}}
-
-
-def _location(place: Mapping[str, Any], directory: str) -> Plain:
-    whole = os.path.abspath(os.path.join(directory, place["file"]))
-    inside = os.path.relpath(whole, directory) if directory else whole
-    artifact: Plain = (
-        {"uri": quote(inside), "uriBaseId": "%SRCROOT%"} if not inside.startswith("..") and not os.path.isabs(inside)
-        else {"uri": pathlib.Path(whole).as_uri()}
-    )  # fmt: skip
-    made: Plain = {"artifactLocation": artifact}
-    if place["line"]:
-        names = {"line": "startLine", "column": "startColumn", "end_line": "endLine", "end_column": "endColumn"}
-        made["region"] = {put: place[name] for name, put in names.items() if place[name]}
-    return made
+def _edit_of(edit: Edit) -> Plain:
+    place = edit.place
+    return {
+        "file": place.file, "path": whole_path(place.file), "line": place.line, "column": place.column,
+        "end_line": place.end_line, "end_column": place.end_column, "before": edit.before, "after": edit.after,
+        "applicable": edit.safe,
+    }  # fmt: skip

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from devsan.introspect.explain import Explanation
     from devsan.report.facts import Report
 
+_LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
+
 
 def render(runs: Sequence[Mapping[str, Any]]) -> str:
     """Returns a workflow command for each finding of ``runs``; a finding that several ranks share, once."""
@@ -48,7 +50,7 @@ def command(finding: Mapping[str, Any], directory: str) -> str:
         if end_column:
             properties["endColumn"] = end_column - 1  # of the last character
     properties["title"] = heading(finding)
-    level = "error" if finding["severity"] == "error" else "warning"
+    level = _LEVELS[finding["severity"]]
     written = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{level} {written}::{_data(message(finding))}\n"
 

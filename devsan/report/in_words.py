@@ -17,6 +17,8 @@ def heading(finding: Plain) -> str:
 def message(finding: Plain) -> str:
     """Returns what was refused, in torch's words too, and who placed the operands."""
     lines = [finding["headline"], finding["sentence"]]
+    if not finding["sentence"]:  # nothing has failed: what was seen speaks for itself
+        lines += finding["evidence"]
     lines += [f"{sentence} ({_at(frame)})" if frame else sentence for _, sentence, frame in placed(finding)]
     fix = next(iter(finding["fixes"]), None)
     if fix is not None:

@@ -24,7 +24,7 @@ from devsan.report.cause_lines import cause_lines
 from devsan.report.facts import Operand, Report
 from devsan.report.language import Language, language_for
 from devsan.report.site_lines import site_lines
-from devsan.report.text import WIDTH, Line, padded
+from devsan.report.text import WIDTH, Line, padded, wrapped
 
 # SGR parameters: 1 is bold, 31 red, 32 green, 33 yellow, 34 blue, 36 cyan
 _STYLES = {"error": "1;31", "warning": "1;33", "offending": "1;31", "other": "1;34", "frame": "1;34", "title": "1",
@@ -89,7 +89,8 @@ def lines_of(
     if report.sentence:  # of a whole job there may be none
         yield [(f"{indent}= ", "frame"), (report.speaker, "title"), (f": {report.sentence}", "")]
     for note in report.notes:
-        yield [(f"{indent}= ", "frame"), (say.text(note), "")]
+        for number, line in enumerate(wrapped(say.text(note), gutter + 3, width=width)):
+            yield [(f"{indent}{'  ' if number else '= '}", "frame"), (line, "")]
     if report.operands:
         yield []
         yield from _operand_lines(report.operands, say)

@@ -23,7 +23,7 @@ Plain = dict[str, Any]
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "%SRCROOT%"
 _UNNAMED = "device-failure"
-_LEVELS = {"error": "error", "warning": "warning"}
+_LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 _RANKS = {"certain": 90.0, "likely": 70.0, "possible": 30.0}
 
 
@@ -90,6 +90,8 @@ class _Log:
             site, others = main_site(finding, self._directory)
             if is_file(site["path"]):
                 made["locations"] = [{"physicalLocation": self._place(site["path"], region(site))}]
+            else:
+                made["locations"] = [{"logicalLocations": [{"fullyQualifiedName": site["file"]}]}]
         related = list(self._related(finding, others))
         if related:
             made["relatedLocations"] = [{"id": number, **each} for number, each in enumerate(related)]

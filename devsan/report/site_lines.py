@@ -32,8 +32,8 @@ def site_lines(
         width: columns of the first line.
         room: columns of source lines, the gutter included.
     """
-    column = "" if site.column is None else f":{site.column}"
-    place = f"{site.file}:{site.line}{column}" + (f"  {say.text(site.note)}" if site.note else "")
+    at = ":".join(str(each) for each in (site.file, site.line, site.column) if each)
+    place = at + (f"  {say.text(site.note)}" if site.note else "")
     head = " " * gutter + "--> "
     right = ""
     if rank is not None:

@@ -109,6 +109,7 @@ def test_a_finding_is_shown_where_it_is(doctor):
         "   |\n"
         ' 3 |   "train_batch_size": 63,\n'
         "   |                       ^^\n"
+        "   |\n"
     )
     assert "more: devsan explain DV416" in done.stdout
     assert done.stdout.endswith("devsan doctor: 1 error\n")
@@ -127,10 +128,13 @@ def test_json(doctor):
     done = doctor.devsan("doctor", "--format", "json", "ds_config.json", *LAUNCH)
     assert done.returncode == 1
     said = json.loads(done.stdout)
-    assert (said["format"], said["version"]) == ("devsan-doctor", 1)
+    assert (said["format"], said["version"]) == ("devsan-doctor", 2)
     [finding] = said["findings"]
     assert (finding["code"], finding["name"]) == ("DV411", "offload-and-stage")
-    assert finding["place"] == {"file": "ds_config.json", "line": 11, "column": 17, "end_line": 11, "end_column": 22}
+    [site] = finding["sites"]
+    assert (site["file"], site["line"], site["column"]) == ("ds_config.json", 11, 17)
+    assert site["labels"] == [{"line": 11, "column": 17, "end_column": 22, "texts": [], "offending": True}]
+    assert finding["evidence"] and finding["fixes"][0]["text"]
     assert said["facts"]["driver"]["gpus"][1]["uuid"] == "GPU-bbbb"
     assert said["facts"]["visible"] == [0, 1]
 
@@ -147,6 +151,19 @@ def test_sarif(doctor):
     location = results["DV416"]["locations"][0]["physicalLocation"]
     assert location["artifactLocation"] == {"uri": "ds_config.json", "uriBaseId": "%SRCROOT%"}
     assert location["region"]["startLine"] == 3
+    [logical] = results["DV407"]["locations"]
+    assert logical["logicalLocations"][0]["fullyQualifiedName"] == "torchrun --nproc_per_node=3 train.py"
+
+
+def test_github(doctor):
+    doctor.configuration({"train_batch_size": 63})
+    done = doctor.devsan("doctor", "--format", "github", "ds_config.json", *LAUNCH)
+    assert done.returncode == 1
+    assert done.stdout.startswith(
+        "::error file=ds_config.json,line=3,endLine=3,col=23,endColumn=24,title=DV416 trainer-and-configuration::"
+        "train_batch_size is 63, and the Trainer computes 8 * 1 * 2 ranks = 16%0A"
+    )
+    assert done.stdout.count("\n") == 1
 
 
 def test_redacted_output_says_nothing_about_whose_machine_it_is(doctor):
@@ -216,7 +233,7 @@ def test_a_driver_that_is_slow_does_not_hold_a_launch_up(doctor):
         (["--fix"], "expected files or folders to fix, got none"),
         (["--lang", "fr"], "invalid choice"),
         (["--format", "json", "--diff"], "not allowed with argument"),
-        (["--format", "jsn"], "expected a format (terminal, json, sarif), got 'jsn'; did you mean --format json?"),
+        (["--format", "jsn"], "a format (terminal, json, sarif, github), got 'jsn'; did you mean --format json?"),
     ],
 )
 def test_what_it_does_not_understand(doctor, words, sentence):

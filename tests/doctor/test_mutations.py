@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devsan.diagnostics.messages import Message
+from devsan.doctor.as_report import report_of
 from devsan.doctor.case import Case
 from devsan.doctor.check import check
 from devsan.doctor.document import parse_document, read_document
@@ -16,10 +17,11 @@ from devsan.doctor.facts import nothing
 from devsan.doctor.fix_validation import fixed_files
 from devsan.doctor.launch import LaunchFacts
 from devsan.doctor.output_formats import document as document_of
-from devsan.doctor.output_formats import sarif, written
+from devsan.doctor.output_formats import run_of, written
 from devsan.doctor.rules.refused_setting.values import schema
-from devsan.doctor.text import lines_of
+from devsan.report import github, sarif
 from devsan.report.language import language_named
+from devsan.report.plain import lines_of
 from tests.doctor.conftest import ACCELERATE, DEEPSPEED
 
 QUICK = settings(max_examples=500, derandomize=True, deadline=None, database=None,
@@ -83,11 +85,14 @@ def checked_whole(file: str, kind: str) -> None:
         )
     for language in ("en", "zh"):
         for finding in found:
-            list(lines_of(finding, language_named(language)))
+            list(lines_of(report_of(finding), language_named(language)))
     # Each fix is checked anew: a third of the cases says enough.
     for each in fixed_files(case, found, True)[0] if len(found) % 3 == 0 else ():
         assert parse_document(file, each.after, file.endswith(".yaml")).root is not None
-    json.loads(written(sarif(document_of(case.facts, case.launch, found, [], language_named("en")), "/")))
+    made = document_of(case.facts, case.launch, found, [], language_named("en"))
+    json.loads(written(made))
+    json.loads(sarif.render([run_of(made, ["devsan"])]))
+    assert github.render([run_of(made, ["devsan"])]).count("::error") == sum(each.severity == "error" for each in found)
 
 
 @QUICK

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from devsan.doctor.as_report import report_of
 from devsan.doctor.findings import Finding
 from devsan.doctor.live.check import check
 from devsan.doctor.live.lines import Lines
@@ -41,14 +42,11 @@ def write_beside(explanation: Explanation | None, stream: TextIO) -> None:
 
 
 def write(found: Sequence[Finding], stream: TextIO) -> None:
-    """Prints findings as ``devsan doctor`` does, each after an empty line."""
-    from devsan.doctor.text import lines_of
-    from devsan.report.language import language_for
-    from devsan.report.plain import write_lines
+    """Prints findings as failures are, each after an empty line."""
+    from devsan.report import plain
 
-    say = language_for(stream)
     for finding in found[:_MOST]:
-        write_lines(list(lines_of(finding, say)), stream)
+        plain.write(report_of(finding), stream)
 
 
 def _found(explanation: Explanation) -> list[Finding]:

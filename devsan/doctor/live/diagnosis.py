@@ -66,8 +66,10 @@ class Diagnosis(list[Finding]):
         Args:
             language: "en" or "zh".
         """
-        from devsan.doctor.text import lines_of, summary
+        from devsan.doctor.as_report import report_of
+        from devsan.doctor.summary import summary
         from devsan.report.language import language_named
+        from devsan.report.plain import lines_of
 
         say = language_named(language)
         lines: list[Line] = [line for owner in self.owners for line in _owner_lines(owner, say)]
@@ -75,7 +77,7 @@ class Diagnosis(list[Finding]):
         for finding in self:
             if finding.place is not None:
                 linecache.checkcache(finding.place.file)  # named from where the program is now
-            lines += [*lines_of(finding, say), []]
+            lines += [*lines_of(report_of(finding), say), []]
         lines.append([(f"devsan.doctor: {summary(self, say)}", "title")])
         return "\n".join("".join(piece for piece, _ in line).rstrip() for line in lines)
 

@@ -96,7 +96,7 @@ def _look(optimizer: Any) -> None:
 
 def _tell(found: list[Any]) -> None:
     """Of a rank the job reports; what is known of a run is in its file as well."""
-    from devsan.doctor.live.as_report import report_of
+    from devsan.doctor.as_report import report_of
     from devsan.doctor.live.beside import write
     from devsan.job import member
     from devsan.report import recording

@@ -113,4 +113,5 @@ def test_odd_paths(failed):
         "%C3%A4%20b%23.py"
     )
     site["path"] = site["file"] = "<string>"
-    assert "locations" not in log_of(run)["runs"][0]["results"][0]
+    [location] = log_of(run)["runs"][0]["results"][0]["locations"]
+    assert location == {"logicalLocations": [{"fullyQualifiedName": "<string>"}]}

@@ -1,0 +1,15 @@
+"""How many faults the doctor found, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from devsan.doctor.findings import ORDER, Finding
+from devsan.report.language import Language
+
+
+def summary(findings: Sequence[Finding], say: Language) -> str:
+    """Returns "2 errors, 1 warning"."""
+    counts = [(sum(finding.severity == severity for finding in findings), severity) for severity in ORDER]
+    said = [say(f"{{n}} {severity}{'s' if count > 1 else ''}", n=str(count)) for count, severity in counts if count]
+    return say(", ").join(said) if said else say("nothing is wrong")
