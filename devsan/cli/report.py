@@ -6,10 +6,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from devsan.cli.command import Action, Parser
+from devsan.cli.command import Action, Parser, add_format
 from devsan.errors import DevsanError, UsageError
 from devsan.options import LANGUAGES
-from devsan.spelling import nearest
 
 Runs = Sequence[Mapping[str, Any]]
 
@@ -28,16 +27,11 @@ class ReportCommand:
         """Reads the words and the run files."""
         parser = Parser(self, usage="devsan report [--format FORMAT] [--lang LANG] [-o FILE] run.dvs [run2.dvs ...]")
         parser.add_argument("files", metavar="run.dvs", nargs="+", help="what devsan run -o wrote")
-        parser.add_argument("--format", metavar="FORMAT", default="terminal",
-                            help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]} (default: terminal)")  # fmt: skip
+        add_format(parser, *FORMATS)
         parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
         parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default="",
                             help="of terminal: en or zh (default: DEVSAN_LANG, or the locale's)")  # fmt: skip
         options = parser.read(words)
-        if options.format not in FORMATS:
-            near = nearest(options.format, FORMATS)
-            expected = f"a format ({', '.join(FORMATS)})"
-            raise UsageError(expected, repr(options.format), near and f"--format {near}")
         from devsan.report.run_reader import read_run
 
         runs = sorted((read_run(file) for file in options.files), key=lambda run: int(run["process"]["rank"]))
