@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 from devsan import core
+from devsan.diagnostics.placement import Placement
 from devsan.introspect import process_info, settings
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.edits import can_run, knows
@@ -18,7 +19,6 @@ from devsan.introspect.frames.expressions import Expression, operands_at
 from devsan.introspect.frames.frames import Frame, frames_of_failure
 from devsan.introspect.frames.gradients import gradient_assigned, returned_by
 from devsan.introspect.frames.operands import operands_in, operands_of_refusal
-from devsan.introspect.frames.placement import Placement
 from devsan.introspect.frames.places import clean, place_at, place_in, place_of, without_machinery
 from devsan.introspect.frames.subjects import device_count, generator_of_call, ordinal_in
 from devsan.introspect.frames.tensors import is_module, plain_attributes

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from devsan import core
+from devsan.diagnostics.placement import Placement
 from devsan.introspect.frames.expressions import Expression, operands_at
 from devsan.introspect.frames.frames import Frame, Whose
-from devsan.introspect.frames.placement import Placement
 from devsan.introspect.frames.places import clean, place
 from devsan.introspect.frames.roots import held_in, is_view_of, only_tensor, root_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of, placement_of

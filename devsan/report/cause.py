@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from devsan import core
 from devsan.diagnostics.codes import name_of
+from devsan.diagnostics.placement import Placement
 from devsan.introspect.deadline import Late, within
 from devsan.introspect.explain import Explanation, explain
 from devsan.introspect.frames.chain import Failure
-from devsan.introspect.frames.placement import Placement
 from devsan.report.facts import Cause, Edit, Fix, Operand, Placed, Report, Site
 from devsan.report.source import shown_path, whole_path
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from devsan.introspect.frames.placement import Placement
+from devsan.diagnostics.placement import Placement
 
 
 @dataclass(frozen=True)

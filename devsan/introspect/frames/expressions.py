@@ -9,9 +9,9 @@ from itertools import islice
 from types import ModuleType
 from typing import cast
 
+from devsan.diagnostics.placement import Placement
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.inference import infer, is_number
-from devsan.introspect.frames.placement import Placement
 from devsan.introspect.frames.tensors import is_tensor, placement_of
 from devsan.introspect.frames.values import MISSING, Step, is_a, part
 

@@ -10,7 +10,7 @@ import ast
 import sys
 from types import ModuleType
 
-from devsan.introspect.frames.placement import Placement
+from devsan.diagnostics.placement import Placement
 from devsan.introspect.frames.tensors import is_tensor, placement_of
 from devsan.introspect.frames.values import MISSING, Scope
 from devsan.introspect.source.statements import FACTORIES

@@ -12,9 +12,9 @@ from collections.abc import Collection, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
+from devsan.diagnostics.placement import Placement
 from devsan.introspect.frames.expressions import Expression
 from devsan.introspect.frames.frames import Frame
-from devsan.introspect.frames.placement import Placement
 from devsan.introspect.frames.tensors import is_tensor, memory_of, same_memory
 from devsan.introspect.frames.values import MISSING, Step
 

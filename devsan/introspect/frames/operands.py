@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from math import prod
 
 from devsan import core
+from devsan.diagnostics.placement import Placement
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.error_match import Sentence
 from devsan.introspect.frames.error_patterns import Kind
 from devsan.introspect.frames.frames import Frame, Whose
-from devsan.introspect.frames.placement import Placement
 from devsan.introspect.frames.tensors import dtype_name
 from devsan.introspect.frames.tracking import Tracked, follow, present_at, untraced
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from devsan.diagnostics.placement import Placement
 from devsan.introspect.deadline import look
-from devsan.introspect.frames.placement import Placement
 
 # c10::toString(ScalarType), as the core reports it, where torch's Python name is another word
 _DTYPES = {

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from devsan.diagnostics.placement import Placement
 from devsan.introspect.frames.binding import is_made_here, parameter_of, step_out
 from devsan.introspect.frames.expressions import Expression, operands_at
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.matching import match
-from devsan.introspect.frames.placement import Placement
 from devsan.introspect.frames.tensors import is_tensor, memory_of, placement_of
 from devsan.introspect.frames.values import MISSING, Step, is_a
 

@@ -7,8 +7,8 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from devsan import core
+from devsan.diagnostics.placement import Placement
 from devsan.introspect.frames.frames import Frame
-from devsan.introspect.frames.placement import Placement
 from devsan.introspect.frames.tensors import is_tensor, placement_of, plain_attributes
 from devsan.introspect.models.device_maps import settle
 from devsan.introspect.models.models import models_in

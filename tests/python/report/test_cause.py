@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from devsan.diagnostics.placement import Placement
 from devsan.introspect.deadline import Late, look, within
 from devsan.introspect.frames.edits import can_run
-from devsan.introspect.frames.placement import Placement
 from devsan.report.facts import Cause, Edit, Fix, Placed, Report, Site
 from devsan.report.plain import lines_of
 

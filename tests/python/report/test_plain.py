@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from devsan.introspect.frames.placement import Placement
+from devsan.diagnostics.placement import Placement
 from devsan.report.facts import Label, Operand, Report, Site
 from devsan.report.plain import lines_of, wants_color, write
 from devsan.report.text import display_width
