@@ -15,7 +15,7 @@ from typing import Any
 from devsan.cli.command import Action, Parser, add_format
 from devsan.cli.misplaced import find
 from devsan.cli.source import script_among, texts
-from devsan.doctor.findings import Finding
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.errors import UsageError, tell
 from devsan.options import LANGUAGES
 
@@ -104,7 +104,7 @@ def _is_source(file: str) -> bool:
 
 @dataclass
 class _Outcome:
-    findings: list[Finding]
+    findings: list[Diagnostic]
     notes: list[str]
 
 

@@ -30,7 +30,7 @@ class _Doctor(ModuleType):
                 pipeline, a list. None is left out.
 
         Returns:
-            A list of ``devsan.doctor.findings.Finding``, the worst first; empty where nothing is wrong.
+            A list of ``devsan.doctor.findings.Diagnostic``, the worst first; empty where nothing is wrong.
 
         Raises:
             TypeError: nothing that was given is or holds a model or an optimizer.

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import linecache
 
+from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, Place
 from devsan.report.facts import Cause, Fix, Label, Report, Site
 from devsan.report.source import whole_path
 
-_SITES = 4  # that are shown
+_MORE = 3  # further places that are shown
 
 
-def report_of(finding: Finding) -> Report:
+def report_of(finding: Diagnostic) -> Report:
     """Returns the report that says what ``finding`` says. It quotes nobody: nothing has failed."""
-    places = [place for place in (finding.place, *finding.sites) if place is not None][:_SITES]
-    sites = [_site(place, message("see also") if number else "") for number, place in enumerate(places)]
+    sites = [*map(_site, finding.sites), *(_site(place, message("see also")) for place in finding.see_also[:_MORE])]
     if not sites and finding.subject:
         sites = [Site(finding.subject, 0, path=f"<{finding.subject}>")]
-    fixes = [Fix(text, finding.confidence) for text in (finding.fix, *finding.others)]
+    fixes = [Fix(fix.text, fix.confidence) for fix in finding.fixes]
     cause = Cause(finding.code, fix=fixes[0], others=tuple(fixes[1:]))
     return Report(
         finding.title, "", tuple(sites), notes=finding.evidence, cause=cause, speaker="devsan",
@@ -26,7 +25,7 @@ def report_of(finding: Finding) -> Report:
     )  # fmt: skip
 
 
-def _site(place: Place, note: str) -> Site:
+def _site(place: Place, note: str = "") -> Site:
     line = linecache.getline(place.file, place.line).rstrip("\n") if place.line else ""
     if "\x1b" in line:  # a file that nobody has vouched for may not write to the terminal
         line = ""

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from devsan.diagnostics.diagnostic import Place
 from devsan.doctor.document import Document, read_document
 from devsan.doctor.facts import Facts
-from devsan.doctor.findings import Place
 from devsan.doctor.launch import LaunchFacts
 from devsan.doctor.nodes import Node
 from devsan.doctor.script import Script, read_script

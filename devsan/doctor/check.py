@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.case import Case
-from devsan.doctor.findings import ORDER, Finding, found_by
+from devsan.doctor.findings import found_by, how_bad
 from devsan.doctor.rules import RULES
 
 
-def check(case: Case, on_failure: Callable[[str, Exception], None] | None = None) -> list[Finding]:
+def check(case: Case, on_failure: Callable[[str, Exception], None] | None = None) -> list[Diagnostic]:
     """Returns what is wrong, the worst first, each fault once.
 
     Args:
@@ -19,6 +20,6 @@ def check(case: Case, on_failure: Callable[[str, Exception], None] | None = None
     return in_order(found_by(RULES, case, on_failure))
 
 
-def in_order(findings: Iterable[Finding]) -> list[Finding]:
+def in_order(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Returns findings, the worst first; those with a place before those without."""
-    return sorted(findings, key=lambda finding: (ORDER[finding.severity], finding.place is None))
+    return sorted(findings, key=lambda finding: (how_bad(finding), finding.place is None))

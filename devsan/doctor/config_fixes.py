@@ -10,8 +10,8 @@ import json
 import re
 from typing import Any
 
+from devsan.diagnostics.diagnostic import Edit, Place
 from devsan.doctor.document import Document
-from devsan.doctor.findings import Edit, Place
 from devsan.doctor.nodes import Member, Node
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./-]+\Z")

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from devsan.diagnostics.diagnostic import Place
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Place
 from devsan.doctor.json_scanner import scan_json
 from devsan.doctor.nodes import Malformed, Member, Node, Quirk
 from devsan.doctor.yaml_reader import read_yaml

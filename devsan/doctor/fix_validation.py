@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.doctor.case import Case
 from devsan.doctor.check import check
 from devsan.doctor.document import parse_document
-from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.text_edits import replace_text, spliced, unified_diff
 
 
@@ -41,7 +41,7 @@ class FixedFile:
         replace_text(path, self.after, "utf-8")
 
 
-def fixed_files(case: Case, findings: Sequence[Finding], unsafe: bool) -> tuple[list[FixedFile], list[str]]:
+def fixed_files(case: Case, findings: Sequence[Diagnostic], unsafe: bool) -> tuple[list[FixedFile], list[str]]:
     """Returns the files with their edits, and a sentence for each edit that was not made.
 
     Args:
@@ -53,7 +53,12 @@ def fixed_files(case: Case, findings: Sequence[Finding], unsafe: bool) -> tuple[
     for document in case.documents:
         good: list[Edit] = []
         for finding in findings if document.root is not None else ():
-            own = [edit for edit in finding.edits if edit.place.file == document.file and (edit.safe or unsafe)]
+            own = [
+                edit
+                for fix in finding.fixes
+                for edit in fix.edits
+                if edit.place.file == document.file and (edit.safe or unsafe)
+            ]
             # One finding after the other, each together with those that were good.
             after = edited(document.text, [*good, *own]) if own else None
             if not own or after == edited(document.text, good):
@@ -69,7 +74,7 @@ def fixed_files(case: Case, findings: Sequence[Finding], unsafe: bool) -> tuple[
     return made, notes
 
 
-def _wrong(case: Case, file: str, after: str | None, finding: Finding, findings: Sequence[Finding]) -> str:
+def _wrong(case: Case, file: str, after: str | None, finding: Diagnostic, findings: Sequence[Diagnostic]) -> str:
     """Why a file may not be edited so; "" where it may."""
     if after is None:
         return "its text does not stand where it was read"

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from json import JSONDecodeError, decoder
 from typing import Any, NoReturn
 
+from devsan.diagnostics.diagnostic import Place
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Place
 from devsan.doctor.nodes import MAX_DEPTH, Malformed, Member, Node, Quirk
 
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from devsan.diagnostics.diagnostic import Confidence, Severity
 from devsan.diagnostics.messages import Message
-from devsan.doctor.findings import Confidence, Severity
 
 
 @dataclass(frozen=True)

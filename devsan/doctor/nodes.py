@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from devsan.doctor.findings import Place
+from devsan.diagnostics.diagnostic import Place
 
 MAX_DEPTH = 100
 """Of objects in objects. Configurations have about five; a file that was made to exhaust the stack has thousands."""

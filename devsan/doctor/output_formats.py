@@ -14,9 +14,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 from devsan.diagnostics.codes import name_of
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.doctor.as_report import report_of
 from devsan.doctor.facts import Facts
-from devsan.doctor.findings import Edit, Finding
 from devsan.doctor.launch import LaunchFacts
 from devsan.report.document import site_of
 from devsan.report.language import Language
@@ -28,7 +28,7 @@ VERSION = 2
 
 
 def document(
-    facts: Facts, launch: LaunchFacts, findings: Sequence[Finding], notes: Sequence[str], say: Language
+    facts: Facts, launch: LaunchFacts, findings: Sequence[Diagnostic], notes: Sequence[str], say: Language
 ) -> Plain:  # fmt: skip
     """Returns all of it, JSON-able: ``{"format": "devsan-doctor", "version": 2, ...}``."""
     return {
@@ -55,7 +55,7 @@ def run_of(document: Mapping[str, Any], command: Sequence[str]) -> Plain:
     }  # fmt: skip
 
 
-def plain_of(finding: Finding, say: Language) -> Plain:
+def plain_of(finding: Diagnostic, say: Language) -> Plain:
     """Returns a finding as runs have it, in the language of ``say``."""
     report = report_of(finding)
     sites = [{**site_of(site), "note": say.text(site.note)} for site in report.sites]
@@ -69,9 +69,10 @@ def plain_of(finding: Finding, say: Language) -> Plain:
         "also_at": [], "stack": [], "operands": [], "involved": [],
         "evidence": [say.text(each) for each in finding.evidence],
         "fixes": [
-            {"kind": "", "text": say.text(text), "confidence": finding.confidence,
-             "edit": _edit_of(edits[0]) if len(edits) == 1 else None, "edits": [_edit_of(edit) for edit in edits]}
-            for text, edits in ((finding.fix, finding.edits), *((other, ()) for other in finding.others))
+            {"kind": "", "text": say.text(fix.text), "confidence": fix.confidence,
+             "edit": _edit_of(fix.edits[0]) if len(fix.edits) == 1 else None,
+             "edits": [_edit_of(edit) for edit in fix.edits]}
+            for fix in finding.fixes
         ],
         "naive_fix": "", "candidates": [],
     }  # fmt: skip

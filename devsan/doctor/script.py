@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from devsan.doctor.findings import Place
+from devsan.diagnostics.diagnostic import Place
 
 _MAX_BYTES = 2 << 20
 _CONFIGS = ("SFTConfig", "DPOConfig", "GRPOConfig", "ORPOConfig", "KTOConfig", "RewardConfig", "PPOConfig")

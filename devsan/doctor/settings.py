@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from devsan.diagnostics.diagnostic import Place
 from devsan.doctor.document import Document
-from devsan.doctor.findings import Place
 from devsan.doctor.nodes import Member, Node
 
 OFFLOADS = ("offload_optimizer", "offload_param")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devsan.doctor.findings import ORDER, Finding
+from devsan.diagnostics.diagnostic import SEVERITIES, Diagnostic
 from devsan.report.language import Language
 
 
-def summary(findings: Sequence[Finding], say: Language) -> str:
+def summary(findings: Sequence[Diagnostic], say: Language) -> str:
     """Returns "2 errors, 1 warning"."""
-    counts = [(sum(finding.severity == severity for finding in findings), severity) for severity in ORDER]
+    counts = [(sum(finding.severity == severity for finding in findings), severity) for severity in SEVERITIES]
     said = [say(f"{{n}} {severity}{'s' if count > 1 else ''}", n=str(count)) for count, severity in counts if count]
     return say(", ").join(said) if said else say("nothing is wrong")

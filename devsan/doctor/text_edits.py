@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from devsan.doctor.findings import Edit
+from devsan.diagnostics.diagnostic import Edit
 
 
 def spliced(text: str, offsets: Sequence[int], edits: Iterable[Edit]) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from devsan.diagnostics.diagnostic import Place
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Place
 from devsan.doctor.nodes import MAX_DEPTH, Malformed, Member, Node
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.case import Case, collect
 from devsan.doctor.check import check
 from devsan.doctor.driver import Driver, Gpu
 from devsan.doctor.facts import Facts, System, visible_numbers
-from devsan.doctor.findings import Finding
 from devsan.doctor.launch import read_launch
 from devsan.doctor.packages import Unmet
 from devsan.doctor.torch_facts import Torch
@@ -141,10 +141,10 @@ class SetUp:
         launch = read_launch(command, self.environment, len(seen) if self.driver.state == "ok" else None)
         return collect(facts, launch, self.files)
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[Diagnostic]:
         return [finding for finding in check(self.case()) if finding.severity != "note"]
 
-    def notes(self) -> list[Finding]:
+    def notes(self) -> list[Diagnostic]:
         return [finding for finding in check(self.case()) if finding.severity == "note"]
 
 

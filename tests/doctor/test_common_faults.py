@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor import source
-from devsan.doctor.findings import Finding
 from tests.doctor.conftest import DEEPSPEED, TRAINER, SetUp
 
 Change = Callable[[SetUp], Any]
@@ -77,7 +77,7 @@ for x, y in DataLoader(data, batch_size=4, shuffle=True, generator=generator):
 """
 
 
-def everything(setup: SetUp) -> list[Finding]:
+def everything(setup: SetUp) -> list[Diagnostic]:
     """What the doctor says of machine, configuration and source together."""
     case = setup.case()
     scripts = [Path(file) for file in setup.files if file.endswith(".py")]
@@ -199,7 +199,7 @@ FAULTS = (
 )  # fmt: skip
 
 
-def seen(fault: Fault, setup: SetUp) -> list[Finding]:
+def seen(fault: Fault, setup: SetUp) -> list[Diagnostic]:
     return setup.notes() if fault.code == "DV601" else everything(setup)
 
 
@@ -220,7 +220,7 @@ def test_seeded_found_and_fixed(fault: Fault, empty: SetUp):
     fault.seed(setup)
     found = seen(fault, setup)
     assert [each.code for each in found] == [fault.code], found
-    fixes = (found[0].fix, *found[0].others)
+    fixes = [fix.text for fix in found[0].fixes]
     assert any(fault.fix in each for each in fixes), fixes
     assert found[0].place is not None or found[0].subject
     fault.mend(setup)

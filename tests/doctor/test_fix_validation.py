@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from devsan.cli.main import main
+from devsan.diagnostics.diagnostic import Edit, Place
 from devsan.doctor.check import check
 from devsan.doctor.document import parse_document
-from devsan.doctor.findings import Edit, Finding, Place
+from devsan.doctor.findings import finding
 from devsan.doctor.fix_validation import FixedFile, fixed_files
 from tests.doctor.conftest import ACCELERATE
 
@@ -138,9 +139,9 @@ def test_a_fix_that_does_not_hold_is_refused(empty, after, why):
     empty.write("ds_config.json", '{\n  "train_batch_size": -8\n}')
     (fault,) = empty.findings()
     place = Place("ds_config.json", 2, 23, 2, 25)
-    bad = Finding(fault.code, fault.title, place, (), "", (Edit(place, "-8", after),))
+    bad = finding(fault.code, fault.title, place, (), "", (Edit(place, "-8", after),))
     title = fault.title if after != "0" else "train_batch_size is 0, expected a whole number above 0"
-    bad = bad if after != "0" else Finding(fault.code, title, place, (), "", (Edit(place, "-8", after),))
+    bad = bad if after != "0" else finding(fault.code, title, place, (), "", (Edit(place, "-8", after),))
     made, notes = fixed_files(empty.case(), [bad], False)
     assert made == []
     assert len(notes) == 1 and why in notes[0]

@@ -49,12 +49,14 @@ def test_what_the_action_runs(tmp_path, inputs, words):
     script = ACTION["runs"]["steps"][1]["run"]
     assert "${{" not in script  # inputs are variables, never text of the script
     tool = tmp_path / "devsan"
-    tool.write_text('#!/bin/sh\nfor word; do printf "%s|" "$word"; done\n')
+    tool.write_text('#!/bin/sh\nfor word; do printf "%s|" "$word"; done\necho\n')
     tool.chmod(0o755)
     environment = {**os.environ, "SARIF": "", **inputs, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=tmp_path, env=environment, capture_output=True,
                           text=True, timeout=20)  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (0, words, "")
+    assert (done.returncode, done.stderr) == (0, "")
+    annotated, printed = done.stdout.splitlines()
+    assert printed == words and annotated == words.replace("doctor|", "doctor|--format|github|", 1)
     assert not (tmp_path / "broken").exists()
 
 

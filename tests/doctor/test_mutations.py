@@ -81,7 +81,8 @@ def checked_whole(file: str, kind: str) -> None:
     found = check(case)  # without a handler: a rule that fails raises
     for finding in found:
         assert all(
-            isinstance(text, Message) for text in (finding.title, finding.fix, *finding.evidence, *finding.others)
+            isinstance(text, Message)
+            for text in (finding.title, *finding.evidence, *(fix.text for fix in finding.fixes))
         )
     for language in ("en", "zh"):
         for finding in found:

@@ -13,7 +13,7 @@ import pytest
 
 from devsan.diagnostics.codes import all_codes
 from devsan.diagnostics.detectors import own_code
-from devsan.doctor.findings import Finding
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.rules import RULES
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +67,7 @@ def commands(code: str, language: str, block: str) -> tuple[list[str], dict[str,
     return words, {}, words[0]
 
 
-def checked(code: str, language: str, block: str, setup: Any) -> list[Finding]:
+def checked(code: str, language: str, block: str, setup: Any) -> list[Diagnostic]:
     words, _, file = commands(code, language, block)
     files, launch = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
     setup.launch, setup.files, setup.environment = shlex.join(launch), list(files), {}

@@ -82,7 +82,7 @@ def test_a_release_that_fails_when_it_clips(deepspeed, changed: Changed, version
     deepspeed.packages["torchvision"] = "0.18.1+cu121"
     finding = only(deepspeed)
     assert finding.code == "DV404"
-    assert finding.fix == 'pip install "deepspeed>=0.14.3"'
+    assert finding.fixes[0].text == 'pip install "deepspeed>=0.14.3"'
     assert "issues/5538" in finding.evidence[1]
     deepspeed.write("ds_config.json", changed({"zero_optimization.offload_optimizer": ...}))
     assert deepspeed.findings() == []
@@ -95,8 +95,8 @@ def test_more_ranks_than_visible_gpus(deepspeed):
     # PICK-pytorch 14, MiniCPM-V 356
     deepspeed.launch = "env CUDA_VISIBLE_DEVICES=1,2 torchrun --nproc_per_node=4 train.py"
     finding = only(deepspeed)
-    assert (finding.code, finding.fix) == ("DV407", "start 2: --nproc_per_node=2")
-    assert finding.others == ("let it see more: CUDA_VISIBLE_DEVICES=0,1,2,3",)
+    assert (finding.code, finding.fixes[0].text) == ("DV407", "start 2: --nproc_per_node=2")
+    assert [fix.text for fix in finding.fixes[1:]] == ["let it see more: CUDA_VISIBLE_DEVICES=0,1,2,3"]
     deepspeed.launch = "env CUDA_VISIBLE_DEVICES=1,2 torchrun --nproc_per_node=2 train.py"
     assert deepspeed.findings() == []
 
@@ -116,7 +116,7 @@ def test_visible_devices_that_name_no_gpu(empty, value, fix):
     empty.environment["CUDA_VISIBLE_DEVICES"] = value
     empty.launch = "python infer.py"
     finding = only(empty)
-    assert (finding.code, finding.fix) == ("DV406", fix)
+    assert (finding.code, finding.fixes[0].text) == ("DV406", fix)
 
 
 def test_a_quantized_model_in_every_rank(deepspeed, changed: Changed):
@@ -129,8 +129,8 @@ def test_a_quantized_model_in_every_rank(deepspeed, changed: Changed):
     )
     finding = only(deepspeed)
     assert finding.code == "DV404"
-    assert finding.fix == 'pip install "accelerate>=1.13" "bitsandbytes>=0.48"'
-    assert finding.others == ('load with device_map={"": LOCAL_RANK}',)
+    assert finding.fixes[0].text == 'pip install "accelerate>=1.13" "bitsandbytes>=0.48"'
+    assert [fix.text for fix in finding.fixes[1:]] == ['load with device_map={"": LOCAL_RANK}']
 
 
 def test_eight_bit_weights_under_zero_3(deepspeed):
@@ -139,7 +139,7 @@ def test_eight_bit_weights_under_zero_3(deepspeed):
     deepspeed.write("train.py", text.replace('"gpt2"', '"gpt2", load_in_8bit=True'))
     finding = only(deepspeed)
     assert finding.code == "DV417"
-    assert "ZeRO stage 2" in finding.fix
+    assert "ZeRO stage 2" in finding.fixes[0].text
     assert (finding.place.line, finding.place.column) == (3, 54)
 
 
@@ -148,7 +148,7 @@ def test_low_cpu_mem_usage_under_zero_3(deepspeed):
     text = (deepspeed.folder / "train.py").read_text()
     deepspeed.write("train.py", text.replace('"gpt2"', '"gpt2", low_cpu_mem_usage=True'))
     finding = only(deepspeed)
-    assert (finding.code, finding.fix) == ("DV417", "remove low_cpu_mem_usage")
+    assert (finding.code, finding.fixes[0].text) == ("DV417", "remove low_cpu_mem_usage")
 
 
 def test_accelerate_is_told_not_to_refuse(deepspeed):
@@ -156,7 +156,7 @@ def test_accelerate_is_told_not_to_refuse(deepspeed):
     deepspeed.environment["ACCELERATE_BYPASS_DEVICE_MAP"] = "true"
     finding = only(deepspeed)
     assert finding.code == "DV417"
-    assert finding.fix == "unset it, and load without device_map in ranks"
+    assert finding.fixes[0].text == "unset it, and load without device_map in ranks"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_releases_that_moved_the_rotary_embedding_or_the_count(empty, packages, 
     assert empty.findings() == []
     empty.packages.update(packages)
     finding = only(empty)
-    assert (finding.code, finding.fix) == ("DV404", fix)
+    assert (finding.code, finding.fixes[0].text) == ("DV404", fix)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_fault_in_the_deepspeed_file(deepspeed, changed: Changed, settings, co
     deepspeed.write("ds_config.json", changed(settings))
     found = deepspeed.findings()
     assert [finding.code for finding in found][:1] == [code], found
-    assert fix is None or found[0].fix == fix
+    assert fix is None or found[0].fixes[0].text == fix
     if code == "DV414":
         found = [finding for finding in found if finding.code != "DV416"]  # the Trainer is told bf16
     assert len(found) == 1, found
@@ -247,7 +247,7 @@ def test_the_arithmetic_of_batches(empty, changed: Changed, settings, fix):
         assert empty.findings() == []
     else:
         finding = only(empty)
-        assert (finding.code, finding.fix) == ("DV413", fix)
+        assert (finding.code, finding.fixes[0].text) == ("DV413", fix)
 
 
 def test_an_optimizer_of_the_script_under_offload(empty, changed: Changed):
@@ -262,7 +262,7 @@ def test_an_optimizer_of_the_script_under_offload(empty, changed: Changed):
     )
     empty.write("train.py", text)
     finding = only(empty)
-    assert (finding.code, finding.fix) == ("DV412", "make deepspeed.ops.adam.DeepSpeedCPUAdam instead")
+    assert (finding.code, finding.fixes[0].text) == ("DV412", "make deepspeed.ops.adam.DeepSpeedCPUAdam instead")
     assert finding.place.line == 2
     empty.write("train.py", text.replace("torch.optim.AdamW", "deepspeed.ops.adam.DeepSpeedCPUAdam"))
     assert empty.findings() == []
@@ -281,8 +281,8 @@ def test_half_precision_against_the_model(deepspeed, changed: Changed, model, fo
         assert deepspeed.findings() == []
         return
     finding = only(deepspeed)
-    assert (finding.code, finding.fix) == ("DV414", "use bf16 on GPUs since Ampere, 32 bits on older ones")
-    assert finding.sites[0].line == 3
+    assert (finding.code, finding.fixes[0].text) == ("DV414", "use bf16 on GPUs since Ampere, 32 bits on older ones")
+    assert finding.see_also[0].line == 3
 
 
 def test_lightning_clips_by_norm_under_deepspeed(empty, changed: Changed):
@@ -292,7 +292,7 @@ def test_lightning_clips_by_norm_under_deepspeed(empty, changed: Changed):
     text = 'import lightning as L\nL.Trainer(strategy=s, gradient_clip_val=1.0, gradient_clip_algorithm="value")\n'
     empty.write("train.py", text)
     finding = only(empty)
-    assert (finding.code, finding.fix) == ("DV416", 'write gradient_clip_algorithm="norm"')
+    assert (finding.code, finding.fixes[0].text) == ("DV416", 'write gradient_clip_algorithm="norm"')
     empty.write("train.py", text.replace('"value"', '"norm"'))
     assert empty.findings() == []
 
@@ -302,7 +302,7 @@ def test_auto_that_nobody_replaces(empty, changed: Changed):
     empty.write("ds_config.json", changed({"train_batch_size": "auto"}, PLAIN))
     empty.write("train.py", 'import deepspeed\nengine = deepspeed.initialize(model=model, config="ds_config.json")\n')
     finding = only(empty)
-    assert (finding.code, finding.fix) == ("DV410", "write the number")
+    assert (finding.code, finding.fixes[0].text) == ("DV410", "write the number")
 
 
 def test_bf16_on_a_gpu_without(deepspeed, changed: Changed):
@@ -311,7 +311,7 @@ def test_bf16_on_a_gpu_without(deepspeed, changed: Changed):
     deepspeed.driver = replace(deepspeed.driver, gpus=(T4,))
     deepspeed.write("ds_config.json", changed({"bf16.enabled": True}))
     finding = only(deepspeed)
-    assert (finding.code, finding.fix) == ("DV414", "use fp16 on these GPUs")
+    assert (finding.code, finding.fixes[0].text) == ("DV414", "use fp16 on these GPUs")
 
 
 def test_buckets_that_fill_the_gpu(deepspeed, changed: Changed):
@@ -320,7 +320,7 @@ def test_buckets_that_fill_the_gpu(deepspeed, changed: Changed):
     deepspeed.write("ds_config.json", changed({"zero_optimization.reduce_bucket_size": 500000000}))
     finding = only(deepspeed)
     assert finding.code == "DV418"
-    most = int(re.search(r"write (\d+)", finding.fix)[1])
+    most = int(re.search(r"write (\d+)", finding.fixes[0].text)[1])
     deepspeed.write("ds_config.json", changed({"zero_optimization.reduce_bucket_size": most}))
     assert deepspeed.findings() == []
 
@@ -331,11 +331,11 @@ def test_a_key_twice_and_a_comment(deepspeed):
         "ds_config.json", text.replace('"steps_per_print": 100', '"steps_per_print": 100,\n  "steps_per_print": 5')
     )
     finding = only(deepspeed)
-    assert (finding.code, finding.fix) == ("DV401", "keep one of the two")
+    assert (finding.code, finding.fixes[0].text) == ("DV401", "keep one of the two")
     deepspeed.write("ds_config.json", text.replace('"steps_per_print": 100', '"steps_per_print": 100 // often'))
     finding = only(deepspeed)
     assert finding.code == "DV401"
-    assert finding.fix.startswith("write plain JSON")
+    assert finding.fixes[0].text.startswith("write plain JSON")
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_a_fault_in_the_accelerate_file(fsdp, old, new, code, fix):
     assert old in text
     fsdp.write("fsdp.yaml", text.replace(old, new))
     finding = only(fsdp)
-    assert (finding.code, finding.fix) == (code, fix)
+    assert (finding.code, finding.fixes[0].text) == (code, fix)
 
 
 DEEPSPEED_YAML = """\
@@ -388,12 +388,12 @@ def test_deepspeed_by_accelerate(empty):
     assert empty.findings() == []
     empty.write("ds.yaml", DEEPSPEED_YAML.replace("zero3_save_16bit_model: true", "zero3_save_16bit_model: false"))
     finding = only(empty)
-    assert (finding.code, finding.fix) == ("DV415", "set zero3_save_16bit_model to true")
+    assert (finding.code, finding.fixes[0].text) == ("DV415", "set zero3_save_16bit_model to true")
     empty.write(
         "ds.yaml", DEEPSPEED_YAML.replace("param_device: none", "param_device: cpu").replace("stage: 3", "stage: 2")
     )
     finding = only(empty)
-    assert (finding.code, finding.fix) == ("DV411", "set zero_stage: 3")
+    assert (finding.code, finding.fixes[0].text) == ("DV411", "set zero_stage: 3")
     empty.write("ds.yaml", DEEPSPEED_YAML.replace("  zero_stage: 3", "  deepspeed_config_file: ds_config.json"))
     assert {finding.code for finding in empty.findings()} == {"DV420"}
 
@@ -403,18 +403,18 @@ def test_torch_and_the_machine(empty):
     assert empty.findings() == []
     empty.driver = replace(empty.driver, version="470.82.01", cuda="11.4")
     finding = only(empty)
-    assert (finding.code, finding.fix) == ("DV403", "install a torch that is built for CUDA 11")
+    assert (finding.code, finding.fixes[0].text) == ("DV403", "install a torch that is built for CUDA 11")
     empty.driver = Driver(
         "ok", "560.35.03", "12.6", "", (replace(T4, name="NVIDIA GeForce GTX 1080", capability="6.1"),)
     )
     finding = only(empty)
-    assert (finding.code, finding.fix) == ("DV403", "install a torch that is built for an older CUDA")
+    assert (finding.code, finding.fixes[0].text) == ("DV403", "install a torch that is built for an older CUDA")
     empty.driver = replace(empty.driver, gpus=(T4,))
     empty.torch = replace(empty.torch, version="2.9.1+cpu", cuda="", archs=(), available=False)
     empty.packages["torchvision"] = "0.24.1+cpu"
     finding = only(empty)
     assert finding.code == "DV403"
-    assert finding.fix.startswith("install a build for CUDA 12.6 or older")
+    assert finding.fixes[0].text.startswith("install a build for CUDA 12.6 or older")
 
 
 @pytest.mark.parametrize(
@@ -431,7 +431,7 @@ def test_a_driver_that_does_not_work(empty, driver, fix):
     empty.torch = replace(empty.torch, available=False)
     finding = only(empty)
     assert finding.code == "DV403"
-    assert finding.fix.startswith(fix)
+    assert finding.fixes[0].text.startswith(fix)
 
 
 def test_a_broken_torch(empty):
@@ -443,8 +443,8 @@ def test_a_broken_torch(empty):
     found = {finding.code: finding for finding in empty.findings()}
     assert set(found) == {"DV402", "DV405"}
     assert "both installed" in found["DV402"].evidence[1]
-    assert found["DV402"].fix == "install it anew: pip install --force-reinstall torch==2.9.1"
-    assert found["DV405"].fix == "pip uninstall nvidia-nccl-cu13, then install torch anew"
+    assert found["DV402"].fixes[0].text == "install it anew: pip install --force-reinstall torch==2.9.1"
+    assert found["DV405"].fixes[0].text == "pip uninstall nvidia-nccl-cu13, then install torch anew"
 
 
 def test_packages_of_another_torch(empty):
@@ -456,7 +456,7 @@ def test_packages_of_another_torch(empty):
     empty.unmet = ()
     empty.packages["torchvision"] = "0.24.1+cpu"
     finding = only(empty)
-    assert (finding.code, finding.fix) == (
+    assert (finding.code, finding.fixes[0].text) == (
         "DV405",
         "install both from one index: pip install torch torchvision --index-url https://download.pytorch.org/whl/cu126",
     )
@@ -478,14 +478,17 @@ def test_variables_that_stop_a_job(empty, environment, launch, fix):
     empty.environment.update(environment)
     empty.launch = launch
     finding = only(empty)
-    assert (finding.code, finding.fix) == ("DV408", fix)
+    assert (finding.code, finding.fixes[0].text) == ("DV408", fix)
 
 
 def test_ranks_left_over_from_another_job(empty):
     empty.environment.update(RANK="1", LOCAL_RANK="1", WORLD_SIZE="4", MASTER_ADDR="10.0.0.1", MASTER_PORT="29500")
     empty.launch = "python train.py"
     finding = only(empty)
-    assert (finding.code, finding.fix) == ("DV407", "unset RANK LOCAL_RANK WORLD_SIZE, or start with torchrun")
+    assert (finding.code, finding.fixes[0].text) == (
+        "DV407",
+        "unset RANK LOCAL_RANK WORLD_SIZE, or start with torchrun",
+    )
     empty.environment["TORCHELASTIC_RUN_ID"] = "none"
     assert empty.findings() == []
 
@@ -494,7 +497,7 @@ def test_gpus_of_several_kinds(empty):
     empty.driver = replace(empty.driver, gpus=(T4, replace(empty.driver.gpus[1])))
     empty.launch = "python train.py"
     finding = only(empty)
-    assert (finding.code, finding.fix) == ("DV406", "export CUDA_DEVICE_ORDER=PCI_BUS_ID")
+    assert (finding.code, finding.fixes[0].text) == ("DV406", "export CUDA_DEVICE_ORDER=PCI_BUS_ID")
     assert empty.case().facts.visible == (1, 0)  # CUDA has the A100 first
     empty.environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     assert empty.findings() == []

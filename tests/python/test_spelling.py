@@ -18,11 +18,11 @@ import pytest
 from devsan.cli.main import COMMANDS
 from devsan.cli.report import FORMATS
 from devsan.diagnostics.codes import all_codes, named
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.case import Case
 from devsan.doctor.check import check
 from devsan.doctor.document import read_document
 from devsan.doctor.facts import nothing
-from devsan.doctor.findings import Finding
 from devsan.doctor.launch import LaunchFacts
 from devsan.doctor.rules import accelerate_setting, fsdp_setting, optimizer_and_offload
 from devsan.doctor.rules.refused_setting import scheduler
@@ -148,7 +148,7 @@ def test_what_an_error_offers(names: list[str], read: Callable[[str], object]) -
     assert wrongly_offered(names, offered, DRAWN) == []
 
 
-def found(folder: Path, kind: str, content: dict[str, Any]) -> list[Finding]:
+def found(folder: Path, kind: str, content: dict[str, Any]) -> list[Diagnostic]:
     file = folder / f"{kind}.json"
     file.write_text(json.dumps(content), encoding="utf-8")
     case = Case(nothing({}), LaunchFacts(4, "torchrun"), (read_document(str(file), kind),))  # type: ignore[arg-type]
@@ -172,8 +172,8 @@ PLACES: dict[str, tuple[str, Sequence[str], Callable[[str], dict[str, Any]]]] = 
 def test_what_a_fix_writes(tmp_path: Path, kind: str, names: Sequence[str], written: Callable[[str], Any]) -> None:
     def offered(word: str) -> str | None:
         findings = [each for each in found(tmp_path, kind, written(word)) if word in each.title]
-        wanted = {name for name in names for each in findings if each.fix == f"write {name}"}
-        edited = {edit.after.strip('"') for each in findings for edit in each.edits if edit.after}
+        wanted = {name for name in names for each in findings if each.fixes[0].text == f"write {name}"}
+        edited = {edit.after.strip('"') for each in findings for edit in each.fixes[0].edits if edit.after}
         assert len(wanted) <= 1 and edited <= wanted, (word, wanted, edited)
         return wanted.pop() if wanted else None
 

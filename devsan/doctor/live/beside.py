@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.as_report import report_of
-from devsan.doctor.findings import Finding
 from devsan.doctor.live.check import check
 from devsan.doctor.live.lines import Lines
 from devsan.doctor.live.rules import RULES
@@ -24,7 +24,7 @@ _SECONDS = 1.0
 _MOST = 3
 
 
-def findings_beside(explanation: Explanation) -> list[Finding]:
+def findings_beside(explanation: Explanation) -> list[Diagnostic]:
     """Returns what is certainly wrong with the models in the frames of a failure, but for what the report told."""
     return within(_SECONDS, lambda: _found(explanation))
 
@@ -41,7 +41,7 @@ def write_beside(explanation: Explanation | None, stream: TextIO) -> None:
         write(found, stream)
 
 
-def write(found: Sequence[Finding], stream: TextIO) -> None:
+def write(found: Sequence[Diagnostic], stream: TextIO) -> None:
     """Prints findings as failures are, each after an empty line."""
     from devsan.report import plain
 
@@ -49,7 +49,7 @@ def write(found: Sequence[Finding], stream: TextIO) -> None:
         plain.write(report_of(finding), stream)
 
 
-def _found(explanation: Explanation) -> list[Finding]:
+def _found(explanation: Explanation) -> list[Diagnostic]:
     from devsan.introspect.frames.tensors import plain_attributes
     from devsan.introspect.models.models import models_in
     from devsan.introspect.models.optimizers import optimizers_in

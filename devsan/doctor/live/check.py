@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from types import FrameType
 
-from devsan.doctor.findings import ORDER, Finding, found_by
+from devsan.diagnostics.diagnostic import Diagnostic
+from devsan.doctor.findings import found_by, how_bad
 from devsan.doctor.live.diagnosis import Diagnosis, placing_of
 from devsan.doctor.live.lines import Lines
 from devsan.doctor.live.rules import RULES, Rule
@@ -34,7 +35,7 @@ def doctor(*subjects: object, caller: FrameType) -> Diagnosis:
         return Diagnosis(found, placing_of(subject))
 
 
-def check(subject: Subject, rules: Sequence[Rule], on_failure: Failed) -> list[Finding]:
+def check(subject: Subject, rules: Sequence[Rule], on_failure: Failed) -> list[Diagnostic]:
     """Returns what ``rules`` find wrong with ``subject``, the worst first, each fault once.
 
     Args:
@@ -42,7 +43,7 @@ def check(subject: Subject, rules: Sequence[Rule], on_failure: Failed) -> list[F
         rules: those to ask.
         on_failure: told the rule and its error when a rule itself fails.
     """
-    return sorted(found_by(rules, subject, on_failure), key=lambda finding: ORDER[finding.severity])
+    return sorted(found_by(rules, subject, on_failure), key=how_bad)
 
 
 def _own_failure(rule: str, error: Exception) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import Message, message, plural
-from devsan.doctor.findings import Finding, Place
 from devsan.doctor.live.hooks import PROGRAM
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ class Owner:
     place: Place | None = None
 
 
-class Diagnosis(list[Finding]):
+class Diagnosis(list[Diagnostic]):
     """Findings, the worst first. As a text it is what ``devsan doctor`` would print.
 
     Attributes:
         owners: who places the models.
     """
 
-    def __init__(self, findings: Iterable[Finding] = (), owners: Sequence[Owner] = ()) -> None:
+    def __init__(self, findings: Iterable[Diagnostic] = (), owners: Sequence[Owner] = ()) -> None:
         super().__init__(findings)
         self.owners = tuple(owners)
 

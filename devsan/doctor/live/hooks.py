@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from devsan.diagnostics.diagnostic import Place
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Place
 from devsan.doctor.live.movers import code_of, target_of
 from devsan.introspect.frames.places import package_of
 from devsan.introspect.frames.values import is_a, own_dict

@@ -17,7 +17,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from devsan import core
-from devsan.doctor.findings import Place
+from devsan.diagnostics.diagnostic import Place
 from devsan.introspect.frames.frames import Frame, Whose, frames_of, whose
 from devsan.introspect.frames.tensors import is_module
 from devsan.introspect.provenance.reader import ProvenanceReader

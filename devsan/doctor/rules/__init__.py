@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from devsan.diagnostics.detectors import checks_in
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding
 
-RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = checks_in(__name__, __path__)
+RULES: tuple[Callable[[Case], Iterator[Diagnostic]], ...] = checks_in(__name__, __path__)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message, plural
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import removed, renamed, written
 from devsan.doctor.document import Document
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.settings import whole
 from devsan.spelling import nearest
 
@@ -43,7 +44,7 @@ _PRECISIONS = ("no", "fp16", "bf16", "fp8")
 _SECTIONS = {"DEEPSPEED": "deepspeed_config", "FSDP": "fsdp_config"}
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields what accelerate launch refuses or passes over."""
     for document in case.of_kind("accelerate"):
         sage = document.at("compute_environment")
@@ -55,7 +56,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield from _deepspeed(document)
 
 
-def _keys(case: Case, document: Document) -> Iterator[Finding]:
+def _keys(case: Case, document: Document) -> Iterator[Diagnostic]:
     assert document.root is not None
     for name, member in document.root.members.items():
         if name in _KEYS:
@@ -74,7 +75,7 @@ def _keys(case: Case, document: Document) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _kind(document: Document) -> Iterator[Finding]:
+def _kind(document: Document) -> Iterator[Diagnostic]:
     member = document.at("distributed_type")
     if member is None:
         assert document.root is not None
@@ -109,7 +110,7 @@ def _kind(document: Document) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _numbers(document: Document) -> Iterator[Finding]:
+def _numbers(document: Document) -> Iterator[Diagnostic]:
     kind, count = document.at("distributed_type"), document.at("num_processes")
     many = whole(count.node.value) if count is not None else None
     said = str(kind.node.value).upper() if kind is not None else ""
@@ -163,7 +164,7 @@ def _numbers(document: Document) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _deepspeed(document: Document) -> Iterator[Finding]:
+def _deepspeed(document: Document) -> Iterator[Diagnostic]:
     section = document.at("deepspeed_config")
     kind = document.at("distributed_type")
     if section is None or kind is None or str(kind.node.value).upper() != "DEEPSPEED":

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Edit, Place
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import written
-from devsan.doctor.findings import Edit, Finding, Place, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.settings import Setting, Settings
 
 CODE = own_code(__name__)
@@ -22,7 +23,7 @@ _TRAIN, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "
 _GROUPING = ("sequence_parallel_size", "tensor_parallel", "pipeline", "expert_parallel")
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields batch sizes that do not agree."""
     for settings in case.deepspeed():
         if settings.by_accelerate:
@@ -41,7 +42,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _checked(
     given: dict[str, Setting | None], numbers: dict[str, int | None], world: int, case: Case, settings: Settings
-) -> Finding | None:
+) -> Diagnostic | None:
     below = next((name for name in given if numbers[name] is not None and (numbers[name] or 0) <= 0), None)
     if below is not None:
         return _finding(
@@ -84,7 +85,7 @@ def _checked(
     return _finding(title, own, tuple(evidence), fix, tuple(others), sites, edits)
 
 
-def _missing(case: Case, settings: Settings) -> Finding | None:
+def _missing(case: Case, settings: Settings) -> Diagnostic | None:
     filled = case.filled_by()
     if filled in ("Trainer", "accelerate", "Lightning"):
         return None
@@ -103,7 +104,7 @@ def _missing(case: Case, settings: Settings) -> Finding | None:
 def _finding(
     title: Message, setting: Setting | None, evidence: tuple[Message, ...], fix: Message,
     others: tuple[Message, ...] = (), sites: tuple[Place, ...] = (), edits: tuple[Edit, ...] = (),
-) -> Finding:  # fmt: skip
+) -> Diagnostic:  # fmt: skip
     return finding(
         CODE, title, setting.place if setting is not None else None,
         evidence or (message("DeepSpeed stops when it reads the file."),), fix, severity="error",

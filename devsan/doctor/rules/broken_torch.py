@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, Place, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.packages import together
 
 CODE = own_code(__name__)
@@ -16,7 +17,7 @@ CODE = own_code(__name__)
 _SHADOWS = ("torch", "transformers", "accelerate", "deepspeed", "lightning", "peft", "datasets")
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields a torch that is missing, broken, or hidden by a file of the program."""
     torch = case.facts.torch
     if torch.state == "broken":
@@ -73,7 +74,7 @@ def _reinstall(version: str) -> Message:
     return message("install it anew: pip install --force-reinstall torch=={version}", version=version.partition("+")[0])
 
 
-def _shadows(case: Case) -> Iterator[Finding]:
+def _shadows(case: Case) -> Iterator[Diagnostic]:
     """A file called torch.py beside the script is imported instead of torch."""
     for folder in dict.fromkeys(os.path.dirname(script.file) or "." for script in case.scripts):
         for name in _SHADOWS:

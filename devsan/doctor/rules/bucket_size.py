@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.settings import Settings
 
 CODE = own_code(__name__)
@@ -22,7 +23,7 @@ _SHARE = 0.25  # of the smallest GPU: more than that, and the model feels it
 _USUAL = 500_000_000
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields buckets that take a large part of the smallest visible GPU."""
     gpus = [gpu for gpu in case.facts.visible_gpus() if gpu.memory]
     if not gpus:
@@ -32,7 +33,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield from _checked(settings, smallest.memory, smallest.name)
 
 
-def _checked(settings: Settings, memory: int, name: str) -> Iterator[Finding]:
+def _checked(settings: Settings, memory: int, name: str) -> Iterator[Diagnostic]:
     if settings.by_accelerate or settings.stage not in (1, 2, 3):
         return
     given = [settings.get(f"zero_optimization.{each}_bucket_size") for each in ("reduce", "allgather")]

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message, plural
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.known_issues import minimum_driver
 
 CODE = own_code(__name__)
@@ -20,7 +21,7 @@ CODE = own_code(__name__)
 _ARCH = re.compile(r"(sm|compute)_(\d+)(\d)[a-z]?")
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields a driver that does not answer, is too old, or GPUs that torch has no kernels for."""
     driver, torch = case.facts.driver, case.facts.torch
     if driver.state in ("failing", "hanging"):
@@ -60,7 +61,7 @@ def _wants_gpus(case: Case) -> bool:
     return bool(case.launch.launcher or case.documents) or case.launch.visible not in (None, "")
 
 
-def _broken(case: Case) -> Finding:
+def _broken(case: Case) -> Diagnostic:
     driver = case.facts.driver
     if driver.state == "hanging":
         # Without persistence mode it may take some seconds, which `--fast` does not give it.
@@ -82,7 +83,7 @@ def _broken(case: Case) -> Finding:
     )  # fmt: skip
 
 
-def _build(case: Case) -> Iterator[Finding]:
+def _build(case: Case) -> Iterator[Diagnostic]:
     torch, driver = case.facts.torch, case.facts.driver
     if torch.version and not torch.cuda and not torch.hip:
         family = ".".join(driver.cuda.split(".")[:2])
@@ -100,7 +101,7 @@ def _build(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _age(case: Case) -> Iterator[Finding]:
+def _age(case: Case) -> Iterator[Diagnostic]:
     torch, driver = case.facts.torch, case.facts.driver
     needed = minimum_driver(torch.cuda)
     if needed and driver.version and _numbers(driver.version) < _numbers(needed):
@@ -130,7 +131,7 @@ def _age(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _kernels(case: Case) -> Iterator[Finding]:
+def _kernels(case: Case) -> Iterator[Diagnostic]:
     matches = [_ARCH.fullmatch(arch) for arch in case.facts.torch.archs]
     archs = [(match[1], int(match[2]), int(match[3])) for match in matches if match is not None]
     if not archs:

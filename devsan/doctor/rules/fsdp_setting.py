@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import removed, renamed, written
 from devsan.doctor.document import Document
-from devsan.doctor.findings import Edit, Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.nodes import Member, Node
 from devsan.doctor.settings import truth, whole
 from devsan.spelling import nearest
@@ -38,7 +39,7 @@ _CLASSES = {"LLaMADecoderLayer": "LlamaDecoderLayer", "LlamaDecoderlayer": "Llam
             "QwenDecoderLayer": "Qwen2DecoderLayer"}  # fmt: skip
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields settings of FSDP that are refused, ignored, or contradict one another."""
     for document in case.documents:
         section = _section(document)
@@ -65,7 +66,7 @@ def _section(document: Document) -> Node | None:
     return section.node if section.node.kind == "object" else None
 
 
-def _names(document: Document, section: Node) -> Iterator[Finding]:
+def _names(document: Document, section: Node) -> Iterator[Diagnostic]:
     for name, member in section.members.items():
         plain = name.removeprefix("fsdp_")
         if plain in _NAMES:
@@ -82,7 +83,7 @@ def _names(document: Document, section: Node) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _values(document: Document, given: dict[str, Member]) -> Iterator[Finding]:
+def _values(document: Document, given: dict[str, Member]) -> Iterator[Diagnostic]:
     for name, choices in _CHOICES.items():
         member = given.get(name)
         if member is None or member.node.value is None:
@@ -105,7 +106,7 @@ def _values(document: Document, given: dict[str, Member]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _together(document: Document, given: dict[str, Member]) -> Iterator[Finding]:
+def _together(document: Document, given: dict[str, Member]) -> Iterator[Diagnostic]:
     version = whole(given["version"].node.value) if "version" in given else None
     reshard = given.get("reshard_after_forward")
     if version == 2:
@@ -165,7 +166,7 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Finding]
             )
 
 
-def _refused(name: str, member: Member, why: Message, fix: Message, edits: tuple[Edit, ...] = ()) -> Finding:
+def _refused(name: str, member: Member, why: Message, fix: Message, edits: tuple[Edit, ...] = ()) -> Diagnostic:
     return finding(
         CODE, message("{setting} is {value}: {reason}", setting=name, value=member.node.written(), reason=why),
         member.node.place,
@@ -173,7 +174,7 @@ def _refused(name: str, member: Member, why: Message, fix: Message, edits: tuple
     )  # fmt: skip
 
 
-def _efficient_loading(given: dict[str, Member]) -> Iterator[Finding]:
+def _efficient_loading(given: dict[str, Member]) -> Iterator[Diagnostic]:
     loading, sync = given.get("cpu_ram_efficient_loading"), given.get("sync_module_states")
     version = whole(given["version"].node.value) if "version" in given else None
     if loading is None or sync is None or version == 2 or truth(loading.node.value) is not True:
@@ -188,7 +189,7 @@ def _efficient_loading(given: dict[str, Member]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _wrapping(given: dict[str, Member]) -> Iterator[Finding]:
+def _wrapping(given: dict[str, Member]) -> Iterator[Diagnostic]:
     policy, layer, size = (given.get(name) for name in
                            ("auto_wrap_policy", "transformer_layer_cls_to_wrap", "min_num_params"))  # fmt: skip
     said = str(policy.node.value).upper() if policy is not None else ""
@@ -225,7 +226,7 @@ def _wrapping(given: dict[str, Member]) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def _saving(given: dict[str, Member], case: Case) -> Iterator[Finding]:
+def _saving(given: dict[str, Member], case: Case) -> Iterator[Diagnostic]:
     member = given.get("state_dict_type")
     if member is None or str(member.node.value).upper() != "SHARDED_STATE_DICT":
         return

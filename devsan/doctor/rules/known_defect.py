@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.known_issues import known_issues, met
 from devsan.doctor.packages import together
 from devsan.doctor.settings import OFFLOADS
@@ -15,7 +16,7 @@ from devsan.doctor.settings import OFFLOADS
 CODE = own_code(__name__)
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields defects of the installed releases; where the job's circumstances are not known, as a note."""
     for issue in known_issues():
         if not met(issue, case.facts.version):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 
 CODE = own_code(__name__)
 
@@ -19,7 +20,7 @@ _SLOW = {"NCCL_P2P_DISABLE": message("GPUs then talk through the host, several t
 _RENAMED = {name: f"TORCH_{name}" for name in ("NCCL_BLOCKING_WAIT", "NCCL_ASYNC_ERROR_HANDLING", "NCCL_DESYNC_DEBUG")}
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields interfaces that do not exist, half a rendezvous, and switches that were left on."""
     variables = case.facts.variables
     for name in _INTERFACES:
@@ -45,7 +46,7 @@ def check(case: Case) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _interface(name: str, text: str, interfaces: tuple[str, ...]) -> Iterator[Finding]:
+def _interface(name: str, text: str, interfaces: tuple[str, ...]) -> Iterator[Diagnostic]:
     """NCCL takes beginnings of names, "=" for whole names, "^" for all others (its documentation); gloo whole names."""
     exact = name.startswith("GLOO") or text.startswith(("=", "^="))
     names = [each for each in text.lstrip("^").lstrip("=").split(",") if each]
@@ -61,7 +62,7 @@ def _interface(name: str, text: str, interfaces: tuple[str, ...]) -> Iterator[Fi
         yield _no_interface(name, text, interfaces, title)
 
 
-def _no_interface(name: str, text: str, interfaces: tuple[str, ...], title: Message) -> Finding:
+def _no_interface(name: str, text: str, interfaces: tuple[str, ...], title: Message) -> Diagnostic:
     own = [each for each in interfaces if each != "lo" and not each.startswith(("docker", "veth", "br-"))] or ["lo"]
     return finding(
         CODE, title, None,
@@ -72,7 +73,7 @@ def _no_interface(name: str, text: str, interfaces: tuple[str, ...], title: Mess
     )  # fmt: skip
 
 
-def _rendezvous(case: Case) -> Iterator[Finding]:
+def _rendezvous(case: Case) -> Iterator[Diagnostic]:
     variables = case.facts.variables
     by_hand = case.launch.launcher in ("python", "") and variables.get("WORLD_SIZE", "1") not in ("", "1")
     needed = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -106,7 +107,7 @@ def _rendezvous(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _allocator(text: str | None) -> Iterator[Finding]:
+def _allocator(text: str | None) -> Iterator[Diagnostic]:
     """As c10/core/CachingAllocator's configuration reads it: key:value, with commas; other text is an error."""
     if not text:
         return

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
-from devsan.doctor.findings import Edit, Finding, finding
+from devsan.doctor.findings import finding
 
 CODE = own_code(__name__)
 
@@ -18,7 +19,7 @@ _STOPS = {"deepspeed": message("DeepSpeed stops when it reads this file."),
           "unknown": message("Its reader stops when it reads this file.")}  # fmt: skip
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields files that cannot be read, keys that are given twice, and what only some readers take."""
     for document in case.documents:
         if document.error is not None:
@@ -43,7 +44,7 @@ def _fix(document: Document) -> Message:
     return message("write the file anew, as UTF-8 text")
 
 
-def _twice(document: Document) -> Iterator[Finding]:
+def _twice(document: Document) -> Iterator[Diagnostic]:
     if document.root is None:
         return
     for key, place in document.root.all_twice():
@@ -56,7 +57,7 @@ def _twice(document: Document) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _quirks(document: Document, filled_by: str) -> Iterator[Finding]:
+def _quirks(document: Document, filled_by: str) -> Iterator[Diagnostic]:
     if not document.quirks or document.kind == "unknown":
         return
     strict = filled_by in ("Trainer", "accelerate", "Lightning") or document.kind != "deepspeed" or _has_auto(document)

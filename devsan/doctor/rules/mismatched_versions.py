@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.packages import together
 
 CODE = own_code(__name__)
@@ -17,7 +18,7 @@ _COMPILED = ("torchvision", "torchaudio", "xformers", "flash-attn", "vllm", "ape
 _FAMILIES = ("nvidia-nccl-", "nvidia-cudnn-")
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields requirements that are not met, builds for another CUDA, and one library twice."""
     for each in case.facts.unmet:
         torch = each.name == "torch"
@@ -46,7 +47,7 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _twice(case)
 
 
-def _builds(case: Case) -> Iterator[Finding]:
+def _builds(case: Case) -> Iterator[Diagnostic]:
     """torch 2.6.0+cu124 beside torchvision 0.21.0+cpu: the numbers fit and the builds do not."""
     torch = case.facts.version("torch").partition("+")[2]
     for name in _BUILT_WITH_TORCH:
@@ -72,7 +73,7 @@ def _is_build(text: str) -> bool:
     return text.startswith(("cu", "cpu", "rocm"))
 
 
-def _twice(case: Case) -> Iterator[Finding]:
+def _twice(case: Case) -> Iterator[Diagnostic]:
     for family in _FAMILIES:
         found = [name for name in case.facts.packages if name.startswith(family)]
         if len(found) > 1:

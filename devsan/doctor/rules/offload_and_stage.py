@@ -6,16 +6,17 @@ import os
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import written
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.settings import OFFLOADS, Setting, Settings, real
 
 CODE = own_code(__name__)
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields offloads that are ignored, refused or lack something."""
     for settings in case.deepspeed():
         stage = settings.stage
@@ -39,7 +40,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield from _pinned(case, settings)
 
 
-def _ignored_param(param: Setting, settings: Settings, stage: int) -> Finding:
+def _ignored_param(param: Setting, settings: Settings, stage: int) -> Diagnostic:
     return finding(
         CODE, message("parameters are offloaded by stage 3 only, this is stage {stage}", stage=stage), param.place,
         (message("DeepSpeed ignores the setting: every parameter stays on the GPU."),
@@ -49,7 +50,7 @@ def _ignored_param(param: Setting, settings: Settings, stage: int) -> Finding:
     )  # fmt: skip
 
 
-def _without_zero(optimizer: Setting) -> Finding:
+def _without_zero(optimizer: Setting) -> Diagnostic:
     return finding(
         CODE, message("the optimizer is offloaded, and ZeRO is off (stage 0)"), optimizer.place,
         (message("DeepSpeed then makes its CPU optimizer, while the parameters stay on the GPU: the first step "
@@ -59,7 +60,7 @@ def _without_zero(optimizer: Setting) -> Finding:
     )  # fmt: skip
 
 
-def _path(settings: Settings, which: str, setting: Setting) -> Iterator[Finding]:
+def _path(settings: Settings, which: str, setting: Setting) -> Iterator[Diagnostic]:
     path = settings.get(f"zero_optimization.{which}.nvme_path")
     said = path.value if path is not None else None
     if not isinstance(said, str) or said in ("", "none"):
@@ -76,7 +77,7 @@ def _path(settings: Settings, which: str, setting: Setting) -> Iterator[Finding]
         )  # fmt: skip
 
 
-def _only_stage_3(settings: Settings, stage: int | None) -> Iterator[Finding]:
+def _only_stage_3(settings: Settings, stage: int | None) -> Iterator[Diagnostic]:
     if stage is None or stage == 3:
         return
     ratio = settings.get("zero_optimization.offload_optimizer.ratio")
@@ -92,7 +93,7 @@ def _only_stage_3(settings: Settings, stage: int | None) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _pinned(case: Case, settings: Settings) -> Iterator[Finding]:
+def _pinned(case: Case, settings: Settings) -> Iterator[Diagnostic]:
     for which in OFFLOADS:
         setting = settings.get(f"zero_optimization.{which}.pin_memory")
         if settings.offload(which) is None or setting is None:

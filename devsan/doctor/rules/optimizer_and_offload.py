@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import added, removed, written
-from devsan.doctor.findings import Edit, Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.nodes import Member
 from devsan.doctor.script import Script
 from devsan.doctor.settings import Setting, Settings, real
@@ -26,7 +27,7 @@ _REMOVED = ("onebitadam", "onebitlamb", "zerooneadam")
 _CLIENTS = ("Adam", "AdamW", "SGD", "FusedAdam", "Adafactor", "AdamW8bit", "PagedAdamW8bit", "PagedAdamW", "Lion")
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields optimizers that the engine refuses when it is made."""
     for settings in case.deepspeed():
         kind = settings.get("optimizer.type")
@@ -38,7 +39,7 @@ def check(case: Case) -> Iterator[Finding]:
                 yield from _by_script(settings, script)
 
 
-def _by_name(settings: Settings, kind: Setting) -> Iterator[Finding]:
+def _by_name(settings: Settings, kind: Setting) -> Iterator[Diagnostic]:
     name = str(kind.value).lower()
     if name in _REMOVED or (name not in _OWN and kind.value not in _OF_TORCH):
         near = nearest(str(kind.value), (*_SPELLED, *_OF_TORCH))
@@ -87,7 +88,7 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _clipping(settings: Settings) -> Iterator[Finding]:
+def _clipping(settings: Settings) -> Iterator[Diagnostic]:
     setting = settings.get("optimizer.params.max_grad_norm")
     if setting is not None:
         yield finding(
@@ -109,7 +110,7 @@ def _to_the_top(settings: Settings, setting: Setting) -> tuple[Edit, ...]:
     return (*away, *put) if put and real(setting.value) is not None else ()
 
 
-def _by_script(settings: Settings, script: Script) -> Iterator[Finding]:
+def _by_script(settings: Settings, script: Script) -> Iterator[Diagnostic]:
     """An optimizer that the script makes and hands to deepspeed.initialize, while DeepSpeed wants its own."""
     offload = settings.offload("offload_optimizer")
     engine = [call for call in script.named("initialize") if "deepspeed" in call.name or "config" in call.others

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.document import Document
 from devsan.doctor.driver import Gpu
-from devsan.doctor.findings import Finding, Place, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.settings import Setting, Settings
 
 CODE = own_code(__name__)
@@ -21,7 +22,7 @@ BF16_FROM = 8.0  # compute capability: CUDA C++ Programming Guide; torch.cuda.is
 FP16_FROM = 7.0  # deepspeed/accelerator/cuda_accelerator.py, is_fp16_supported; DS_ALLOW_DEPRECATED_FP16=1 allows 6.x
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields formats that exclude each other, or that a visible GPU does not have."""
     for settings in case.deepspeed():
         half, brain = settings.get("fp16.enabled"), settings.get("bf16.enabled")
@@ -49,7 +50,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield from _two_files(case, document)
 
 
-def _overflowing(case: Case, place: Place) -> Iterator[Finding]:
+def _overflowing(case: Case, place: Place) -> Iterator[Diagnostic]:
     """The model that is loaded was trained in bf16, and its values do not fit fp16 (transformers 9295, 23918)."""
     for script in case.scripts:
         for call in script.named("from_pretrained"):
@@ -65,7 +66,7 @@ def _overflowing(case: Case, place: Place) -> Iterator[Finding]:
             return
 
 
-def _hardware(case: Case, name: str, place: Place) -> Iterator[Finding]:
+def _hardware(case: Case, name: str, place: Place) -> Iterator[Diagnostic]:
     needed = BF16_FROM if name == "bf16" else FP16_FROM
     lacking = [gpu for gpu in case.facts.visible_gpus() if gpu.capability and float(gpu.capability) < needed]
     if name == "fp16" and case.facts.variables.get("DS_ALLOW_DEPRECATED_FP16") == "1":
@@ -96,7 +97,7 @@ def _listed(gpus: list[Gpu]) -> str:
     return message("{gpu} and {n} more", gpu=first, n=more) if more else first
 
 
-def _reduction(settings: Settings) -> Iterator[Finding]:
+def _reduction(settings: Settings) -> Iterator[Diagnostic]:
     setting = settings.get("gradient_allreduce_op")
     if setting is not None and str(setting.value).lower() == "sum" and settings.stage == 3:
         yield finding(
@@ -106,7 +107,7 @@ def _reduction(settings: Settings) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _masters(settings: Settings, on: dict[str, Setting]) -> Iterator[Finding]:
+def _masters(settings: Settings, on: dict[str, Setting]) -> Iterator[Diagnostic]:
     for name in ("fp16", "bf16"):
         setting = settings.get(f"{name}.{name}_master_weights_and_grads")
         if setting is not None and settings.flag(setting.name) is True and settings.stage == 0:
@@ -127,7 +128,7 @@ def _masters(settings: Settings, on: dict[str, Setting]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _two_files(case: Case, document: Document) -> Iterator[Finding]:
+def _two_files(case: Case, document: Document) -> Iterator[Diagnostic]:
     """accelerate's mixed_precision beside what DeepSpeed's own file enables."""
     member = document.at("mixed_precision")
     if member is None or member.node.value not in ("fp16", "bf16"):

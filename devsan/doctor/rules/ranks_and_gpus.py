@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 from devsan.cuda.visible_devices import visible_devices
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, Place, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.settings import whole
 from devsan.doctor.source.visible import Visible
 
 CODE = own_code(__name__)
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields more ranks than GPUs, and ranks that several places count differently."""
     gpus, text, place = _seen(case)
     per_node = _per_node(case)
@@ -107,7 +108,7 @@ def _subject(case: Case) -> str:
     return " ".join(case.launch.command[:8]) or "num_processes"
 
 
-def _config_file(case: Case) -> Iterator[Finding]:
+def _config_file(case: Case) -> Iterator[Diagnostic]:
     """accelerate launch --num_processes wins over the file: two numbers that are both meant."""
     said = whole(case.launch.options.get("num_processes")) if case.launch.launcher == "accelerate" else None
     for document in case.of_kind("accelerate"):
@@ -124,7 +125,7 @@ def _config_file(case: Case) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _stale(case: Case) -> Iterator[Finding]:
+def _stale(case: Case) -> Iterator[Diagnostic]:
     """RANK and WORLD_SIZE that an earlier job, or a shell inside of one, left in the environment."""
     variables = case.facts.variables
     left = [name for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE") if name in variables]

@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 
 CODE = own_code(__name__)
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields machines whose GPUs copy to one another over the PCI bus through an IOMMU."""
     rows = [row for row in case.facts.driver.topology if re.match(r"\s*GPU\d+\s", row)]
     if (

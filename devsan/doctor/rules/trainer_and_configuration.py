@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import message, plural
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import removed, written
-from devsan.doctor.findings import Finding, Place, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.nodes import Member
 from devsan.doctor.script import Call
 from devsan.doctor.settings import Setting, Settings, real, truth, whole
@@ -39,7 +40,7 @@ _MISMATCH = message(
 )
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields values that DeepSpeed's file and the Trainer's arguments give differently."""
     call = next((found for script in case.scripts if (found := script.training_arguments())), None)
     words = case.launch.script_options()
@@ -87,7 +88,7 @@ def _same(setting: Setting, value: Any) -> bool:
     return left == right
 
 
-def _differs(settings: Settings, setting: Setting, shown: str, place: Place | None, value: Any) -> Finding:
+def _differs(settings: Settings, setting: Setting, shown: str, place: Place | None, value: Any) -> Diagnostic:
     return finding(
         CODE,
         message("{setting} is {value}, and the Trainer is given {argument}", setting=setting.name,
@@ -100,7 +101,7 @@ def _differs(settings: Settings, setting: Setting, shown: str, place: Place | No
     )  # fmt: skip
 
 
-def _product(case: Case, settings: Settings, call: Call | None, words: dict[str, str]) -> Iterator[Finding]:
+def _product(case: Case, settings: Settings, call: Call | None, words: dict[str, str]) -> Iterator[Diagnostic]:
     setting = settings.get("train_batch_size")
     batch = _argument(call, words, "per_device_train_batch_size", 8)
     steps = _argument(call, words, "gradient_accumulation_steps", 1)
@@ -124,7 +125,7 @@ def _product(case: Case, settings: Settings, call: Call | None, words: dict[str,
     )  # fmt: skip
 
 
-def _lightning(case: Case, settings: Settings) -> Iterator[Finding]:
+def _lightning(case: Case, settings: Settings) -> Iterator[Diagnostic]:
     """Lightning's Trainer has its own accumulation and precision, and refuses them in the file."""
     for script in case.scripts:
         if not script.uses("lightning", "pytorch_lightning", "lightning_fabric"):

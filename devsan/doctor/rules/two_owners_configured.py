@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, Place, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.script import Call, Script
 
 CODE = own_code(__name__)
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields ZeRO-3 beside what places the model itself, and two engines at once."""
     stages = [settings for settings in case.deepspeed() if settings.stage == 3]
     for script in case.scripts:
@@ -25,7 +26,7 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _bypass(case)
 
 
-def _loading(script: Script, call: Call, stage: Place | None) -> Iterator[Finding]:
+def _loading(script: Script, call: Call, stage: Place | None) -> Iterator[Diagnostic]:
     sites = (stage,) if stage is not None else ()
     low = call.arguments.get("low_cpu_mem_usage")
     if low is not None and low.value is True:
@@ -53,7 +54,7 @@ def _loading(script: Script, call: Call, stage: Place | None) -> Iterator[Findin
     yield from _four_bits(script, call, sites)
 
 
-def _four_bits(script: Script, call: Call, sites: tuple[Place, ...]) -> Iterator[Finding]:
+def _four_bits(script: Script, call: Call, sites: tuple[Place, ...]) -> Iterator[Diagnostic]:
     """QLoRA and ZeRO-3 or FSDP go together if the 4-bit weights are stored as the other weights are (peft PR 1550)."""
     if not call.says("quantization_config"):
         return
@@ -71,7 +72,7 @@ def _is_true(call: Call, name: str) -> bool:
     return name in call.arguments and call.arguments[name].value is True
 
 
-def _engines(case: Case) -> Iterator[Finding]:
+def _engines(case: Case) -> Iterator[Diagnostic]:
     """One job, and more than one file or argument that brings an engine."""
     for document in case.of_kind("accelerate"):
         kind = document.at("distributed_type")
@@ -85,7 +86,7 @@ def _engines(case: Case) -> Iterator[Finding]:
             yield _two(kind.node.place)
 
 
-def _two(place: Place) -> Finding:
+def _two(place: Place) -> Diagnostic:
     return finding(
         CODE, message("accelerate is configured for FSDP, and the Trainer for DeepSpeed"), place,
         (message("Both shard the parameters and place them; the Trainer takes one."),),
@@ -94,7 +95,7 @@ def _two(place: Place) -> Finding:
     )  # fmt: skip
 
 
-def _bypass(case: Case) -> Iterator[Finding]:
+def _bypass(case: Case) -> Iterator[Diagnostic]:
     value = case.facts.variables.get("ACCELERATE_BYPASS_DEVICE_MAP", "")
     if value.lower() in ("1", "true", "yes", "on") and (case.world > 1 or (not case.world and case.launch.launcher)):
         yield finding(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Edit, Place
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import added, written
-from devsan.doctor.findings import Edit, Finding, Place, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.nodes import Member
 from devsan.doctor.settings import Setting, Settings
 
@@ -17,7 +18,7 @@ CODE = own_code(__name__)
 _GATHER = "zero_optimization.stage3_gather_16bit_weights_on_model_save"
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields stage 3 without gathering, where the Trainer or accelerate saves the model."""
     for settings in case.deepspeed():
         if settings.stage != 3:

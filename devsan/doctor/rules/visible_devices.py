@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.doctor.case import Case
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 
 CODE = own_code(__name__)
 
@@ -19,7 +20,7 @@ _NAME = "CUDA_VISIBLE_DEVICES"
 _OTHERS = {"all", "none", "auto", "gpu"}
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields entries that name no GPU or one twice, and numbers that may mean another GPU than nvidia-smi's."""
     text = case.facts.visible_text
     if text is not None:
@@ -28,7 +29,7 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _ignored(case, text)
 
 
-def _entries(case: Case, text: str) -> Iterator[Finding]:
+def _entries(case: Case, text: str) -> Iterator[Diagnostic]:
     subject = f"{_NAME}={text}"
     entries = [entry.strip() for entry in text.split(",")]
     count = len(case.facts.driver.gpus)
@@ -99,7 +100,7 @@ def _wants_gpus(case: Case) -> bool:
     return bool(case.launch.launcher or case.documents or case.scripts)
 
 
-def _order(case: Case, text: str | None) -> Iterator[Finding]:
+def _order(case: Case, text: str | None) -> Iterator[Diagnostic]:
     """On machines with GPUs of several kinds CUDA's numbers are not nvidia-smi's."""
     gpus = case.facts.driver.gpus
     order = case.facts.variables.get("CUDA_DEVICE_ORDER")
@@ -116,7 +117,7 @@ def _order(case: Case, text: str | None) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _ignored(case: Case, text: str | None) -> Iterator[Finding]:
+def _ignored(case: Case, text: str | None) -> Iterator[Diagnostic]:
     """The deepspeed launcher sets the variable itself, and ignores it beside its own options (launcher/runner.py)."""
     used = [name for name in ("include", "exclude", "num_gpus", "num_nodes") if name in case.launch.options]
     if case.launch.launcher != "deepspeed" or text in (None, "") or not used:

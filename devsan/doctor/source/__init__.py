@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from devsan.cuda.visible_devices import VARIABLE
-from devsan.doctor.findings import Place
+from devsan.diagnostics.diagnostic import Place
 from devsan.doctor.source.check_result import CheckResult
 from devsan.doctor.source.visible import UNSET, Launched, Visible
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from devsan.doctor.findings import Finding
+from devsan.diagnostics.diagnostic import Diagnostic
 
 
 @dataclass
@@ -17,7 +17,7 @@ class CheckResult:
         files: how many were checked.
     """
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Diagnostic] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     files: int = 0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devsan.doctor.findings import Edit, Place
+from devsan.diagnostics.diagnostic import Edit, Place
 from devsan.doctor.source.source_file import SourceFile
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
-from devsan.doctor.findings import Finding
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.source.check_result import CheckResult
 from devsan.doctor.source.program import follow_program
 from devsan.doctor.source.rules import RULES
@@ -68,12 +67,11 @@ def check_source(source: SourceFile, launched: Launched = UNLAUNCHED, edits: boo
     return made
 
 
-def _each_once(findings: list[Finding]) -> list[Finding]:
+def _each_once(findings: list[Diagnostic]) -> list[Diagnostic]:
     """One finding for a place and code; an error before a warning of the same line."""
-    found: dict[tuple[str, int, int], Finding] = {}
+    found: dict[tuple[str, int, int], Diagnostic] = {}
     for finding in findings:
         place = finding.place
-        others = tuple(site for site in finding.sites if site != place)
         key = (finding.code, place.line if place else 0, place.column if place else 0)
-        found.setdefault(key, replace(finding, sites=others))
+        found.setdefault(key, finding)
     return sorted(found.values(), key=lambda each: (each.place.line, each.place.column) if each.place else (0, 0))

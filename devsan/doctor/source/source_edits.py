@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterable
 from pathlib import Path
 
-from devsan.doctor.findings import Edit, Finding
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.doctor.source.check_result import CheckResult
 from devsan.doctor.source.source_file import SourceFile, Unreadable, read_source
 from devsan.doctor.text_edits import replace_text, spliced, unified_diff
 
 
-def diff_of(findings: Iterable[Finding], unsafe: bool) -> str:
+def diff_of(findings: Iterable[Diagnostic], unsafe: bool) -> str:
     """Returns the edits as a unified diff; "" where there are none."""
     texts: list[str] = []
     for name, edits in _by_file(findings, unsafe).items():
@@ -70,10 +70,10 @@ def _lines(source: SourceFile) -> list[str]:
     return lines
 
 
-def _by_file(findings: Iterable[Finding], unsafe: bool) -> dict[str, list[Edit]]:
+def _by_file(findings: Iterable[Diagnostic], unsafe: bool) -> dict[str, list[Edit]]:
     found: dict[str, list[Edit]] = {}
     for finding in findings:
-        for edit in finding.edits:
+        for edit in (each for fix in finding.fixes for each in fix.edits):
             if (edit.safe or unsafe) and edit not in found.setdefault(edit.place.file, []):
                 found[edit.place.file].append(edit)
     return {name: edits for name, edits in found.items() if edits}

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from devsan.doctor.findings import Place
+from devsan.diagnostics.diagnostic import Place
 
 LARGEST = 4 << 20  # bytes; a larger file is generated, or no source
 

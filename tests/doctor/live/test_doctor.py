@@ -14,11 +14,11 @@ import devsan
 
 
 def test_the_package_is_called() -> None:
-    from devsan.doctor.findings import Finding  # the package is a package, too
+    from devsan.doctor.findings import found_by  # the package is a package, too
 
     found = devsan.doctor(torch.nn.Linear(2, 2))
     assert found == [] and isinstance(found, list)
-    assert Finding.__module__ == "devsan.doctor.findings"
+    assert found_by.__module__ == "devsan.doctor.findings"
     assert str(found) == "devsan.doctor: nothing is wrong"
 
 

@@ -22,15 +22,15 @@ def test_is_found_with_fix_and_line(name: str, check: Callable[..., Any]) -> Non
     assert checked.codes == [fault.code], checked.said
     [finding] = checked.found
     assert fault.title in finding.title
-    assert fault.fix in finding.fix
+    assert fault.fix in finding.fixes[0].text
     assert finding.evidence
-    for text in (finding.title, *finding.evidence, finding.fix, *finding.others):
+    for text in (finding.title, *finding.evidence, *(fix.text for fix in finding.fixes)):
         assert isinstance(text, Message) and text.id
         chinese = language_named("zh").text(text)
         assert re.search("[\u4e00-\u9fff]", chinese), text
         assert not re.search("[\u4e00-\u9fff] [\u4e00-\u9fff]", chinese), chinese
     assert (finding.place.line if finding.place else 0) == checked.here, checked.said
-    assert [site.line for site in finding.sites] == [checked.also] * bool(checked.also), checked.said
+    assert [site.line for site in finding.see_also] == [checked.also] * bool(checked.also), checked.said
 
 
 def test_every_code_is_among_them() -> None:

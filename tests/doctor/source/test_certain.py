@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import devsan
-from devsan.doctor.findings import Finding
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.source.files import check_source
 from devsan.doctor.source.source_file import SourceFile
 from tests.doctor.source.certain_programs import HEAD, program
@@ -116,7 +116,7 @@ def places(expression: str, names: dict[str, Any]) -> set[str]:
     return {str(each.device) for each in tensors}
 
 
-def said_places(finding: Finding) -> list[tuple[str, str]]:
+def said_places(finding: Diagnostic) -> list[tuple[str, str]]:
     """The expressions of a title, and where each is said to be."""
     found = re.findall(r"`([^`]+)`(?:, which)? is (?:created )?on (the CPU|cuda(?::\d+)?)", finding.title)
     other = re.search(r"meets `([^`]+)`, which is on (the CPU|cuda(?::\d+)?)", finding.title)
@@ -124,7 +124,7 @@ def said_places(finding: Finding) -> list[tuple[str, str]]:
     return [*found, *(each.groups() for each in (other, wrapped) if each)]  # type: ignore[misc]
 
 
-def wrong_with(finding: Finding, failures: Failures) -> str:
+def wrong_with(finding: Diagnostic, failures: Failures) -> str:
     """Why a certain finding is not true of the run; "" where it is."""
     assert finding.place is not None
     line = next((int(found[1]) for text in finding.evidence if (found := re.search(r"line (\d+), joins", text))),

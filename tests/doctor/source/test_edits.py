@@ -236,7 +236,7 @@ def test_fixes(name: str, tmp_path: Path):
     assert re.findall("#.*", before) == re.findall("#.*", after), "comments stay"
     compile(after, str(path), "exec")
     again = check([path])
-    assert [finding for finding in again.findings if finding.edits] == [], "a fix is fixed again"
+    assert [finding for finding in again.findings if finding.fixes[0].edits] == [], "a fix is fixed again"
     assert fix(again) == [] and path.read_text() == after
 
 
@@ -258,7 +258,7 @@ def test_finds_and_does_not_edit(name: str, tmp_path: Path):
     before = path.read_text()
     result = check([path])
     assert result.findings
-    assert all(finding.edits == () for finding in result.findings)
+    assert all(finding.fixes[0].edits == () for finding in result.findings)
     assert fix(result) == [] and path.read_text() == before
 
 
@@ -267,7 +267,7 @@ def test_fixed_programs_parse_and_have_fewer_findings(path: Path, tmp_path: Path
     copy = tmp_path / path.name
     copy.write_bytes(path.read_bytes())
     before = check([copy])
-    edited = sum(any(edit.safe for edit in finding.edits) for finding in before.findings)
+    edited = sum(any(edit.safe for edit in finding.fixes[0].edits) for finding in before.findings)
     fix(before)
     after = check([copy])
     assert len(after.findings) <= len(before.findings) - edited
@@ -321,7 +321,8 @@ def test_libcst_is_imported_for_edits_only(tmp_path: Path):
     script = (
         "import sys; from pathlib import Path; from devsan.doctor.source import check\n"
         "assert check([Path(sys.argv[1])], edits=False).findings and 'libcst' not in sys.modules\n"
-        "assert check([Path(sys.argv[1])]).findings[0].edits and 'libcst' in sys.modules and 'torch' not in sys.modules"
+        "assert check([Path(sys.argv[1])]).findings[0].fixes[0].edits and 'libcst' in sys.modules\n"
+        "assert 'torch' not in sys.modules"
     )
     folders = os.pathsep.join(sys.path)
     done = subprocess.run(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from devsan.doctor.findings import Finding
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.source import CheckResult, check
 from devsan.doctor.source.files import check_source
 from devsan.doctor.source.source_file import SourceFile
@@ -31,7 +31,7 @@ def files_of(package: str, pattern: str) -> list[Path]:
     return sorted(Path(found.submodule_search_locations[0]).glob(pattern))
 
 
-def is_listed(finding: Finding, alarm: dict[str, Any]) -> bool:
+def is_listed(finding: Diagnostic, alarm: dict[str, Any]) -> bool:
     assert finding.place is not None
     return (
         finding.code == alarm["code"] and finding.title.startswith(alarm["text"])

@@ -26,7 +26,7 @@ def said() -> list[str]:
         *sorted((ROOT / "tests/regressions/cases").glob("*.py")),
     ]
     found = check(files, edits=False).findings + check(files, Launch(), edits=False).findings
-    texts = {text: text for each in found for text in (each.title, each.fix, *each.evidence, *each.others)}
+    texts = {text: text for each in found for text in (each.title, *each.evidence, *(fix.text for fix in each.fixes))}
     return sorted(texts.values())
 
 

@@ -33,9 +33,9 @@ def test_findings_stand_where_they_say(path: Path):
     source = read_source(path)
     for finding in check([path]).findings:
         assert finding.place is not None and source.between(finding.place).strip()
-        assert finding.evidence and finding.fix and finding.title
-        assert not any(text.endswith((".", "!")) for text in (finding.title, finding.fix, *finding.evidence))
-        for edit in finding.edits:
+        assert finding.evidence and finding.fixes[0].text and finding.title
+        assert not any(text.endswith((".", "!")) for text in (finding.title, finding.fixes[0].text, *finding.evidence))
+        for edit in finding.fixes[0].edits:
             assert source.between(edit.place) == edit.before
             assert edit.after != edit.before
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from devsan.diagnostics.detectors import checks_in
-from devsan.doctor.findings import Finding
+from devsan.diagnostics.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from devsan.doctor.live.subject import Subject
 
-Rule = Callable[["Subject"], Iterator[Finding]]
+Rule = Callable[["Subject"], Iterator[Diagnostic]]
 
 RULES: tuple[Rule, ...] = checks_in(__name__, __path__)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, Place, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.live.rules.maps import devices_of_map, installed_at
 from devsan.doctor.live.subject import Model, Subject, is_gpu
 
 CODE = own_code(__name__)
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yields wrappers around models that are on several GPUs."""
     for model in subject.models:
         hooked = devices_of_map(model)
@@ -24,7 +25,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _wrapped(
     subject: Subject, model: Model, wrapper: str, hooked: list[str], installed: Place | None
-) -> Iterator[Finding]:  # fmt: skip
+) -> Iterator[Diagnostic]:  # fmt: skip
     if len(model.gpus) < 2 and len([each for each in hooked if is_gpu(each)]) < 2:
         return
     by = message("a device map") if hooked else message("the program")
@@ -42,5 +43,5 @@ def _wrapped(
          else message("DDP wants one device a rank; the hooks of the map send inputs to others."),),
         message("leave out the wrapper: the model uses several GPUs already"), severity="error", confidence="certain",
         sites=(installed,) if installed is not None else (),
-        others=(message("place the whole model on one GPU, and wrap that"),), subject=name,
+        others=(message("place the whole model on one GPU, and wrap that"),),
     )  # fmt: skip

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.live.reads import is_brought_along, moves_things
 from devsan.doctor.live.rules.alike import like_it
 from devsan.doctor.live.subject import Held, Model, Subject, is_scalar_of_host
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 CODE = own_code(__name__)
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yields modules between hooks that stayed on the host, and modules whose own tensors are on two devices."""
     for model in subject.models:
         if model.sharded_by() or not model.gpus:
@@ -66,7 +67,7 @@ def _is_adapter(module: Any) -> bool:
     return "_disable_adapters" in own_dict(module) or type(module).__module__.startswith("peft.")
 
 
-def _split(one: Held, other: Held) -> Finding:
+def _split(one: Held, other: Held) -> Diagnostic:
     return finding(
         CODE,
         message("`{one}` is on {device} and `{other}` of the same module on {other_device}",
@@ -76,11 +77,11 @@ def _split(one: Held, other: Held) -> Finding:
                  name=other.name),),
         message("move the module as a whole: {module} to {device}",
                 module=one.path or message("the model"), device=one.device),
-        severity="error", confidence="certain", subject=other.full,
+        severity="error", confidence="certain",
     )  # fmt: skip
 
 
-def _left(subject: Subject, model: Model, found: list[Held]) -> Finding:
+def _left(subject: Subject, model: Model, found: list[Held]) -> Diagnostic:
     held = found[0]
     buffers = all(each.is_buffer for each in found)
     fleeting = own_dict(model.tree.modules[held.path]).get("_non_persistent_buffers_set") or ()
@@ -96,7 +97,7 @@ def _left(subject: Subject, model: Model, found: list[Held]) -> Finding:
              else message("The device map does not name the module, or it was added afterwards."), *more),
             message("name {module} in the device map, or dispatch again after it was added",
                     module=held.path or message("the module")),
-            severity="error", confidence="likely", subject=held.full,
+            severity="error", confidence="likely",
         )  # fmt: skip
     return finding(
         CODE,
@@ -105,5 +106,5 @@ def _left(subject: Subject, model: Model, found: list[Held]) -> Finding:
         (message("It was added, or replaced, after the model was moved.") if not buffers
          else message("The buffer was replaced by a CPU buffer after the model was moved."), *more),
         message('move the model once more, after it is complete: model.to("{device}")', device=model.gpus[0]),
-        severity="warning", confidence="likely", subject=held.full,
+        severity="warning", confidence="likely",
     )  # fmt: skip

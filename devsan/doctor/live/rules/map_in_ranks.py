@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.live.rules.maps import devices_of_map, installed_at
 from devsan.doctor.live.subject import Subject, is_gpu
 from devsan.introspect.models.module_facts import device_map_of
@@ -17,7 +18,7 @@ from devsan.introspect.models.module_facts import device_map_of
 CODE = own_code(__name__)
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yields models with hooks, or a map, for another rank's GPU."""
     for model in subject.models:
         hooked = devices_of_map(model)
@@ -36,7 +37,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             installed_at(subject, model) if hooked else None,
             (message("There are {ranks} ranks and {ranks} GPUs on this machine: each rank has one.", ranks=ranks),),
             message("load the whole model on the rank's GPU: {argument}", argument='device_map={"": local_rank}'),
-            severity="error", confidence="certain", subject=f"local rank {local}",
+            severity="error", confidence="certain",
             others=(message("shard it by FSDP or ZeRO-3 in ranks, or by the map in one process"),),
         )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devsan.doctor.findings import Place
+from devsan.diagnostics.diagnostic import Place
 from devsan.doctor.live.subject import Model, Subject
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message, plural
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.live.subject import Held, Model, Subject
 
 CODE = own_code(__name__)
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yields what has no data and no owner who has it."""
     for model in subject.models:
         if model.sharded_by() == "deepspeed":
@@ -28,7 +29,7 @@ def _is_brought_in(model: Model, held: Held) -> bool:
     return any(hook.offloads for path in paths for hook in model.hooks.get(path, ()))
 
 
-def _finding(subject: Subject, model: Model, left: list[Held]) -> Finding:
+def _finding(subject: Subject, model: Model, left: list[Held]) -> Diagnostic:
     place = subject.lines.named("init_empty_weights", "init_on_device") or subject.lines.meta_context()
     names = ", ".join(f"`{held.full}`" for held in left[:3])
     if len(left) == len(model.tensors):
@@ -39,7 +40,7 @@ def _finding(subject: Subject, model: Model, left: list[Held]) -> Finding:
             place,
             (message("The model was built without memory, and nobody has given it weights."),),
             message("load the weights: load_state_dict(..., assign=True), or load_checkpoint_and_dispatch"),
-            severity="error", confidence="certain", subject=left[0].full,
+            severity="error", confidence="certain",
             others=(message("to_empty(device=...) before load_state_dict; alone it gives arbitrary numbers"),),
         )  # fmt: skip
     buffers = all(held.is_buffer for held in left)
@@ -54,5 +55,5 @@ def _finding(subject: Subject, model: Model, left: list[Held]) -> Finding:
         message("compute them again after the weights were loaded") if buffers
         else message("find out which keys load_state_dict did not get (strict=True reports them), and initialize "
                      "those"),
-        severity="error", confidence="certain", subject=left[0].full,
+        severity="error", confidence="certain",
     )  # fmt: skip

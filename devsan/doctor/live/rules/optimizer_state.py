@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.live.subject import Subject, device_of, is_scalar_of_host
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import dict_in, is_a
 from devsan.introspect.models.referrers import parameters_of
 
-if TYPE_CHECKING:
-    from devsan.doctor.findings import Place
-
 CODE = own_code(__name__)
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yields optimizers whose step will meet their state on another device."""
     names = {id(held.tensor): held.full for model in subject.models for held in model.tensors}
     for optimizer in subject.optimizers:
@@ -43,7 +41,7 @@ def _astray(optimizer: Any) -> Iterator[tuple[Any, str, Any]]:
                 yield parameter, str(key), value
 
 
-def _finding(subject: Subject, optimizer: Any, name: str, key: str, parameter: Any, value: Any) -> Finding:
+def _finding(subject: Subject, optimizer: Any, name: str, key: str, parameter: Any, value: Any) -> Diagnostic:
     kind = type(optimizer).__name__
     built: Place | None = subject.lines.built(optimizer)
     loaded = subject.lines.state_loaded(optimizer)
@@ -59,5 +57,4 @@ def _finding(subject: Subject, optimizer: Any, name: str, key: str, parameter: A
         message("move the model first, then build the optimizer, then load its state"),
         severity="error", confidence="certain", sites=(built,) if loaded is not None and built is not None else (),
         others=(message("load the state again after the move: optimizer.load_state_dict(optimizer.state_dict())"),),
-        subject=name or "a parameter",
     )  # fmt: skip

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message, plural
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.live.subject import Model, Subject, device_of, is_gpu
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import own_dict
@@ -22,7 +23,7 @@ _FOUR = frozenset({"absmax", "code", "offset"})
 _EIGHT = ("CB", "SCB")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yields layers that are not quantized yet, layers whose state stayed behind, and quantized ones on the host."""
     for model in subject.models:
         found: dict[str, list[tuple[str, Any, str]]] = {}
@@ -74,7 +75,9 @@ def _is_quantized(module: Any, weight: Any, bits: int) -> bool:
     return bool(own.get("quant_state") is not None or own_dict(module).get("quant_state") is not None)
 
 
-def _finding(subject: Subject, model: Model, kind: str, path: str, weight: Any, offending: str, count: int) -> Finding:
+def _finding(
+    subject: Subject, model: Model, kind: str, path: str, weight: Any, offending: str, count: int
+) -> Diagnostic:
     layer, here = path or model.name, device_of(weight)
     moved = subject.lines.move(model.around(path), [weight])
     others = count - 1
@@ -87,7 +90,7 @@ def _finding(subject: Subject, model: Model, kind: str, path: str, weight: Any, 
             moved,
             (message("The weight was moved by other means than the layer's own, which takes the scales along."), *more),
             message("load it where it is to be: {argument}", argument=f'device_map={{"": "{here}"}}'),
-            severity="error", confidence="certain", subject=path,
+            severity="error", confidence="certain",
             others=(message("move the layer itself, layer.to(device), and not what holds it or its weight's data"),),
         )  # fmt: skip
     if kind == "raw":
@@ -99,7 +102,7 @@ def _finding(subject: Subject, model: Model, kind: str, path: str, weight: Any, 
             (message("bitsandbytes quantizes a weight while the layer moves from the host to its device."), *more),
             message("move the layer to its GPU once, after its weights were loaded") if not is_gpu(here)
             else message("make the layer on the host, load its weights, then move it"),
-            severity="error", confidence="certain", subject=path,
+            severity="error", confidence="certain",
         )  # fmt: skip
     return finding(
         CODE,
@@ -108,6 +111,6 @@ def _finding(subject: Subject, model: Model, kind: str, path: str, weight: Any, 
         moved,
         (message("No hook brings it, or its input, along."), *more),
         message("keep quantized modules on GPUs: give the map enough memory, or fewer modules"),
-        severity="error", confidence="likely", subject=path,
+        severity="error", confidence="likely",
         others=(message("have 32-bit modules on the host: llm_int8_enable_fp32_cpu_offload=True"),),
     )  # fmt: skip

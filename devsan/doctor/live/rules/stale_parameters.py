@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message, plural
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.live.subject import Held, Model, Subject, device_of, is_flat
 from devsan.introspect.frames.values import own_dict
 from devsan.introspect.models.referrers import parameters_of
@@ -16,7 +17,7 @@ from devsan.introspect.models.referrers import parameters_of
 CODE = own_code(__name__)
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yields optimizers none of whose parameters is one of the models', where they look like an earlier form of them.
 
     Masters of another precision, DeepSpeed's partitions and losses with weights of their own are none.
@@ -69,7 +70,7 @@ def _shapes(tensors: Any) -> Counter[tuple[Any, ...]]:
     return found
 
 
-def _finding(subject: Subject, optimizer: Any, own: list[Any], model: Model, trained: list[Held]) -> Finding:
+def _finding(subject: Subject, optimizer: Any, own: list[Any], model: Model, trained: list[Held]) -> Diagnostic:
     kind, name = type(optimizer).__name__, model.name
     built = subject.lines.built(optimizer)
     where = sorted({device_of(each) for each in own} - {""})
@@ -88,6 +89,5 @@ def _finding(subject: Subject, optimizer: Any, own: list[Any], model: Model, tra
                       "built.")),
         message("build the optimizer after the model has its final form and place"), severity="error",
         confidence="certain" if all(each.grad is None for each in own) else "likely",
-        subject=trained[0].full,
         others=(message('give it the new ones: optimizer.param_groups[0]["params"] = list(model.parameters())'),),
     )  # fmt: skip

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, Place, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.live.lines import place_of
 from devsan.doctor.live.subject import Held, Model, Subject
 from devsan.introspect.frames.places import package_of
@@ -44,7 +45,7 @@ def split_ties(model: Model) -> list[SplitTie]:
     return found
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yields ties that a map has split, and ties that are none any more."""
     for model in subject.models:
         if model.sharded_by():
@@ -59,13 +60,13 @@ def check(subject: Subject) -> Iterator[Finding]:
                 (message("It is on {device}; the hook of the other module brings inputs elsewhere.",
                          device=tie.held[0].device),),
                 message("give {modules} one device in the map", modules=_listed([held.path for held in tie.held])),
-                severity="error", confidence="certain", subject=tie.held[0].full,
+                severity="error", confidence="certain",
                 others=(message("let accelerate make the map: infer_auto_device_map keeps tied modules together"),),
             )  # fmt: skip
         yield from _untied(subject, model)
 
 
-def _untied(subject: Subject, model: Model) -> Iterator[Finding]:
+def _untied(subject: Subject, model: Model) -> Iterator[Diagnostic]:
     by_name = {held.full: held for held in model.tensors}
     for target, source, place in _declared(model):
         one, other = by_name.get(target), by_name.get(source)
@@ -83,7 +84,7 @@ def _untied(subject: Subject, model: Model) -> Iterator[Finding]:
              message("Each is trained by half of the gradients, and saved as if they were one.")),
             message("tie them again after the model was placed: `{target} = {source}`, or model.tie_weights()",
                     target=target, source=source),
-            severity="warning", confidence="likely", subject=target,
+            severity="warning", confidence="likely",
         )  # fmt: skip
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import written
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.settings import Settings, whole
 from devsan.spelling import nearest
 
@@ -21,7 +22,7 @@ _OF_TORCH = ("LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantL
 _FULL = ("WarmupDecayLR", "WarmupCosineLR")
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields schedulers that fail when the engine makes them."""
     for settings in case.deepspeed():
         kind = settings.get("scheduler.type")
@@ -41,7 +42,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield from _steps(settings, kind.value)
 
 
-def _steps(settings: Settings, kind: str) -> Iterator[Finding]:
+def _steps(settings: Settings, kind: str) -> Iterator[Diagnostic]:
     warmup, total = settings.get("scheduler.params.warmup_num_steps"), settings.get("scheduler.params.total_num_steps")
     few = whole(warmup.value) if warmup is not None and not warmup.auto else None
     if warmup is not None and few is not None and few <= 0:

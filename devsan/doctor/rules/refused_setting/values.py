@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import removed, renamed, written
 from devsan.doctor.document import Document
-from devsan.doctor.findings import Edit, Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.nodes import Member, Node
 from devsan.doctor.settings import Settings, real, truth, whole
 from devsan.spelling import nearest
@@ -39,7 +40,7 @@ def schema() -> dict[str, Any]:
     return read
 
 
-def check(case: Case) -> Iterator[Finding]:
+def check(case: Case) -> Iterator[Diagnostic]:
     """Yields what DeepSpeed's own checks of names and values refuse, without DeepSpeed."""
     for settings in case.deepspeed():
         if settings.by_accelerate or settings.document.root is None:
@@ -51,7 +52,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield from _auto(settings, case.filled_by())
 
 
-def _removed(document: Document, known: dict[str, Any], installed: str) -> Iterator[Finding]:
+def _removed(document: Document, known: dict[str, Any], installed: str) -> Iterator[Diagnostic]:
     root = document.root
     assert root is not None
     zero = root.members.get("zero_optimization")
@@ -70,7 +71,7 @@ def _removed(document: Document, known: dict[str, Any], installed: str) -> Itera
         )  # fmt: skip
 
 
-def _top(document: Document, known: dict[str, Any], installed: str) -> Iterator[Finding]:
+def _top(document: Document, known: dict[str, Any], installed: str) -> Iterator[Diagnostic]:
     root = document.root
     assert root is not None
     for name, member in root.members.items():
@@ -100,7 +101,7 @@ def _top(document: Document, known: dict[str, Any], installed: str) -> Iterator[
 def _value(
     document: Document, path: str, member: Member, taken: dict[str, Any], known: dict[str, Any], installed: str,
     strict: bool = True,
-) -> Iterator[Finding]:  # fmt: skip
+) -> Iterator[Diagnostic]:  # fmt: skip
     node = member.node
     if node.value == "auto" and (strict or path in _NEEDED_AT_ONCE or path in ("gradient_clipping", "fp16", "bf16")):
         return
@@ -164,7 +165,7 @@ def _expected_of(number: int, taken: dict[str, Any]) -> bool:
 
 def _object(
     document: Document, path: str, node: Node, model: dict[str, Any], known: dict[str, Any], installed: str
-) -> Iterator[Finding]:  # fmt: skip
+) -> Iterator[Diagnostic]:  # fmt: skip
     fields = model["fields"]
     aliases = {taken["alias"]: name for name, taken in fields.items() if "alias" in taken}
     for name, member in node.members.items():
@@ -188,7 +189,7 @@ def _documented(new: str, fields: dict[str, Any]) -> str:
 def _unknown(
     document: Document, path: str, name: str, member: Member, names: list[str], known: dict[str, Any], installed: str,
     around: Node,
-) -> Finding:  # fmt: skip
+) -> Diagnostic:  # fmt: skip
     near = nearest(name, names, _CLOSE)
     moved = name in known["top"]
     same = installed in ("", known["version"])
@@ -211,7 +212,7 @@ def _unknown(
     )  # fmt: skip
 
 
-def _deprecated(document: Document, path: str, name: str, node: Node, new: str) -> Iterator[Finding]:
+def _deprecated(document: Document, path: str, name: str, node: Node, new: str) -> Iterator[Diagnostic]:
     member = node.members[name]
     both = bool(new) and " " not in new and (new in node.members or new.removeprefix("stage3_") in node.members)
     yield finding(
@@ -238,7 +239,7 @@ def _in_new_words(document: Document, name: str, member: Member, new: str) -> tu
     return (*renamed(document, member.place, new), *switch) if switch else ()
 
 
-def _auto(settings: Settings, filled_by: str) -> Iterator[Finding]:
+def _auto(settings: Settings, filled_by: str) -> Iterator[Diagnostic]:
     if filled_by != "nobody":
         return
     for name in (*_NEEDED_AT_ONCE, "gradient_clipping"):
@@ -252,7 +253,7 @@ def _auto(settings: Settings, filled_by: str) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _wrong(path: str, member: Member, expected: Message, edits: tuple[Edit, ...] = ()) -> Finding:
+def _wrong(path: str, member: Member, expected: Message, edits: tuple[Edit, ...] = ()) -> Diagnostic:
     return finding(
         CODE,
         message("{setting} is {value}, expected {expected}", setting=path, value=member.node.written(),

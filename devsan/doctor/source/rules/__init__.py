@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from devsan.diagnostics.detectors import checks_in
-from devsan.doctor.findings import Finding
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.source.program import Program
 
 # ``edits`` is whether the mechanical fixes are wanted.
-RULES: tuple[Callable[[Program, bool], Iterator[Finding]], ...] = checks_in(__name__, __path__)
+RULES: tuple[Callable[[Program, bool], Iterator[Diagnostic]], ...] = checks_in(__name__, __path__)

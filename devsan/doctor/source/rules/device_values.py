@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import (
@@ -20,7 +21,7 @@ from devsan.doctor.source.rules.predicates import (
 _LOSSES = ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "kl_div", "huber_loss", "smooth_l1_loss")
 
 
-def value_meetings(program: Program, code: str, of_losses: bool) -> Iterator[Finding]:
+def value_meetings(program: Program, code: str, of_losses: bool) -> Iterator[Diagnostic]:
     """Yields a finding for each tensor that one value places; those that first meet in a loss, or all others."""
     spread = next((event.map for event in program.events if isinstance(event, Mapped) and event.map.spread), None)
     for group in meetings_by_tensor(program, "value"):

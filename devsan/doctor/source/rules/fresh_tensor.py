@@ -29,8 +29,9 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Edit, Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
@@ -50,7 +51,7 @@ CODE = own_code(__name__)
 _RANDOM = ("rand", "randn", "randint", "randperm")
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each factory."""
     for group in meetings_by_tensor(program, "fresh"):
         first = group[0]

@@ -28,8 +28,9 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Edit, Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.edits import assigned, replaced
 from devsan.doctor.source.events import Discarded, Meeting, ToNumpy
 from devsan.doctor.source.program import Program
@@ -48,7 +49,7 @@ from devsan.doctor.source.rules.predicates import (
 CODE = own_code(__name__)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each tensor that stayed behind."""
     dropped = {ast.dump(event.target) for event in program.events if isinstance(event, Discarded)}
     yield from _discarded(program, edits)
@@ -56,7 +57,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Finding]:
     yield from _read_by_numpy(program, edits)
 
 
-def _discarded(program: Program, edits: bool) -> Iterator[Finding]:
+def _discarded(program: Program, edits: bool) -> Iterator[Diagnostic]:
     source = program.source
     events = [event for event in program.events if isinstance(event, Discarded)]
     for first, _ in first_of_each((event.node, event) for event in events):
@@ -92,7 +93,7 @@ def _is_read_later(program: Program, statement: ast.stmt, target: ast.expr) -> b
     )  # fmt: skip
 
 
-def _never_moved(program: Program, dropped: set[str]) -> Iterator[Finding]:
+def _never_moved(program: Program, dropped: set[str]) -> Iterator[Diagnostic]:
     source = program.source
     for group in meetings_by_tensor(program, "boundary"):
         first = group[0]
@@ -118,7 +119,7 @@ def _target(meeting: Meeting) -> str:
     return where.text if where.kind == "value" and where.text.replace(".", "").isidentifier() else "..."
 
 
-def _read_by_numpy(program: Program, edits: bool) -> Iterator[Finding]:
+def _read_by_numpy(program: Program, edits: bool) -> Iterator[Diagnostic]:
     source = program.source
     events = [event for event in program.events if isinstance(event, ToNumpy)]
     for first, _ in first_of_each((event.node, event) for event in events):

@@ -25,8 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.events import HidesGpus
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import first_of_each, line_of
@@ -34,7 +35,7 @@ from devsan.doctor.source.rules.predicates import first_of_each, line_of
 CODE = own_code(__name__)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each assignment."""
     late = [event for event in program.events if isinstance(event, HidesGpus) and event.used is not None]
     for first, _ in first_of_each((event.node, event) for event in late):

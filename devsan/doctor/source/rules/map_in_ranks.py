@@ -27,8 +27,9 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import how_ranks_are_known, places_of, runs_in_ranks
@@ -36,7 +37,7 @@ from devsan.doctor.source.rules.predicates import how_ranks_are_known, places_of
 CODE = own_code(__name__)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields one finding for the program."""
     sign = runs_in_ranks(program)
     mapped = [event for event in program.events if isinstance(event, Mapped) and event.map.spread and not event.guarded]

@@ -26,8 +26,9 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Edit, Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.edits import removed, replaced
 from devsan.doctor.source.events import Hands, Move
 from devsan.doctor.source.program import Program
@@ -36,7 +37,7 @@ from devsan.doctor.source.rules.predicates import first_of_each, line_of, places
 CODE = own_code(__name__)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each move."""
     source = program.source
     moves = [event for event in program.events if isinstance(event, Move) and _breaks(event)]

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from devsan.diagnostics.diagnostic import Diagnostic, Edit, Place
 from devsan.diagnostics.messages import Message, message
-from devsan.doctor.findings import Edit, Finding, Place, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.events import Cause, Event, HidesGpus, Meeting, Ranks
 from devsan.doctor.source.places import Where
 from devsan.doctor.source.program import Program
@@ -88,7 +89,7 @@ def _of(program: Program, cause: Cause) -> list[Meeting]:
 def cannot_be_joined(
     code: str, title: Message, program: Program, group: Sequence[Meeting], fix: Message, at: ast.AST | None = None,
     evidence: tuple[Message, ...] | None = None,
-) -> Finding:  # fmt: skip
+) -> Diagnostic:  # fmt: skip
     """Returns the finding about tensors that operations cannot join.
 
     Args:

@@ -27,8 +27,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.events import Chooses, Event, Move, Ranks, UsesGpu, Wrapped
 from devsan.doctor.source.places import NOWHERE
 from devsan.doctor.source.program import Program
@@ -41,7 +42,7 @@ from devsan.doctor.source.rules.predicates import (
 CODE = own_code(__name__)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields one finding for the program."""
     sign = runs_in_ranks(program)
     groups = any(isinstance(event, Ranks) and event.sign in ("group", "wrapper") for event in program.events)

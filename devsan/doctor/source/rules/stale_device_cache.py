@@ -28,15 +28,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import cannot_be_joined, in_words, meetings_by_tensor
 
 CODE = own_code(__name__)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each cache."""
     for group in meetings_by_tensor(program, "cached"):
         first, tensor = group[0], group[0].offending.tensor

@@ -29,8 +29,9 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Edit, Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.edits import registered
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
@@ -49,7 +50,7 @@ CODE = own_code(__name__)
 _MOVERS = ("_apply", "to", "cuda")
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each attribute."""
     for group in meetings_by_tensor(program, "held"):
         first = group[0]

@@ -25,8 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import Message, message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.events import Chooses, UsesGpu
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import first_of_each, places_of
@@ -34,7 +35,7 @@ from devsan.doctor.source.rules.predicates import first_of_each, places_of
 CODE = own_code(__name__)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields one finding for the program."""
     beyond = [event for event in program.events if isinstance(event, UsesGpu | Chooses) and _is_beyond(event)]
     for first, group in first_of_each((program.source.tree, event) for event in beyond):

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, Place, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.live.rules.maps import devices_of_map, installed_at
 from devsan.doctor.live.subject import Subject
 
 CODE = own_code(__name__)
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yields engines around models that a map has placed."""
     for model in subject.models:
         hooked = devices_of_map(model)
@@ -24,7 +25,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield _engine(subject, engine, hooked, installed_at(subject, model))
 
 
-def _engine(subject: Subject, wrapper: str, hooked: list[str], installed: Place | None) -> Finding:
+def _engine(subject: Subject, wrapper: str, hooked: list[str], installed: Place | None) -> Diagnostic:
     builders = {"deepspeed": ("initialize",), "FSDP": ("FullyShardedDataParallel", "FSDP", "fully_shard"),
                 "lightning": ("setup",)}  # fmt: skip
     return finding(
@@ -34,6 +35,6 @@ def _engine(subject: Subject, wrapper: str, hooked: list[str], installed: Place 
         subject.lines.named(*builders[wrapper]),
         (message("The engine moves or shards the weights, and the hooks go on sending inputs to the map's devices."),),
         message("load the model without device_map: the engine places it"), severity="error", confidence="likely",
-        sites=(installed,) if installed is not None else (), subject=wrapper,
+        sites=(installed,) if installed is not None else (),
         others=(message("take the hooks off first: accelerate.hooks.remove_hook_from_submodules(model)"),),
     )  # fmt: skip

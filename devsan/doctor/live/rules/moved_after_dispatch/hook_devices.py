@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.live.hooks import Hook
 from devsan.doctor.live.reads import is_brought_along
 from devsan.doctor.live.rules.alike import like_it
 from devsan.doctor.live.rules.tied_weights import split_ties
 from devsan.doctor.live.subject import Held, Model, Subject, is_scalar_of_host
-
-if TYPE_CHECKING:
-    from devsan.doctor.findings import Place
 
 CODE = own_code(__name__)
 
@@ -23,7 +20,7 @@ _Mismatch = tuple[str, Hook, Held]
 _ALIASES = 64  # tensors whose provenance are read for a line
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yields the hooks that send inputs elsewhere, those for one device and by one owner as one finding."""
     for model in subject.models:
         if model.sharded_by():
@@ -66,7 +63,7 @@ def _is_elsewhere(held: Held, device: str) -> bool:
     return here != device and not (device == "cuda" and here.startswith("cuda"))
 
 
-def _dispatched(subject: Subject, model: Model, offending: str, found: list[_Mismatch]) -> Finding:
+def _dispatched(subject: Subject, model: Model, offending: str, found: list[_Mismatch]) -> Diagnostic:
     path, hook, held = found[0]
     holder, device = model.placed_at(path)[0], hook.device
     tensors = [each.tensor for _, _, each in found][:_ALIASES]
@@ -90,11 +87,10 @@ def _dispatched(subject: Subject, model: Model, offending: str, found: list[_Mis
         sites=(installed,) if installed is not None else (),
         others=(message("take the hooks off before another owner places it: "
                         "accelerate.hooks.remove_hook_from_submodules(model)"),),
-        subject=held.full,
     )  # fmt: skip
 
 
-def _own(owner: str, offending: str, place: Place | None, found: list[_Mismatch]) -> Finding:
+def _own(owner: str, offending: str, place: Place | None, found: list[_Mismatch]) -> Diagnostic:
     path, hook, held = found[0]
     device = hook.device
     return finding(
@@ -106,5 +102,5 @@ def _own(owner: str, offending: str, place: Place | None, found: list[_Mismatch]
                  owner=owner, tensor=held.full, device=offending),),
         message("let the hook ask the module: `next(module.parameters()).device`"),
         severity="error", confidence="likely",
-        others=(message("move the module to where the hook sends its inputs"),), subject=held.full,
+        others=(message("move the module to where the hook sends its inputs"),),
     )  # fmt: skip

@@ -28,8 +28,9 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Edit, Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.edits import inserted
 from devsan.doctor.source.events import Chooses, Event, Ranks, UsesGpu
 from devsan.doctor.source.program import Program, flows
@@ -46,7 +47,7 @@ CODE = own_code(__name__)
 _CHOICE = 'torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))'
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields one finding for the program."""
     sign = runs_in_ranks(program)
     groups = [event for event in program.events if isinstance(event, Ranks) and event.sign == "group"]

@@ -24,8 +24,9 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Loaded, LoadedMoved, Ranks
 from devsan.doctor.source.program import Program
@@ -40,7 +41,7 @@ from devsan.doctor.source.rules.predicates import (
 CODE = own_code(__name__)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each load."""
     sign = runs_in_ranks(program)
     groups = any(isinstance(event, Ranks) and event.sign == "group" for event in program.events)

@@ -26,8 +26,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.events import Chooses
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import came, in_words, known, meetings_by_tensor, places_of
@@ -35,7 +36,7 @@ from devsan.doctor.source.rules.predicates import came, in_words, known, meeting
 CODE = own_code(__name__)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each tensor that went to the current GPU."""
     if any(isinstance(event, Chooses) for event in program.events):
         return

@@ -25,8 +25,9 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Edit, Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Draws
 from devsan.doctor.source.places import HOST
@@ -36,7 +37,7 @@ from devsan.doctor.source.rules.predicates import first_of_each, in_words, line_
 CODE = own_code(__name__)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each generator."""
     events = [event for event in program.events if isinstance(event, Draws)]
     for first, group in first_of_each((event.generator.made, event) for event in events):

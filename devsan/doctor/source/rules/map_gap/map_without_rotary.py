@@ -28,8 +28,9 @@ import re
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.events import Mapped
 from devsan.doctor.source.objects import Map
 from devsan.doctor.source.program import Program
@@ -40,7 +41,7 @@ CODE = own_code(__name__)
 _LAYER = re.compile(r"(.*\bmodel)\.layers\.\d+$")
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each map."""
     mapped = [event for event in program.events if isinstance(event, Mapped) and event.map.spread]
     for first, _ in first_of_each((event.node, event) for event in mapped):

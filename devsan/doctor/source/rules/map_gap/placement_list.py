@@ -28,8 +28,9 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import came, first_of_each, known, places_of, that_they_meet, what_joins
@@ -37,7 +38,7 @@ from devsan.doctor.source.rules.predicates import came, first_of_each, known, pl
 CODE = own_code(__name__)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each part."""
     meetings = [event for event in program.events if isinstance(event, Meeting)]
     # A list of layers is seen twice: as a part that did not move, and as what its module has not registered.

@@ -26,8 +26,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
-from devsan.doctor.findings import Finding, finding
+from devsan.doctor.findings import finding
 from devsan.doctor.source.events import Move
 from devsan.doctor.source.places import HOST
 from devsan.doctor.source.program import Program
@@ -39,7 +40,7 @@ CODE = own_code(__name__)
 _EAGER = ("Adagrad",)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each optimizer."""
     moves = [
         event for event in program.events

@@ -28,13 +28,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
-from devsan.doctor.findings import Finding
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.device_values import value_meetings
 
 CODE = own_code(__name__)
 
 
-def check(program: Program, edits: bool = True) -> Iterator[Finding]:
+def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     """Yields a finding for each loss."""
     yield from value_meetings(program, CODE, of_losses=True)
