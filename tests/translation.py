@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+from devsan.diagnostics.catalog import chinese
 from devsan.diagnostics.messages import Message
-from devsan.report import language
 
-GROUPS = json.loads(Path(language.__file__).with_name("chinese.json").read_text(encoding="utf-8"))
-CATALOG = {english for group in GROUPS.values() for english in group}
+CATALOG = {*chinese().phrases, *chinese().templates}
 PHRASE = re.compile(r"[A-Za-z]?[a-z]+(?: [a-z]+){2,}")  # three words: neither a name nor a piece of source
 
 
