@@ -9,18 +9,18 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from typing import Any
 
+from devsan.diagnostics.codec import plain_of as plain
 from devsan.diagnostics.codes import name_of
-from devsan.diagnostics.diagnostic import Diagnostic, Edit
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.as_report import report_of
 from devsan.doctor.facts import Facts
 from devsan.doctor.launch import LaunchFacts
-from devsan.report.document import site_of
+from devsan.report.document import NOTHING_FAILED
 from devsan.report.language import Language
-from devsan.report.source import whole_path
 
 Plain = dict[str, Any]
 
@@ -57,36 +57,20 @@ def run_of(document: Mapping[str, Any], command: Sequence[str]) -> Plain:
 
 def plain_of(finding: Diagnostic, say: Language) -> Plain:
     """Returns a finding as runs have it, in the language of ``say``."""
-    report = report_of(finding)
-    sites = [{**site_of(site), "note": say.text(site.note)} for site in report.sites]
-    where = [f"{site.file}:{site.lines.get(site.line, '').strip()}" for site in report.sites[:1]]
+    shown = report_of(finding)
+    where = [f"{each.file}:{each.lines.get(each.line, '').strip()}" for each in shown.sites[:1]]
     digest = hashlib.sha256("\0".join([finding.code, finding.title, *where]).encode("utf-8", "replace"))
     title = say.text(finding.title)
+    sites = tuple(replace(site, note=say.text(site.note)) for site in shown.sites)
+    fixes = tuple(replace(fix, text=say.text(fix.text)) for fix in finding.fixes)
+    evidence = tuple(say.text(each) for each in finding.evidence)
+    said = replace(shown, title=title, sites=sites, fixes=fixes, evidence=evidence, notes=())
     return {
-        "id": digest.hexdigest()[:12], "cause": "", "code": finding.code, "name": name_of(finding.code),
-        "title": title, "headline": title, "severity": finding.severity, "confidence": finding.confidence,
-        "time": 0.0, "op": "", "kind": "none", "phase": "none", "sentence": "", "sites": sites, "count": 1,
-        "also_at": [], "stack": [], "operands": [], "involved": [],
-        "evidence": [say.text(each) for each in finding.evidence],
-        "fixes": [
-            {"kind": "", "text": say.text(fix.text), "confidence": fix.confidence,
-             "edit": _edit_of(fix.edits[0]) if len(fix.edits) == 1 else None,
-             "edits": [_edit_of(edit) for edit in fix.edits]}
-            for fix in finding.fixes
-        ],
-        "naive_fix": "", "candidates": [],
+        **NOTHING_FAILED, **plain(said), "id": digest.hexdigest()[:12], "name": name_of(finding.code), "title": title,
+        "count": 1,
     }  # fmt: skip
 
 
 def written(value: Mapping[str, Any]) -> str:
     """Returns ``value`` as JSON, whatever numbers a configuration held."""
     return json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n"
-
-
-def _edit_of(edit: Edit) -> Plain:
-    place = edit.place
-    return {
-        "file": place.file, "path": whole_path(place.file), "line": place.line, "column": place.column,
-        "end_line": place.end_line, "end_column": place.end_column, "before": edit.before, "after": edit.after,
-        "applicable": edit.safe,
-    }  # fmt: skip

@@ -47,7 +47,7 @@ def joined(documents: Sequence[Document]) -> list[Plain]:
     found = []
     for shared in findings_of(documents):
         finding: Plain = {**shared.finding, "ranks": list(shared.ranks), "victims": [], "count": 1}
-        if finding["report"] and len(documents) > 1:
-            finding["report"] = {**finding["report"], "rank": ranks_text(shared.ranks)}
+        if len(documents) > 1:
+            finding["rank"] = ranks_text(shared.ranks)
         found.append(finding)
     return found

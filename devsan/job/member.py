@@ -19,11 +19,11 @@ from devsan.job import folder
 from devsan.job.numbers import HELPS, mark, numbers_here
 
 if TYPE_CHECKING:
+    from devsan.diagnostics.diagnostic import Diagnostic
     from devsan.introspect.explain import Explanation
     from devsan.job.exit_watcher import ExitWatcher
     from devsan.job.record import Record
     from devsan.options import Options
-    from devsan.report.facts import Report
 
 PATIENCE = 20.0
 """Seconds that a silent rank may take to explain a failure: nobody waits for it at a terminal, and all ranks of a
@@ -132,7 +132,7 @@ def failing(error: BaseException, trace: TracebackType | None) -> Iterator[None]
                 _update(lambda record: _look_back(record, error))
 
 
-def add(report: Report, explanation: Explanation | None) -> None:
+def add(report: Diagnostic, explanation: Explanation | None) -> None:
     """Puts a finding into the document of this rank."""
 
     def put(record: Record) -> None:

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TextIO
 
+from devsan.diagnostics.codec import diagnostic_of
 from devsan.job.findings import ranks_text
 from devsan.job.outcome import Fate, first_of
-from devsan.report import plain, run_text
+from devsan.report import plain
 from devsan.report.language import Language, language_for
 from devsan.report.text import Line, padded
 
@@ -89,9 +90,8 @@ def lines_of(job: Job, fates: Sequence[Fate], say: Language) -> Iterator[Line]:
 
 
 def _write_finding(finding: Finding, stream: TextIO, say: Language) -> None:
-    report = run_text.report_of(finding)
-    if report is not None:
-        plain.write(report, stream, say)
+    if finding["printed"]:
+        plain.write(diagnostic_of(finding), stream, say)
     else:
         name = f"{finding['code'] or ''} {finding['name']}".strip()
         head = f"{say(finding['severity'])}[{name}]" if name else say(finding["severity"])

@@ -7,6 +7,7 @@ import dis
 import os
 from collections.abc import Sequence
 
+from devsan.diagnostics.diagnostic import Diagnostic, Label, Operand, Place
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.error_match import Sentence
 from devsan.introspect.frames.error_patterns import Kind
@@ -21,7 +22,6 @@ from devsan.introspect.models.modules import qualified_name
 from devsan.introspect.models.producers import made_by_module
 from devsan.introspect.provenance.dropped import dropped_of
 from devsan.introspect.provenance.reader import ProvenanceReader
-from devsan.report.facts import Label, Operand, Report, Site
 from devsan.report.source import label_at, shown_path, site_at, site_in_text
 from devsan.report.titles import title_of
 
@@ -29,7 +29,7 @@ _WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.META, Kind.
 _CALLED = "called from here"
 
 
-def build(failure: Failure) -> Report:
+def build(failure: Failure) -> Diagnostic:
     """Returns what can be told about ``failure``. Reads frames and the attributes of tensors, runs nothing."""
     with plain_attributes():
         frames = frames_of_failure(failure)
@@ -46,7 +46,7 @@ def build(failure: Failure) -> Report:
         return _with_operands(failure, frames, place, operands)
 
 
-def _with_operands(failure: Failure, frames: list[Frame], place: int, operands: list[Tracked]) -> Report:
+def _with_operands(failure: Failure, frames: list[Frame], place: int, operands: list[Tracked]) -> Diagnostic:
     shown = worth_showing(operands, place, failure.sentence)
     sites = [_site(frames[place], shown, place, failure.sentence)]
     caller = _caller(frames, place)
@@ -79,7 +79,7 @@ def _number_of(operand: Tracked) -> int:
     return number or operand.origin[0]
 
 
-def _site(frame: Frame, operands: list[Tracked], place: int, sentence: Sentence, note: str = "") -> Site:
+def _site(frame: Frame, operands: list[Tracked], place: int, sentence: Sentence, note: str = "") -> Place:
     labels: dict[tuple[int, int, int], Label] = {}
     for operand in operands:
         expression = operand.at.get(place)
@@ -137,7 +137,7 @@ def _innermost_name(operand: Tracked, frames: list[Frame]) -> str | None:
     return None
 
 
-def _with_subjects(failure: Failure, frames: list[Frame], place: int) -> Report:
+def _with_subjects(failure: Failure, frames: list[Frame], place: int) -> Diagnostic:
     frame, sentence = frames[place], failure.sentence
     subjects: list[Subject] = []
     count = None
@@ -154,10 +154,11 @@ def _with_subjects(failure: Failure, frames: list[Frame], place: int) -> Report:
     if caller is not None:
         sites.append(site_at(frames[caller], note=_CALLED))
     devices = [subject.device for subject in subjects] if sentence.kind is Kind.ORDINAL else list(sentence.devices)
-    return Report(title_of(sentence, None, devices, frame, count), sentence.text, tuple(sites), rank=_rank())
+    title = title_of(sentence, None, devices, frame, count)
+    return Diagnostic(title=title, sentence=sentence.text, sites=tuple(sites), rank=_rank())
 
 
-def _from_text(failure: Failure, frames: list[Frame], within: Site) -> Report:
+def _from_text(failure: Failure, frames: list[Frame], within: Place) -> Diagnostic:
     sites = [within]
     own = [frame for frame in frames if frame.whose is Whose.PROGRAM]
     if own:
@@ -169,9 +170,9 @@ def _from_text(failure: Failure, frames: list[Frame], within: Site) -> Report:
 
 
 def _report(
-    failure: Failure, sites: Sequence[Site], rest: Sequence[Operand], operands: list[Tracked],
+    failure: Failure, sites: Sequence[Place], rest: Sequence[Operand], operands: list[Tracked],
     frame: Frame | None = None, notes: Sequence[str] = (),
-) -> Report:  # fmt: skip
+) -> Diagnostic:  # fmt: skip
     sentence = failure.sentence
     placed = [(operand.offending, operand.placement.device) for operand in operands if operand.placement is not None]
     devices = list(
@@ -183,13 +184,13 @@ def _report(
         devices = list(sentence.devices)
     op = str(failure.refusal.op).split(".")[0] if failure.refusal is not None else sentence.op
     title = title_of(sentence, op, devices, frame, None)
-    return Report(
-        title, sentence.text, tuple(sites), tuple(rest), tuple(note for note in notes if note), rank=_rank(),
-        speaker=_speaker(failure),
+    return Diagnostic(
+        title=title, sentence=sentence.text, source=_source(failure), sites=tuple(sites), operands=tuple(rest),
+        notes=tuple(note for note in notes if note), rank=_rank(),
     )  # fmt: skip
 
 
-def _speaker(failure: Failure) -> str:
+def _source(failure: Failure) -> str:
     """Returns whose words the sentence is: a library's that raises it itself, or else torch's."""
     if failure.sentence.speaker or failure.refusal is not None:
         return failure.sentence.speaker or "torch"

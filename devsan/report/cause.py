@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 from devsan import core
 from devsan.diagnostics.codes import name_of
+from devsan.diagnostics.diagnostic import Confidence, Diagnostic, Edit, Fix, Operand, Place
 from devsan.diagnostics.placement import Placement
 from devsan.introspect.deadline import Late, within
 from devsan.introspect.explain import Explanation, explain
 from devsan.introspect.frames.chain import Failure
-from devsan.report.facts import Cause, Edit, Fix, Operand, Placed, Report, Site
+from devsan.introspect.frames.edits import can_run
 from devsan.report.source import shown_path, whole_path
 
 UNDECIDED = "DV000"
@@ -20,7 +23,9 @@ _SECONDS = 2.0
 _MOST = 4  # operands whose placement is told
 
 
-def explained(report: Report, failure: Failure, patience: float | None = None) -> tuple[Report, Explanation | None]:
+def explained(
+    report: Diagnostic, failure: Failure, patience: float | None = None
+) -> tuple[Diagnostic, Explanation | None]:
     """Returns ``report`` with what the diagnosis knows, and the diagnosis itself.
 
     ``report`` itself where it knows nothing, fails, or takes longer than ``patience`` seconds, by default two.
@@ -35,23 +40,28 @@ def explained(report: Report, failure: Failure, patience: float | None = None) -
         return report, explanation
 
 
-def _explained(report: Report, explanation: Explanation) -> Report:
+def _explained(report: Diagnostic, explanation: Explanation) -> Diagnostic:
     if not explanation.findings:
         return report
     finding = explanation.findings[0]
-    code = str(finding.code)
-    candidates = [str(each) for each in finding.candidates] if code == UNDECIDED else []
-    if code == UNDECIDED and not candidates:
+    if str(finding.code) == UNDECIDED and not finding.candidates:
         return report
     facts = explanation.facts
     operands = [facts.failure.operands[number] for number in finding.operands]
     rows = list(report.operands)
     placed = tuple(_placed(operand, event, rows, facts.models) for operand, event in _told(operands))
-    named = tuple((each, name_of(each)) for each in candidates)
-    best, others = _fixes(finding)
-    evidence = tuple(finding.evidence)
-    cause = Cause(code, placed, best, named, evidence, str(finding.naive_fix), others)
-    return replace(report, operands=tuple(rows), cause=cause)
+    return with_cause(replace(report, operands=tuple(rows), placed=placed), finding)
+
+
+def with_cause(report: Diagnostic, finding: core.Finding) -> Diagnostic:
+    """Returns ``report`` with the cause that ``finding`` says: code, evidence, fixes."""
+    code = str(finding.code)
+    candidates = [str(each) for each in finding.candidates] if code == UNDECIDED else []
+    return replace(
+        report, code=code, confidence=confidence_of(finding), evidence=tuple(finding.evidence),
+        candidates=tuple((each, name_of(each)) for each in candidates), fixes=fixes_of(finding.fixes),
+        naive_fix=str(finding.naive_fix),
+    )  # fmt: skip
 
 
 def _told(operands: Sequence[core.Operand]) -> list[tuple[core.Operand, core.Event]]:
@@ -67,7 +77,7 @@ def _told(operands: Sequence[core.Operand]) -> list[tuple[core.Operand, core.Eve
     return list(found.values())[:_MOST]
 
 
-def _placed(operand: core.Operand, event: core.Event, rows: list[Operand], models: Sequence[core.Model]) -> Placed:
+def _placed(operand: core.Operand, event: core.Event, rows: list[Operand], models: Sequence[core.Model]) -> Operand:
     """Returns what is told of ``operand``; the row that the report has for it anyway is taken out of ``rows``."""
     shape = tuple(operand.shape) if operand.shape is not None else None
     placement = Placement(str(operand.device), operand.dtype or None, shape)
@@ -79,9 +89,9 @@ def _placed(operand: core.Operand, event: core.Event, rows: list[Operand], model
             break
     newest = operand.provenance[0]
     followed = str(newest.followed) if newest.sequence != event.sequence or newest.op != event.op else ""
-    return Placed(
-        name, placement, _owner(operand, event), _site(_frame_of(event, models)), str(event.owner.setting),
-        bool(operand.offending), qualified_name, followed if followed != name else "",
+    return Operand(
+        name, placement, bool(operand.offending), qualified_name, _owner(operand, event),
+        _site(_frame_of(event, models)), str(event.owner.setting), followed if followed != name else "",
     )  # fmt: skip
 
 
@@ -118,31 +128,51 @@ def _frame_of(event: core.Event, models: Sequence[core.Model]) -> core.Frame | N
     return site
 
 
-def _site(frame: core.Frame | None) -> Site | None:
+def _site(frame: core.Frame | None) -> Place | None:
     if frame is None or not frame.file:
         return None
     line = int(frame.span.line)
     source = " ".join(str(frame.source).split())
     file = str(frame.file)
-    column = int(frame.span.column) or None
-    return Site(shown_path(file), line, column, {line: source} if source else {}, path=whole_path(file))
+    return Place(
+        shown_path(file), line, int(frame.span.column), lines={line: source} if source else {}, path=whole_path(file)
+    )
 
 
-def _fixes(finding: core.Finding) -> tuple[Fix | None, tuple[Fix, ...]]:
-    """The surest fix, of those that are as sure the first, for they are ranked by where they apply; the rest."""
-    ranked = sorted(finding.fixes, key=lambda fix: -int(fix.confidence))
+def fixes_of(fixes: Sequence[core.Fix]) -> tuple[Fix, ...]:
+    """Returns the core's fixes, each once: the surest first, of those that are as sure as they are ranked."""
     found: dict[str, Fix] = {}
-    for fix in ranked:
-        read = fix_of(fix)
-        found.setdefault(read.text, read)
-    best, *others = found.values() or [None]
-    return best, tuple(each for each in others if each is not None)
+    for each in sorted(fixes, key=lambda fix: -int(fix.confidence)):
+        found.setdefault(each.text, _fix_of(each))
+    return tuple(found.values())
 
 
-def fix_of(fix: core.Fix) -> Fix:
-    """Returns the core's Fix as a report shows it."""
-    edit, shown = fix.edit, None
-    if edit is not None:
-        shown = Edit(shown_path(str(edit.file)), int(edit.line), str(edit.before), str(edit.after))
-    text = fix.text
-    return Fix(text, str(fix.confidence.name).lower(), shown, str(fix.kind.name).lower())
+def confidence_of(held: core.Finding | core.Fix) -> Confidence:
+    """Returns the confidence in a finding or a fix of the core."""
+    return cast("Confidence", held.confidence.name.lower())
+
+
+def _fix_of(fix: core.Fix) -> Fix:
+    """An edit that names what is not there yet at its line is kept, and is not safe."""
+    edits: tuple[Edit, ...] = ()
+    if fix.edit is not None:
+        file, line, before, after = str(fix.edit.file), int(fix.edit.line), str(fix.edit.before), str(fix.edit.after)
+        column, end_line, end_column = _span_of(file, line, before)
+        fits = fix.kind == core.FixKind.USE_SITE or can_run(file, line, before, after)
+        place = Place(shown_path(file), line, column, end_line, end_column, path=whole_path(file))
+        edits = (Edit(place, before, after, safe=fits and column > 0),)
+    return Fix(fix.text, confidence_of(fix), edits, str(fix.kind.name).lower())
+
+
+def _span_of(file: str, line: int, text: str) -> tuple[int, int, int]:
+    """Returns where ``text`` stands from ``line`` on: its column, and the line and column behind it; zeros where the
+    source does not hold it."""
+    there = linecache.getlines(file)[line - 1 :] if line > 0 else []
+    if not there or not text:
+        return 0, 0, 0
+    lines = text.splitlines()
+    start = there[0].find(lines[0])
+    if start < 0 or not "".join(there[: len(lines)])[start:].startswith(text):
+        return 0, 0, 0
+    end = len(lines[-1]) + (start if len(lines) == 1 else 0)
+    return start + 1, line + len(lines) - 1, end + 1

@@ -17,8 +17,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Operand, Place
 from devsan.diagnostics.messages import Message
-from devsan.report.facts import Cause, Edit, Fix, Placed, Site
 from devsan.report.language import Language
 from devsan.report.text import Line, display_width, padded, wrapped
 
@@ -30,8 +30,8 @@ _SENTENCE_END = re.compile(r"(?<=\.) |(?<=。)")
 _BRIEF = 24  # columns of a first sentence that does not say enough alone
 
 
-def cause_lines(cause: Cause, sites: Sequence[Site], say: Language, width: int) -> Iterator[Line]:
-    """Yields the lines about ``cause``. ``sites`` are those that the report has shown already."""
+def cause_lines(cause: Diagnostic, say: Language, width: int) -> Iterator[Line]:
+    """Yields the lines about the cause, below the places and torch's sentence."""
     if cause.placed:
         yield []
         yield from _table(cause.placed, say, width)
@@ -41,26 +41,24 @@ def cause_lines(cause: Cause, sites: Sequence[Site], say: Language, width: int) 
     elif cause.evidence:
         told = say(" ").join(say.text(each) for each in cause.evidence[:_TOLD])
         yield from _headed(say("note"), "note", told, width)
-    if cause.fix is not None:
-        yield from _fix_lines(cause.fix, say("help"), cause.fix.edit, sites, say, width)
-        change = cause.fix.edit  # one change is shown, that of the best fix that has one
-        for other in cause.others[:_OTHERS]:
-            shown, change = (other.edit if change is None else None), change or other.edit
-            yield from _fix_lines(other, f"  {say('or')}", shown, sites, say, width)
-    if cause.naive_fix and cause.fix is not None:
+    change: tuple[Edit, ...] = ()  # one change is shown, that of the best fix that has one
+    for number, fix in enumerate(cause.fixes[: 1 + _OTHERS]):
+        shown, change = (() if change else fix.edits), change or fix.edits
+        yield from _fix_lines(fix, f"  {say('or')}" if number else say("help"), shown, cause.sites, say, width)
+    if cause.naive_fix and cause.fixes:
         yield from _headed(say("note"), "note", _naive_fix(cause.naive_fix, say), width)
     codes = [code for code, _ in cause.candidates] or [cause.code]
     yield from _headed(say("more"), "help", ", ".join(f"devsan explain {code}" for code in codes), width)
 
 
-def _table(placed: Sequence[Placed], say: Language, width: int) -> Iterator[Line]:
-    names = [each.name for each in placed if display_width(each.name) <= _LONGEST] or [""]
-    kinds = [each.placement.kind for each in placed]
+def _table(placed: Sequence[Operand], say: Language, width: int) -> Iterator[Line]:
+    names = [each.name or "" for each in placed if display_width(each.name or "") <= _LONGEST] or [""]
+    kinds = [each.placement.kind if each.placement is not None else "" for each in placed]
     gap = "  " if any(kinds) else ""
     column = display_width(f"  {padded('', names)}{gap}{padded('', kinds)}  ")
-    for each in placed:
-        name = padded(each.name, names) if display_width(each.name) <= _LONGEST else each.name
-        head = f"  {name}{gap}{padded(each.placement.kind, kinds)}"
+    for each, kind in zip(placed, kinds, strict=True):
+        name = padded(each.name or "", names) if display_width(each.name or "") <= _LONGEST else each.name
+        head = f"  {name}{gap}{padded(kind, kinds)}"
         style = "offending" if each.offending else "other"
         said = _said(each, say)
         if display_width(f"{head}  {said}") <= width:
@@ -72,8 +70,9 @@ def _table(placed: Sequence[Placed], say: Language, width: int) -> Iterator[Line
         yield from _place(each, column, width)
 
 
-def _said(placed: Placed, say: Language) -> str:
-    values = {"device": placed.placement.device, "owner": say.text(placed.owner), "name": placed.followed}
+def _said(placed: Operand, say: Language) -> str:
+    device = placed.placement.device if placed.placement is not None else ""
+    values = {"device": device, "owner": say.text(placed.owner), "name": placed.followed}
     template = "placed on {device}"
     if placed.followed:
         template += " with {name}"
@@ -85,15 +84,15 @@ def _said(placed: Placed, say: Language) -> str:
     return say("is {name}, {said}", name=say.text(placed.qualified_name or ""), said=said)
 
 
-def _place(placed: Placed, column: int, width: int) -> Iterator[Line]:
+def _place(placed: Operand, column: int, width: int) -> Iterator[Line]:
     """The line that placed it, beside its place if there is room, and the setting that made the owner do so."""
-    site, setting = placed.site, f"->  {placed.setting}" if placed.setting else ""
+    site, setting = placed.place, f"->  {placed.setting}" if placed.setting else ""
     if site is None:
         if setting:
             yield from _below(setting, width)
         return
     head = "   --> "
-    place = f"{site.file}:{site.line}" + (f":{site.column}" if site.column is not None else "")
+    place = str(site)
     source = site.lines.get(site.line, "")
     gap = " " * max(2, column - display_width(head + place))
     beside = f"{source}  {setting}" if source and setting else source or setting
@@ -120,7 +119,7 @@ def _headed(word: str, style: str, text: str, width: int) -> Iterator[Line]:
         yield [(f"{word}: " if number == 0 else " " * indent, style if number == 0 else ""), (line, "")]
 
 
-def _candidate_lines(cause: Cause, say: Language, width: int) -> Iterator[Line]:
+def _candidate_lines(cause: Diagnostic, say: Language, width: int) -> Iterator[Line]:
     """One paragraph a candidate: its name, and what was seen of it."""
     many = len(cause.candidates) > 1
     why = "what was seen fits several causes" if many else "what was seen is not enough to be sure of"
@@ -150,23 +149,22 @@ def _naive_fix(text: str, say: Language) -> str:
 
 
 def _fix_lines(
-    fix: Fix, word: str, edit: Edit | None, sites: Sequence[Site], say: Language, width: int
+    fix: Fix, word: str, edits: Sequence[Edit], sites: Sequence[Place], say: Language, width: int
 ) -> Iterator[Line]:  # fmt: skip
     text = say("{text} ({confidence})", text=say.text(fix.text), confidence=say(fix.confidence))
     yield from _headed(word, "help", text, width)
-    if edit is None:
-        return
-    if not sites or edit.file != sites[0].file:
-        yield [("   --> ", "frame"), (f"{edit.file}:{edit.line}", "")]
-    yield from _diff(edit)
+    for edit in edits:
+        if not sites or edit.place.file != sites[0].file:
+            yield [("   --> ", "frame"), (f"{edit.place.file}:{edit.place.line}", "")]
+        yield from _diff(edit)
 
 
 def _diff(edit: Edit) -> Iterator[Line]:
     """The lines that change; all of them where their number changes."""
     before, after = edit.before.splitlines(), edit.after.splitlines()
     same = len(before) == len(after)
-    old = [(edit.line + at, text) for at, text in enumerate(before) if not same or text != after[at]]
-    new = [(edit.line + at, text) for at, text in enumerate(after) if not same or text != before[at]]
+    old = [(edit.place.line + at, text) for at, text in enumerate(before) if not same or text != after[at]]
+    new = [(edit.place.line + at, text) for at, text in enumerate(after) if not same or text != before[at]]
     width = max(5, max((len(str(number)) for number, _ in old + new), default=0) + 2)
     for sign, style, lines in (("-", "removed", old), ("+", "added", new)):
         for number, text in lines:

@@ -14,8 +14,8 @@ from devsan.report.in_words import heading, is_file, main_site, message, region,
 from devsan.report.jobs import launches_of
 
 if TYPE_CHECKING:
+    from devsan.diagnostics.diagnostic import Diagnostic
     from devsan.introspect.explain import Explanation
-    from devsan.report.facts import Report
 
 _LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
@@ -55,7 +55,7 @@ def command(finding: Mapping[str, Any], directory: str) -> str:
     return f"::{level} {written}::{_data(message(finding))}\n"
 
 
-def write(report: Report, explanation: Explanation | None, stream: TextIO) -> None:
+def write(report: Diagnostic, explanation: Explanation | None, stream: TextIO) -> None:
     """Writes the command about a failure that has just happened."""
     from devsan.report.document import findings_of
 

@@ -25,7 +25,7 @@ def message(finding: Plain) -> str:
         lines.append(f"help: {fix['text']} ({fix['confidence']})")
     elif finding["candidates"]:
         lines.append("undecided: " + ", ".join(f"{each['code']} {each['name']}" for each in finding["candidates"]))
-    if finding["code"] not in (None, "DV000"):
+    if finding["code"] not in ("", "DV000"):
         lines.append(f"more: devsan explain {finding['code']}")
     return "\n".join(line for line in lines if line)
 
@@ -69,7 +69,7 @@ def region(site: Plain) -> tuple[int, int, int, int]:
     if labels:
         label = labels[0]
         return label["line"], label["column"], label["line"], label["end_column"]
-    column = site["column"] or 0
+    column = site["column"]
     text = next((line["text"] for line in site["lines"] if line["line"] == site["line"]), "")
     end = len(text.rstrip()) + 1
     return site["line"], column, site["line"], end if column and end > column else 0

@@ -1,14 +1,12 @@
-"""What documents hold of places in the program's source: frames with their paths, edits with where they apply."""
+"""What documents hold of places in the program's source: frames with their paths."""
 
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from devsan import core
-from devsan.diagnostics.codes import name_of
-from devsan.introspect.frames.edits import can_run
 from devsan.report.source import shown_path, whole_path
 
 Plain = dict[str, Any]
@@ -24,11 +22,6 @@ class _Named(Protocol):
 def word(value: _Named) -> str:
     """Returns a value of one of the core's enumerations as documents write it: EventKind.MADE is "made"."""
     return value.name.lower()
-
-
-def named(codes: Iterable[str]) -> list[Plain]:
-    """Returns codes with their names."""
-    return [{"code": each, "name": name_of(each)} for each in codes]
 
 
 def frames_of(frames: Sequence[core.Frame]) -> list[Plain]:
@@ -66,31 +59,3 @@ def frame_from(plain: Mapping[str, Any] | None) -> core.Frame:
         file=str(plain["path"]), span=span, function=str(plain.get("function") or ""), source=str(source),
         package=str(plain.get("package") or ""), module=str(plain.get("module") or ""),
     )  # fmt: skip
-
-
-def edit_of(fix: core.Fix) -> Plain | None:
-    """Returns the edit of a fix. One that names what is not there yet at its line is kept, and marked as a sketch."""
-    edit = fix.edit
-    if edit is None:
-        return None
-    fits = fix.kind == core.FixKind.USE_SITE or can_run(edit.file, edit.line, edit.before, edit.after)
-    column, end_line, end_column = _span_of(edit.file, edit.line, edit.before)
-    return {
-        "file": shown_path(edit.file), "path": whole_path(edit.file), "line": edit.line, "column": column,
-        "end_line": end_line, "end_column": end_column, "before": edit.before, "after": edit.after,
-        "applicable": fits and column > 0,
-    }  # fmt: skip
-
-
-def _span_of(file: str, line: int, text: str) -> tuple[int, int, int]:
-    """Returns where ``text`` stands from ``line`` on: its column, and the line and column behind it; zeros where the
-    source does not hold it."""
-    there = linecache.getlines(file)[line - 1 :] if line > 0 else []
-    if not there or not text:
-        return 0, 0, 0
-    lines = text.splitlines()
-    start = there[0].find(lines[0])
-    if start < 0 or not "".join(there[: len(lines)])[start:].startswith(text):
-        return 0, 0, 0
-    end = len(lines[-1]) + (start if len(lines) == 1 else 0)
-    return start + 1, line + len(lines) - 1, end + 1

@@ -20,8 +20,8 @@ import os
 from collections.abc import Iterator
 from typing import TextIO
 
+from devsan.diagnostics.diagnostic import Diagnostic, Operand
 from devsan.report.cause_lines import cause_lines
-from devsan.report.facts import Operand, Report
 from devsan.report.language import Language, language_for
 from devsan.report.site_lines import site_lines
 from devsan.report.text import WIDTH, Line, padded, wrapped
@@ -34,7 +34,7 @@ _NARROWEST, _WIDEST = 60, 100
 _UNBROKEN = 120  # a file or a CI log does not break lines: source is cut later there
 
 
-def write(report: Report, stream: TextIO, language: Language | None = None) -> None:
+def write(report: Diagnostic, stream: TextIO, language: Language | None = None) -> None:
     """Writes ``report`` to ``stream`` with an empty line before it, in color where that is wanted.
 
     Args:
@@ -68,7 +68,7 @@ def wants_color(stream: TextIO) -> bool:
 
 
 def lines_of(
-    report: Report, language: Language | None = None, width: int = WIDTH, room: int = _UNBROKEN
+    report: Diagnostic, language: Language | None = None, width: int = WIDTH, room: int = _UNBROKEN
 ) -> Iterator[Line]:
     """Yields the lines of ``report``.
 
@@ -81,21 +81,21 @@ def lines_of(
     say = language or Language()
     numbers = [number for site in report.sites for number in (site.line, *site.lines)]
     gutter = max((len(str(number)) for number in numbers), default=1) + 1
-    code = f"[{report.cause.code}]" if report.cause is not None else ""
+    code = f"[{report.code}]" if report.code else ""
     yield [(f"{say(report.severity)}{code}", report.severity), (f": {say.text(report.title)}", "title")]
     for place, site in enumerate(report.sites):
         yield from site_lines(site, gutter, report.rank if place == 0 else None, say, width, room)
     indent = " " * (gutter + 1)
     if report.sentence:  # of a whole job there may be none
-        yield [(f"{indent}= ", "frame"), (report.speaker, "title"), (f": {report.sentence}", "")]
+        yield [(f"{indent}= ", "frame"), (report.source, "title"), (f": {report.sentence}", "")]
     for note in report.notes:
         for number, line in enumerate(wrapped(say.text(note), gutter + 3, width=width)):
             yield [(f"{indent}{'  ' if number else '= '}", "frame"), (line, "")]
     if report.operands:
         yield []
         yield from _operand_lines(report.operands, say)
-    if report.cause is not None:
-        yield from cause_lines(report.cause, report.sites, say, width)
+    if report.code:
+        yield from cause_lines(report, say, width)
 
 
 def _operand_lines(operands: tuple[Operand, ...], say: Language) -> Iterator[Line]:

@@ -18,9 +18,9 @@ from devsan.errors import one_line, tell
 from devsan.report import run_file
 
 if TYPE_CHECKING:
+    from devsan.diagnostics.diagnostic import Diagnostic
     from devsan.introspect.explain import Explanation
     from devsan.profiles import DeviceSpec
-    from devsan.report.facts import Report
     from devsan.report.run_writer import RunWriter
 
 _MOST_MODELS = 4
@@ -88,7 +88,7 @@ def is_on() -> bool:
     return _writer is not None
 
 
-def add_finding(report: Report, explanation: Explanation | None) -> None:
+def add_finding(report: Diagnostic, explanation: Explanation | None) -> None:
     """Writes what was found at one failure, and the models as they were. Never raises."""
     writer = _writer
     if writer is None:

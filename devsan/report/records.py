@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from devsan import core
 from devsan.introspect.provenance.shown import sentence_of
-from devsan.report.places import Plain, edit_of, frame_from, frame_of, frames_of, named, word
+from devsan.report.places import Plain, frame_from, frame_of, frames_of, word
 
 
 def owner_of(owner: core.Owner) -> Plain:
@@ -166,31 +166,14 @@ def model_of(model: core.Model) -> Plain:
     }
 
 
-def fix_of(fix: core.Fix) -> Plain:
-    """Returns what documents hold of a fix."""
-    return {
-        "kind": word(fix.kind),
-        "text": fix.text,
-        "confidence": word(fix.confidence),
-        "edit": edit_of(fix),
-    }
-
-
 def finding_of(finding: core.Finding) -> Plain:
     """Returns what documents hold of a finding."""
     return {
         "name": finding.name,
         "title": finding.title,
-        "severity": word(finding.severity),
-        "confidence": word(finding.confidence),
         "involved": list(finding.operands),
-        "evidence": list(finding.evidence),
-        "fixes": [fix_of(each) for each in finding.fixes],
-        "naive_fix": finding.naive_fix,
         "id": finding.id,
         "cause": finding.cause,
-        "code": finding.code,
-        "candidates": named(finding.candidates),
     }
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from devsan.errors import UsageError
 
 FORMAT = "devsan-run"
-VERSION = 1
+VERSION = 2
 LAUNCH = "DEVSAN_LAUNCH"
 
 _FIRST = b'{"record": "run"'

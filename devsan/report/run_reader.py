@@ -201,7 +201,7 @@ _HEAD = {"start": str, "process": dict, "gpus": list}
 _PROCESS = {"command", "directory", "pid", "rank", "local_rank", "world_size", "devsan", "python", "torch", "platform"}
 _FINDING = {"id", "cause", "code", "name", "title", "headline", "severity", "confidence", "time", "op", "sentence",
             "sites", "also_at", "stack", "operands", "involved", "evidence", "fixes", "candidates",
-            "report"}  # fmt: skip
+            "source", "rows", "placed", "notes", "rank", "printed"}  # fmt: skip
 
 
 def _add_site(before: Plain, finding: Plain) -> None:

@@ -11,12 +11,10 @@ moved   cpu -> cuda:0     135 MiB  40 times  most at train.py:21
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TextIO
 
+from devsan.diagnostics.codec import diagnostic_of
 from devsan.report import plain
-from devsan.report.codec import from_plain
-from devsan.report.facts import Label, Report, Site
 from devsan.report.in_words import heading
 from devsan.report.language import Language
 from devsan.report.page import amounts
@@ -42,30 +40,9 @@ def write_run(run: Plain, stream: TextIO, say: Language, with_findings: bool = T
     write_lines(list(_summary(run, say)), stream)
 
 
-def report_of(finding: Plain) -> Report | None:
-    """Returns the report as it was when it was printed; None where it was not, or is another version's."""
-    if not finding["report"]:
-        return None
-    try:
-        made = from_plain(Report, {**finding["report"], "sites": []})
-    except (KeyError, ValueError):
-        return None
-    return replace(made, sites=tuple(_site(site) for site in finding["sites"]))
-
-
-def _site(site: Plain) -> Site:
-    labels = tuple(
-        Label(label["line"], label["column"] - 1, label["end_column"] - 1, tuple(label["texts"]), label["offending"])
-        for label in site["labels"]
-    )
-    lines = {line["line"]: line["text"] for line in site["lines"]}
-    return Site(site["file"], site["line"], site["column"], lines, labels, site["note"], site["path"])
-
-
 def _write_finding(finding: Plain, stream: TextIO, say: Language) -> None:
-    report = report_of(finding)
-    if report is not None:
-        plain.write(report, stream, say)
+    if finding["printed"]:
+        plain.write(diagnostic_of(finding), stream, say)
     else:
         write_lines(list(_short(finding, say)), stream)
     others = list(_elsewhere(finding, say))
@@ -74,7 +51,7 @@ def _write_finding(finding: Plain, stream: TextIO, say: Language) -> None:
 
 
 def _short(finding: Plain, say: Language) -> Iterator[Line]:
-    """What was noticed beside a cause, or has no report that this version can read."""
+    """What was noticed beside a cause."""
     head = f"{say(finding['severity'])}[{heading(finding)}]"
     yield [(head, "error"), (f": {say.text(finding['title'])}", "title")]
     for site in finding["sites"][:1]:

@@ -132,16 +132,17 @@ class _Log:
 
     def _fixes(self, finding: Mapping[str, Any]) -> Iterator[Plain]:
         for fix in finding["fixes"]:
-            edit = fix["edit"]
-            if edit is None or not edit["applicable"] or not is_inside(edit["path"], self._directory):
+            edits = fix["edits"]
+            if not edits or not all(each["safe"] and is_inside(each["path"], self._directory) for each in edits):
                 continue
-            deleted = _region((edit["line"], edit["column"], edit["end_line"], edit["end_column"]))
             yield {
                 "description": {"text": f"{fix['text']} ({fix['confidence']})"},
                 "artifactChanges": [{
                     "artifactLocation": self._artifact(edit["path"]),
-                    "replacements": [{"deletedRegion": deleted, "insertedContent": {"text": edit["after"]}}],
-                }],
+                    "replacements": [
+                        {"deletedRegion": _region(_span(edit)), "insertedContent": {"text": edit["after"]}},
+                    ],
+                } for edit in edits],
             }  # fmt: skip
 
     def _place(self, path: str, span: tuple[int, int, int, int]) -> Plain:

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from devsan.report.facts import Label, Site
+from devsan.diagnostics.diagnostic import Label, Place
 from devsan.report.language import Language
 from devsan.report.text import Line, display_width
 from devsan.report.truncate import cut, dedented, without_tabs
 
 
 def site_lines(
-    site: Site, gutter: int, rank: str | None, say: Language, width: int, room: int
+    site: Place, gutter: int, rank: str | None, say: Language, width: int, room: int
 ) -> Iterator[Line]:  # fmt: skip
     """Yields the lines of ``site``.
 
@@ -32,8 +32,7 @@ def site_lines(
         width: columns of the first line.
         room: columns of source lines, the gutter included.
     """
-    at = ":".join(str(each) for each in (site.file, site.line, site.column) if each)
-    place = at + (f"  {say.text(site.note)}" if site.note else "")
+    place = str(site) + (f"  {say.text(site.note)}" if site.note else "")
     head = " " * gutter + "--> "
     right = ""
     if rank is not None:
@@ -55,7 +54,7 @@ def site_lines(
         yield [(bar, "frame")]
 
 
-def _fitted(site: Site, room: int) -> Iterator[tuple[int, str, list[Label]]]:
+def _fitted(site: Place, room: int) -> Iterator[tuple[int, str, list[Label]]]:
     """The source lines of ``site`` with their labels, in ``room`` columns: without indentation first, then cut."""
     lines = []
     for number, text in site.lines.items():

@@ -10,19 +10,19 @@ import sys
 from collections.abc import Iterable
 
 from devsan import ipython
+from devsan.diagnostics.diagnostic import Label, Place
 from devsan.introspect.frames.frames import Frame, Whose, framework_of, whose
-from devsan.report.facts import Label, Site
 
 _TALLEST = 8  # lines of a call that are shown whole
 _ENTRY = re.compile(r'^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d+), in .+$', re.MULTILINE)
 
 
-def site_at(frame: Frame, labels: Iterable[Label] = (), note: str = "") -> Site:
+def site_at(frame: Frame, labels: Iterable[Label] = (), note: str = "") -> Place:
     """Returns the place of ``frame``'s failing expression with the lines that it covers."""
     node, labels = frame.node, tuple(labels)
     if node is None or not frame.lines:
         lines = {frame.line: frame.lines[frame.line - 1]} if 0 < frame.line <= len(frame.lines) else {}
-        return Site(shown_path(frame.file), frame.line, None, lines, labels, note, whole_path(frame.file))
+        return _place(frame.file, frame.line, 0, lines, labels, note)
     first, last = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
     if isinstance(node, ast.stmt) and hasattr(node, "body"):  # of a loop or a function the head alone
         last = first
@@ -31,7 +31,13 @@ def site_at(frame: Frame, labels: Iterable[Label] = (), note: str = "") -> Site:
         wanted = {first, *(label.line for label in labels)}
     lines = {number: frame.lines[number - 1] for number in sorted(wanted) if number <= len(frame.lines)}
     column = _characters(frame.lines[first - 1], node.col_offset) + 1  # type: ignore[attr-defined]
-    return Site(shown_path(frame.file), first, column, lines, labels, note, whole_path(frame.file))
+    return _place(frame.file, first, column, lines, labels, note)
+
+
+def _place(
+    file: str, line: int, column: int, lines: dict[int, str], labels: tuple[Label, ...] = (), note: str = ""
+) -> Place:
+    return Place(shown_path(file), line, column, lines=lines, labels=labels, note=note, path=whole_path(file))
 
 
 def label_at(frame: Frame, node: ast.AST, texts: tuple[str, ...] = (), offending: bool = False) -> Label | None:
@@ -46,13 +52,13 @@ def label_at(frame: Frame, node: ast.AST, texts: tuple[str, ...] = (), offending
     return Label(line, start, max(end, start + 1), texts, offending)
 
 
-def site_in_text(message: str) -> Site | None:
+def site_in_text(message: str) -> Place | None:
     """Returns the innermost place outside torch in a traceback that a wrapper printed into the message."""
     entries = [(match["file"], int(match["line"])) for match in _ENTRY.finditer(message)]
     outside = [entry for entry in entries if whose(entry[0]) is not Whose.HIDDEN]
     for file, line in reversed(outside or entries):
         text = linecache.getline(file, line).rstrip("\n")
-        return Site(shown_path(file), line, None, {line: text} if text else {}, path=whole_path(file))
+        return _place(file, line, 0, {line: text} if text else {})
     return None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from devsan.report.facts import Label
+from devsan.diagnostics.diagnostic import Label
 from devsan.report.text import TAB, display_width
 
 _DOTS = "..."

@@ -7,7 +7,7 @@ import json
 import pytest
 
 HEAD = {
-    "record": "run", "version": 1, "start": "2026-01-01T00:00:00.000Z",
+    "record": "run", "version": 2, "start": "2026-01-01T00:00:00.000Z",
     "process": {"command": ["devsan", "run", "--gpus", "2", "-o", "run.dvs", "train.py", "-v"], "directory": "/x",
                 "pid": 1, "rank": 0, "local_rank": 0, "world_size": 1, "devsan": "", "python": "3.12.0",
                 "torch": "2.13.0", "platform": ""},

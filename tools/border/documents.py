@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from devsan import core
 from devsan.introspect.provenance.shown import sentence_of
-from devsan.report.places import Plain, edit_of, frame_from, frame_of, frames_of, named, word
+from devsan.report.places import Plain, frame_from, frame_of, frames_of, word
 '''
 
 

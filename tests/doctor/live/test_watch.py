@@ -178,5 +178,5 @@ def test_of_a_rank_the_job_is_told(
     assert capsys.readouterr() == ("", "")
     [(report, explanation)] = told  # type: ignore[misc]
     assert explanation is None and report.title.startswith("AdamW steps none of the 2 parameters of Linear")
-    assert report.cause.code == "DV432" and report.cause.fix.confidence == "certain"
+    assert report.code == "DV432" and report.fixes[0].confidence == "certain"
     assert report.sites[0].path == __file__

@@ -146,7 +146,7 @@ def test_a_rank_that_was_killed_while_it_wrote(tmp_path):
     file = tmp_path / "run.rank1.dvs"
     process = {"command": ["python", "train.py"], "directory": "/", "pid": 7, "rank": 0, "local_rank": 0,
                "world_size": 1, "devsan": "", "python": "", "torch": "", "platform": ""}  # fmt: skip
-    head = {"record": "run", "version": 1, "start": "2026-11-21T17:05:03.000Z", "process": process, "gpus": []}
+    head = {"record": "run", "version": 2, "start": "2026-11-21T17:05:03.000Z", "process": process, "gpus": []}
     file.write_text(json.dumps(head) + "\n" + '{"record": "transf', encoding="ascii")
     start = 1795280703.0  # the same, in seconds since the epoch
     rank = {"rank": 1, "how": "killed", "time": start + 2.5, "type": "", "message": "", "place": "", "code": None,

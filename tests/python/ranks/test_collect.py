@@ -90,7 +90,7 @@ def test_who_waits_and_who_was_killed() -> None:
     [found] = compare.of_job(documents, recordings)
     assert (found["code"], found["ranks"], found["ranks_text"]) == ("DV306", [1], "rank 1")
     assert found["victims"] == ["rank 0 waits in all_reduce of float32[1024] (4 KiB), for 8 s"]
-    assert found["report"]["notes"] == found["victims"]
+    assert found["notes"] == found["victims"]
     assert json.loads(json.dumps(found)) == found
 
 
@@ -127,14 +127,14 @@ def test_a_stack_that_a_signal_left_tells_the_call(tmp_path: Path) -> None:
 def test_a_ranks_own_finding_is_told_under_the_heading_of_all() -> None:
     own = {
         "id": "i", "cause": "c", "code": "DV104", "name": "reduction-boundary", "title": "t", "severity": "error",
-        "kind": "mixed", "sentence": "s", "evidence": ["e"], "fixes": [], "report": {"title": "t", "rank": "0"},
+        "kind": "mixed", "sentence": "s", "evidence": ["e"], "fixes": [], "notes": [], "headline": "t", "rank": "0",
     }  # fmt: skip
     documents = [document(rank, how="raised", error="RuntimeError", sentence="s") for rank in (0, 1)]
     for each in documents:
         each["findings"] = [own]
     [found] = compare.of_job(documents, [])
     assert found["ranks"] == [0, 1] and found["of"] == {"rank": 0, "finding": 0}
-    assert found["report"]["rank"] == "ranks 0 and 1" and found["report"]["title"] == "t"
+    assert found["rank"] == "ranks 0 and 1" and found["headline"] == "t"
 
 
 def test_of_several_that_run_the_oldest_is_the_one_that_is_waited_for() -> None:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Operand, Place
 from devsan.diagnostics.placement import Placement
 from devsan.introspect.deadline import Late, look, within
 from devsan.introspect.frames.edits import can_run
-from devsan.report.facts import Cause, Edit, Fix, Placed, Report, Site
 from devsan.report.plain import lines_of
 
 Run = Callable[[str], str]
 
 
-def below(cause: Cause, *sites: Site) -> list[str]:
-    lines = ["".join(piece for piece, _ in line).rstrip() for line in lines_of(Report("t", "s", sites, cause=cause))]
+def below(cause: Diagnostic, *sites: Place) -> list[str]:
+    lines = [
+        "".join(piece for piece, _ in line).rstrip() for line in lines_of(replace(cause, sentence="s", sites=sites))
+    ]
     return lines[lines.index(next(line for line in lines if line.endswith("= torch: s"))) + 1 :]
 
 
@@ -67,7 +70,7 @@ def test_time_in_which_the_thread_does_nothing_counts_a_fifth() -> None:
 
 
 def test_a_candidate_each_where_it_is_undecided() -> None:
-    lines = below(Cause("DV000", candidates=(("DV101", "single"), ("DV102", "fresh"))))
+    lines = below(Diagnostic(title="t", code="DV000", candidates=(("DV101", "single"), ("DV102", "fresh"))))
     assert lines == [
         "",
         "undecided: what was seen fits several causes",
@@ -78,7 +81,9 @@ def test_a_candidate_each_where_it_is_undecided() -> None:
 
 
 def test_a_candidate_has_its_evidence() -> None:
-    cause = Cause("DV000", candidates=(("DV101", "single"),), evidence=("DV101: A is so.", "DV102: B is not."))
+    cause = Diagnostic(
+        title="t", code="DV000", candidates=(("DV101", "single"),), evidence=("DV101: A is so.", "DV102: B is not.")
+    )
     assert below(cause)[1:3] == [
         "undecided: what was seen is not enough to be sure of",
         "  DV101 single: A is so.",
@@ -86,11 +91,11 @@ def test_a_candidate_has_its_evidence() -> None:
 
 
 def test_evidence_then_fixes_then_what_not_to_do() -> None:
-    edit = Edit("f.py", 3, "a", "b")
-    others = (Fix("do that", "likely", edit), Fix("or so", "possible", edit))
-    cause = Cause("DV101", fix=Fix("do this", "likely"), evidence=("One.", "Two.", "Three."),
-                  naive_fix="It hides what comes next. And more.", others=others)  # fmt: skip
-    assert below(cause, Site("f.py", 3)) == [
+    edits = (Edit(Place("f.py", 3), "a", "b"),)
+    fixes = (Fix("do this", "likely"), Fix("do that", "likely", edits), Fix("or so", "possible", edits))
+    cause = Diagnostic(title="t", code="DV101", fixes=fixes, evidence=("One.", "Two.", "Three."),
+                       naive_fix="It hides what comes next. And more.")  # fmt: skip
+    assert below(cause, Place("f.py", 3)) == [
         "",
         "note: One. Two.",
         "help: do this (likely)",
@@ -106,20 +111,21 @@ def test_evidence_then_fixes_then_what_not_to_do() -> None:
 def test_long_lines_are_broken_at_column_80() -> None:
     source = "x = torch.zeros(" + ", ".join(["hidden_size"] * 8) + ")"
     setting = 'device_map["model.layers.17.post_attention_layernorm"] = 1'
-    placed = Placed("x", Placement("cuda:1", "float32", (8,)), "accelerate: AlignDevicesHook of model.layers.17",
-                    Site("train.py", 7, 5, {7: source}), setting)  # fmt: skip
+    placed = Operand("x", Placement("cuda:1", "float32", (8,)), owner="accelerate: AlignDevicesHook of model.layers.17",
+                     place=Place("train.py", 7, 5, lines={7: source}), setting=setting)  # fmt: skip
     fix = Fix("create it " + "where the others are " * 6, "likely")
-    lines = below(Cause("DV101", (placed,), fix))
+    lines = below(Diagnostic(title="t", code="DV101", placed=(placed,), fixes=(fix,)))
     assert max(map(len, lines)) <= 80
     assert "".join(source.split()) in "".join("".join(lines).split())
     assert f"       -> {setting}" in lines
 
 
 def test_a_change_of_another_file_says_which() -> None:
-    edit = Edit("other.py", 3, "a = f(\n    1,\n)", "a = f(\n    2,\n)")
-    lines = below(Cause("DV102", (), Fix("r", "certain", edit)), Site("train.py", 9))
+    edit = Edit(Place("other.py", 3), "a = f(\n    1,\n)", "a = f(\n    2,\n)")
+    cause = Diagnostic(title="t", code="DV102", fixes=(Fix("r", "certain", (edit,)),))
+    lines = below(cause, Place("train.py", 9))
     assert lines[1:-1] == ["help: r (certain)", "   --> other.py:3", "    4 -     1,", "    4 +     2,"]
-    assert "   --> other.py:3" not in below(Cause("DV102", (), Fix("r", "certain", edit)), Site("other.py", 9))
+    assert "   --> other.py:3" not in below(cause, Place("other.py", 9))
 
 
 @pytest.mark.parametrize(

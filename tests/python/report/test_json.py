@@ -10,13 +10,13 @@ import jsonschema
 import pytest
 from recorded import validate
 
+from devsan.diagnostics.codec import diagnostic_of, plain_of
+from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Operand, Place
 from devsan.diagnostics.messages import restored
+from devsan.diagnostics.placement import Placement
 from devsan.job.recorded import write
 from devsan.report import json as as_json
-from devsan.report.codec import from_plain, to_plain
-from devsan.report.facts import Cause, Edit, Fix, Label, Operand, Placed, Placement, Report, Site
-from devsan.report.records import fix_of
-from devsan.report.run_text import report_of
+from devsan.report.cause import fixes_of
 
 
 def test_one_run_is_its_document(failed):
@@ -51,33 +51,36 @@ def test_the_whole_diagnosis_is_there(failed):
     assert made["frames"][0]["source"].startswith('a = torch.ones(1024, device="cuda:0")')
 
 
-REPORT = Report(
-    "a title", "torch's sentence",
-    (Site("a.py", 3, 5, {3: "    a + b"}, (Label(3, 4, 5, ("cuda:0",)), Label(3, 8, 9, (), True)), "", "/x/a.py"),),
-    (Operand("x", Placement("cuda:1", "float32", (2, 3)), True), Operand(None, None)),
-    ("a note",), "1",
-    Cause(
-        "DV104", (Placed("x", Placement("cuda:1"), site=Site("b.py", 1)),),
-        Fix("do it", "likely", Edit("a.py", 3, "a + b", "a + b.to(a.device)")), (("DV101", "name"),),
+REPORT = Diagnostic(
+    title="a title", code="DV104", sentence="torch's sentence", rank="1", notes=("a note",), subject="deepspeed 0.14.2",
+    sites=(
+        Place("a.py", 3, 5, 3, 10, {3: "    a + b"}, (Label(3, 4, 5, ("cuda:0",)), Label(3, 8, 9, (), True)),
+              path="/a.py"),
     ),
+    see_also=(Place("c.py", 4, path="c.py"),),
+    operands=(Operand("x", Placement("cuda:1", "float32", (2, 3)), True), Operand(None, None)),
+    placed=(Operand("x", Placement("cuda:1"), place=Place("b.py", 1)),), candidates=(("DV101", "name"),),
+    fixes=(Fix("do it", "likely", (Edit(Place("a.py", 3, 5, 3, 10, path="/a.py"), "a + b", "a + b.to(a.device)"),)),),
+    evidence=("It is so.",), naive_fix="It hides what comes next.",
 )  # fmt: skip
 
 
 def test_a_report_comes_back_as_it_was():
-    assert from_plain(Report, json.loads(json.dumps(to_plain(REPORT)))) == REPORT
+    read = diagnostic_of(json.loads(json.dumps(plain_of(REPORT))))
+    assert read == REPORT
+    assert read.sites[0].lines == REPORT.sites[0].lines
 
 
-def test_fields_of_another_version_do_not_matter():
-    plain = to_plain(REPORT)
-    plain["weather"] = "fine"
-    del plain["notes"]
-    assert from_plain(Report, plain).notes == ()
+def test_fields_of_a_later_edition_do_not_matter():
+    assert diagnostic_of({**plain_of(REPORT), "weather": "fine"}) == REPORT
 
 
-@pytest.mark.parametrize("change", [{"title": None}, {"sites": {}}, {"rank": 1}, {"operands": [{"name": 3}]}])
+@pytest.mark.parametrize(
+    "change", [{"headline": None}, {"sites": [{}]}, {"rank": 1}, {"rows": [{"name": 3}]}, {"severity": "bad"}]
+)
 def test_a_report_that_is_damaged(change):
     with pytest.raises(ValueError, match="expected"):
-        from_plain(Report, {**to_plain(REPORT), **change})
+        diagnostic_of({**plain_of(REPORT), **change})
 
 
 def test_the_terminal_shows_what_was_printed(failed):
@@ -85,7 +88,7 @@ def test_the_terminal_shows_what_was_printed(failed):
     write([failed.run], stream)
     printed = failed.error[failed.error.index("\nerror[") : failed.error.index("devsan: the run is in")]
     assert stream.getvalue().startswith(printed)
-    assert report_of(failed.run["findings"][0]) is not None
+    assert failed.run["findings"][0]["printed"]
 
 
 def test_edits_that_could_not_run_are_sketches(tmp_path):
@@ -102,12 +105,16 @@ def test_edits_that_could_not_run_are_sketches(tmp_path):
             self.kind, self.text, self.confidence = kind, "make it there", _core.Confidence.LIKELY
             self.edit = type("E", (), {"file": str(source), "line": line, "before": before, "after": after})()
 
+    def edit_of(before, after, **more):
+        ((fix,),) = (fixes_of([Edited(before, after, **more)]),)
+        assert fix.text == "make it there"
+        return fix.edits[0]
+
     made = "a = torch.ones(3, device='cuda:0')"
-    unknown = fix_of(Edited(made, "a = torch.ones(3, device=c.device)"))
-    assert unknown["text"] == "make it there"
-    assert unknown["edit"]["applicable"] is False
-    fits = fix_of(Edited(made, "a = torch.ones(3, device='cuda:1')"))["edit"]
-    assert fits["applicable"] is True
-    assert (fits["line"], fits["column"], fits["end_line"], fits["end_column"]) == (1, 5, 1, 5 + len(made))
-    elsewhere = fix_of(Edited("b = a - c", "b = a - c.to(a.device)", 2, _core.FixKind.USE_SITE))
-    assert elsewhere["edit"]["applicable"] is False, "the source does not hold it"
+    assert not edit_of(made, "a = torch.ones(3, device=c.device)").safe
+    fits = edit_of(made, "a = torch.ones(3, device='cuda:1')")
+    assert fits.safe
+    place = fits.place
+    assert (place.line, place.column, place.end_line, place.end_column) == (1, 5, 1, 5 + len(made))
+    elsewhere = edit_of("b = a - c", "b = a - c.to(a.device)", line=2, kind=_core.FixKind.USE_SITE)
+    assert not elsewhere.safe, "the source does not hold it"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from devsan.diagnostics.diagnostic import Diagnostic, Fix
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.report import language
 from devsan.report.cause_lines import cause_lines
-from devsan.report.facts import Cause, Fix
 from devsan.report.language import Language, chosen, language_for, language_named
 from devsan.report.text import display_width, wrapped
 
@@ -95,7 +95,9 @@ def test_what_a_naive_fix_breaks_is_said_of_every_code() -> None:
 
     say = language_named("zh")
     for code in (each for each in _core.codes() if each.naive_fix):
-        lines = cause_lines(Cause(code.code, fix=Fix("x", "likely"), naive_fix=code.naive_fix), (), say, 80)
+        lines = cause_lines(
+            Diagnostic(title="t", code=code.code, fixes=(Fix("x", "likely"),), naive_fix=code.naive_fix), say, 80
+        )
         text = "".join(piece for line in lines for piece, _ in line)
         assert CHINESE.search(text.partition("的后果：")[2].partition("详情")[0]), code.code
 

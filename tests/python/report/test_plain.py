@@ -6,8 +6,8 @@ import io
 
 import pytest
 
+from devsan.diagnostics.diagnostic import Diagnostic, Label, Operand, Place
 from devsan.diagnostics.placement import Placement
-from devsan.report.facts import Label, Operand, Report, Site
 from devsan.report.plain import lines_of, wants_color, write
 from devsan.report.text import display_width
 
@@ -17,12 +17,12 @@ class Terminal(io.StringIO):
         return True
 
 
-def plain(report: Report, room: int = 120) -> list[str]:
+def plain(report: Diagnostic, room: int = 120) -> list[str]:
     return ["".join(piece for piece, _ in line).rstrip() for line in lines_of(report, room=room)]
 
 
-def report_with(text: str, *labels: Label, **rest: object) -> Report:
-    return Report("t", "s", (Site("f.py", 7, 1, {7: text}, labels),), **rest)  # type: ignore[arg-type]
+def report_with(text: str, *labels: Label, **rest: object) -> Diagnostic:
+    return Diagnostic(title="t", sentence="s", sites=(Place("f.py", 7, 1, lines={7: text}, labels=labels),), **rest)  # type: ignore[arg-type]
 
 
 def test_labels_that_have_room_share_a_line() -> None:
@@ -105,12 +105,18 @@ def test_words_end_at_the_right_edge() -> None:
 
 
 def test_whose_words_they_are() -> None:
-    assert plain(report_with("x", speaker="accelerate"))[-1] == "   = accelerate: s"
+    assert plain(report_with("x", source="accelerate"))[-1] == "   = accelerate: s"
 
 
 def test_lines_that_are_left_out_are_shown_to_be() -> None:
-    site = Site("f.py", 98, 1, {98: "f(", 99: "a,", 120: "b,"})
-    assert plain(Report("t", "s", (site,)))[3:7] == ["  98 | f(", "  99 | a,", "   ...", " 120 | b,"]
+    site = Place("f.py", 98, 1, lines={98: "f(", 99: "a,", 120: "b,"})
+    lines = plain(Diagnostic(title="t", sentence="s", sites=(site,)))
+    assert lines[3:7] == [
+        "  98 | f(",
+        "  99 | a,",
+        "   ...",
+        " 120 | b,",
+    ]
 
 
 def test_the_rank_stands_at_the_right_edge() -> None:
@@ -125,7 +131,7 @@ def test_operands_are_a_table() -> None:
         Operand("target", Placement("cuda:1", "int64", (30,)), offending=True, qualified_name="model.labels"),
         Operand(None, Placement("cpu")),
     )
-    assert plain(Report("t", "s", (), operands))[-3:] == [
+    assert plain(Diagnostic(title="t", sentence="s", operands=operands))[-3:] == [
         "  self        float32[30,256]  on cuda:3",
         "  target      int64[30]        on cuda:1  is model.labels",
         "  an operand                   on cpu",

@@ -12,10 +12,11 @@ import pytest
 import torch  # noqa: F401  the core's libraries
 
 from devsan import core
+from devsan.diagnostics.codec import plain_fix
+from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Place
 from devsan.introspect.explain import Explanation
 from devsan.report import records
 from devsan.report.document import findings_of
-from devsan.report.facts import Report
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "reference" / "run.schema.json").read_text("utf-8"))
 
@@ -58,7 +59,7 @@ def model() -> core.Model:
         ("event", lambda: records.event_of(event())),
         ("operand", lambda: records.operand_of(operand())),
         ("model", lambda: {"finding": "", **records.model_of(model())}),
-        ("fix", lambda: records.fix_of(core.Fix(text="move it", edit=core.Edit(file="/x/a.py", line=1, before="a")))),
+        ("fix", lambda: plain_fix(Fix("move it", "likely", (Edit(Place("a.py", 1), "a", "b"),)))),
         ("event", lambda: records.event_of(core.Event())),
         ("operand", lambda: records.operand_of(core.Operand())),
     ],
@@ -92,7 +93,8 @@ def test_a_collective_without_what_came_later_is_read() -> None:
 
 
 def test_findings_are_made_plain_once() -> None:
-    report = Report("cuda:0 and cpu", "Expected all tensors to be on the same device", ())
+    sentence = "Expected all tensors to be on the same device"
+    report = Diagnostic(title="cuda:0 and cpu", sentence=sentence, code="DV101")
     finding = core.Finding(code="DV101", evidence=["it is on the CPU"])
     explanation = Explanation(core.Facts(failure=core.Failure(operands=[operand()])), [finding])
     [first], [second] = findings_of(report, explanation, 1.0), findings_of(report, explanation, 2.0)

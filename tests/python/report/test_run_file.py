@@ -19,7 +19,7 @@ PROCESS = {
     "command": ["python", "train.py"], "directory": "/x", "pid": 1, "rank": 0, "local_rank": 0, "world_size": 1,
     "devsan": "", "python": "3.12.0", "torch": "2.13.0", "platform": "",
 }  # fmt: skip
-RUN = {"record": "run", "version": 1, "start": "2026-01-01T00:00:00.000Z", "process": PROCESS, "gpus": []}
+RUN = {"record": "run", "version": 2, "start": "2026-01-01T00:00:00.000Z", "process": PROCESS, "gpus": []}
 HEAD = json.dumps(RUN) + "\n"
 
 
@@ -212,7 +212,7 @@ os.dup2(full, recording._writer._file)
     [
         ("", "which is empty"), ("hello", "which is none"), ("hello\n", "which is none"), ("[]\n", "which is none"),
         ('{"record": "run", "version": 9}\n', "of version 9"),
-        ('{"record": "run", "version": 1}\n', "line 1 is damaged"),
+        ('{"record": "run", "version": 2}\n', "line 1 is damaged"),
         (json.dumps({**RUN, "process": {}}) + "\n", "line 1 is damaged"),
         (HEAD + '{"record": "finding", "finding": {"id": "1"}}\n', "line 2 is damaged"),
         (HEAD + "x\n" + HEAD, "line 2 is damaged"), (HEAD + '{"record": "memory"}\n', "line 2 is damaged"),

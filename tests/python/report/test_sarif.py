@@ -54,9 +54,9 @@ def edited(run: dict, **changes: object) -> dict:
     path = run["process"]["directory"] + "/program.py"
     edit = {
         "file": "program.py", "path": path, "line": 8, "column": 1, "end_line": 8, "end_column": 6, "before": "a + b",
-        "after": "a + b.to(a.device)", "applicable": True, **changes,
+        "after": "a + b.to(a.device)", "safe": True, **changes,
     }  # fmt: skip
-    fix = {"kind": "use_site", "text": "move it", "confidence": "likely", "edit": edit}
+    fix = {"kind": "use_site", "text": "move it", "confidence": "likely", "edits": [edit]}
     run["findings"][0]["fixes"] = [fix]
     return run
 
@@ -75,7 +75,7 @@ def test_a_mechanical_edit_is_a_fix(failed):
     assert replacement["insertedContent"]["text"] == "a + b.to(a.device)"
 
 
-@pytest.mark.parametrize("change", [{"applicable": False}, {"path": "/v/site-packages/lib/a.py"}])
+@pytest.mark.parametrize("change", [{"safe": False}, {"path": "/v/site-packages/lib/a.py"}])
 def test_sketches_and_libraries_are_not_fixed(failed, change):
     assert "fixes" not in log_of(edited(failed.run, **change))["runs"][0]["results"][0]
 

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from names.program import Kind, Program, Truth
 
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.introspect.explain import Explanation
 from devsan.introspect.frames.chain import Failure, failure_of
 from devsan.report.build import build
 from devsan.report.cause import explained
-from devsan.report.facts import Report
 
 _KIND = re.compile(r"(\w+(?::\d+)?)  (\w+)\[([\d,]*)\]")
 _QUOTED = re.compile(r"`([^`]+)`")
@@ -49,7 +49,7 @@ class Told:
     """How a program failed, and what was told of it."""
 
     failure: Failure
-    report: Report
+    report: Diagnostic
     explanation: Explanation
     line: int
 
@@ -141,8 +141,7 @@ def _wrong_operands(program: Program, told: Told) -> Iterator[str]:
         kind = Kind(str(operand.device), operand.dtype, tuple(operand.shape or ()))
         for name in filter(None, (operand.name, operand.qualified_name)):
             yield from _unless_true(program, "operand", name, kind, inner)
-    cause = told.report.cause
-    for placed in cause.placed if cause is not None else ():
+    for placed in told.report.placed:
         kind = _kind_of_placement(placed.placement)
         for name in filter(None, (placed.name, placed.qualified_name)):
             yield from _unless_true(program, "placed", name, kind, inner)

@@ -66,6 +66,7 @@ def finding(number: int = 1, **more: Any) -> Document:
     text = "        loss = F.cross_entropy(logits, labels)"
     site = {
         "file": "modeling.py", "path": f"{FOLDER}/modeling.py", "line": 88, "column": 16, "note": "",
+        "end_line": 0, "end_column": 0,
         "lines": [{"line": 88, "text": text}],
         "labels": [
             {"line": 88, "column": 32, "end_column": 38, "texts": ["cuda:1  float32[6,10]"], "offending": False},
@@ -74,12 +75,13 @@ def finding(number: int = 1, **more: Any) -> Document:
     }  # fmt: skip
     caller = {
         "file": "train.py", "path": f"{FOLDER}/train.py", "line": 47, "column": 16, "note": "called from here",
+        "end_line": 0, "end_column": 0,
         "lines": [{"line": 47, "text": f"        {LOOP['source']}"}], "labels": [],
     }  # fmt: skip
     edit = {
         "file": "modeling.py", "path": f"{FOLDER}/modeling.py", "line": 88, "column": 9,
         "end_line": 88, "end_column": len(text) + 1, "before": text.strip(),
-        "after": "loss = F.cross_entropy(logits, labels.to(logits.device))", "applicable": True,
+        "after": "loss = F.cross_entropy(logits, labels.to(logits.device))", "safe": True,
     }  # fmt: skip
     made_finding = {
         "id": f"{number:016x}", "cause": f"{number + 1000:016x}", "code": "DV104", "name": "reduction-boundary",
@@ -97,11 +99,13 @@ def finding(number: int = 1, **more: Any) -> Document:
         "evidence": ["`logits` came from lm_head, which device_map puts on cuda:1.",
                      message("No hook moves {name}.", name="`labels`")],
         "fixes": [
-            {"kind": "map", "text": "put `lm_head` beside the embedding", "confidence": "possible", "edit": None},
+            {"kind": "map", "text": "put `lm_head` beside the embedding", "confidence": "possible", "edits": []},
             {"kind": "use_site", "text": "move `labels` to the device of `logits`", "confidence": "likely",
-             "edit": edit},
+             "edits": [edit]},
         ],
-        "naive_fix": "Moving the logits instead would copy them at each step.", "candidates": [], "report": {},
+        "naive_fix": "Moving the logits instead would copy them at each step.", "candidates": [],
+        "source": "torch", "see_also": [], "subject": "", "rank": None, "rows": [], "placed": [], "notes": [],
+        "printed": True,
     }  # fmt: skip
     return copy.deepcopy({**made_finding, **more})  # the frames above belong to no single run
 
@@ -160,7 +164,7 @@ def run(rank: int = 0, world_size: int = 1, gpus: int = 2, steps: int = 12, **mo
         for device in devices
     ]
     made = {
-        "format": "devsan-run", "version": 1, "start": "2026-11-21T16:30:05.123Z",
+        "format": "devsan-run", "version": 2, "start": "2026-11-21T16:30:05.123Z",
         "process": {
             "command": ["train.py", "--model", "tiny"], "directory": FOLDER, "pid": 4711, "rank": rank,
             "local_rank": rank, "world_size": world_size, "devsan": "0.1.0", "python": "3.12.4",
