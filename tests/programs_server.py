@@ -11,14 +11,14 @@ import builtins
 import contextlib
 import gc
 import importlib
-import importlib.util
 import json
 import os
+import runpy
 import select
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 
@@ -86,42 +86,30 @@ def become(request: dict[str, Any]) -> None:
 
 def run(words: list[str]) -> None:
     """Runs a script, ``-m module`` or ``-c code`` as ``__main__``, which stays until the interpreter ends."""
-    module = ModuleType("__main__")
+    module = sys.modules["__main__"] = ModuleType("__main__")
     module.__dict__["__builtins__"] = builtins
-    code = load(module, words)
-    sys.modules["__main__"] = module
+    first, rest = words[0], words[1:]
+    if first == "-m":
+        sys.argv = ["-m", *rest[1:]]
+        sys.path.insert(0, os.getcwd())
+        runpy._run_module_as_main(rest[0])  # as python does; run_module takes __main__ away again
+        return
+    if first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        sys.path.insert(0, "")
+        text, file = rest[0].encode(), "<string>"
+    else:
+        sys.argv = [first, *rest]
+        sys.path.insert(0, os.path.dirname(os.path.realpath(first)))
+        text, file = Path(first).read_bytes(), os.path.join(os.getcwd(), first)
+        module.__file__, module.__loader__ = file, SourceFileLoader("__main__", file)
     try:
-        exec(code, module.__dict__)
+        exec(compile(text, file, "exec"), module.__dict__)
     except Exception as error:
         assert error.__traceback__ is not None
         error.with_traceback(error.__traceback__.tb_next)  # without this frame
         sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(1)
-
-
-def load(module: ModuleType, words: list[str]) -> CodeType:
-    """Returns what is to be run, and tells the module and sys of it."""
-    first, rest = words[0], words[1:]
-    if first == "-m":
-        sys.path.insert(0, os.getcwd())
-        spec = importlib.util.find_spec(rest[0])
-        if spec is not None and spec.submodule_search_locations is not None:
-            spec = importlib.util.find_spec(f"{rest[0]}.__main__")
-        assert spec is not None and spec.origin is not None, rest[0]
-        module.__file__, module.__spec__, module.__package__ = spec.origin, spec, spec.parent
-        sys.argv = [spec.origin, *rest[1:]]
-        code = SourceFileLoader(spec.name, spec.origin).get_code(spec.name)
-        assert code is not None
-        return code
-    if first == "-c":
-        sys.argv = ["-c", *rest[1:]]
-        sys.path.insert(0, "")
-        return compile(rest[0], "<string>", "exec")
-    sys.argv = [first, *rest]
-    sys.path.insert(0, os.path.dirname(os.path.realpath(first)))
-    file = os.path.join(os.getcwd(), first)
-    module.__file__, module.__loader__ = file, SourceFileLoader("__main__", file)
-    return compile(Path(first).read_bytes(), file, "exec")
 
 
 if __name__ == "__main__":
