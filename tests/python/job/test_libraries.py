@@ -33,7 +33,10 @@ def test_lightning_that_starts_its_ranks(job):
     assert done.returncode in (-signal.SIGKILL, 1)
     assert done.stderr.count("operands of aten::mul are on cuda:1 and cuda:0") == 1, done.stderr
     report = done.stderr[done.stderr.index("operands of aten::mul") :]
-    assert "rank 1\n" in report and "\ntrain.py, 2 ranks:\n  rank 1  failed at train.py:8" in report
+    assert "rank 1\n" in report
+    # Rank 0 tells nothing where Lightning was sooner.
+    killed = "Forcefully terminating all other processes" in done.stderr
+    assert killed or "\ntrain.py, 2 ranks:\n  rank 1  failed at train.py:8" in report
     assert job.left(20) == ([], [])
 
 
