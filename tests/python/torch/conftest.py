@@ -1,19 +1,12 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import textwrap
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
-import programs
 import pytest
 import torch
 
 from devsan import emulate
 from devsan.emulation import Emulation
-
-Run = Callable[[str], "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,17 +25,3 @@ def same() -> Callable[..., None]:
         torch.testing.assert_close(actual.detach().cpu(), expected.detach())
 
     return check
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Runs a program on two emulated GPUs in a new process. Fails with its stderr."""
-
-    def run_program(program: str) -> subprocess.CompletedProcess[str]:
-        script = tmp_path / "program.py"
-        script.write_text(textwrap.dedent(program), encoding="utf-8")
-        result = programs.run([script], env={**os.environ, "DEVSAN_OPTIONS": "gpus=2"}, cwd=tmp_path)
-        assert result.returncode == 0, result.stderr
-        return result
-
-    return run_program
