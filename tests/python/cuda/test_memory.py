@@ -47,6 +47,7 @@ def test_free_memory_follows() -> None:
 
 
 def test_stats_have_torchs_layout() -> None:
+    torch.cuda.init()  # before that there are no figures
     stats = torch.cuda.memory_stats(1)
     for group in ("allocation", "segment", "active", "inactive_split"):
         for kind in (group, f"{group}_bytes" if group != "allocation" else "allocated_bytes"):
