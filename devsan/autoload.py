@@ -14,18 +14,9 @@ def load() -> None:
         return
     try:
         # Only here: a program without DEVSAN_OPTIONS pays for nothing but the lines above.
-        from devsan import active_options, excepthook, session
-        from devsan.job import member
-        from devsan.options import read_variable
+        from devsan import session
 
-        if active_options.current() is not None:
-            session.watch()
-            return  # devsan run is starting it: this is its import of torch
-        options = read_variable(text)
-        member.join(options)
-        session.begin(options)
-        if options.report != "off" or options.output:
-            excepthook.install()
+        session.begin_by_variable(text)
     except Exception as error:
         _step_aside(error)
 

@@ -10,6 +10,11 @@ from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 from devsan import core
+from devsan.introspect.frames.chain import Failure
+from devsan.introspect.frames.error_match import Sentence
+from devsan.introspect.frames.error_patterns import Kind
+from devsan.introspect.frames.places import DEVSAN, package_of
+from devsan.post_mortem import COLOR
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -132,8 +137,6 @@ def _judge(result: Any, device: str, did: str, caller: FrameType) -> None:
 
 def _program_frame() -> FrameType:
     """The innermost frame that is neither torch's nor DevSan's."""
-    from devsan.introspect.frames.places import DEVSAN, package_of
-
     frame = sys._getframe(1)
     while frame.f_back is not None and package_of(frame.f_code.co_filename) in ("torch", DEVSAN):
         frame = frame.f_back
@@ -163,11 +166,7 @@ def _is_host_scalar(tensor: Any) -> bool:
 def _report(sentence: str, devices: tuple[str, str], caller: FrameType) -> str:
     """The sentence, then the report on the call that ``caller`` is executing."""
     try:
-        from devsan.error_report import report_to
-        from devsan.introspect.frames.chain import Failure
-        from devsan.introspect.frames.error_match import Sentence
-        from devsan.introspect.frames.error_patterns import Kind
-        from devsan.post_mortem import COLOR
+        from devsan.failure_report import report_to
 
         trace = TracebackType(None, caller, caller.f_lasti, caller.f_lineno)
         stream = io.StringIO()

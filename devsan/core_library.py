@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import devsan
 from devsan.errors import StartError
 
 BUILD_STAMP = "_build.json"
@@ -20,8 +21,6 @@ _AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 
 def load_core(torch: ModuleType) -> ModuleType:
     """Imports devsan._core, after a look at what it was built for: a wrong one would end in an undefined symbol."""
-    import devsan
-
     # A developer's install has two folders: the source, and what was built.
     found = [path for folder in devsan.__path__ if (path := Path(folder, BUILD_STAMP)).is_file()]
     if not found:

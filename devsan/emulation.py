@@ -6,10 +6,12 @@ import atexit
 import os
 from collections.abc import Sequence
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from devsan.core_library import REBUILD, brief, load_core
 from devsan.errors import StartError, UsageError, tell
+from devsan.job.folder import memory_file
+from devsan.job.numbers import node_in
 from devsan.options import DEFAULT_HISTORY, from_values
 from devsan.profiles import DeviceSpec
 
@@ -32,7 +34,9 @@ class Emulation:
         self.devices = tuple(devices)
         self.policy = policy
         self.history = history
+        self._core: Any = None
         self._surface: Surface | None = None
+        self._policy: ModuleType | None = None
 
     def start(self) -> Emulation:
         """Starts emulating. Imports torch.
@@ -56,8 +60,9 @@ class Emulation:
                 "start the emulation before the first use of torch.cuda"
             )
         _start_core(core, self.devices, self.history)
-        from devsan.cuda.surface import Surface
+        from devsan.cuda.surface import Surface  # imports torch and the core, which are there now
 
+        self._core = core
         self._surface = Surface()
         try:
             self._surface.install(self.devices)
@@ -66,9 +71,10 @@ class Emulation:
             raise StartError(f"expected torch {torch.__version__} as DevSan knows it, got {brief(error)}") from error
         _running = self
         if self.policy == "warn":
-            from devsan import policy
+            from devsan import policy  # with all that reports are made with: a mismatch will not wait for it
 
             policy.begin()
+            self._policy = policy
         _settle_at_exit(core)
         return self
 
@@ -77,18 +83,14 @@ class Emulation:
         global _running
         if self._surface is None:
             return
-        from devsan import _core
-
-        if _running is self and self.policy == "warn":
-            from devsan import policy
-
-            policy.end()
+        if self._policy is not None:
+            self._policy.end()
         self._surface.remove()
-        self._surface = None
-        _core.stop_recording()
-        _core.stop()
-        _core.leave_driver()
-        _core.require_lazy_init()
+        self._surface = self._policy = None
+        self._core.stop_recording()
+        self._core.stop()
+        self._core.leave_driver()
+        self._core.require_lazy_init()
         if _running is self:
             _running = None
 
@@ -153,9 +155,6 @@ def _start_core(core: ModuleType, devices: Sequence[DeviceSpec], history: int) -
 
 def _share_memory(core: ModuleType) -> None:
     """The processes of a job that use the same GPU have its memory between them."""
-    from devsan.job.folder import memory_file
-    from devsan.job.numbers import node_in
-
     try:
         core.share_memory(memory_file(), node_in(os.environ))
     except Exception as error:

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from devsan import active_options
 from devsan.introspect.frames.chain import failure_of
 from devsan.job import member
-from devsan.report import recording
 from devsan.report.gc_pause import Paused
-
-if TYPE_CHECKING:
-    from devsan.introspect.frames.chain import Failure
 
 
 def on_exception(
@@ -45,50 +41,17 @@ def on_exception(
             failure = failure_of(exc, tb)
             if failure is None:
                 return False
+            from devsan import failure_report  # most exceptions are about something else
+
             if stream is None and member.is_silent():
-                _tell_job(failure)
+                failure_report.tell_job(failure)
                 return False
             options = active_options.current()
             how = options.report if options is not None else "terminal"
-            report_to(out, failure, how)
+            failure_report.report_to(out, failure, how)
             return how != "off"
     except Exception as own:
         return _own_failure(own, out)
-
-
-def report_to(stream: TextIO, failure: Failure, how: str = "terminal") -> None:
-    """Prints the report on ``failure``, and adds it to the run file where there is one.
-
-    Args:
-        stream: where to print.
-        failure: what happened.
-        how: a value of the option ``report``.
-    """
-    from devsan.report.build import build
-    from devsan.report.cause import explained
-    from devsan.report.plain import write
-
-    report, explanation = explained(build(failure), failure, member.patience())
-    if how != "off":
-        write(report, stream)
-        from devsan.doctor.live.beside import write_beside
-
-        write_beside(explanation, stream)
-    if how == "github":
-        from devsan.report import github
-
-        github.write(report, explanation, stream)
-    recording.add_finding(report, explanation)
-
-
-def _tell_job(failure: Failure) -> None:
-    """Of a rank the job reports."""
-    from devsan.report.build import build
-    from devsan.report.cause import explained
-
-    report, explanation = explained(build(failure), failure, member.patience())
-    member.add(report, explanation)
-    recording.add_finding(report, explanation)
 
 
 def _own_failure(own: Exception, out: TextIO) -> bool:

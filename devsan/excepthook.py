@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Protocol
 
 from devsan import ipython, multiprocessing_hooks
+from devsan.error_report import on_exception
 from devsan.errors import tell
 from devsan.job import member
 
@@ -74,16 +75,6 @@ def report(kind: type[BaseException], error: BaseException, trace: TracebackType
     if error is _reported or not isinstance(error, Exception) or multiprocessing_hooks.has_reported(error):
         return  # KeyboardInterrupt and its like are not failures of the program
     _reported = error
-    try:
-        from devsan.error_report import on_exception
-    except ModuleNotFoundError as missing:
-        if missing.name == "devsan.error_report":
-            return  # an installation without reports
-        tell(f"no report: {missing}")
-        return
-    except Exception as failure:
-        tell(f"no report: {type(failure).__name__}: {failure}")
-        return
     try:
         with member.failing(error, trace):
             on_exception(kind, error, trace)

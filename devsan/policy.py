@@ -13,12 +13,21 @@ import os
 import sys
 from dataclasses import dataclass, replace
 from types import CodeType, FrameType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from devsan import _core, active_options
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.errors import tell
-
-if TYPE_CHECKING:
-    from devsan.introspect.explain import Explanation
+from devsan.introspect.explain import Explanation
+from devsan.introspect.frames.chain import failure_of
+from devsan.introspect.frames.error_match import recognize
+from devsan.job import member
+from devsan.job.places import Place, text_of
+from devsan.report import recording
+from devsan.report.build import build
+from devsan.report.cause import explained
+from devsan.report.gc_pause import Paused
+from devsan.report.plain import write
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -43,8 +52,6 @@ _silent = False  # report=off
 def begin() -> None:
     """Has this thread, and the backward passes that it starts, go on after mismatches. Needs a running emulation."""
     global _silent
-    from devsan import _core, active_options
-
     options = active_options.current()
     _silent = options is not None and options.report == "off"
     _core.start_alignment(_on_mismatch)
@@ -54,8 +61,6 @@ def begin() -> None:
 
 def end() -> None:
     """Has this thread stop at mismatches again, and tells what was found. A second call does nothing."""
-    from devsan import _core
-
     _core.stop_alignment()
     atexit.unregister(_at_the_end)
     _at_the_end()
@@ -66,8 +71,6 @@ def _on_mismatch(sentence: str) -> None:
     frame = _innermost(sys._getframe(1))
     if frame is None:
         return
-    from devsan import _core
-
     refusal = _core.last_refusal()
     key = (frame.f_code, frame.f_lasti, refusal.op if refusal is not None else "")
     if key in _places:
@@ -92,14 +95,6 @@ def _innermost(frame: FrameType | None) -> FrameType | None:
 
 
 def _reported(sentence: str, frame: FrameType) -> _Place | None:
-    from devsan.introspect.frames.chain import failure_of
-    from devsan.introspect.frames.error_match import recognize
-    from devsan.job import member
-    from devsan.report import recording
-    from devsan.report.build import build
-    from devsan.report.cause import explained
-    from devsan.report.gc_pause import Paused
-
     with Paused():
         failure = failure_of(RuntimeError(sentence), _trace_to(frame))
         if failure is None or recognize(sentence) is None:  # its sizes or dtypes are wrong: that ends it in a moment
@@ -151,10 +146,7 @@ def _trace_to(frame: FrameType) -> TracebackType:
     return trace
 
 
-def _print(report: Any, explanation: Explanation | None) -> None:
-    from devsan.job import member
-    from devsan.report.plain import write
-
+def _print(report: Diagnostic, explanation: Explanation | None) -> None:
     if member.is_silent():
         member.add(report, explanation)
     elif sys.stderr is not None and not _silent:
@@ -167,8 +159,6 @@ def _tell(sentence: str) -> None:
 
 
 def _speaks_through_its_job() -> bool:
-    from devsan.job import member
-
     return member.is_silent()
 
 
@@ -183,8 +173,6 @@ def _found() -> list[dict[str, Any]]:
 
 
 def _leave_places() -> None:
-    from devsan.job import member
-
     member.leave_places([*_before, *_found()])
 
 
@@ -195,8 +183,6 @@ def _at_the_end() -> None:
         _leave_places()
         _before.extend(found)
     elif found:
-        from devsan.job.places import Place, text_of
-
         _tell(text_of([Place(each["where"], each["title"], each["cause"], each["name"], {0: each["times"]})
                        for each in found]))  # fmt: skip
     _places.clear()

@@ -1,7 +1,7 @@
 """After the fact: ``devsan.install``, ``devsan.uninstall`` and ``devsan.explain``, where nothing was armed before.
 
-On real GPUs too: the frames of an error's traceback hold the tensors and their names. Until an error comes nothing is
-imported, watched or recorded.
+On real GPUs too: the frames of an error's traceback hold the tensors and their names. Until an error comes nothing that
+takes time is imported, and nothing is watched or recorded.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import sys
 
 from devsan import excepthook
+from devsan.error_report import on_exception
 
 _VARIABLE, _REAL = "DEVSAN_OPTIONS", "gpus=real"
 COLOR = re.compile(r"\x1b\[[\d;]*m")
@@ -48,8 +49,6 @@ def explain(error: BaseException | None = None) -> str:
         error = sys.exc_info()[1] or getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is None:
         return ""
-    from devsan.error_report import on_exception
-
     text = io.StringIO()
     on_exception(type(error), error, error.__traceback__, text)
     return COLOR.sub("", text.getvalue()).strip("\n")

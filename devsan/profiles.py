@@ -6,8 +6,10 @@ JSON rather than TOML: ``tomllib`` is part of Python from 3.11 on and DevSan run
 from __future__ import annotations
 
 import functools
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
 
 from devsan.errors import UsageError
 from devsan.spelling import nearest
@@ -73,8 +75,6 @@ class Profile:
 
     def device(self, ordinal: int, total_memory: int | None = None, busy: int = 0) -> DeviceSpec:
         """Returns this GPU as ``cuda:<ordinal>``, with ``total_memory`` bytes instead of its own if given."""
-        from uuid import NAMESPACE_URL, uuid5
-
         return DeviceSpec(
             profile=self.key,
             name=self.name,
@@ -98,8 +98,6 @@ class Profile:
 @functools.cache
 def all_profiles() -> dict[str, Profile]:
     """Returns every profile by its key, in the order of the data file (by compute capability)."""
-    import json
-
     data = json.loads(Path(__file__).with_name("profiles.json").read_text(encoding="utf-8"))
     limits = data["compute_capabilities"]
     profiles = {}

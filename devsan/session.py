@@ -8,17 +8,34 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
+from devsan import excepthook
 from devsan.active_options import become, current
+from devsan.doctor.live import watch as first_steps
+from devsan.emulation import Emulation
 from devsan.errors import DevsanError, StartError, one_line
-from devsan.options import VARIABLE, Options
-
-if TYPE_CHECKING:
-    from devsan.emulation import Emulation
+from devsan.job import member
+from devsan.options import VARIABLE, Options, read_variable
+from devsan.report import recording
 
 _emulation: Emulation | None = None
 _variable_before: str | None = None
+
+
+def begin_by_variable(text: str) -> None:
+    """Begins what ``DEVSAN_OPTIONS`` asks for, when torch is imported. See `begin_in_job`."""
+    if current() is not None:
+        watch()  # devsan run is starting it: this is its import of torch
+    else:
+        begin_in_job(read_variable(text))
+
+
+def begin_in_job(options: Options) -> None:
+    """Begins as `begin` does, as a process of its job, with reports on what nobody catches where they are wanted."""
+    member.join(options)
+    begin(options)
+    if options.report != "off" or options.output:
+        excepthook.install()
 
 
 def begin(options: Options) -> None:
@@ -44,8 +61,6 @@ def begin(options: Options) -> None:
     emulation = None
     try:
         if devices:
-            from devsan.emulation import Emulation
-
             emulation = Emulation(devices, options.policy, options.history)
             emulation.start()
     except BaseException as error:
@@ -56,9 +71,6 @@ def begin(options: Options) -> None:
     _emulation = emulation
     watch()
     if options.output:
-        from devsan.job import member
-        from devsan.report import recording
-
         recording.begin(options.output, devices, member.leave_run_file)
 
 
@@ -69,8 +81,6 @@ def watch() -> None:
     """
     if current() is None or "torch.optim" not in sys.modules:
         return
-    from devsan.doctor.live import watch as first_steps
-
     first_steps.begin()
 
 
@@ -81,11 +91,8 @@ def end() -> None:
     if running is None or _is_starting():
         return
     emulation, _emulation = _emulation, None
-    if (first_steps := sys.modules.get("devsan.doctor.live.watch")) is not None:
-        first_steps.end()
+    first_steps.end()
     if running.output:
-        from devsan.report import recording
-
         recording.pause()
     _restore()
     if emulation is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 
 _LETTERS_OF_A_SLIP = 8  # a second slip is allowed in a word of so many letters, a third in one of twice as many
 
@@ -18,8 +19,6 @@ def nearest(word: str, choices: Iterable[str], alike: float = 0.5) -> str | None
         choices: the names that are known.
         alike: how much of a word and a choice has to be the same, from 0 to 1, where it is no slip.
     """
-    from difflib import SequenceMatcher  # only needed once something is already wrong
-
     known = list(dict.fromkeys(choices))
     folded = word.lower()
     slips = sorted((distance(folded, each.lower()), distance(word, each), each) for each in known)

@@ -15,7 +15,7 @@ Action = Callable[[], int]
 
 
 class Command(Protocol):
-    """A command of ``devsan``. The first line of the docstring is its line in ``devsan --help``."""
+    """A command of ``devsan``. The first line of its docstring is its summary in devsan/cli/main.py."""
 
     name: str
 

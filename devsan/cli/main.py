@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
 
 from devsan.cli.command import Action, Command
-from devsan.cli.doctor import DoctorCommand
-from devsan.cli.explain import ExplainCommand
-from devsan.cli.profiles import ProfilesCommand
-from devsan.cli.report import ReportCommand
-from devsan.cli.run import READERS, RunCommand
+from devsan.cmake_prefix import cmake_prefix
 from devsan.errors import DevsanError, UsageError, tell
+from devsan.options import OPTIONS
 from devsan.spelling import nearest
 
-COMMANDS: tuple[Command, ...] = (
-    RunCommand(), ReportCommand(), DoctorCommand(), ExplainCommand(), ProfilesCommand(),
+
+@dataclass(frozen=True)
+class CommandEntry:
+    """A command of ``devsan``, imported when it is called: each needs much that the others do not.
+
+    Attributes:
+        name: how it is called; its module is the one of this name in devsan/cli.
+        type: the command's class there.
+        summary: its line in ``devsan --help``, the first of the class's docstring.
+    """
+
+    name: str
+    type: str
+    summary: str
+
+    def prepare(self, words: Sequence[str]) -> Action:
+        """Imports the command and has it read the words."""
+        command: Command = getattr(import_module(f"devsan.cli.{self.name}"), self.type)()
+        return command.prepare(words)
+
+
+COMMANDS = (
+    CommandEntry("run", "RunCommand", "Run a Python program, unedited, on emulated GPUs."),
+    CommandEntry("report", "ReportCommand", "Show what devsan run -o recorded: findings, who moved what, memory."),
+    CommandEntry("doctor", "DoctorCommand",
+                 "Judge environment, versions, configuration and source before a job starts."),
+    CommandEntry("explain", "ExplainCommand", "Explain a code: what it is, an example, why, the fix."),
+    CommandEntry("profiles", "ProfilesCommand", "List the GPU models that can be emulated."),
 )  # fmt: skip
 
 EXIT_USAGE = 2
@@ -82,7 +106,8 @@ def _rearranged(words: Sequence[str]) -> str | None:
         at = next((at for at, word in enumerate(words) if any(word == command.name for command in COMMANDS)), None)
         if at is not None:
             return shlex.join(["devsan", words[at], *words[:at], *words[at + 1 :]])
-        return shlex.join(["devsan", "run", *words]) if words[0].partition("=")[0] in READERS else None
+        option = words[0].partition("=")[0]
+        return shlex.join(["devsan", "run", *words]) if any(option in each.spellings for each in OPTIONS) else None
     return shlex.join(["devsan", "run", "--", *words]) if shutil.which(words[0]) is not None else None
 
 
@@ -90,8 +115,7 @@ def _show_help() -> int:
     width = max(len(command.name) for command in COMMANDS)
     print("usage: devsan COMMAND ...\n\nThe device sanitizer for PyTorch.\n\ncommands:")
     for command in COMMANDS:
-        first_line = (inspect.getdoc(command) or "").partition("\n")[0]
-        print(f"  {command.name:<{width}}  {first_line}")
+        print(f"  {command.name:<{width}}  {command.summary}")
     print(
         "\ndevsan COMMAND --help says more; devsan --version names the version;\n"
         "devsan --cmake-prefix prints the folder of the C++ headers for CMAKE_PREFIX_PATH."
@@ -100,8 +124,6 @@ def _show_help() -> int:
 
 
 def _show_cmake_prefix() -> int:
-    from devsan.cmake_prefix import cmake_prefix
-
     try:
         folder = cmake_prefix()
     except DevsanError as error:

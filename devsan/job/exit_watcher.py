@@ -3,20 +3,21 @@
 A rank is a child of its launcher, which alone is told how it ended. Others see it between its death and the moment in
 which the launcher asks: a process file descriptor wakes them, and /proc has the wait status (field 52 of
 proc_pid_stat(5)). Where the launcher was quicker only the time is known, unless its own error tells
-(``record.read_exits``).
+(``read_exits``).
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import select
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from devsan.job.record import processes
+from devsan.job import folder
 
 _PAUSE = 0.1  # seconds between two looks for ranks that have come
 
@@ -48,12 +49,29 @@ def exit_of(returncode: int | None, at: float) -> Exit:
     return Exit(at, signal=-returncode) if returncode < 0 else Exit(at, code=returncode)
 
 
+def write_exits(path: str, codes: Mapping[int, int]) -> None:
+    """Leaves what a launcher says of the ends of its children: return codes as subprocess has them, by process id."""
+    with open(os.path.join(path, f"{os.getpid()}.exits"), "w", encoding="ascii") as file:
+        json.dump({str(pid): code for pid, code in codes.items()}, file)
+
+
+def read_exits(path: str) -> dict[int, int]:
+    """Returns what all launchers have left."""
+    found: dict[int, int] = {}
+    with contextlib.suppress(OSError):
+        for name in os.listdir(path):
+            if name.endswith(".exits"):
+                with contextlib.suppress(OSError, ValueError), open(os.path.join(path, name), encoding="ascii") as file:
+                    found.update((int(pid), int(code)) for pid, code in json.load(file).items())
+    return found
+
+
 class ExitWatcher:
     """Watches the processes that have a document in a job's folder."""
 
-    def __init__(self, folder: str, on_first: Callable[[], None] | None = None) -> None:
+    def __init__(self, path: str, on_first: Callable[[], None] | None = None) -> None:
         """Watches a job's folder; ``on_first`` is called once, when the first process is seen that is not this one."""
-        self._folder = folder
+        self._folder = path
         self._on_first = on_first
         self._poll = select.poll()
         self._pids: dict[int, int] = {}  # by file descriptor
@@ -101,7 +119,7 @@ class ExitWatcher:
                 self._stop.wait(_PAUSE)
 
     def _find(self) -> None:
-        for pid in processes(self._folder):
+        for pid in folder.processes(self._folder):
             if pid in self._seen:
                 continue
             self._seen.add(pid)

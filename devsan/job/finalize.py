@@ -9,8 +9,15 @@ import time
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from devsan.job import folder, outcome, record, termination
-from devsan.job.exit_watcher import Exit, ExitWatcher, exit_of
+from devsan import active_options
+from devsan.errors import tell
+from devsan.job import diagnosis, findings, folder, outcome, record, termination, text
+from devsan.job.exit_watcher import Exit, ExitWatcher, exit_of, read_exits
+from devsan.job.ranks.flight_recorder import read
+from devsan.options import VARIABLE, read_variable
+from devsan.report import language
+from devsan.report.github import command
+from devsan.report.source import shown_path
 
 # seconds that ranks get that outlive their launcher: Lightning's main process does not wait for its others
 _PATIENCE = 5.0
@@ -52,14 +59,12 @@ def report_on(path: str, watcher: ExitWatcher | None, how: str, patience: float,
 
 def forget_documents(path: str) -> None:
     """Removes what was reported on already: the next cell of a notebook begins with nothing."""
-    for name in record.processes(path).values():
+    for name in folder.processes(path).values():
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(path, name))
 
 
 def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out: TextIO) -> bool:
-    from devsan.job import diagnosis, findings, text
-
     fates = outcome.fates_of(documents)
     for document, fate in zip(documents, fates, strict=True):
         if document["exit"] is not None:
@@ -71,8 +76,6 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
     job = diagnosis.made(documents, fates, found, folder.command_of(path))
     said = text.write(job, out)
     if how == "github" and job["findings"]:
-        from devsan.report.github import command
-
         out.write("".join(command(finding, documents[0]["process"]["directory"]) for finding in job["findings"]))
         out.flush()
     files = [os.path.join(document["process"]["directory"], document["run_file"])
@@ -85,10 +88,6 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
 
 def _choose_language() -> None:
     """A process without an emulation of its own has the option ``lang`` from its environment."""
-    from devsan import active_options
-    from devsan.options import VARIABLE, read_variable
-    from devsan.report import language
-
     if active_options.current() is None:
         with contextlib.suppress(Exception):
             chosen = read_variable(os.environ.get(VARIABLE, "")).lang
@@ -97,9 +96,6 @@ def _choose_language() -> None:
 
 
 def _tell_run_files(files: list[str]) -> None:
-    from devsan.errors import tell
-    from devsan.report.source import shown_path
-
     shown = [shown_path(file) for file in files]
     if shown:
         tell(f"the run is in {shown[0]}{f' to {shown[-1]}' if len(shown) > 1 else ''}; "
@@ -109,7 +105,7 @@ def _tell_run_files(files: list[str]) -> None:
 def _documents(path: str, exits: Mapping[int, Exit]) -> list[dict[str, Any]]:
     """The documents of the ranks, each with its exit, in the order in which they began."""
     stacks = dict(folder.stacks(path))
-    told = record.read_exits(path)
+    told = read_exits(path)
     found = record.documents(path)
     for document in found:
         process = document["process"]
@@ -127,10 +123,6 @@ def _documents(path: str, exits: Mapping[int, Exit]) -> list[dict[str, Any]]:
 def _recordings(path: str, pids: set[int]) -> list[Any]:
     files = [(pid, file) for pid, file in folder.recordings(path) if pid in pids]
     if not files:
-        return []
-    try:
-        from devsan.job.ranks.flight_recorder import read
-    except ImportError:
         return []
     found = []
     for _, file in files:

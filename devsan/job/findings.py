@@ -7,6 +7,7 @@ from typing import Any
 
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.errors import one_line, tell
+from devsan.job.ranks import compare
 from devsan.report.page.ranks import findings_of, listed
 
 Document = Mapping[str, Any]
@@ -25,8 +26,6 @@ def of_job(documents: Sequence[Document], recordings: Sequence[Mapping[str, Any]
     """
     found: list[Plain] | None = None
     try:
-        from devsan.job.ranks import compare
-
         found = compare.of_job(documents, recordings)
     except Exception as error:
         tell(f"the ranks are not compared with each other: {one_line(error)}")

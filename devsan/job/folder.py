@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 
@@ -36,8 +37,6 @@ def make(command: Sequence[str] = ()) -> str:
     Raises:
         OSError: there is no place for temporary files.
     """
-    import tempfile
-
     _sweep(tempfile.gettempdir())
     path = tempfile.mkdtemp(prefix=_PREFIX)
     own(path)
@@ -85,6 +84,17 @@ def memory_file() -> str:
     """Returns the file by which this process shares the memory of its GPUs; "" where it is in no job."""
     path = os.environ.get(VARIABLE, "")
     return os.path.join(path, _MEMORY) if path and os.path.isdir(path) else ""
+
+
+def processes(path: str) -> dict[int, str]:
+    """Returns the ids of the processes that have a document, with the names of the files."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for name in os.listdir(path):
+            pid = name.removesuffix(".json").rpartition("-")[2]
+            if name.startswith("rank") and name.endswith(".json") and pid.isdecimal():
+                found[int(pid)] = name
+    return found
 
 
 def recordings(path: str) -> Iterator[tuple[int, str]]:

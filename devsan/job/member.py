@@ -15,13 +15,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from devsan.errors import tell
-from devsan.job import folder
+from devsan.job import folder, termination, watchdog
+from devsan.job.exit_watcher import ExitWatcher, write_exits
 from devsan.job.numbers import HELPS, mark, numbers_here
+from devsan.report.recording import command
 
 if TYPE_CHECKING:
     from devsan.diagnostics.diagnostic import Diagnostic
     from devsan.introspect.explain import Explanation
-    from devsan.job.exit_watcher import ExitWatcher
     from devsan.job.record import Record
     from devsan.options import Options
 
@@ -53,8 +54,6 @@ def join(options: Options) -> None:
         path = os.environ.get(folder.VARIABLE, "")
         owns = not folder.has_living_owner(path)
         if owns:
-            from devsan.report.recording import command
-
             path = folder.make(command())
             os.environ[folder.VARIABLE] = path
         _folder, _pid, _owns, _how = path, os.getpid(), owns, options.report
@@ -82,8 +81,7 @@ def begin_rank() -> None:
         numbers = numbers_here()
         if numbers is None:
             return
-        from devsan.job import termination
-        from devsan.job.record import Record
+        from devsan.job.record import Record  # for ranks alone
 
         _record = Record(_folder, numbers)
         _note_run_file(_record)
@@ -102,9 +100,7 @@ def is_silent() -> bool:
     if _record is None:
         return False
     if _owns:
-        from devsan.job.record import processes
-
-        return any(pid != os.getpid() for pid in processes(_folder))
+        return any(pid != os.getpid() for pid in folder.processes(_folder))
     return folder.has_living_owner(_folder)
 
 
@@ -117,8 +113,6 @@ def failing(error: BaseException, trace: TracebackType | None) -> Iterator[None]
         _ask_the_launcher(error)
         yield
         return
-    from devsan.job import termination
-
     ends = threading.current_thread() is threading.main_thread()  # an exception of another thread ends only that
     with termination.held():
         if ends:
@@ -212,10 +206,9 @@ def _look_back(record: Record, error: BaseException | None) -> None:
 
 
 def _facts(error: BaseException | None) -> dict[str, Any]:
-    from devsan.job.ranks.collect import collect
-    from devsan.job.record import is_request_to_end
+    from devsan.job.ranks.collect import collect  # with all that looks at a program
 
-    if error is not None and is_request_to_end(error):
+    if error is not None and termination.is_request_to_end(error):
         return collect(ended="terminated")
     return collect(error)
 
@@ -233,8 +226,6 @@ def _ask_the_launcher(error: BaseException) -> None:
         if isinstance(pid, int) and isinstance(code, int):  # ProcessExitedException of torch.multiprocessing
             codes[pid] = code
         if codes:
-            from devsan.job.record import write_exits
-
             write_exits(_folder, codes)
 
 
@@ -283,9 +274,6 @@ def _end_rank() -> None:
 
 def _watch_exits() -> None:
     global _watcher
-    from devsan.job import watchdog
-    from devsan.job.exit_watcher import ExitWatcher
-
     path, how = _folder, _how
     _watcher = ExitWatcher(path, lambda: watchdog.start(path, how))
     _watcher.start()

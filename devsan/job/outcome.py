@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from devsan.introspect.frames.places import package_of
 from devsan.job.exit_watcher import Exit
+from devsan.report.source import shown_path
 
 Document = Mapping[str, Any]
 
@@ -126,9 +128,6 @@ def _may_be_launcher(fate: Fate) -> bool:
 
 def _where(document: Document) -> str:
     """Where the rank was when SIGTERM came: the program's innermost line."""
-    from devsan.introspect.frames.places import package_of
-    from devsan.report.source import shown_path
-
     for frame in document["stack"]:
         if package_of(frame["file"]) == "":
             return f"{shown_path(frame['file'])}:{frame['line']}"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from devsan.diagnostics.messages import Message, message, plural
+from devsan.job.findings import ranks_text
 
 _GPU = re.compile(r"\bcuda:\d+")
 
@@ -68,8 +69,6 @@ def text_of(places: Sequence[Place], with_ranks: bool = False) -> Message:
 
 
 def _told(place: Place, with_ranks: bool) -> Message:
-    from devsan.job.findings import ranks_text
-
     least, most = min(place.times.values()), max(place.times.values())
     if most == 1:
         times = Message("")

@@ -13,14 +13,18 @@ import platform
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+import devsan
 from devsan.diagnostics.messages import recorded, restored
+from devsan.introspect.frames.places import package_of
 from devsan.job import folder
 from devsan.job.numbers import Numbers
+from devsan.job.termination import is_request_to_end
 from devsan.report.recording import command
+from devsan.report.source import shown_path
 
 FORMAT, VERSION = "devsan-rank", 1
 
@@ -87,28 +91,6 @@ class Record:
             self._file = file
 
 
-def write_exits(path: str, codes: Mapping[int, int]) -> None:
-    """Leaves what a launcher says of the ends of its children: return codes as subprocess has them, by process id."""
-    with open(os.path.join(path, f"{os.getpid()}.exits"), "w", encoding="ascii") as file:
-        json.dump({str(pid): code for pid, code in codes.items()}, file)
-
-
-def read_exits(path: str) -> dict[int, int]:
-    """Returns what all launchers have left."""
-    found: dict[int, int] = {}
-    with contextlib.suppress(OSError):
-        for name in os.listdir(path):
-            if name.endswith(".exits"):
-                with contextlib.suppress(OSError, ValueError), open(os.path.join(path, name), encoding="ascii") as file:
-                    found.update((int(pid), int(code)) for pid, code in json.load(file).items())
-    return found
-
-
-def is_request_to_end(error: BaseException) -> bool:
-    """Returns whether an exception is how a library has a signal end the program: torch's launchers for SIGTERM."""
-    return type(error).__name__ == "SignalException"
-
-
 def documents(path: str) -> list[dict[str, Any]]:
     """Returns the documents in a job's folder, by rank. One that cannot be read is left out."""
     found = []
@@ -138,17 +120,6 @@ def launches(found: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return [[each[rank] for rank in sorted(each)] for each in made]
 
 
-def processes(path: str) -> dict[int, str]:
-    """Returns the ids of the processes that have a document, with the names of the files."""
-    found = {}
-    with contextlib.suppress(OSError):
-        for name in os.listdir(path):
-            pid = name.removesuffix(".json").rpartition("-")[2]
-            if name.startswith("rank") and name.endswith(".json") and pid.isdecimal():
-                found[int(pid)] = name
-    return found
-
-
 def _command() -> list[str]:
     multiprocessing = sys.modules.get("multiprocessing")
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
@@ -165,8 +136,6 @@ def _directory() -> str:
 
 def _version() -> str:
     try:
-        import devsan
-
         return devsan.__version__
     except Exception:  # a copy that is only on the path
         return ""
@@ -190,9 +159,6 @@ def _stack(trace: TracebackType | None) -> list[dict[str, Any]]:
 
 def _place(trace: TracebackType | None) -> str:
     """The program's innermost line: "train.py:12"."""
-    from devsan.introspect.frames.places import package_of
-    from devsan.report.source import shown_path
-
     found = ""
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename

@@ -12,13 +12,15 @@ is ignored by the command too, unless it decides otherwise.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Sequence
 
 from devsan.errors import tell
-from devsan.job import finalize, folder, member, watchdog
+from devsan.job import folder, member, watchdog
 from devsan.job.exit_watcher import ExitWatcher
 from devsan.report.recording import command
 
@@ -125,6 +127,8 @@ def _wait(pid: int) -> int:
 
 
 def _report(path: str, watcher: ExitWatcher, how: str) -> None:
+    from devsan.job import finalize  # once the command has ended: it does not wait for this to start
+
     try:
         finalize.close(path, watcher, how)
     except Exception as error:
@@ -133,8 +137,6 @@ def _report(path: str, watcher: ExitWatcher, how: str) -> None:
 
 def _end_by(number: int) -> None:
     """Ends this process by the signal that ended the command, without another core dump."""
-    import resource
-
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     sys.stdout.flush()
@@ -147,9 +149,7 @@ def _end_by(number: int) -> None:
 def _pdeathsig() -> Callable[[], object]:
     """What a child calls to be told to end when its parent does."""
     try:
-        import ctypes
-
         prctl = ctypes.CDLL(None).prctl
-    except (ImportError, OSError, AttributeError):  # another C library
+    except (OSError, AttributeError):  # another C library
         return lambda: None
     return lambda: prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)

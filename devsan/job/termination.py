@@ -21,6 +21,11 @@ _file: int | None = None  # a descriptor: a file object that a child lets go of 
 _forks_watched = False
 
 
+def is_request_to_end(error: BaseException) -> bool:
+    """Returns whether an exception is how a library has a signal end the program: torch's launchers for SIGTERM."""
+    return type(error).__name__ == "SignalException"
+
+
 def write_stack_to(path: str) -> None:
     """Has the stack of this process written to a file when SIGTERM comes, which then ends it as ever.
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from devsan.job import finalize, folder
+from devsan.job import folder
 from devsan.job.exit_watcher import ExitWatcher
 
 _started = ""  # for which job
@@ -62,6 +62,8 @@ def main(path: str, how: str) -> None:
     until = time.monotonic() + _RANKS_END
     while time.monotonic() < until and watcher.is_watching():
         time.sleep(0.05)
+    from devsan.job import finalize  # hardly ever needed, and this process waits as long as the job runs
+
     try:
         folder.own(path)
         finalize.close(path, watcher, how)

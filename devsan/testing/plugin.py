@@ -18,6 +18,7 @@ import pytest
 from devsan import active_options, excepthook, session
 from devsan.errors import DevsanError
 from devsan.options import DEFAULT_GPUS, OPTIONS, Options, from_values
+from devsan.post_mortem import explain
 
 if TYPE_CHECKING:
     import torch
@@ -119,8 +120,6 @@ def pytest_runtest_makereport(
         wanted = active_options.current() is not None or excepthook.is_installed()
     if wanted and call.excinfo is not None and result.failed:
         try:
-            from devsan.post_mortem import explain
-
             text = explain(call.excinfo.value)
         except Exception as own:  # the test's own failure is what counts
             text = f"devsan: no report: {type(own).__name__}: {own}"

@@ -137,6 +137,21 @@ def test_help_names_every_option_and_default(front):
     ):
         assert word in text
     assert "run " in front.devsan("--help").stdout
+
+
+def test_help_says_of_each_command_what_its_own_help_says_first(front):
+    lines = dict(line.split(maxsplit=1) for line in front.devsan("--help").stdout.splitlines() if line[:2] == "  ")
+    assert list(lines) == ["run", "report", "doctor", "explain", "profiles"]
+    for name, summary in lines.items():
+        assert f"\n\n{summary}\n" in front.devsan(name, "--help").stdout
+
+
+def test_a_command_imports_no_other(front):
+    code = "import sys; from devsan.cli.main import main; main(sys.argv[1:]); print(sorted(sys.modules))"
+    for words, own in (["--help"], ""), (["profiles"], "profiles"), (["explain", "DV101"], "explain"):
+        shown = front.python("-c", code, *words).stdout.splitlines()[-1]
+        commands = ["run", "report", "doctor", "explain", "profiles"]
+        assert [name for name in commands if f"'devsan.cli.{name}'" in shown] == [own] * bool(own)
     assert front.devsan("--version").stdout.startswith("devsan ")
     assert front.log() == []
 

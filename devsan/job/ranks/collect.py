@@ -8,7 +8,21 @@ import sys
 import time
 from typing import Any
 
-from devsan import core
+from devsan import active_options, core
+from devsan.cuda.visible_devices import VARIABLE, visible_devices
+from devsan.introspect.process_info import launch_number, process
+from devsan.job.numbers import node_in
+from devsan.job.ranks.memory import memory_of_process
+from devsan.job.ranks.models import models_of_process
+from devsan.job.ranks.source import group_made
+from devsan.job.ranks.stack import (
+    backward_in,
+    collective_in,
+    condition_of,
+    in_collective,
+    program_frame,
+    stack_of,
+)
 
 Plain = dict[str, Any]
 
@@ -24,8 +38,9 @@ def collect(error: BaseException | None = None, ended: str = "") -> Plain:
     """
     facts: Plain = {"version": 1, "pid": os.getpid(), "host": socket.gethostname()}
     for name, part in (
-        ("process", _process), ("end", lambda: _end(error, ended)), ("memory", _memory), ("models", _models),
-        ("collectives", lambda: _collectives(error, ended)), ("group_made", _group_made),
+        ("process", _process), ("end", lambda: _end(error, ended)), ("memory", memory_of_process),
+        ("models", models_of_process),
+        ("collectives", lambda: _collectives(error, ended)), ("group_made", group_made),
     ):  # fmt: skip
         try:
             facts[name] = part()
@@ -35,8 +50,6 @@ def collect(error: BaseException | None = None, ended: str = "") -> Plain:
 
 
 def _process() -> Plain:
-    from devsan.introspect.process_info import launch_number, process
-
     found = process([]) if core.is_here() else None
     plain: Plain = {
         "rank": launch_number("RANK"), "local_rank": launch_number("LOCAL_RANK"),
@@ -60,10 +73,6 @@ def _process() -> Plain:
 
 def _gpus() -> list[str]:
     """Names of the GPUs that this process sees, by ordinal: the same name in two processes is the same GPU."""
-    from devsan import active_options
-    from devsan.cuda.visible_devices import VARIABLE, visible_devices
-    from devsan.job.numbers import node_in
-
     options = active_options.current()
     emulated = options.devices() if options is not None else []
     if emulated:
@@ -78,8 +87,6 @@ def _gpus() -> list[str]:
 
 
 def _end(error: BaseException | None, ended: str) -> Plain:
-    from devsan.job.ranks.stack import condition_of, in_collective, program_frame, stack_of
-
     stack = stack_of(error)
     end: Plain = {"how": ended or ("raised" if error is not None else "finished"), "time": time.time()}
     if error is not None:
@@ -101,29 +108,9 @@ def _sentence(error: BaseException) -> str:
     return next((line for line in lines if line), "")[:500]
 
 
-def _memory() -> list[Plain]:
-    from devsan.job.ranks.memory import memory_of_process
-
-    return memory_of_process()
-
-
-def _models() -> list[Plain]:
-    from devsan.job.ranks.models import models_of_process
-
-    return models_of_process()
-
-
 def _collectives(error: BaseException | None, ended: str) -> list[Plain]:
-    from devsan.job.ranks.stack import backward_in, collective_in, stack_of
-
     if error is None and not ended:
         return []
     stack = stack_of(error)
     call = collective_in(stack) or backward_in(stack)
     return [call] if call is not None else []
-
-
-def _group_made() -> Plain | None:
-    from devsan.job.ranks.source import group_made
-
-    return group_made()

@@ -6,6 +6,8 @@ import sys
 from typing import Any
 
 from devsan import core
+from devsan.introspect.provenance.reader import ProvenanceReader
+from devsan.report.records import event_of
 
 _MOST = 50_000  # placements that are looked at
 _KEPT = 2  # of each GPU
@@ -38,9 +40,6 @@ def _amounts() -> dict[str, tuple[int, int]]:
 
 def _first_placements(devices: set[str]) -> dict[str, list[Any]]:
     """Placements are numbered as they come. Those that the program asked for, else the first of all."""
-    from devsan.introspect.provenance.reader import ProvenanceReader
-    from devsan.report.records import event_of
-
     reader = ProvenanceReader()
     found: dict[str, list[Any]] = {device: [] for device in devices}
     for number in core.placements()[:_MOST]:

@@ -12,6 +12,7 @@ from devsan.introspect.models.heap import living_models
 from devsan.introspect.models.models import Tree
 from devsan.introspect.models.module_facts import device_map_of, facts_of
 from devsan.introspect.provenance.reader import ProvenanceReader
+from devsan.report.places import frame_of
 
 _MOST_MODELS = 2
 _MOST_TENSORS = 4096
@@ -73,8 +74,6 @@ def _map_of(tree: Tree) -> dict[str, Any]:
 
 
 def _line_of_map(tree: Tree) -> tuple[dict[str, Any] | None, str]:
-    from devsan.report.places import frame_of
-
     reader = ProvenanceReader()
     events: list[core.Event] = []
     for number, (_, _, tensor, _) in enumerate(tree.tensors()):

@@ -13,6 +13,7 @@ from devsan import core
 from devsan.introspect.frames.places import package_of, place_at
 from devsan.introspect.frames.tensors import dtype_name, is_tensor
 from devsan.job.ranks.source import rank_condition
+from devsan.report.places import frame_of
 
 # Public calls of torch/distributed/distributed_c10d.py, and the parameters that hold what is sent.
 _CALLS = {
@@ -49,8 +50,6 @@ def stack_of(error: BaseException | None) -> list[Entry]:
 
 def program_frame(stack: Sequence[Entry]) -> dict[str, Any] | None:
     """Returns the innermost frame of the program; of a library where the program has none."""
-    from devsan.report.places import frame_of
-
     if not core.is_here():
         return None
     outside = [entry for entry in stack if package_of(entry[0].co_filename) not in ("torch", "python", "numpy")]

@@ -76,7 +76,7 @@ def test_a_part_that_fails_is_missing_and_the_others_are_there(monkeypatch: pyte
     def broken() -> None:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(collect, "_memory", broken)
+    monkeypatch.setattr(collect, "memory_of_process", broken)
     facts = collect.collect()
     assert facts["missing"] == {"memory": "RuntimeError: no"}
     assert facts["end"]["how"] == "finished"

@@ -64,9 +64,7 @@ def test_from_none_hides_what_was_before(report_on: Reporter) -> None:
 
 
 def test_its_own_failure_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    from devsan.report import build
-
-    monkeypatch.setattr(build, "build", lambda failure: fail(ValueError("first\nsecond")))
+    monkeypatch.setattr("devsan.failure_report.build", lambda failure: fail(ValueError("first\nsecond")))
     stream = io.StringIO()
     assert on_exception(RuntimeError, RuntimeError(MIXED), None, stream)
     assert stream.getvalue() == "devsan: the report could not be made: ValueError: first second\n"
@@ -81,10 +79,11 @@ def test_a_closed_stream_is_no_matter() -> None:
 def test_it_is_light_until_something_failed() -> None:
     code = (
         "import sys; from devsan.error_report import on_exception; on_exception(None, KeyError(1), None); "
-        "print(sorted({name.split('.')[0] for name in sys.modules} & {'torch', 'rich', 'executing', 'numpy'}))"
+        "print(sorted({name.split('.')[0] for name in sys.modules} & {'torch', 'rich', 'executing', 'numpy'}), "
+        "'devsan.failure_report' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert (result.stdout, result.stderr) == ("[]\n", "")
+    assert (result.stdout, result.stderr) == ("[] False\n", "")
 
 
 def test_the_text_of_a_command_is_its_source() -> None:

@@ -1,0 +1,41 @@
+"""The report on one failure, with all that it takes to make it: facts, diagnosis, text, the run file, the job.
+
+Imported when there is a failure to report on, and not before.
+"""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from devsan.introspect.frames.chain import Failure
+from devsan.job import member
+from devsan.report import github, recording
+from devsan.report.build import build
+from devsan.report.cause import explained
+from devsan.report.plain import write
+
+
+def report_to(stream: TextIO, failure: Failure, how: str = "terminal") -> None:
+    """Prints the report on ``failure``, and adds it to the run file where there is one.
+
+    Args:
+        stream: where to print.
+        failure: what happened.
+        how: a value of the option ``report``.
+    """
+    report, explanation = explained(build(failure), failure, member.patience())
+    if how != "off":
+        write(report, stream)
+        from devsan.doctor.live.beside import write_beside  # imported behind the report, which is there sooner so
+
+        write_beside(explanation, stream)
+    if how == "github":
+        github.write(report, explanation, stream)
+    recording.add_finding(report, explanation)
+
+
+def tell_job(failure: Failure) -> None:
+    """Leaves the report on ``failure`` to the job of this process, which is a rank."""
+    report, explanation = explained(build(failure), failure, member.patience())
+    member.add(report, explanation)
+    recording.add_finding(report, explanation)
