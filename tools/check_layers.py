@@ -1,11 +1,10 @@
-"""Check that the sources keep to the order of the layers (ARCHITECTURE.md), and print every line that does not.
+"""Check that the C++ sources keep to the order of the layers (ARCHITECTURE.md), and print every line that does not.
 
-C++: a folder of core/ includes only the folders that LAYERS and SUBLAYERS allow it; torch stays out of the folders that
-are tested with hand-written facts; only the folders in REGISTRARS see torch's registration header.
-Python: what runs inside every `import torch`, every `import devsan` and every pytest run imports nothing heavy.
+A folder of core/ includes only the folders that LAYERS and SUBLAYERS allow it; torch stays out of the folders that are
+tested with hand-written facts; only the folders in REGISTRARS see torch's registration header. Python's floors are
+checked by import-linter and tools/check_imports.py.
 """
 
-import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -29,9 +28,6 @@ WITHOUT_TORCH = frozenset({"model", "memory", "record", "diagnose"})
 TORCH_FOLDERS = frozenset({"torch", "ATen", "c10", "caffe2", "torchgen"})
 # emulate is here for the types that the header declares; it must register nothing.
 REGISTRARS = frozenset({"intercept", "emulate"})
-
-LIGHT_MODULES = ("devsan", "devsan.options", "devsan.profiles", "devsan.autoload", "devsan.testing.plugin")
-HEAVY_PACKAGES = frozenset({"torch", "rich", "numpy", "executing", "devsan._core"})
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?P<open>[<"])(?P<path>[^>"]+)[>"]')
 
@@ -89,75 +85,10 @@ def check_sublayer(folder: str, sublayer: str, path: str) -> str | None:
     return f'expected {folder}/{sublayer} to include {", ".join(allowed)} of {folder}, got "{path}"'
 
 
-def check_imports(root: Path) -> Iterator[str]:
-    """Yield a sentence for each heavy import that a light module reaches at module level."""
-    seen: set[str] = set()
-    waiting = list(LIGHT_MODULES)
-    while waiting:
-        module = waiting.pop()
-        source = find_module(root, module)
-        if module in seen or source is None:
-            continue
-        seen.add(module)
-        package = module if source.name == "__init__.py" else module.rpartition(".")[0]
-        tree = ast.parse(source.read_text(encoding="utf-8"), filename=str(source))
-        for statement in module_level_imports(tree.body):
-            names = list(imported_modules(statement, package))
-            heavy = next((name for name in names if is_heavy(name)), None)
-            if heavy:
-                where = f"{source.relative_to(root)}:{statement.lineno}"
-                yield f"{where}: expected {module} to import nothing heavy at module level, got {heavy}"
-            waiting.extend(name for name in names if name.split(".")[0] == "devsan" and not is_heavy(name))
-
-
-def is_heavy(module: str) -> bool:
-    """Return whether importing `module` takes time that a light module must not take."""
-    return any(module == heavy or module.startswith(heavy + ".") for heavy in HEAVY_PACKAGES)
-
-
-def find_module(root: Path, module: str) -> Path | None:
-    """Return the file of `module` under `root`; None for one that is not there (yet), or a name inside a module."""
-    base = root.joinpath(*module.split("."))
-    for candidate in (base / "__init__.py", base.with_suffix(".py")):
-        if candidate.is_file():
-            return candidate
-    return None
-
-
-def module_level_imports(body: list[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yield the imports that run when the module is imported: not those of functions, nor those for type checkers."""
-    for statement in body:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            yield statement
-        elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        elif isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
-            yield from module_level_imports(statement.orelse)
-        else:
-            for field in ("body", "orelse", "finalbody"):
-                yield from module_level_imports(getattr(statement, field, []))
-            for handler in getattr(statement, "handlers", []):
-                yield from module_level_imports(handler.body)
-
-
-def imported_modules(statement: ast.Import | ast.ImportFrom, package: str) -> Iterator[str]:
-    """Yield the absolute names that `statement` imports; a name taken from a package may be a module too."""
-    if isinstance(statement, ast.Import):
-        yield from (alias.name for alias in statement.names)
-        return
-    base = statement.module or ""
-    if statement.level:
-        parents = package.split(".")
-        kept = parents[: len(parents) - statement.level + 1]
-        base = ".".join([*kept, base] if base else kept)
-    yield base
-    yield from (f"{base}.{alias.name}" for alias in statement.names)
-
-
 def main(arguments: list[str]) -> int:
     """Check the tree given, or this one; return the number of the exit status."""
     root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
-    sentences = [*check_includes(root), *check_imports(root)]
+    sentences = list(check_includes(root))
     for sentence in sentences:
         print(sentence)
     return 1 if sentences else 0

@@ -36,6 +36,7 @@ check format ruff format --check --quiet .
 check mypy mypy --no-error-summary
 check clang-format check_cpp_format
 check layers python tools/check_layers.py
+check imports python tools/check_imports.py
 check floors check_floors
 if [ -n "$failed" ]; then
   say "these checks failed:$failed (make format fixes formatting)"

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+LATE = "def late():\n    import "
 
 
-def check_layers(tree: Path) -> subprocess.CompletedProcess[str]:
-    script = ROOT / "tools" / "check_layers.py"
-    return subprocess.run([sys.executable, script, tree], capture_output=True, text=True, timeout=60, check=False)
+def check(script: str, tree: Path) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, ROOT / "tools" / script, tree]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
 
 
 def write(tree: Path, path: str, text: str) -> None:
@@ -27,19 +28,25 @@ def lawful_tree(tree: Path) -> Path:
     write(tree, "core/guard/verdict.cpp", '#include "guard/verdict.h"\n#include <ATen/ATen.h>\n')
     write(tree, "core/emulate/runtime/kernel.cpp", '#include <torch/library.h>\n#include "memory/ledger.h"\n')
     write(tree, "core/intercept/door.cpp", '#include "emulate/runtime/kernel.h"\n#include "guard/verdict.h"\n')
-    write(tree, "devsan/__init__.py", "def emulate():\n    import torch\n")
+    write(tree, "devsan/__init__.py", "def emulate():\n    from importlib import import_module\n    import torch\n")
     write(tree, "devsan/options.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n")
     write(tree, "devsan/report.py", "import rich\n")
+    write(tree, "devsan/core_library.py", "def load():\n    from devsan import _core\n")
+    write(tree, "devsan/job/watchdog.py", "def main():\n    from devsan.job import finalize\n")
+    write(tree, "devsan/job/finalize.py", "def write():\n    import rich.text\n")
+    write(tree, "devsan/job/notes.py", "from devsan.job import finalize\n")
     return tree
 
 
-def test_this_tree_keeps_the_order_of_the_layers() -> None:
-    result = check_layers(ROOT)
+@pytest.mark.parametrize("script", ["check_layers.py", "check_imports.py"])
+def test_this_tree_keeps_the_rules(script: str) -> None:
+    result = check(script, ROOT)
     assert (result.stdout, result.returncode) == ("", 0)
 
 
-def test_a_lawful_sample_passes(tmp_path: Path) -> None:
-    result = check_layers(lawful_tree(tmp_path))
+@pytest.mark.parametrize("script", ["check_layers.py", "check_imports.py"])
+def test_a_lawful_sample_passes(tmp_path: Path, script: str) -> None:
+    result = check(script, lawful_tree(tmp_path))
     assert (result.stdout, result.returncode) == ("", 0)
 
 
@@ -58,17 +65,30 @@ def test_a_lawful_sample_passes(tmp_path: Path) -> None:
         ("core/emulate/calls/a.h", '#include "emulate/operators/b.h"', "expected emulate/calls to include runtime"),
         ("core/emulate/a.h", "#pragma once", "expected a file of emulate to be in runtime, calls, operators"),
         ("core/utils/a.h", "#pragma once", "expected a folder of core/ to be one of model"),
-        ("devsan/__init__.py", "import torch.nn", "expected devsan to import nothing heavy at module level"),
-        ("devsan/autoload.py", "try:\n    from rich import print\nexcept ImportError:\n    pass", "got rich"),
+        ("devsan/__init__.py", f"import torch.nn\n{LATE}importlib", "expected devsan to import nothing heavy at"),
+        ("devsan/autoload.py", f"{LATE}devsan.session, devsan.errors\ntry:\n import rich\nfinally:\n pass", "got rich"),
         ("devsan/options.py", "from devsan.report import Report", "expected devsan.report to import nothing heavy"),
         ("devsan/profiles.py", "from . import report", "devsan/report.py:1: expected devsan.report"),
         ("devsan/testing/plugin.py", "from devsan import _core", "got devsan._core"),
+        ("devsan/cli/main.py", f"import devsan.job.notes\n{LATE}importlib.metadata", "expected devsan.job.notes to"),
+        ("devsan/a.py", f"{LATE}devsan.options", "devsan/a.py:2: expected the import of devsan.options at the top"),
+        (
+            "devsan/a.py",
+            "class A:\n def b(self):\n  if self:\n   from devsan import job",
+            "a.py:4: expected the import",
+        ),
+        ("devsan/job/a.py", "async def a():\n from . import watchdog", "the import of devsan.job.watchdog at the top"),
+        ("devsan/job/a.py", "def a():\n from devsan.job.notes import finalize", "the import of devsan.job.notes at"),
+        ("devsan/job/a.py", f"{LATE}devsan.job.finalize", "expected the import of devsan.job.finalize at the top"),
+        ("devsan/a.py", f"{LATE}json.decoder", "expected the import of json.decoder at the top of the file"),
+        ("devsan/a.py", "import importlib\nimportlib.import_module('json')", "a.py:2: expected an import statement"),
+        ("devsan/job/watchdog.py", "import select", "expected a late import of devsan.job.finalize, got none"),
     ],
 )
 def test_a_violation_is_found_and_placed(tmp_path: Path, path: str, text: str, sentence: str) -> None:
     tree = lawful_tree(tmp_path)
     write(tree, path, text + "\n")
-    result = check_layers(tree)
+    result = check("check_imports.py" if path.endswith(".py") else "check_layers.py", tree)
     assert result.returncode == 1
     assert sentence in result.stdout
     assert re.match(r"\S+\.(h|cpp|py):?\d*: expected ", result.stdout)
