@@ -127,9 +127,9 @@ def _wait(pid: int) -> int:
 
 
 def _report(path: str, watcher: ExitWatcher, how: str) -> None:
-    from devsan.job import finalize  # once the command has ended: it does not wait for this to start
-
     try:
+        from devsan.job import finalize  # here, so that the command is not started later for it
+
         finalize.close(path, watcher, how)
     except Exception as error:
         tell(f"no report on the job: {type(error).__name__}: {error}")

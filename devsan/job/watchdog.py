@@ -62,9 +62,9 @@ def main(path: str, how: str) -> None:
     until = time.monotonic() + _RANKS_END
     while time.monotonic() < until and watcher.is_watching():
         time.sleep(0.05)
-    from devsan.job import finalize  # hardly ever needed, and this process waits as long as the job runs
-
     try:
+        from devsan.job import finalize  # hardly ever needed, and this process waits as long as the job runs
+
         folder.own(path)
         finalize.close(path, watcher, how)
     finally:
