@@ -1,12 +1,13 @@
-"""``torch.compile``: inductor writes Triton kernels for a GPU, and there is no GPU to run them.
+"""The compilers that have no GPU to compile for: ``torch.compile``, TorchScript, and Triton for kernels of a program.
 
-A graph with a GPU in it runs as dynamo captured it, operator by operator; graphs on the CPU are compiled as ever.
+Inductor writes Triton kernels for a GPU, and there is no GPU to run them. A graph with a GPU in it runs as dynamo
+captured it, operator by operator; graphs on the CPU are compiled as ever.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch.utils import _pytree
@@ -60,6 +61,33 @@ def change_cudagraphs(module: Any, patches: Patches) -> None:
         refuse("CUDA graphs are")
 
     patches.set(module, "cudagraphs", refused)
+
+
+def fuse_on_gpus(allowed: bool) -> bool:
+    """Says whether TorchScript may compile parts of a graph for a GPU; otherwise it runs operator by operator.
+
+    Returns what was so before.
+
+    A build of torch with CUDA compiles them with NVRTC, which needs a driver; one without has nothing to compile with
+    (canFuseOnGPU of torch/csrc/jit/codegen/fuser/interface.cpp).
+    """
+    before: bool = torch._C._jit_can_fuse_on_gpu()
+    torch._C._jit_override_can_fuse_on_gpu(allowed)
+    return before
+
+
+def change_jit(module: Any, patches: Patches) -> None:
+    """Makes the launch of a Triton kernel refuse by name, before Triton looks for a driver.
+
+    Triton's interpreter is another class, and stays.
+    """
+
+    def run(self: Any, *args: Any, **options: Any) -> NoReturn:
+        refuse(f"the Triton kernel {getattr(self, '__name__', None) or self.fn.__name__!s} is")
+
+    patches.set(module.JITFunction, "run", run)
+    if "warmup" in vars(module.JITFunction):
+        patches.set(module.JITFunction, "warmup", run)
 
 
 def _kept(graph: Any) -> Any:

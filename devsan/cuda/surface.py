@@ -28,16 +28,14 @@ from devsan.cuda import (
     streams,
     tensor_types,
     tensors,
-    torchscript,
-    triton,
 )
 from devsan.cuda.devices import Devices
 from devsan.cuda.imports import AfterImport
 from devsan.cuda.libraries import Libraries
 from devsan.cuda.memory import Memory
 from devsan.cuda.nvml.module import LIBRARY, Nvml
-from devsan.cuda.nvtx import Nvtx
 from devsan.cuda.patches import Patches
+from devsan.cuda.profiler import Nvtx
 from devsan.cuda.properties import DeviceProperties
 from devsan.cuda.runtime import CudaRuntime
 from devsan.profiles import DeviceSpec
@@ -81,7 +79,7 @@ class Surface:
         profiler.install(patches)
         custom_operators.install(patches)
         compiler.install(patches)
-        self._fused_on_gpus = torchscript.fuse_on_gpus(False)
+        self._fused_on_gpus = compiler.fuse_on_gpus(False)
         refused.refuse_classes(patches)
         LIBRARY.open(machine, emulated, devices.ordinal_of)
         self._nvml = Nvml()
@@ -92,7 +90,7 @@ class Surface:
                 "torch._inductor.compile_fx": lambda module: compiler.change_compile_fx(module, patches),
                 "torch._dynamo.backends.cudagraphs": lambda module: compiler.change_cudagraphs(module, patches),
                 "deepspeed.ops.op_builder.builder": lambda module: deepspeed_operators.change_builders(module, patches),
-                "triton.runtime.jit": lambda module: triton.change_jit(module, patches),
+                "triton.runtime.jit": lambda module: compiler.change_jit(module, patches),
                 **told,
             }
         )
@@ -106,7 +104,7 @@ class Surface:
             self._nvml.remove()
         self._patches.undo()
         if self._fused_on_gpus is not None:
-            torchscript.fuse_on_gpus(self._fused_on_gpus)
+            compiler.fuse_on_gpus(self._fused_on_gpus)
             self._fused_on_gpus = None
         torch.cuda._check_bf16_tensor_supported.cache_clear()
 
