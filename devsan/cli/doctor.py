@@ -241,12 +241,12 @@ def _print(options: argparse.Namespace, case: Any, outcome: _Outcome, say: Any, 
     from devsan.doctor.as_report import report_of
     from devsan.doctor.environment_report import block
     from devsan.doctor.summary import summary
-    from devsan.report.plain import lines_of, write_lines
+    from devsan.report.plain import columns_of, lines_of, write_lines
 
     silent = options.fast or options.no_facts or options.no_machine or options.fix
     lines = [] if silent else [*block(case.facts, case.launch, say), []]
     for finding in outcome.findings:
-        lines += [*lines_of(report_of(finding), say), []]
+        lines += [*lines_of(report_of(finding), say, *columns_of(sys.stdout)), []]
     if not (silent and not outcome.findings):
         lines.append([(f"devsan doctor: {summary(outcome.findings, say)}", "title")])
     if mask is not None:

@@ -42,9 +42,14 @@ def write(report: Diagnostic, stream: TextIO, language: Language | None = None) 
         stream: where to write.
         language: in which to say it; by default the one that was chosen, if the stream has its characters.
     """
+    write_lines(list(lines_of(report, language or language_for(stream), *columns_of(stream))), stream)
+
+
+def columns_of(stream: TextIO) -> tuple[int, int]:
+    """Returns the columns that prose and source lines have on ``stream``."""
     columns = _columns(stream)
     width = WIDTH if columns is None else min(max(columns, _NARROWEST), _WIDEST)
-    write_lines(list(lines_of(report, language or language_for(stream), width, columns or _UNBROKEN)), stream)
+    return width, columns or _UNBROKEN
 
 
 def write_lines(lines: list[Line], stream: TextIO) -> None:
