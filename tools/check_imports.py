@@ -51,7 +51,9 @@ UNSETTLED = frozenset({
 })  # fmt: skip
 
 # Files that import modules by names which are only known then.
-BY_NAME = frozenset({"devsan/__init__.py", "devsan/cli/main.py", "devsan/diagnostics/detectors.py"})
+BY_NAME = frozenset({
+    "devsan/__init__.py", "devsan/cli/main.py", "devsan/diagnostics/detectors.py", "devsan/owners/__init__.py",
+})  # fmt: skip
 
 LIGHT_MODULES = (
     "devsan", "devsan.errors", "devsan.options", "devsan.profiles", "devsan.autoload", "devsan.session",

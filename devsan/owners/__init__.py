@@ -1,4 +1,5 @@
-"""Who placed a tensor: one file per framework, each a table of the frames by which it is recognized.
+"""Who placed a tensor: one file per framework, each a table ``RULES`` of the frames by which it is
+recognized. A file that lies in this package is found; nothing lists it.
 
 ``owner_of`` reads a stack alone: nothing of a framework is imported, and a framework that is not installed costs
 nothing. The setting "device_map" in a rule stands for the entry that decided;
@@ -7,33 +8,33 @@ nothing. The setting "device_map" in a rule stands for the entry that decided;
 
 from __future__ import annotations
 
+import importlib
+import itertools
+import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devsan import core
-from devsan.owners import (
-    accelerate,
-    bitsandbytes,
-    deepspeed,
-    diffusers,
-    lightning,
-    peft,
-    program,
-    torch_loading,
-    torch_parallel,
-    transformers,
-)
+from devsan.owners import program
 from devsan.owners.settings import as_written
 from devsan.owners.stack import Rule, Step, last_part, own_run
 
 PROGRAM, TORCH = "program", "torch"
 _DISTRIBUTED = "torch.distributed"
 
+
+def found_rules() -> dict[str, tuple[Rule, ...]]:
+    """Returns the rules of each file of this package that has a table ``RULES``, by the name of the file.
+
+    The order of the files decides nothing: no two of them are about the same file of a framework (a test holds that).
+    """
+    names = sorted(each.name for each in pkgutil.iter_modules(__path__))
+    modules = {name: importlib.import_module(f"{__name__}.{name}") for name in names}
+    return {name: module.RULES for name, module in modules.items() if hasattr(module, "RULES")}
+
+
 _BY_PACKAGE: dict[str, list[Rule]] = {}
-for _rule in (
-    *torch_parallel.RULES, *torch_loading.RULES, *program.MEANS, *accelerate.RULES, *transformers.RULES,
-    *diffusers.RULES, *deepspeed.RULES, *lightning.RULES, *peft.RULES, *bitsandbytes.RULES,
-):  # fmt: skip
+for _rule in (*itertools.chain.from_iterable(found_rules().values()), *program.MEANS):
     _BY_PACKAGE.setdefault(_rule.package, []).append(_rule)
 _MEANS = frozenset(program.MEANS)
 
@@ -43,7 +44,7 @@ class Recognized:
     """Who placed something.
 
     Attributes:
-        name: one of core/model/owner.h's names, or a package.
+        name: a package, or the name that its rule gives; core/model/owner.h has those that causes know.
         mechanism: by which means; "" when it is an operator alone.
         setting: what told it to; "device_map" for the entry that is still to be found.
         loads: whether the tensor was read or received.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from devsan.owners import owner_of
+from devsan import owners
+from devsan.owners import found_rules, owner_of, program
 
 
 @dataclass
@@ -86,3 +89,21 @@ def test_the_innermost_who_placed_is_the_owner(stack: list[Frame], name: str, me
 def test_a_program_that_a_framework_runs_is_the_program() -> None:
     hook = Frame("accelerate", "accelerate/hooks.py", "add_hook_to_module.<locals>.new_forward")
     assert owner_of([Frame("", "model.py", "Block.forward"), hook, CALL, PROGRAM]).name == "program"
+
+
+def test_every_file_of_a_framework_is_found() -> None:
+    files = {path.stem for path in Path(owners.__file__).parent.glob("*.py")}
+    assert set(found_rules()) == files - {"__init__", "program", "settings", "stack"}
+    assert all(found_rules().values())
+
+
+def test_no_two_files_are_about_the_same_file_of_a_framework() -> None:
+    """So that the order in which they are found decides nothing."""
+    tables = {**found_rules(), "program": program.MEANS}
+    shared = [
+        (one, other, rule, same)
+        for one, other in itertools.combinations(tables, 2)
+        for rule, same in itertools.product(tables[one], tables[other])
+        if rule.package == same.package and (rule.file in same.file or same.file in rule.file)
+    ]
+    assert shared == []
