@@ -1,7 +1,8 @@
 """Check that the C++ sources keep to the order of the layers (ARCHITECTURE.md), and print every line that does not.
 
 A folder of core/ includes only the folders that LAYERS and SUBLAYERS allow it; torch stays out of the folders that are
-tested with hand-written facts; only the folders in REGISTRARS see torch's registration header. Python's floors are
+tested with hand-written facts; only the folders in REGISTRARS see torch's registration header; only
+VERSION_QUESTIONS ask for the version of torch. Python's floors are
 checked by import-linter and tools/check_imports.py.
 """
 
@@ -29,6 +30,10 @@ TORCH_FOLDERS = frozenset({"torch", "ATen", "c10", "caffe2", "torchgen"})
 # emulate is here for the types that the header declares; it must register nothing.
 REGISTRARS = frozenset({"intercept", "emulate"})
 
+# Files of core/ that ask which torch they are built for: the answer is a memory::TorchRelease, which sentences compare.
+VERSION_QUESTIONS = frozenset({"core/emulate/runtime/device.cpp"})
+
+TORCH_VERSION = re.compile(r"\b(TORCH_VERSION|TORCH_VERSION_(MAJOR|MINOR|PATCH))\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?P<open>[<"])(?P<path>[^>"]+)[>"]')
 
 
@@ -54,6 +59,18 @@ def check_includes(root: Path) -> Iterator[str]:
                     sentence = check_sublayer(folder, rest[0], match["path"])
                 if sentence:
                     yield f"{where}:{number}: {sentence}"
+
+
+def check_versions(root: Path) -> Iterator[str]:
+    """Yield a sentence for each line of core/ that asks for the version of torch where none may."""
+    for source in sorted((root / "core").rglob("*")):
+        where = source.relative_to(root).as_posix()
+        if source.suffix not in {".h", ".cpp", ".inc"} or where in VERSION_QUESTIONS:
+            continue
+        for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), start=1):
+            if match := TORCH_VERSION.search(line):
+                asked = ", ".join(sorted(VERSION_QUESTIONS))
+                yield f"{where}:{number}: expected only {asked} to ask for torch's version, got {match[0]}"
 
 
 def check_include(folder: str, path: str, *, quoted: bool) -> str | None:
@@ -88,7 +105,7 @@ def check_sublayer(folder: str, sublayer: str, path: str) -> str | None:
 def main(arguments: list[str]) -> int:
     """Check the tree given, or this one; return the number of the exit status."""
     root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
-    sentences = list(check_includes(root))
+    sentences = [*check_includes(root), *check_versions(root)]
     for sentence in sentences:
         print(sentence)
     return 1 if sentences else 0

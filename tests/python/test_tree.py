@@ -65,6 +65,11 @@ def test_a_lawful_sample_passes(tmp_path: Path, script: str) -> None:
         ("core/emulate/calls/a.h", '#include "emulate/operators/b.h"', "expected emulate/calls to include runtime"),
         ("core/emulate/a.h", "#pragma once", "expected a file of emulate to be in runtime, calls, operators"),
         ("core/utils/a.h", "#pragma once", "expected a folder of core/ to be one of model"),
+        (
+            "core/guard/a.cpp",
+            "#if TORCH_VERSION_MINOR >= 13",
+            "expected only core/emulate/runtime/device.cpp to ask for",
+        ),
         ("devsan/__init__.py", f"import torch.nn\n{LATE}importlib", "expected devsan to import nothing heavy at"),
         ("devsan/autoload.py", f"{LATE}devsan.session, devsan.errors\ntry:\n import rich\nfinally:\n pass", "got rich"),
         ("devsan/options.py", "from devsan.report import Report", "expected devsan.report to import nothing heavy"),
