@@ -6,10 +6,10 @@ export VENV TORCH_SPEC
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-all ops frameworks lint format sanitize bench verdicts gpu-parity matrix clean
+.PHONY: help setup build demo test test-all ops frameworks lint format sanitize bench device-checks gpu-parity matrix clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup:  ## create the environment with torch, the build tools and the libraries that the tests drive
 	@tools/setup.sh test
@@ -47,11 +47,11 @@ sanitize: setup build  ## run the unit tests and the stress test under AddressSa
 bench: setup build  ## measure the costs of emulation against plain CPU
 	@$(VENV)/bin/python benchmarks/run.py
 
-verdicts: setup build  ## compare the whole matrix of mixed devices with CUDA's checks (some minutes)
-	@DEVSAN_VERDICTS=whole $(VENV)/bin/python -m pytest -q -s -m long tests/verdicts/test_matrix.py
+device-checks: setup build  ## compare the whole matrix of mixed devices with CUDA's checks (some minutes)
+	@DEVSAN_DEVICE_CHECKS=whole $(VENV)/bin/python -m pytest -q -s -m long tests/device_checks/test_matrix.py
 
-gpu-parity: setup build  ## compare the verdicts on mixed devices with a real GPU's
-	@$(VENV)/bin/python tools/gpu_parity.py --record docs/reference/verdicts.md
+gpu-parity: setup build  ## compare the device checks of mixed devices with a real GPU's
+	@$(VENV)/bin/python tools/gpu_parity.py --record docs/reference/device-checks.md
 
 matrix:  ## build and test against every supported torch (downloads several GB for each)
 	@tools/matrix.sh

@@ -60,9 +60,14 @@ class Option:
     short: str = ""
 
     @property
+    def key(self) -> str:
+        """Returns the name as texts have it, with hyphens: "used-memory"."""
+        return self.name.replace("_", "-")
+
+    @property
     def spellings(self) -> tuple[str, ...]:
         """Returns how the option is written on a command line, the short one first: "-o", "--output"."""
-        return (f"-{self.short}", f"--{self.name}") if self.short else (f"--{self.name}",)
+        return (f"-{self.short}", f"--{self.key}") if self.short else (f"--{self.key}",)
 
 
 def _option(
@@ -210,12 +215,12 @@ class Options:
         write=_write_sizes,
         help="memory of every GPU, as in 24GiB, or of each, as in 24GiB,512MiB (default: the profile's)",
     )
-    busy: tuple[int, ...] = _option(
+    used_memory: tuple[int, ...] = _option(
         (),
         metavar="SIZE",
         read=_read_sizes,
         write=_write_sizes,
-        help="memory that other programs hold on every GPU, or on each (default: 0)",
+        help="memory that other programs use on every GPU, or on each, as for memory (default: 0)",
     )
     policy: str = _option(
         "stop",
@@ -265,9 +270,9 @@ class Options:
             UsageError: the options contradict each other, e.g. three sizes of memory for four GPUs.
         """
         if not self.gpus:
-            for name in ("profile", "memory", "busy", "policy", "history"):
+            for name in ("profile", "memory", "used_memory", "policy", "history"):
                 if getattr(self, name) != find_option(name).default:
-                    raise UsageError(f"gpus={REAL} without {name}, which is of emulated GPUs", "both")
+                    raise UsageError(f"gpus={REAL} without {find_option(name).key}, which is for emulated GPUs", "both")
             return ()
         if self.profile is not None and self.gpus[0] is not None:
             raise UsageError(
@@ -275,16 +280,16 @@ class Options:
             )
         count = len(self.gpus)
         memory = _one_for_all("memory", self.memory, count) if self.memory else [None] * count
-        busy = _one_for_all("busy", self.busy, count) if self.busy else [0] * count
+        used = _one_for_all("used-memory", self.used_memory, count) if self.used_memory else [0] * count
         devices = []
         for ordinal, key in enumerate(self.gpus):
             profile = find_profile(key or self.profile or DEFAULT_PROFILE)
-            device = profile.device(ordinal, memory[ordinal], busy[ordinal])
+            device = profile.device(ordinal, memory[ordinal], used[ordinal])
             if device.total_memory == 0:
                 raise UsageError(f"memory of cuda:{ordinal} above 0", "0")
             if device.busy > device.total_memory:
                 raise UsageError(
-                    f"busy of cuda:{ordinal} to be at most its memory, {write_size(device.total_memory)}",
+                    f"used-memory of cuda:{ordinal} to be at most its memory, {write_size(device.total_memory)}",
                     write_size(device.busy),
                 )
             devices.append(device)
@@ -301,12 +306,12 @@ class Options:
             option = find_option(key)
             if not text.strip():
                 raise UsageError(f"{key}={option.metavar}", f"{key} without a value")
-            read[key] = option.read(text)
+            read[option.name] = option.read(text)
         if read.get("gpus", (None,)) == ():  # what was said of emulated GPUs before is meant for those
             read = {
                 "profile": None,
                 "memory": (),
-                "busy": (),
+                "used_memory": (),
                 "policy": POLICIES[0],
                 "history": DEFAULT_HISTORY,
                 **read,
@@ -318,7 +323,7 @@ class Options:
     def to_variable(self) -> str:
         """Returns the value of ``DEVSAN_OPTIONS`` that gives these options in another process; never empty."""
         return ":".join(
-            f"{option.name}={option.write(getattr(self, option.name))}"
+            f"{option.key}={option.write(getattr(self, option.name))}"
             for option in OPTIONS
             if option.name == "gpus" or getattr(self, option.name) != option.default
         )
@@ -336,9 +341,9 @@ def find_option(name: str) -> Option:
         UsageError: there is none; the message names the one that is spelled most like it.
     """
     for option in OPTIONS:
-        if option.name == name:
+        if name in (option.name, option.key):
             return option
-    names = [option.name for option in OPTIONS]
+    names = [option.key for option in OPTIONS]
     near = nearest(name, names)
     raise UsageError(f"an option ({', '.join(names)})", repr(name), near and repr(near))
 
@@ -368,7 +373,7 @@ def _nearest_item(item: str) -> str:
         except UsageError:
             continue
         return f"{name}={item}"
-    return f"{nearest(item, [option.name for option in OPTIONS]) or 'gpus'}=..."
+    return f"{nearest(item, [option.key for option in OPTIONS]) or 'gpus'}=..."
 
 
 def from_values(**values: Any) -> Options:
@@ -390,4 +395,4 @@ def from_values(**values: Any) -> Options:
 
 def _as_text(key: str, value: Any) -> str:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return f"{value}B" if is_number and key in ("memory", "busy", "history") else str(value)
+    return f"{value}B" if is_number and key in ("memory", "used_memory", "history") else str(value)

@@ -75,7 +75,7 @@ def begin(options: Options) -> None:
 
 
 def watch() -> None:
-    """Has the first step of each optimizer judged (devsan/doctor/live/watch.py), once torch is there and a session is.
+    """Has the first step of each optimizer checked (devsan/doctor/live/watch.py), once torch is there and a session is.
 
     What torch has not got yet is done when it calls ``devsan.autoload.load``.
     """

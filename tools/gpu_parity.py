@@ -1,6 +1,6 @@
-"""Compare the emulation's verdicts with those of a real GPU: the half of the matrix that needs one GPU and the CPU.
+"""Compare the emulation's device checks with a real GPU's: the half of the matrix that needs one GPU and the CPU.
 
-The calls and the arrangements are those of tests/verdicts/matrix. They are run twice, each in a process of its own: on
+The calls and the arrangements are those of tests/device_checks/matrix. Each is run twice, in two processes: on
 the real cuda:0, and on an emulated one. Every difference is printed.
 
 Exit status: 0 when all agree, 1 when some do not, 2 when there is no GPU.
@@ -19,7 +19,7 @@ import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "verdicts"))
+sys.path.insert(0, str(ROOT / "tests" / "device_checks"))
 
 
 def run_calls(samples: Path, out: Path, emulated: bool) -> None:

@@ -3,8 +3,8 @@
 #include "bindings/bindings.h"
 #include "bindings/python_ending.h"
 #include "emulate/runtime/origin.h"
+#include "guard/device_check.h"
 #include "guard/meta_mixes.h"
-#include "guard/verdict.h"
 #include "record/recorder.h"
 
 namespace devsan::bindings {

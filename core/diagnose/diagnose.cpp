@@ -50,7 +50,7 @@ Finding undecided(const Context& context, const std::vector<Hypothesis>& fits) {
   finding.code = kUndecided;
   finding.name = "undecided";
   finding.confidence = Confidence::kPossible;
-  finding.title = "what was seen does not decide on one cause";
+  finding.title = "the evidence does not single out one cause";
   for (std::size_t index = 0; index < context.operands().size(); ++index) finding.operands.push_back(index);
   for (const Hypothesis& fit : fits) {
     finding.candidates.emplace_back(fit.code);

@@ -105,7 +105,7 @@ Fix move_at_use(const Context& context, const Operand& operand, const Operand& p
   };
   if (in_place(operand) && !in_place(partner)) return move_at_use(context, partner, operand);
   Fix fix{FixKind::kUseSite, "", std::nullopt, Confidence::kLikely};
-  fix.text = {"move {name} to the device of {other} where they meet",
+  fix.text = {"move {name} to the device of {other} before they are combined",
               {{"name", name_of(operand)}, {"other", name_of(partner)}}};
   const model::Frame* site = context.failure().site();
   const std::string asked = asked_for(partner.name);

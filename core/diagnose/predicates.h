@@ -32,7 +32,7 @@ const model::Event* put_in_after(const Context& context, const model::Operand& o
 /// made: a loss that is built in each step. What a script or its main function builds may be used many times.
 bool is_built_for_use(const Context& context, const model::Operand& operand);
 
-/// Keys, values and recurrent state of generation, and the indices into them.
+/// KV cache and recurrent generation state, and the indices into them.
 bool is_generation_state(const model::Operand& operand);
 
 /// The tensor stands where torch's default device, which someone changed, puts it.

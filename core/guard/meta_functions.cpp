@@ -6,7 +6,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/boxing/KernelFunction.h>
 
-// Written by tools/generate_verdicts.py from the installed torch's native_functions.yaml.
+// Written by tools/generate_device_checks.py from the installed torch's native_functions.yaml.
 #include "guard/meta_headers.inc"
 
 namespace devsan::guard {

@@ -12,7 +12,7 @@
 
 #include "emulate/calls/host_tensors.h"
 #include "emulate/runtime/origin.h"
-#include "guard/verdict.h"
+#include "guard/device_check.h"
 
 namespace devsan::intercept {
 namespace {
@@ -67,14 +67,14 @@ std::optional<c10::Device> meeting_place(const c10::FunctionSchema& schema, cons
 /// Whether CUDA refuses the call. It has been told then.
 bool is_refused(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
   const std::string name = c10::toString(op.operator_name());
-  const guard::Verdict verdict = guard::verdict_of(name);
-  if (verdict.rule == guard::Rule::kUnknown) return false;
+  const guard::OperatorCheck check = guard::check_of(name);
+  if (check.rule == guard::Rule::kUnknown) return false;
   if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && !guard::has_kernel_check(name)) {
     return false;
   }
   std::string sentence;
   try {
-    guard::check_devices(verdict, op.schema(), stack);
+    guard::check_devices(check, op.schema(), stack);
     return false;
   } catch (const c10::Error& error) {
     sentence = error.what_without_backtrace();

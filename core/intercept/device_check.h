@@ -7,7 +7,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "emulate/calls/host_tensors.h"
-#include "guard/verdict.h"
+#include "guard/device_check.h"
 
 namespace devsan::intercept {
 
@@ -40,8 +40,8 @@ class DeviceCheck {
  public:
   /// @param kernel the key of the host's kernel that carries the operator out: that of its layout
   explicit DeviceCheck(const c10::OperatorHandle& op, c10::DispatchKey kernel = c10::DispatchKey::CPU)
-      : op_(op), name_(c10::toString(op.operator_name())), verdict_(guard::verdict_of(name_, layout_of(kernel))) {}
-  // The verdict names the operator by `name_`.
+      : op_(op), name_(c10::toString(op.operator_name())), operator_(guard::check_of(name_, layout_of(kernel))) {}
+  // The check names the operator by `name_`.
   DeviceCheck(const DeviceCheck&) = delete;
   DeviceCheck& operator=(const DeviceCheck&) = delete;
 
@@ -50,8 +50,8 @@ class DeviceCheck {
   /// @param boxed gives the call's arguments as a stack; called only when they are to be checked
   template <typename Boxed>
   void operator()(const emulate::Placement& placement, const Boxed& boxed) const {
-    if (C10_UNLIKELY(guard::is_suspect(verdict_, placement.mixed, placement.host_scalars))) {
-      guard::check_devices(verdict_, op_.schema(), boxed());
+    if (C10_UNLIKELY(guard::is_suspect(operator_, placement.mixed, placement.host_scalars))) {
+      guard::check_devices(operator_, op_.schema(), boxed());
     }
   }
 
@@ -71,7 +71,7 @@ class DeviceCheck {
 
   c10::OperatorHandle op_;
   std::string name_;
-  guard::Verdict verdict_;
+  guard::OperatorCheck operator_;
 };
 
 /// Whether the installed torch has that operator.

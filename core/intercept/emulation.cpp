@@ -16,7 +16,7 @@
 #include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/tensor.h"
 #include "emulate/runtime/timers.h"
-#include "guard/verdict.h"
+#include "guard/device_check.h"
 #include "intercept/meta_watch.h"
 #include "intercept/registration.h"
 

@@ -45,7 +45,7 @@ void call_with_emulated(const c10::OperatorHandle& op, c10::DispatchKeySet /*key
 /// program's own, is given the emulated tensors; gloo is given their host aliases.
 class CollectiveKernel final : public c10::OperatorKernel {
  public:
-  /// @param host of its kernel for tensors of the host
+  /// @param host of its kernel for CPU tensors
   /// @param cuda of its kernel that asks the group for its CUDA backend
   CollectiveKernel(const c10::OperatorHandle& op, c10::DispatchKey host, c10::DispatchKey cuda)
       : on_host_(op, host), cuda_(cuda) {

@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "guard/verdict.h"
+#include "guard/device_check.h"
 
 namespace devsan::intercept {
 namespace {
@@ -54,7 +54,7 @@ bool is_missing_on_cuda(const c10::OperatorHandle& op, const std::string& name) 
   static const Names kept{"aten::_empty_affine_quantized", "aten::_empty_per_channel_affine_quantized",
                           "aten::_scaled_dot_product_flash_attention_for_cpu",
                           "aten::_scaled_dot_product_flash_attention_for_cpu_backward"};
-  if (name.rfind("aten::", 0) != 0 || guard::verdict_of(name).rule != guard::Rule::kUnknown || is_in(kept, name)) {
+  if (name.rfind("aten::", 0) != 0 || guard::check_of(name).rule != guard::Rule::kUnknown || is_in(kept, name)) {
     return false;
   }
   return !op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) &&

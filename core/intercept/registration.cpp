@@ -108,12 +108,12 @@ void register_operators() {
     if (falls_back_to_cpu(name)) {
       put_kernel<CompositeKernel>(library, op, name);
       put_kernel<CompositeKernel>(autograd, op, name);
-    } else if (guard::verdict_of(name).rule == guard::Rule::kGenerated && !runs &&
+    } else if (guard::check_of(name).rule == guard::Rule::kGenerated && !runs &&
                op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
       put_kernel<CheckedCompositeKernel>(library, op, name);
       put_kernel<CheckedCompositeKernel>(autograd, op, name);
     } else if (!runs && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) &&
-               (guard::verdict_of(name).rule == guard::Rule::kGenerated || guard::has_kernel_check(name))) {
+               (guard::check_of(name).rule == guard::Rule::kGenerated || guard::has_kernel_check(name))) {
       put_kernel<CheckedCompositeKernel>(library, op, name);
     }
   });

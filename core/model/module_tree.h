@@ -21,7 +21,7 @@ struct ModuleTensor {
   std::uint64_t bytes = 0;
 };
 
-/// What a framework hung onto a module's forward.
+/// What a framework put onto a module's forward.
 struct Hook {
   Owner owner;
   std::string type;                    ///< "AlignDevicesHook", "CpuOffload", "UserCpuOffloadHook"

@@ -57,7 +57,7 @@ void Recorder::after_fork_in_child() {
 }
 
 void Recorder::start(const Surroundings& surroundings, std::size_t budget) {
-  // It can only fail for want of memory; then a child may wait for ever, as any program's may.
+  // It fails only when memory runs out; then a child may wait for ever, as any program's may.
   static const int registered = pthread_atfork(&before_fork, &after_fork, &after_fork_in_child);
   static_cast<void>(registered);
   bool is_sweep_due = false;

@@ -28,8 +28,8 @@ class DoctorCommand:
     """Check environment, versions, configuration and source before a job starts.
 
     Files are configurations of DeepSpeed, FSDP and accelerate (JSON, YAML), training scripts, and folders of Python
-    source; the words after -- are the command that will start the job. Nothing is started, changed or fetched.
-    Exits with 0 if nothing is wrong, 1 if something is, 2 if the words were not understood.
+    source; the command that will start the job comes after --. Nothing is started, changed or fetched.
+    Exits with 0 if nothing is wrong, 1 if something is, 2 for invalid arguments.
     """
 
     name = "doctor"
@@ -52,15 +52,15 @@ class DoctorCommand:
         parser.add_argument("files", metavar="FILE", nargs="*", help="configurations, scripts, folders of source")
         how = parser.add_mutually_exclusive_group()
         add_format(how, "terminal", "json", "sarif", "github")
-        how.add_argument("--diff", action="store_true", help="mechanical fixes, as a diff")
-        parser.add_argument("--fix", action="store_true", help="write the safe fixes into the files")
+        how.add_argument("--diff", action="store_true", help="print the automatic fixes as a diff")
+        parser.add_argument("--fix", action="store_true", help="apply the safe fixes to the files")
         parser.add_argument("--redact", action="store_true",
-                            help="for an issue: paths, host, user and addresses are masked")  # fmt: skip
+                            help="mask paths, host name, user and addresses, for a public issue")  # fmt: skip
         parser.add_argument("--fast", action="store_true",
-                            help="for launchers: below 2 s, torch is not imported, findings only")  # fmt: skip
-        parser.add_argument("--no-facts", action="store_true", help="only the findings, not what the machine has")
+                            help="for launchers: under 2 s, without torch; prints only findings")  # fmt: skip
+        parser.add_argument("--no-facts", action="store_true", help="print only the findings, not the environment")
         parser.add_argument("--no-machine", action="store_true",
-                            help="check the files alone: nothing is asked of driver, torch and packages")  # fmt: skip
+                            help="check only the files, not the driver, torch and packages")  # fmt: skip
         parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default=None,
                             help="en or zh (default: DEVSAN_LANG, or the locale's)")  # fmt: skip
         options = parser.read(words)

@@ -21,10 +21,11 @@ def names(text: str, spelling: str) -> bool:
     if re.search(rf"(?<![\w-]){re.escape(spelling)}", text):
         return True
     name = spelling.lstrip("-")
-    if len(name) == 1 or name not in text:
+    written = {name, name.replace("-", "_")}
+    if len(name) == 1 or not any(each in text for each in written):
         return False
     tree = _parsed(text)
-    return tree is not None and any(_is_called(node, name) for node in ast.walk(tree))
+    return tree is not None and any(_is_called(node, each) for node in ast.walk(tree) for each in written)
 
 
 def _is_called(node: ast.AST, name: str) -> bool:

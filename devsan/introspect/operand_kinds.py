@@ -132,7 +132,7 @@ class Kinds:
         return []
 
     def given_on_host(self) -> list[Any]:
-        """Returns the tensors of the host that the outermost call of a model was given, numbers aside."""
+        """Returns the CPU tensors that the outermost call of a model was given, numbers aside."""
         found: dict[int, Any] = {}
         for given in self._given():
             for tensor in tensors_of(given):

@@ -56,7 +56,8 @@ def text_of(places: Sequence[Place], with_ranks: bool = False) -> Message:
     for place in places:
         by_cause.setdefault(place.cause, []).append(place)
     text = message(
-        "the program went on after mismatches at {places} of {causes} (policy=warn); a GPU ends at the first",
+        "the program continued after mismatches at {places} with {causes} (policy=warn); on a real GPU it ends at the "
+        "first",
         places=plural("{n} place", "{n} places", len(places)), causes=plural("{n} cause", "{n} causes", len(by_cause)),
     )  # fmt: skip
     for cause, alike in by_cause.items():

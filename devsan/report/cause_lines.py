@@ -7,7 +7,7 @@ note: Two results of different devices meet in a loss.
 help: move `labels` to the device of `logits` where they meet (likely)
   18 - return F.cross_entropy(logits, labels)
   18 + return F.cross_entropy(logits, labels.to(logits.device))
-  or: let the map put the modules that meet here on one GPU (possible)
+  or: let the map put the modules that are combined here on one GPU (possible)
 note: a bare `.to(device)`: moving the large side (logits) copies ...
 more: devsan explain DV104
 """
@@ -122,7 +122,7 @@ def _headed(word: str, style: str, text: str, width: int) -> Iterator[Line]:
 def _candidate_lines(cause: Diagnostic, say: Language, width: int) -> Iterator[Line]:
     """One paragraph a candidate: its name, and what was seen of it."""
     many = len(cause.candidates) > 1
-    why = "what was seen fits several causes" if many else "what was seen is not enough to be sure of"
+    why = "the evidence fits several causes" if many else "what was seen is not enough to be sure of"
     yield from _headed(say("undecided"), "note", say(why), width)
     for code, name in cause.candidates:
         seen = [_of_candidate(each) for each in cause.evidence if each.startswith(f"{code}: ")][:_TOLD]
@@ -145,7 +145,7 @@ def _naive_fix(text: str, say: Language) -> str:
     known = first if display_width(first) >= _BRIEF else said
     if known[:1].isascii() and known[1:2] != "`" and known[:2] not in ("A ", "I "):
         known = known[0].lower() + known[1:]
-    return say("a bare `.to(device)`: {text}", text=known)
+    return say("a naive `.to(device)`: {text}", text=known)
 
 
 def _fix_lines(

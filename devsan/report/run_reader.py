@@ -141,9 +141,10 @@ class _Run:
         if record["lost"]:
             self.notes.append(
                 plural(
-                    "{n} transfer has no time: it came faster than it was written down; the places' totals hold it",
-                    "{n} transfers have no time: they came faster than they were written down; the places' totals hold "
-                    "them",
+                    "{n} transfer has no timestamp: it came faster than it could be written; the totals of each "
+                    "place include it",
+                    "{n} transfers have no timestamp: they came faster than they could be written; the totals of each "
+                    "place include them",
                     int(record["lost"]),
                 )
             )

@@ -56,10 +56,10 @@ def title_of(sentence: Sentence, op: str | None, devices: Sequence[str], frame: 
         template = "Triton cannot reach the tensor behind pointer argument {index} from the current device"
         return message(template, index=figures["index"])
     if sentence.kind is Kind.LOAD:
-        template = "the checkpoint holds tensors of cuda:{gpu}, this process has {gpus}"
+        template = "the checkpoint holds tensors on cuda:{gpu}, this process has {gpus}"
         return message(template, gpu=figures["gpu"], gpus=_gpus(int(figures["count"])))
     if sentence.kind is Kind.GROUP:
-        return message("the process group refuses the devices that it is given")
+        return message("the process group does not accept these devices")
     if sentence.kind is Kind.PLACEMENT:
         return message("the device map does not fit")
     written = op or _written(frame)
@@ -85,7 +85,7 @@ def _memory(sentence: Sentence) -> str:
 
 
 def _ordinal(device: str | None, count: int | None) -> str:
-    named = device or message("the device that is asked for")
+    named = device or message("the requested device")
     if count is None:
         return message("{device} does not exist", device=named)
     return message("{device} does not exist: this process has {gpus}", device=named, gpus=_gpus(count))

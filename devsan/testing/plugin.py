@@ -1,7 +1,7 @@
 """pytest plugin: tests on emulated GPUs. Off until asked, and until then nothing but DevSan's options is imported.
 
 - ``pytest --devsan-gpus 4`` emulates GPUs for the whole session; so do the other options of ``devsan run``.
-- ``@pytest.mark.gpus(4, profile="a100-80g", memory="24GiB", busy=None)`` emulates them for one test.
+- ``@pytest.mark.gpus(4, profile="a100-80g", memory="24GiB", used_memory=None)`` emulates them for one test.
 - The fixture ``emulated_gpus`` is the list of ``torch.device`` of the GPUs; without mark and option, of two.
 - A test that fails with a device error has DevSan's report behind its traceback where GPUs are emulated, with
   ``--devsan-report``, or where a conftest calls ``devsan.install()``; ``--no-devsan-report`` leaves it out.
@@ -23,7 +23,7 @@ from devsan.post_mortem import explain
 if TYPE_CHECKING:
     import torch
 
-_MARK = "gpus(gpus, profile=None, memory=None, busy=None): run this test on emulated GPUs (DevSan)"
+_MARK = "gpus(gpus, profile=None, memory=None, used_memory=None): run this test on emulated GPUs (DevSan)"
 _FOR_THE_SESSION = pytest.StashKey[Options]()
 _BEFORE_THIS_TEST = pytest.StashKey["Options | None"]()
 
@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("devsan", "emulated GPUs (DevSan)")
     for option in OPTIONS:
         if option.name != "report":  # pytest itself reports on exceptions
-            group.addoption(f"--devsan-{option.name}", metavar=option.metavar, help=option.help.replace("%", "%%"))
+            group.addoption(f"--devsan-{option.key}", metavar=option.metavar, help=option.help.replace("%", "%%"))
     group.addoption(
         "--devsan-report",
         action=argparse.BooleanOptionalAction,

@@ -20,7 +20,7 @@
 ///     devsan::expect({at::kCUDA, 1}, {{"hidden", hidden}});
 ///
 /// Looked into: tensors, vectors and other ranges, maps, tuples, optionals and pointers, IValues, parameters and buffers
-/// of modules. Undefined tensors, and what holds no tensor, are left alone. As in torch, a 0-dim tensor of the host may
+/// of modules. Undefined tensors, and what holds no tensor, are left alone. As in torch, a 0-dim CPU tensor may
 /// be beside tensors of a GPU. Nothing is moved, and while all agree nothing is allocated.
 ///
 /// Headers only; C++20; any torch from 2.11 on, with or without CUDA. No Python is needed.

@@ -19,11 +19,11 @@ from devsan.errors import UsageError
 from devsan.options import OPTIONS
 
 VALUES = {
-    "gpus": "3", "profile": "l4-24g", "memory": "1GiB", "busy": "1MiB", "policy": "warn", "report": "off",
+    "gpus": "3", "profile": "l4-24g", "memory": "1GiB", "used-memory": "1MiB", "policy": "warn", "report": "off",
     "output": "run.dvs", "lang": "zh", "history": "32MiB",
 }  # fmt: skip
 FORMS = {
-    f"{spelling}{form}": [f"{spelling}={VALUES[option.name]}"] if form else [spelling, VALUES[option.name]]
+    f"{spelling}{form}": [f"{spelling}={VALUES[option.key]}"] if form else [spelling, VALUES[option.key]]
     for option in OPTIONS
     for spelling in option.spellings
     for form in ("=", "")
@@ -61,7 +61,7 @@ def told(folder: Path, capsys: pytest.CaptureFixture[str]) -> Told:
 
 
 def test_every_option_is_in_the_matrix() -> None:
-    assert set(VALUES) == {option.name for option in OPTIONS}
+    assert set(VALUES) == {option.key for option in OPTIONS}
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
@@ -115,12 +115,12 @@ def test_no_alarm_where_the_program_names_it(told: Told, folder: Path, option, t
     for name in ("settings.py", "package/__init__.py", "package/settings.py", "package/deep/__init__.py"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("", encoding="utf-8")
-    (folder / "settings.py").write_text(f'parser.add_argument("--{option.name}")\n')
+    (folder / "settings.py").write_text(f'parser.add_argument("--{option.key}")\n')
     (folder / "package" / "settings.py").write_text("from .deep import parser\n")
-    (folder / "package" / "deep" / "__init__.py").write_text(f'parser.add_argument("--{option.name}")\n')
-    (folder / "train.py").write_text(text.format(spelling=f"--{option.name}", name=option.name))
+    (folder / "package" / "deep" / "__init__.py").write_text(f'parser.add_argument("--{option.key}")\n')
+    (folder / "train.py").write_text(text.format(spelling=f"--{option.key}", name=option.name))
     for program in ("script", "module", "command"):
-        assert told(*PROGRAMS[program], f"--{option.name}", VALUES[option.name]) == ""
+        assert told(*PROGRAMS[program], f"--{option.key}", VALUES[option.key]) == ""
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_no_alarm_where_devsan_would_not_understand_it(told: Told, words: list[s
 
 def test_several_and_one_that_the_program_takes(told: Told, folder: Path) -> None:
     (folder / "train.py").write_text('parser.add_argument("--memory")\n')
-    said = told("--lang", "en", "train.py", "--memory", "1GiB", "--gpus=4", "a b", "--busy", "0")
+    said = told("--lang", "en", "train.py", "--memory", "1GiB", "--gpus=4", "a b", "--used-memory", "0")
     assert said == (
-        "devsan: --gpus and --busy stand behind train.py and are passed on to it; if they are meant for devsan, "
-        "run: devsan run --lang en --gpus=4 --busy 0 train.py --memory 1GiB 'a b'\n"
+        "devsan: --gpus and --used-memory stand behind train.py and are passed on to it; if they are meant for devsan, "
+        "run: devsan run --lang en --gpus=4 --used-memory 0 train.py --memory 1GiB 'a b'\n"
     )
 
 

@@ -71,8 +71,8 @@ def test_gpus(front, words, profiles):
             "expected one size for memory, or one for each of 4 GPUs, got 3 sizes",
         ),
         (
-            ["--memory", "1GiB", "--busy", "2GiB", "x.py"],
-            "expected busy of cuda:0 to be at most its memory, 1GiB, got 2GiB",
+            ["--memory", "1GiB", "--used-memory", "2GiB", "x.py"],
+            "expected used-memory of cuda:0 to be at most its memory, 1GiB, got 2GiB",
         ),
         (
             ["--gpus", "l4-24g", "--profile", "t4-16g", "x.py"],
@@ -80,8 +80,8 @@ def test_gpus(front, words, profiles):
         ),
         (
             ["--gpu", "4", "x.py"],
-            "expected an option of devsan run (--gpus, --profile, --memory, --busy, --policy, --history, --report, "
-            "-o, --output, --lang), got '--gpu'; did you mean --gpus?",
+            "expected an option of devsan run (--gpus, --profile, --memory, --used-memory, --policy, --history, "
+            "--report, -o, --output, --lang), got '--gpu'; did you mean --gpus?",
         ),
         (["--report", "of", "x.py"], "expected report to be terminal, github or off, got 'of'; did you mean 'off'?"),
         (["nowhere.py"], "expected a script that exists, got 'nowhere.py'"),
@@ -129,7 +129,7 @@ def test_help_names_every_option_and_default(front):
         "--gpus",
         "--profile",
         "--memory",
-        "--busy",
+        "--used-memory",
         "--report",
         "a100-80g",
         "DEVSAN_OPTIONS",

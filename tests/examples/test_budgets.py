@@ -43,7 +43,7 @@ def test_get_max_memory_sees_the_budgets(run):
 
 def test_get_max_memory_sees_what_others_hold(run):
     free = result_of(run, "--gpus", "2:rtx3090-24g", code=MAX_MEMORY)
-    busy = result_of(run, "--gpus", "2:rtx3090-24g", "--busy", "0,10GiB", code=MAX_MEMORY)
+    busy = result_of(run, "--gpus", "2:rtx3090-24g", "--used-memory", "0,10GiB", code=MAX_MEMORY)
     assert busy["0"] == free["0"]
     assert busy["1"] == free["1"] - 10 * GIB
 
@@ -72,7 +72,7 @@ def test_llama_7b_on_four_gpus_of_24_gib(run):
 
 def test_a_busy_first_gpu_is_left_out(run):
     # With less free than the embedding and its share of the reserve take, the map begins at GPU 1.
-    found = result_of(run, "--gpus", "4:rtx3090-24g", "--busy", "23GiB,0,0,0", code=LLAMA_7B)
+    found = result_of(run, "--gpus", "4:rtx3090-24g", "--used-memory", "23GiB,0,0,0", code=LLAMA_7B)
     assert set(found.values()) == {1, 2, 3}
 
 
@@ -83,5 +83,5 @@ def test_offers_as_many_gpus_as_asked(run, gpus):
 
 def test_others_may_have_filled_the_first_gpu(run):
     code = "import json, torch; print(json.dumps([torch.cuda.mem_get_info(device)[0] for device in (0, 1)]))"
-    free = result_of(run, "--gpus", "2:a100-80g", "--busy", "79GiB,0", code=code)
+    free = result_of(run, "--gpus", "2:a100-80g", "--used-memory", "79GiB,0", code=code)
     assert free[0] == 0 < free[1]

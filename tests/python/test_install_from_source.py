@@ -50,7 +50,7 @@ def build(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "script", [("torch_facts.py",), ("generate_verdicts.py", "--help")], ids=lambda words: words[0]
+    "script", [("torch_facts.py",), ("generate_device_checks.py", "--help")], ids=lambda words: words[0]
 )
 def test_every_step_sees_the_torch_that_an_isolated_build_hides(build, script) -> None:
     done = build(HIDDEN + "import importlib.util\nassert importlib.util.find_spec('torch') is None\n",

@@ -55,8 +55,8 @@ VARIABLES = [
     "gpus=2*a100-80g,l4-24g",
     "gpus=l4-24g,t4-16g,l4-24g",
     "gpus=3:memory=24GiB",
-    "gpus=2:memory=24GiB,512MiB:busy=1GiB,0B",
-    "gpus=2:busy=3B:report=off",
+    "gpus=2:memory=24GiB,512MiB:used-memory=1GiB,0B",
+    "gpus=2:used-memory=3B:report=off",
     "gpus=2:history=256MiB",
     "memory=1.5GiB",
     "profile=L4-24G",
@@ -83,14 +83,14 @@ def test_every_option_reads_back_what_it_writes(option):
         "gpus": ["2", "l4-24g"],
         "profile": ["l4-24g"],
         "memory": ["1GiB"],
-        "busy": ["0B"],
+        "used-memory": ["0B"],
         "policy": ["stop", "warn"],
         "history": ["256MiB"],
         "report": ["off", "github"],
         "output": ["/run.dvs"],
         "lang": ["zh", "en"],
     }
-    for text in values[option.name]:  # a KeyError here: a new option needs a line above
+    for text in values[option.key]:  # a KeyError here: a new option needs a line above
         assert option.write(option.read(text)) == text
     assert option.help and option.metavar
     assert getattr(Options(), option.name) == option.default
@@ -114,7 +114,7 @@ def test_base_is_kept_where_nothing_is_given():
 
 
 def test_devices():
-    devices = read_variable("gpus=2*l4-24g,t4-16g:memory=1GiB,2GiB,3GiB:busy=1B").devices()
+    devices = read_variable("gpus=2*l4-24g,t4-16g:memory=1GiB,2GiB,3GiB:used-memory=1B").devices()
     assert [device.profile for device in devices] == ["l4-24g", "l4-24g", "t4-16g"]
     assert [device.total_memory for device in devices] == [GIB, 2 * GIB, 3 * GIB]
     assert [device.busy for device in devices] == [1, 1, 1]
@@ -123,9 +123,10 @@ def test_devices():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("gpu=4", "expected an option (gpus, profile, memory, busy, policy, history, report, output, lang), got 'gpu'; "
-                  "did you mean 'gpus'?"),
-        ("zzz=4", "expected an option (gpus, profile, memory, busy, policy, history, report, output, lang), got 'zzz'"),
+        ("gpu=4", "expected an option (gpus, profile, memory, used-memory, policy, history, report, output, lang), got "
+                  "'gpu'; did you mean 'gpus'?"),
+        ("zzz=4", "expected an option (gpus, profile, memory, used-memory, policy, history, report, output, lang), got "
+                  "'zzz'"),
         ("4", "expected key=value in DEVSAN_OPTIONS, got '4'; did you mean 'gpus=4'?"),
         ("gpus=4:a100-80g", "expected key=value in DEVSAN_OPTIONS, got 'a100-80g'; did you mean 'profile=a100-80g'?"),
         ("gpus=2:24GiB", "expected key=value in DEVSAN_OPTIONS, got '24GiB'; did you mean 'memory=24GiB'?"),
@@ -147,9 +148,11 @@ def test_sentences(text, expected):
 
 def test_contradictions():
     assert "one for each of 4 GPUs, got 2 sizes" in sentence(read_variable("gpus=4:memory=1GiB,2GiB").devices)
-    assert "for busy, or one for each of 2 GPUs" in sentence(read_variable("gpus=2:busy=1B,2B,3B").devices)
+    assert "for used-memory, or one for each of 2 GPUs" in sentence(
+        read_variable("gpus=2:used-memory=1B,2B,3B").devices
+    )
     assert "either in gpus or in profile" in sentence(read_variable("gpus=l4-24g:profile=t4-16g").devices)
-    assert "busy of cuda:1 to be at most" in sentence(read_variable("memory=2GiB,1GiB:busy=2GiB").devices)
+    assert "used-memory of cuda:1 to be at most" in sentence(read_variable("memory=2GiB,1GiB:used-memory=2GiB").devices)
     assert "memory of cuda:1 above 0" in sentence(read_variable("memory=2GiB,0").devices)
 
 
@@ -159,7 +162,7 @@ def test_from_values():
         "gpus=l4-24g,t4-16g:memory=1GiB,5B"
     )
     assert from_values(gpus="4:l4-24g") == read_variable("gpus=4*l4-24g")
-    assert from_values(gpus=2, busy=0).devices()[1].busy == 0
+    assert from_values(gpus=2, used_memory=0).devices()[1].busy == 0
     assert "got 'gpuz'" in sentence(lambda: from_values(gpuz=2))
     assert "got 0" in sentence(lambda: from_values(gpus=0))
     assert "'True'" in sentence(lambda: from_values(gpus=True))

@@ -25,7 +25,7 @@ def write(tree: Path, path: str, text: str) -> None:
 def lawful_tree(tree: Path) -> Path:
     write(tree, "core/model/device.h", "#pragma once\n#include <string>\n")
     write(tree, "core/memory/ledger.h", '#pragma once\n#include "model/device.h"\n')
-    write(tree, "core/guard/verdict.cpp", '#include "guard/verdict.h"\n#include <ATen/ATen.h>\n')
+    write(tree, "core/guard/device_check.cpp", '#include "guard/device_check.h"\n#include <ATen/ATen.h>\n')
     write(tree, "core/emulate/runtime/kernel.cpp", '#include <torch/library.h>\n#include "memory/ledger.h"\n')
     write(tree, "core/intercept/door.cpp", '#include "emulate/runtime/kernel.h"\n#include "guard/verdict.h"\n')
     write(tree, "devsan/__init__.py", "def emulate():\n    from importlib import import_module\n    import torch\n")
@@ -56,7 +56,7 @@ def test_a_lawful_sample_passes(tmp_path: Path, script: str) -> None:
         ("core/model/a.h", '#include "memory/ledger.h"', "expected model to include no other folder"),
         ("core/memory/a.h", "#include <c10/core/Device.h>", "expected memory to know nothing of torch"),
         ("core/diagnose/a.cpp", "# include <torch/types.h>", "expected diagnose to know nothing of torch"),
-        ("core/emulate/runtime/a.cpp", '#include "guard/verdict.h"', "expected emulate to include model, memory"),
+        ("core/emulate/runtime/a.cpp", '#include "guard/device_check.h"', "expected emulate to include model, memory"),
         ("core/guard/a.cpp", '#include "emulate/runtime/kernel.h"', "expected guard to include model, memory, record"),
         ("core/record/a.cpp", '#include "intercept/door.h"', "expected record to include model, got"),
         ("core/guard/a.cpp", "#include <torch/library.h>", "expected only intercept to register with torch"),

@@ -29,8 +29,8 @@ def test_there_are_enough_cases_of_every_class():
 
 
 def test_what_stays_english_is_found():
-    known = message("{name} was brought to the CPU{at}.", name="`x`", at="")
-    loose = message("{name} was brought to the CPU{at}.", name="the weight of it", at="")
+    known = message("{name} was moved to the CPU{at}.", name="`x`", at="")
+    loose = message("{name} was moved to the CPU{at}.", name="the weight of it", at="")
     finding = SimpleNamespace(title=known, evidence=["It is here.", message("It is {place}.", place="x")], fixes=())
     assert left_in_english(finding) == ["It is here.", "It is {place}."]
     assert left_in_english(SimpleNamespace(title=loose, evidence=(), fixes=())) == ["the weight of it"]

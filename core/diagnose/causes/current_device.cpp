@@ -30,17 +30,17 @@ std::optional<Hypothesis> by_sentence(const Context& context) {
     case SentenceKind::kPointer: {
       found.add_evidence(
           90,
-          "A Triton kernel is launched on the current device and cannot reach memory of another GPU; the tensor "
-          "need not be on the CPU, whatever the words say.");
+          "A Triton kernel is launched on the current device and cannot access memory of another GPU; despite the "
+          "error message, the tensor need not be on the CPU.");
       if (process.current_device.is_known())
         found.add_evidence(5, {"The current device is {device}.", {{"device", process.current_device.str()}}});
-      found.title = {"a kernel is launched on {device} with tensors of another GPU",
+      found.title = {"a kernel is launched on {device} with tensors on another GPU",
                      {{"device", process.current_device.is_known() ? Message(process.current_device.str())
                                                                    : Message("the current device")}}};
       for (const Operand& operand : context.operands()) {
         if (operand.device != process.current_device) found.operands.push_back(context.index_of(operand));
       }
-      found.propose(FixKind::kUseSite, {"launch under the tensors' device: {code}",
+      found.propose(FixKind::kUseSite, {"launch with the tensors' device as the current device: {code}",
                                         {{"code", std::string("with torch.cuda.device(x.device): kernel[...](...)")}}});
       return found;
     }
@@ -51,29 +51,30 @@ std::optional<Hypothesis> by_sentence(const Context& context) {
         } else {
           found.add_evidence(90, {"The process sees no GPU ({setting}).", {{"setting", visible}}});
         }
-        found.title = "a GPU is asked for in a process that has none";
+        found.title = "a GPU is requested in a process that has none";
         found.propose(FixKind::kConfiguration,
                       "start it where torch finds a GPU, or rehearse it here: devsan run --gpus 2");
         return found;
       }
       if (process.visible_devices.empty()) {
-        found.add_evidence(88, {"The process sees {n} GPU, and was asked for one beyond them.",
-                                "The process sees {n} GPUs, and was asked for one beyond them.", process.device_count});
+        found.add_evidence(88,
+                           {"The process sees {n} GPU; the requested one is not among them.",
+                            "The process sees {n} GPUs; the requested one is not among them.", process.device_count});
       } else {
-        found.add_evidence(88, {"The process sees {n} GPU ({setting}), and was asked for one beyond them.",
-                                "The process sees {n} GPUs ({setting}), and was asked for one beyond them.",
+        found.add_evidence(88, {"The process sees {n} GPU ({setting}); the requested one is not among them.",
+                                "The process sees {n} GPUs ({setting}); the requested one is not among them.",
                                 process.device_count,
                                 {{"setting", visible}}});
       }
       if (process.world_size > process.device_count)
         found.add_evidence(5, {"There is {n} rank.", "There are {n} ranks.", process.world_size});
-      found.title = "a GPU is asked for that this process does not have";
+      found.title = "a GPU is requested that this process does not have";
       found.propose(FixKind::kConfiguration,
                     "start as many ranks as there are visible GPUs, and count from 0 within them");
       return found;
     case SentenceKind::kLoad:
-      found.add_evidence(88, "The checkpoint remembers the GPU that it was saved from.");
-      found.title = "a checkpoint asks for a GPU that this process does not have";
+      found.add_evidence(88, "The checkpoint stores the GPU that it was saved from.");
+      found.title = "a checkpoint refers to a GPU that this process does not have";
       found.propose(FixKind::kUseSite, "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")");
       return found;
     case SentenceKind::kGroup:
@@ -112,14 +113,14 @@ std::optional<Hypothesis> current_device(const Context& context) {
     Hypothesis found(code::kCurrentDevice);
     found.origin = placed;
     found.operands = {context.index_of(operand), context.index_of(*partner)};
-    found.title = {"{name} went to the current device, {device}, {other} is on {other_device}",
+    found.title = {"{name} was placed on the current device, {device}; {other} is on {other_device}",
                    {{"name", name_of(operand)},
                     {"device", operand.device.str()},
                     {"other", name_of(*partner)},
                     {"other_device", partner->device.str()}}};
     if (loaded && placed->owner.is("torch.distributed")) {
       found.add_evidence(45,
-                         {"{name} was received by {call}{at}, on the GPU that its sender had it on.",
+                         {"{name} was received by {call}{at}, on the same GPU as in the sender.",
                           {{"name", name_of(operand)}, {"call", placed->owner.mechanism}, {"at", at_text(*placed)}}});
       found.propose(FixKind::kUseSite, "send CPU tensors (x.cpu()), and move what was received to this rank's GPU");
     } else if (loaded) {
@@ -150,7 +151,7 @@ std::optional<Hypothesis> current_device(const Context& context) {
       }
       found.propose(
           FixKind::kConfiguration,
-          "say the same device everywhere, or make one GPU visible (CUDA_VISIBLE_DEVICES) and leave the number out");
+          "use the same device everywhere, or make one GPU visible (CUDA_VISIBLE_DEVICES) and leave out the index");
     } else {
       found.score -= 30;
     }

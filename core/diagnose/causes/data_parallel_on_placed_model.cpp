@@ -26,7 +26,7 @@ std::optional<Hypothesis> data_parallel_on_placed_model(const Context& context) 
   if (placed) found.add_evidence(35, "The model was spread over several GPUs before that, by a map or by hand.");
   if (nested)
     found.add_evidence(
-        35, "DataParallel runs inside of DDP: each rank has one GPU, and the inner wrapper insists on the first.");
+        35, "DataParallel runs inside DDP: each rank has one GPU, and the inner wrapper requires the first.");
   for (const Operand& operand : context.operands()) found.operands.push_back(context.index_of(operand));
   if (!placed && !demands) return std::nullopt;
   found.title = placed ? "a model that is spread over several GPUs is wrapped for data parallelism"

@@ -31,14 +31,13 @@ Message how_created(const Operand& operand, const Event& made) {
   std::vector<model::Argument> arguments = {
       {"name", name_of(operand)}, {"device", place_text(operand.device)}, {"at", at_text(made)}};
   if (source_of(made) == DeviceSource::kDefault) {
-    return {"{name} is created without a device and so comes to be on {device}{at}.", std::move(arguments)};
+    return {"{name} is created without a device, so it is on {device}{at}.", std::move(arguments)};
   }
   arguments.push_back({"value", quoted(device_text_of(made))});
   if (source_of(made) == DeviceSource::kCurrent) {
-    return {"{name} is created on the current device, {value}, and so comes to be on {device}{at}.",
-            std::move(arguments)};
+    return {"{name} is created on the current device, {value}, so it is on {device}{at}.", std::move(arguments)};
   }
-  return {"{name} is created on a fixed device, {value}, and so comes to be on {device}{at}.", std::move(arguments)};
+  return {"{name} is created on a fixed device, {value}, so it is on {device}{at}.", std::move(arguments)};
 }
 
 }  // namespace
@@ -77,7 +76,7 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
     const bool here = returned || built || (kept ? context.in_failing_call(*made) : context.made_for_use(*made));
     if (here) {
       found.add_evidence(20, built ? "The module that holds it is built in the call that failed, for this use."
-                                   : "It is created in the call that failed, beside its use.");
+                                   : "It is created in the call that failed, next to its use.");
     } else {
       found.score -= operand.kind == OperandKind::kInput || operand.kind == OperandKind::kAttribute ? 60 : 35;
     }
@@ -87,7 +86,7 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
     if (operand.kind == OperandKind::kInput) found.score -= 20;
     if (!made->owner.is(model::owners::kProgram) && made->owner.is_known()) {
       found.add_evidence(10,
-                         {"The code that creates it is not this program's: {owner}.", {{"owner", made->owner.name}}});
+                         {"It is created by code outside of this program: {owner}.", {{"owner", made->owner.name}}});
     } else if (context.model_spans_gpus() && source_of(*made) != DeviceSource::kDefault) {
       found.score -= 30;  // one device value for a model that spans several
     }
@@ -96,7 +95,7 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
     if (operand.device.is_accelerator() && partner->device.is_host()) found.score -= 25;
     if (is_running_total(context, operand)) found.score -= 40;
     if (is_sidecar(operand) || is_generation_state(operand)) found.score -= 40;
-    found.title = {"{name} is created on {device}, where nothing that it meets is; {other} is on {other_device}",
+    found.title = {"{name} is created on {device} and used with {other} on {other_device}",
                    {{"name", name_of(operand)},
                     {"device", place_text(operand.device)},
                     {"other", name_of(*partner)},

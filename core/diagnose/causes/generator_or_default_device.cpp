@@ -15,7 +15,7 @@ std::optional<Hypothesis> generator_or_default_device(const Context& context) {
   const model::Process& process = context.process();
   const bool changed = process.default_device.is_known() && !process.default_device.is_host();
   if (context.failure().kind == SentenceKind::kGenerator) {
-    found.add_evidence(90, "The random generator is on another device type than what is to be filled.");
+    found.add_evidence(90, "The random generator is on another device type than the tensor that it fills.");
     found.title = "the random generator and what it fills are on different devices";
     for (const Operand& operand : context.operands()) {
       if (operand.kind != OperandKind::kGenerator) continue;
@@ -24,31 +24,31 @@ std::optional<Hypothesis> generator_or_default_device(const Context& context) {
                      {{"name", name_of(operand)}, {"device", operand.device.str()}}};
     }
     if (!changed) {
-      found.propose(
-          FixKind::kCreationSite,
-          "make the generator on the device of the result: torch.Generator(device=...); the numbers change with it");
+      found.propose(FixKind::kCreationSite,
+                    "create the generator on the device of the result: torch.Generator(device=...); the random numbers "
+                    "change with it");
       found.propose(FixKind::kUseSite,
-                    "draw on the CPU with a CPU generator and move the result: same numbers everywhere");
+                    "sample on the CPU with a CPU generator and move the result: same numbers everywhere");
     }
   } else if (changed) {
     for (const Operand& operand : context.operands()) {
       if (!follows_default_device(context, operand)) continue;
       found.operands = {context.index_of(operand)};
       found.origin = placement_of(operand.provenance);
-      found.add_evidence(85, {"{name} is created without a device, and so where the default device says.",
-                              {{"name", name_of(operand)}}});
+      found.add_evidence(
+          85, {"{name} is created without a device, so it is on the default device.", {{"name", name_of(operand)}}});
       found.title = {"{name} follows the default device to {device}",
                      {{"name", name_of(operand)}, {"device", operand.device.str()}}};
       break;
     }
     if (found.score == 0 && context.is_mismatch()) {
       found.add_evidence(25, "The default device was changed.");
-      found.title = {"the default device is {device}, and code that counts on the CPU fails",
+      found.title = {"the default device is {device}, and code that expects CPU tensors fails",
                      {{"device", process.default_device.str()}}};
     }
     if (found.score == 0 && context.failure().kind == SentenceKind::kNumpy) {
-      found.add_evidence(65, "The tensor goes to NumPy by itself: code that counts on CPU tensors.");
-      found.title = {"the default device is {device}, NumPy reads host memory",
+      found.add_evidence(65, "The tensor is converted to NumPy implicitly, by code that expects CPU tensors.");
+      found.title = {"the default device is {device}, but NumPy reads only host memory",
                      {{"device", process.default_device.str()}}};
     }
   } else {

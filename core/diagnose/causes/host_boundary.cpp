@@ -20,11 +20,11 @@ namespace {
 std::optional<Hypothesis> numpy(const Context& context) {
   Hypothesis found(code::kHostBoundary);
   found.add_evidence(70, "NumPy reads host memory only.");
-  found.title = "a GPU tensor is given to NumPy";
+  found.title = "a GPU tensor is passed to NumPy";
   if (!context.operands().empty()) {
     const Operand& operand = context.operands().front();
     found.operands = {0};
-    found.title = {"{name} on {device} is given to NumPy",
+    found.title = {"{name} on {device} is passed to NumPy",
                    {{"name", name_of(operand)}, {"device", operand.device.str()}}};
     found.origin = placement_of(operand.provenance);
     if (follows_default_device(context, operand)) found.score -= 40;
@@ -39,16 +39,16 @@ std::optional<Hypothesis> collective(const Context& context) {
     return std::nullopt;
   }
   Hypothesis found(code::kHostBoundary);
-  found.add_evidence(90, "NCCL moves GPU tensors only, and the collective was given a CPU tensor.");
-  found.title = "a CPU tensor is given to a collective of NCCL";
+  found.add_evidence(90, "NCCL supports only GPU tensors, and the collective was passed a CPU tensor.");
+  found.title = "a CPU tensor is passed to an NCCL collective";
   if (!context.operands().empty()) {
     found.operands = {0};
     found.origin = placement_of(context.operands().front().provenance);
-    found.title = {"{name} is on the CPU, the process group is NCCL's",
+    found.title = {"{name} is on the CPU, but the process group uses NCCL",
                    {{"name", name_of(context.operands().front())}}};
   }
   found.propose(FixKind::kConfiguration,
-                "give the group a backend for the CPU as well: init_process_group(\"cpu:gloo,cuda:nccl\")");
+                "add a CPU backend to the process group: init_process_group(\"cpu:gloo,cuda:nccl\")");
   found.propose(FixKind::kUseSite, "move the tensor to the rank's GPU before the collective");
   return found;
 }
@@ -66,7 +66,7 @@ std::optional<Hypothesis> model_left_behind(const Context& context) {
     const Operand* partner = context.partner_of(operand);
     if (partner == nullptr || !partner->device.is_accelerator() || is_built_for_use(context, operand)) continue;
     Hypothesis found(code::kHostBoundary);
-    found.add_evidence(80, "Every parameter and buffer of the model is on the CPU; nobody has moved it.");
+    found.add_evidence(80, "Every parameter and buffer of the model is on the CPU; nothing has moved it.");
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     found.origin = placement_of(operand.provenance);
     if (context.is_hooked() || context.setting("offload") != nullptr) found.score -= 50;  // kept there on purpose
@@ -74,7 +74,7 @@ std::optional<Hypothesis> model_left_behind(const Context& context) {
                    {{"name", name_of(*partner)}, {"device", partner->device.str()}}};
     const auto& name = context.model()->expression;
     found.propose(FixKind::kCreationSite,
-                  {"move the model once, where it is made: {code}",
+                  {"move the model once, where it is created: {code}",
                    {{"code", (name.empty() ? "model" : name) + ".to(\"" + partner->device.str() + "\")"}}});
     return found;
   }
@@ -110,7 +110,7 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
     const Message at = placed == nullptr ? Message() : at_text(*placed);
     if (attribute && (placed == nullptr || !context.in_failing_call(*placed))) {
       found.add_evidence(
-          65, {"{name} is kept on the CPU by an object that is no module{at}: what moves the model does not reach it.",
+          65, {"{name} is kept on the CPU by an object that is not a module{at}: moving the model does not move it.",
                {{"name", name}, {"at", at}}});
     } else if (operand.kind == OperandKind::kInput) {
       if (operand.copies.empty()) {
@@ -119,10 +119,10 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
         found.add_evidence(70, {"{name} came with the data, on the CPU.", {{"name", name}}});
       }
     } else if (placed != nullptr && wraps_host_memory(*placed)) {
-      found.add_evidence(70, {"{name} is memory of NumPy's{at}, which is host memory, and nothing has moved it.",
+      found.add_evidence(70, {"{name} shares memory with NumPy{at}, which is host memory, and nothing has moved it.",
                               {{"name", name}, {"at", at}}});
     } else if (placed != nullptr && is_brought_to_host(*placed)) {
-      found.add_evidence(50, {"{name} was brought to the CPU{at}.", {{"name", name}, {"at", at}}});
+      found.add_evidence(50, {"{name} was moved to the CPU{at}.", {{"name", name}, {"at", at}}});
     } else if (placed != nullptr && placed->op.empty() && placed->kind == model::EventKind::kMade) {
       found.add_evidence(55, {"{name} was computed on the CPU{at}, from CPU tensors.", {{"name", name}, {"at", at}}});
     } else if (placed != nullptr && !context.made_for_use(*placed) &&
@@ -142,7 +142,7 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
     const auto dropped =
         std::find_if(operand.copies.begin(), operand.copies.end(), [](const Event& copy) { return copy.discarded; });
     if (dropped != operand.copies.end()) {
-      found.add_evidence(60, {"It was moved{at}, and the result was thrown away: Tensor.to returns a copy.",
+      found.add_evidence(60, {"It was moved{at}, but the result was discarded: Tensor.to returns a copy.",
                               {{"at", at_text(*dropped)}}});
       const model::Frame* site = dropped->site();
       std::optional<model::Edit> edit;
@@ -154,7 +154,7 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
                     Confidence::kCertain, std::move(edit));
     } else if (!operand.copies.empty()) {
       const Event& copy = operand.copies.front();
-      found.add_evidence(60, {"A copy of it was moved to {device}{at}, and this name still means the original.",
+      found.add_evidence(60, {"A copy of it was moved to {device}{at}, but this name still refers to the original.",
                               {{"device", copy.device.str()}, {"at", at_text(copy)}}});
       found.propose(FixKind::kCreationSite, {"bind {name} after the move, not before it", {{"name", name}}});
     }
@@ -164,10 +164,11 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
     if (context.failure().kind == SentenceKind::kIndex && !table) {
       found.propose(move_at_use(context, *partner, operand));
     } else {
-      found.propose(FixKind::kCreationSite,
-                    attribute ? "create or load it on the device of what it meets, or move it when the model is moved"
-                              : "move the data once, where it enters: the collate function, the loop's first line or "
-                                "the wrapper");
+      found.propose(
+          FixKind::kCreationSite,
+          attribute ? "create or load it on the device of the tensors that it is used with, or move it with the model"
+                    : "move the data once, where it enters: the collate function, the loop's first line or "
+                      "the wrapper");
       found.propose(move_at_use(context, operand, *partner));
     }
     if (!best || found.score > best->score) best = std::move(found);

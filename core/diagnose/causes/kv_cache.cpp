@@ -54,7 +54,7 @@ std::optional<Hypothesis> kv_cache(const Context& context) {
     found.propose(FixKind::kCreationSite,
                   "allocate the cache for each layer on that layer's device, from the device map");
   }
-  found.title = {"{name} on {device} is generation state, its layer is on {other_device}",
+  found.title = {"{name} on {device} is generation state, but its layer is on {other_device}",
                  {{"name", name_of(*state)}, {"device", state->device.str()}, {"other_device", partner->device.str()}}};
   return found;
 }

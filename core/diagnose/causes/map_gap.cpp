@@ -65,8 +65,9 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
   }
   const Module* hooked = context.hooked_parent(module);
   if (mapped && !cut && context.is_hooked() && (hooked == nullptr || hooked->path.empty())) {
-    found.add_evidence(88, {"The map covers {module}, but no hook is on it or above it: it was put in after dispatch.",
-                            {{"module", name}}});
+    found.add_evidence(
+        88, {"The map covers {module}, but neither it nor a parent module has a hook: it was added after dispatch.",
+             {{"module", name}}});
     found.propose(FixKind::kMap, "dispatch the model again after the module was replaced");
     return;
   }
@@ -74,7 +75,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
       operand.device.is_host()) {
     found.add_evidence(
         hooked->hooks.front().offload || hooked->hooks.front().type.find("Offload") != std::string::npos ? 85 : 65,
-        {"The hook that brings {module} to the GPU works on its forward, and the call came in by another way.",
+        {"The hook that moves {module} to the GPU runs in its forward, but the call bypassed forward.",
          {{"module", hooked->path.empty() ? Message("the model") : Message(hooked->path)}}});
     found.propose(FixKind::kConfiguration,
                   "call the hooked module itself, not a part of it, or place that part by hand");
@@ -86,9 +87,9 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
       });
   const model::Event* whole = put_in_after(context, operand);
   if (whole != nullptr) {
-    found.add_evidence(75, {"The model was moved as a whole{at}; {module} was put into it after that.",
+    found.add_evidence(75, {"The model was moved as a whole{at}; {module} was added to it later.",
                             {{"at", at_text(*whole)}, {"module", name}}});
-    found.propose(FixKind::kConfiguration, "move the model after the last module was put into it");
+    found.propose(FixKind::kConfiguration, "move the model after its last module is added");
     return;
   }
   if (others_moved && never_moved && operand.device.is_host()) {
@@ -118,7 +119,7 @@ std::optional<Hypothesis> map_gap(const Context& context) {
   if (context.sentence_has("does not give any device for the following parameters")) {
     found.add_evidence(95, "accelerate compared the map with the model's parameters.");
     found.title = "the device map leaves parameters without a device";
-    found.propose(FixKind::kMap, "add the modules that the sentence names, or a \"\" entry for the rest");
+    found.propose(FixKind::kMap, "add the modules that the error message names, or a \"\" entry for the rest");
     return found;
   }
   if (!context.is_mismatch() || context.model() == nullptr) return std::nullopt;
@@ -152,7 +153,7 @@ std::optional<Hypothesis> map_gap(const Context& context) {
     if (context.setting("zero_optimization") != nullptr || context.setting("offload") != nullptr) here.score -= 20;
     here.operands = {context.index_of(operand), context.index_of(*partner)};
     here.origin = placement_of(operand.provenance);
-    here.title = {"{name} on {device} belongs to {module}, which nothing brought to {other_device}",
+    here.title = {"{name} on {device} belongs to {module}, which was never moved to {other_device}",
                   {{"name", name_of(operand)},
                    {"device", operand.device.str()},
                    {"module", module.empty() ? context.model()->type : module},
@@ -160,7 +161,7 @@ std::optional<Hypothesis> map_gap(const Context& context) {
     const Module* known = context.model()->find(module);
     if (known != nullptr && std::any_of(known->tensors.begin(), known->tensors.end(),
                                         [](const auto& tensor) { return tensor.is_buffer && !tensor.is_persistent; })) {
-      here.add_evidence(5, "It holds a non-persistent buffer, which checks of the state dict do not see.");
+      here.add_evidence(5, "It holds a non-persistent buffer, which is not in the state dict.");
     }
     found = std::move(here);
   }

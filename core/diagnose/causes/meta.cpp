@@ -15,15 +15,16 @@ std::optional<Hypothesis> meta(const Context& context) {
   if (!copies && !context.has_meta()) return std::nullopt;
   Hypothesis found(code::kMeta);
   found.title = "a tensor on the meta device has no data";
-  if (copies) found.add_evidence(85, "What is to be copied has shapes and no data.");
+  if (copies) found.add_evidence(85, "The tensors to copy have shapes but no data.");
   const auto& operands = context.operands();
   const auto meta =
       std::find_if(operands.begin(), operands.end(), [](const Operand& each) { return each.device.is_meta(); });
   if (meta != operands.end()) {
     found.operands = {context.index_of(*meta)};
     found.origin = placement_of(meta->provenance);
-    found.title = {"{name} was never given data: it is on the meta device", {{"name", name_of(*meta)}}};
-    if (!copies) found.add_evidence(70, {"{name} on meta device has shapes and no data.", {{"name", name_of(*meta)}}});
+    found.title = {"{name} has no data: it is still on the meta device", {{"name", name_of(*meta)}}};
+    if (!copies)
+      found.add_evidence(70, {"{name} is on the meta device: it has a shape but no data.", {{"name", name_of(*meta)}}});
   }
   const model::Model* model = context.model();
   if (model != nullptr) {
@@ -31,7 +32,8 @@ std::optional<Hypothesis> meta(const Context& context) {
       return entry.device.is_host() || entry.device.type == "disk";
     });
     if (offloaded) {
-      found.add_evidence(10, "The device map leaves modules on the CPU or on disk, with placeholders in their stead.");
+      found.add_evidence(
+          10, "The device map offloads modules to the CPU or to disk and leaves placeholders in their place.");
       found.propose(FixKind::kMap, "give the map enough memory on the GPUs, or leave the model where the map put it");
     }
   }

@@ -145,7 +145,7 @@ std::optional<Hypothesis> moved_after_dispatch(const Context& context) {
                   {"load the model on its rank's GPU: {code}",
                    {{"code", std::string("device_map={\"\": int(os.environ[\"LOCAL_RANK\"])}")}}});
   }
-  found.propose(FixKind::kMap, {"take the hooks off before another owner places it: {code}",
+  found.propose(FixKind::kMap, {"remove the hooks before another owner places it: {code}",
                                 {{"code", std::string("accelerate.hooks.remove_hook_from_submodules(model)")}}});
   return found;
 }

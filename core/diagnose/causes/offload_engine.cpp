@@ -113,7 +113,7 @@ std::optional<Hypothesis> offload_engine(const Context& context) {
     found.propose(FixKind::kCreationSite,
                   "make the buffer with one of these, called as torch.<name>, or give it its device");
   } else if (const model::Event* kept = kept_by_setting(found.origin); kept != nullptr && context.host_meets_gpu()) {
-    found.add_evidence(95, {"{owner} keeps {name} on {device}, by {setting}; the operation is none of its own.",
+    found.add_evidence(95, {"{owner} keeps {name} on {device}, by {setting}; the operation is not part of its code.",
                             {{"owner", kept->owner.name},
                              {"name", name_of(*away)},
                              {"device", away->device.str()},
@@ -136,37 +136,37 @@ std::optional<Hypothesis> offload_engine(const Context& context) {
       const std::string& module = hooked->path.empty() ? hooked->type : hooked->path;
       if (through) {
         found.add_evidence(
-            90, {"A hook keeps the weights of {module} away from the GPU and brings them in for its forward only; "
-                 "this tensor is not among what it brings.",
+            90, {"A hook offloads the weights of {module} and moves them to the GPU only for its forward; this tensor "
+                 "is not among them.",
                  {{"module", module}}});
       } else {
         found.add_evidence(
-            90, {"A hook keeps the weights of {module} away from the GPU and brings them in for its forward only; "
-                 "the operation stands outside of that.",
+            90, {"A hook offloads the weights of {module} and moves them to the GPU only for its forward; the "
+                 "operation runs outside of it.",
                  {{"module", module}}});
       }
     } else if (offloads) {
-      found.add_evidence(55, {"A hook keeps the weights away from the GPU except in the forward of {module}.",
+      found.add_evidence(55, {"A hook keeps the weights off the GPU except in the forward of {module}.",
                               {{"module", hooked->path.empty() ? hooked->type : hooked->path}}});
     } else if (setting != nullptr) {
       found.add_evidence(60, {"{setting} keeps data on the CPU.", {{"setting", text_of(*setting)}}});
       if (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer ||
           away->kind == OperandKind::kOptimizerState) {
-        found.add_evidence(25, {"{name} on {device} is part of what it keeps there.",
+        found.add_evidence(25, {"{name} on {device} is one of the tensors that it keeps there.",
                                 {{"name", name_of(*away)}, {"device", away->device.str()}}});
       } else if (away->kind == OperandKind::kInput) {
         found.score -= 40;
       }
     } else if (found.origin != nullptr && is_brought_to_host(*found.origin) && is_called_offload(*found.origin)) {
       found.add_evidence(75,
-                         {"{name} on {device} was taken to the CPU{at}, by an offload.",
+                         {"{name} on {device} was offloaded to the CPU{at}.",
                           {{"name", name_of(*away)}, {"device", away->device.str()}, {"at", at_text(*found.origin)}}});
       if (partner->is_scalar()) {
         found.add_evidence(10, "A 0-dim CPU tensor may join GPU tensors; a 0-dim GPU tensor may not join CPU tensors.");
       }
     } else if (const model::Event* brought = brought_for_the_call(context);
                brought != nullptr && (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer)) {
-      found.add_evidence(95, {"Weights come to the GPU for each call{at}; this tensor is not among what is brought.",
+      found.add_evidence(95, {"Weights are moved to the GPU for each call{at}; this tensor is not among them.",
                               {{"at", at_text(*brought)}}});
     }
   }
@@ -175,7 +175,7 @@ std::optional<Hypothesis> offload_engine(const Context& context) {
   found.title = {"{name} on {device} is kept there by an offload, the operation needs it on {other_device}",
                  {{"name", name_of(*away)}, {"device", away->device.str()}, {"other_device", partner->device.str()}}};
   found.propose(FixKind::kConfiguration,
-                "read or change it through the engine's own access, inside of its forward or its context");
+                "read or change it through the engine's own API, inside its forward or its context");
   found.propose(FixKind::kUseSite, "run the operation where the data is kept: on the CPU", Confidence::kPossible);
   return found;
 }

@@ -38,7 +38,7 @@ std::optional<Hypothesis> copies_of_weights(const Context& context) {
              {{"name", name_of(copy)}, {"other_device", gradient.device.str()}, {"device", copy.device.str()}}});
   }
   if (found.origin != nullptr) found.add_evidence(5, {"It was made{at}.", {{"at", at_text(*found.origin)}}});
-  found.title = {"{name} on {device} is kept for a parameter that is elsewhere",
+  found.title = {"{name} on {device} is state of a parameter on another device",
                  {{"name", name_of(copy)}, {"device", copy.device.str()}}};
   found.propose(FixKind::kCreationSite, "move the model, then build the optimizer or the average, then load its state");
   return found;
@@ -66,7 +66,7 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
     if (const Operand* partner = context.partner_of(*kept)) found.operands.push_back(context.index_of(*partner));
     found.origin = placement_of(kept->provenance);
     found.add_evidence(70, {"{name} is state that is kept for a parameter.", {{"name", name_of(*kept)}}});
-    found.title = {"{name} on {device} is kept for a parameter that is elsewhere",
+    found.title = {"{name} on {device} is state of a parameter on another device",
                    {{"name", name_of(*kept)}, {"device", kept->device.str()}}};
   }
   if (apart != all.end()) {
@@ -83,7 +83,7 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
           "{optimizer} keeps state on {device} for a parameter on {other_device}",
           {{"optimizer", apart->type}, {"device", state.device.str()}, {"other_device", state.parameter_device.str()}}};
   }
-  if (stepping) found.add_evidence(15, "It fails while the optimizer steps.");
+  if (stepping) found.add_evidence(15, "It fails in the optimizer's step.");
   for (const Optimizer& optimizer : all) {
     if (const model::Event* move = later_move(context, optimizer)) {
       found.add_evidence(15,
@@ -98,9 +98,10 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
   }
   if (context.on_stack("deepspeed") || context.setting("offload_optimizer") != nullptr) found.score -= 40;
   found.propose(FixKind::kCreationSite, "move the model, then build the optimizer or the average, then load its state");
-  found.propose(FixKind::kUseSite,
-                "bring the state to its parameter once, after loading: in load_state_dict, also inside helper objects",
-                model::Confidence::kPossible);
+  found.propose(
+      FixKind::kUseSite,
+      "move the state to its parameter's device once, after loading: in load_state_dict, also inside helper objects",
+      model::Confidence::kPossible);
   return found;
 }
 

@@ -51,7 +51,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
     const auto totals = [&](const Operand& operand) { return is_running_total(context, operand); };
     const bool total = std::any_of(context.operands().begin(), context.operands().end(), totals);
     found.add_evidence(70,
-                       total ? "The operation adds to a number that is kept: a total."
+                       total ? "The operation adds to a running total."
                              : "The operation is a loss, or a sum of losses: it joins the last stage with the batch.");
     const Operand* labels = label_side(context);
     if (labels == nullptr && !context.operands().empty()) {
@@ -75,7 +75,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       const bool chosen = placed != nullptr && labels->device.is_accelerator() &&
                           source_of(*placed) == model::DeviceSource::kLiteral;  // a total that was put there
       if (is_running_total(context, *labels)) {
-        found.add_evidence(20, {"{name} is a total that outlives the step.", {{"name", name_of(*labels)}}});
+        found.add_evidence(20, {"{name} is a running total that is kept across steps.", {{"name", name_of(*labels)}}});
       } else if (placed != nullptr && placed->kind == model::EventKind::kMade && !chosen &&
                  context.made_for_use(*placed)) {
         found.score -= 45;  // a target that the loss itself creates: a fresh tensor
@@ -85,11 +85,11 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       found.origin = placed;
       found.title =
           total
-              ? Message{"the total {name} on {device} meets {other} on {other_device}", both}
+              ? Message{"the running total {name} is on {device}, {other} is on {other_device}", both}
               : Message{"{name} is on {device} with the batch, {other} is on {other_device} with the last stage", both};
       found.propose(move_at_use(context, *labels, *partner));
     } else {
-      found.title = "the loss meets a tensor of another device";
+      found.title = "the loss is combined with a tensor on another device";
     }
     if (context.model_spans_gpus()) found.add_evidence(15, "The model ends on another GPU than it begins.");
     return found;
@@ -98,14 +98,14 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       std::none_of(context.operands().begin(), context.operands().end(), is_generation_state)) {
     found.add_evidence(40, "The operation combines a list whose elements are on several devices.");
     if (combines_results(context))
-      found.add_evidence(25, "Its elements are numbers or vectors, as norms, counts and metrics are.");
+      found.add_evidence(25, "Its elements are scalars or vectors, such as norms, counts and metrics.");
     if (is_clipping(context)) found.add_evidence(30, "It runs while gradients are clipped: one norm for each device.");
     if (context.is_wrapped_by("torch.nn.DataParallel"))
       found.add_evidence(20, "They are results of DataParallel's replicas.");
-    found.title = "results of several devices are combined without being brought together";
+    found.title = "results on several devices are combined without being moved to one device";
     for (const Operand& operand : context.operands()) found.operands.push_back(context.index_of(operand));
     found.propose(FixKind::kUseSite,
-                  "bring the small results to one device first, then combine them: one list a device");
+                  "move the small results to one device first, then combine them: one list per device");
     return found;
   }
   return std::nullopt;

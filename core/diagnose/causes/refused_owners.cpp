@@ -17,14 +17,14 @@ std::optional<Hypothesis> refused_owners(const Context& context) {
   if (context.sentence_has("in any distributed mode")) {
     found.add_evidence(
         95, "accelerate refuses to prepare a model that a map has spread over several GPUs for several processes.");
-    found.title = "the ranks and the device map both want to place the model";
+    found.title = "the ranks and the device map both place the model";
   } else if (context.sentence_has("not compatible with passing a `device_map`") ||
              context.sentence_has("not compatible with passing a device_map")) {
     found.add_evidence(95, "Under ZeRO-3 DeepSpeed places every parameter; transformers refuses a map beside it.");
-    found.title = "DeepSpeed ZeRO-3 and the device map both want to place the model";
+    found.title = "DeepSpeed ZeRO-3 and the device map both place the model";
   } else if (context.sentence_has("DistributedDataParallel device_ids and output_device arguments only work with")) {
     found.add_evidence(95, "DDP refuses device_ids for a module whose parameters are on several devices.");
-    found.title = "DDP and whoever spread the module both want to place it";
+    found.title = "DDP wraps a module that is already spread over several devices";
   } else if (context.sentence_has("You can't move a model that has some modules offloaded")) {
     found.add_evidence(95, "accelerate refuses to move a model whose modules it keeps on the CPU or on disk.");
     found.title = "a dispatched model with offloaded modules is moved";
@@ -32,9 +32,9 @@ std::optional<Hypothesis> refused_owners(const Context& context) {
     // _validate_cpu_offload_params of torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py
     found.add_evidence(
         95,
-        "FSDP keeps the parameters on the CPU (CPUOffloadPolicy) and brings each to the GPU for its use; they "
-        "were moved to the GPU besides, and it refuses.");
-    found.title = "FSDP's offload policy and a move of the model both want to place it";
+        "FSDP keeps the parameters on the CPU (CPUOffloadPolicy) and moves each to the GPU when it is used; the "
+        "program also moved them to the GPU, which FSDP refuses.");
+    found.title = "FSDP's offload policy and a move of the model both place it";
     found.propose(FixKind::kUseSite, "leave out the move: .to(device), .cuda() or a loaded state that is on the GPU",
                   model::Confidence::kCertain);
     found.propose(FixKind::kConfiguration, "leave out CPUOffloadPolicy: the parameters stay on the GPU");
@@ -42,7 +42,7 @@ std::optional<Hypothesis> refused_owners(const Context& context) {
   } else if (context.sentence_has("cannot be moved to a specific device")) {
     found.add_evidence(
         95, "A pipeline was given a device for a model that a map has placed; transformers refuses to move it.");
-    found.title = "the device map and the pipeline's device both want to place the model";
+    found.title = "the device map and the pipeline's device both place the model";
     found.propose(FixKind::kConfiguration, "leave out device=: the map says where the model is",
                   model::Confidence::kCertain);
     return found;
@@ -50,7 +50,7 @@ std::optional<Hypothesis> refused_owners(const Context& context) {
              context.sentence_has("activated sequential model offloading")) {
     found.add_evidence(
         95, "The pipeline places its parts itself, by its map or its offload; diffusers refuses a second owner.");
-    found.title = "the pipeline's own placement and a move of it both want to place the model";
+    found.title = "the pipeline's own placement and a later move both place the model";
     found.propose(FixKind::kConfiguration, "leave out the move, or the map or the offload",
                   model::Confidence::kCertain);
     return found;
@@ -60,8 +60,8 @@ std::optional<Hypothesis> refused_owners(const Context& context) {
              context.sentence_has("8-bit or 4-bit precision on a")) {
     found.add_evidence(95,
                        "A quantized model was placed when it was loaded; the libraries refuse to move it afterwards.");
-    found.title = "a quantized model is to be placed a second time";
-    found.propose(FixKind::kConfiguration, {"say the GPU where the model is loaded: {code}", {{"code", kOneGpu}}},
+    found.title = "a quantized model is placed a second time";
+    found.propose(FixKind::kConfiguration, {"name the GPU where the model is loaded: {code}", {{"code", kOneGpu}}},
                   model::Confidence::kCertain);
     return found;
   } else {

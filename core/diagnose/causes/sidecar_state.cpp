@@ -44,11 +44,11 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
     found.origin = placed;
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     if (late != nullptr) {
-      found.add_evidence(90, {"{name} stands beside weights that were moved{at}, and was put there after that.",
+      found.add_evidence(90, {"{name} is next to weights that were moved{at}, and was added afterwards.",
                               {{"name", name_of(operand)}, {"at", at_text(*late)}}});
     } else if (joins) {
-      found.add_evidence(90, {"{name} is an adapter's, and is joined with the weight that it stands beside.",
-                              {{"name", name_of(operand)}}});
+      found.add_evidence(
+          90, {"{name} belongs to an adapter and is used with the weight next to it.", {{"name", name_of(operand)}}});
     } else {
       found.add_evidence(
           65, {"{name} is an adapter's weight or the state of a quantized one.", {{"name", name_of(operand)}}});
@@ -57,7 +57,7 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
       if (operand.beside_device == operand.device) {
         found.score -= 40;
       } else {
-        found.add_evidence(30, {"It stands beside {base}, which is on {device}.",
+        found.add_evidence(30, {"It is next to {base}, which is on {device}.",
                                 {{"base", operand.beside}, {"device", operand.beside_device.str()}}});
       }
     }
@@ -65,9 +65,9 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
       found.add_evidence(
           5, {"It was placed by {owner}{at}.", {{"owner", text_of(placed->owner)}, {"at", at_text(*placed)}}});
     }
-    const Message base = operand.beside.empty() ? Message("the weight that it stands beside") : Message(operand.beside);
+    const Message base = operand.beside.empty() ? Message("the weight next to it") : Message(operand.beside);
     const std::string device = operand.beside_device.is_known() ? operand.beside_device.str() : partner->device.str();
-    found.title = {"{name} on {device} stands beside a weight on {other_device}",
+    found.title = {"{name} on {device} is used with a weight on {other_device}",
                    {{"name", name_of(operand)}, {"device", operand.device.str()}, {"other_device", device}}};
     found.propose(FixKind::kConfiguration,
                   "add the adapter before the model is dispatched, or move it by the library's own method");

@@ -54,10 +54,9 @@ std::optional<Hypothesis> joined_outside(const Context& context) {
   found.operands = {context.index_of(small), context.index_of(large)};
   found.add_evidence(
       45,
-      "Each is where the map put the part of the model that it comes from; the line that joins them is no "
-      "module's own, so no hook brings them together.");
-  if (context.model_spans_gpus())
-    found.add_evidence(25, "The model spans several GPUs, so no single value is its device.");
+      "Each is on the device that the map gave to the part of the model that it comes from; the line that combines "
+      "them is not in a module, so no hook moves them to one device.");
+  if (context.model_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
   found.title = {"{name} comes from a part of the model on {device}, {other} from one on {other_device}",
                  {{"name", name_of(small)},
                   {"device", small.device.str()},
@@ -118,8 +117,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   }
   const Message partner_name = name_of(*partner);
   const std::string partner_device = partner->device.str();
-  if (context.model_spans_gpus())
-    found.add_evidence(25, "The model spans several GPUs, so no single value is its device.");
+  if (context.model_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
   if (context.is_placed_by_map(*partner) && other != nullptr && other->owner.is(model::owners::kProgram)) {
     found.add_evidence(20, {"{name} is on {device}, one of several devices that the program itself chooses from{at}.",
                             {{"name", partner_name}, {"device", partner_device}, {"at", at_text(*other)}}});
@@ -169,7 +167,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
     const auto path = std::string(model::parent_of(context.path_of(*partner)));
     found.propose(FixKind::kMap,
                   {"let the map put {module} on {device} as well",
-                   {{"module", path.empty() ? Message("the modules that meet here") : Message(path)},
+                   {{"module", path.empty() ? Message("the modules that are combined here") : Message(path)},
                     {"device", culprit->device.str()}}},
                   Confidence::kPossible);
   }

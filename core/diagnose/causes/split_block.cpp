@@ -60,25 +60,26 @@ std::optional<Hypothesis> split_block(const Context& context) {
   found.operands = {context.index_of(*first), context.index_of(*partner)};
   const std::string name = block->path.empty() ? block->type : block->path;
   if (gpus > 1 && holds(devices, first->device) && holds(devices, partner->device)) {
-    found.add_evidence(55, {"The parts of {module} are on several GPUs, and the operation stands in its own forward.",
+    found.add_evidence(55, {"The parts of {module} are on several GPUs, and the operation is in its own forward.",
                             {{"module", name}}});
   } else if (context.is_placed_by_map(*first) && context.is_placed_by_map(*partner) && is_block(block->path)) {
-    found.add_evidence(
-        45, {"Results of two parts of the model, placed apart by the map, meet in {module}.", {{"module", name}}});
+    found.add_evidence(45,
+                       {"{module} combines results of two parts of the model that the map put on different devices.",
+                        {{"module", name}}});
   } else {
     return std::nullopt;
   }
   if (context.is_placed_by_map(*first) && context.is_placed_by_map(*partner)) {
-    found.add_evidence(20, "Both operands are where the map put what computed them.");
+    found.add_evidence(20, "Both operands are on the device that the map gave to the module that computed them.");
   }
   const auto owns = [&](const Operand& operand) {
     return model::parent_of(operand.qualified_name) == block->path && !operand.qualified_name.empty();
   };
   if (owns(*first) || owns(*partner))
-    found.add_evidence(10, "The block owns one of them directly, beside its children.");
+    found.add_evidence(10, "One of them belongs to the block itself, not to a submodule.");
   if (is_block(block->path)) {
-    found.add_evidence(
-        15, {"{module} is one of a row of blocks: the cut is inside it, not between two.", {{"module", name}}});
+    found.add_evidence(15, {"{module} is one of a sequence of blocks: the split is inside it, not between two blocks.",
+                            {{"module", name}}});
   } else if (!block->path.empty() || !context.has_map()) {
     found.score -= 20;
   }
@@ -88,7 +89,7 @@ std::optional<Hypothesis> split_block(const Context& context) {
     found.score -= 40;
   }
   if (is_loss_boundary(context)) found.score -= 40;
-  found.title = {"the map cuts through {module} ({type}): {name} on {device} meets {other} on {other_device}",
+  found.title = {"the device map splits {module} ({type}): {name} is on {device}, {other} on {other_device}",
                  {{"module", name},
                   {"type", block->type},
                   {"name", name_of(*first)},
@@ -97,7 +98,7 @@ std::optional<Hypothesis> split_block(const Context& context) {
                   {"other_device", partner->device.str()}}};
   if (block->path.empty()) {  // the whole model: nothing that could be kept together
     const Operand& small = smaller_of(*first, *partner);
-    found.propose(FixKind::kMap, "map the parts whose results meet to one GPU", model::Confidence::kPossible);
+    found.propose(FixKind::kMap, "map the parts whose results are combined to one GPU", model::Confidence::kPossible);
     found.propose(move_at_use(context, small, &small == first ? *partner : *first));
     return found;
   }

@@ -30,22 +30,22 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     const Message holder = !operand.holder.empty() ? Message(operand.holder)
                            : kept                  ? Message("a global or a class")
-                                                   : Message("something that outlives it");
+                                                   : Message("a longer-lived object");
     found.add_evidence(65, {"{name} was computed by an earlier call{at} and is kept by {holder}.",
                             {{"name", name_of(operand)}, {"at", at_text(*placed)}, {"holder", holder}}});
     if (earlier && placed->step >= 0) {
-      found.add_evidence(15, "What this call was given came to its device later than that.");
+      found.add_evidence(15, "The inputs of this call were moved to their device later.");
     } else if (earlier) {
       found.add_evidence(15, "That was another call of the function that failed.");
     }
     if (Context::is_called(operand, {"cache", "cos", "sin", "freqs", "table", "grid", "anchor", "mask"})) {
-      found.add_evidence(10, "Its name says that it is kept for later.");
+      found.add_evidence(10, "Its name suggests a cache.");
     }
     if (operand.kind == OperandKind::kGlobal) found.add_evidence(5, "Every instance shares it.");
     // Made without a device: it was not computed for the device of anything that a call was given.
     if (!earlier && operand.device.is_host() && source_of(*placed) == model::DeviceSource::kDefault) found.score -= 45;
     if (is_generation_state(operand) || is_sidecar(operand)) found.score -= 50;
-    found.title = {"{name} was remembered for {device} and is used with {other} on {other_device}",
+    found.title = {"{name} was cached on {device} and is used with {other} on {other_device}",
                    {{"name", name_of(operand)},
                     {"device", operand.device.str()},
                     {"other", name_of(*partner)},

@@ -28,13 +28,13 @@ std::vector<RankHypothesis> current_device(const Job& job) {
     if (refused && process.local_rank >= process.device_count) found.ranks.push_back(process.rank);
   }
   if (!differ || found.ranks.empty()) return {};
-  found.add_evidence(90, {"CUDA_VISIBLE_DEVICES is {text}: each sees its own GPU alone, and that is cuda:0 there.",
-                          {{"text", with_commas(shown)}}});
+  found.add_evidence(
+      90, {"CUDA_VISIBLE_DEVICES is {text}: each sees only its own GPU, as cuda:0.", {{"text", with_commas(shown)}}});
   found.propose(FixKind::kConfiguration,
                 "show all GPUs to every rank (no CUDA_VISIBLE_DEVICES for each), or use cuda:0 in every rank: not both "
                 "that and LOCAL_RANK",
                 model::Confidence::kCertain);
-  found.title = "each rank sees its own GPU alone, and counts by LOCAL_RANK";
+  found.title = "each rank sees only its own GPU, but numbers GPUs by LOCAL_RANK";
   found.as = {code::kCurrentDevice};
   return {found};
 }

@@ -100,12 +100,12 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
     if (each.ranks.size() == 1) {
       const std::string home = Job::home(*each.rank).str();
       found.add_evidence(70,
-                         {"{who} works on {home} and took {bytes} on {device}, the GPU of {owners}.",
+                         {"{who} works on {home} and allocated {bytes} on {device}, the GPU of {owners}.",
                           "{who} works on {home} and took {bytes} on {device}, the GPUs of {owners}.",
                           gpus,
                           {{"who", who}, {"home", home}, {"bytes", bytes}, {"device", device}, {"owners", owners}}});
     } else {
-      found.add_evidence(70, {"{who} work on GPUs of their own and took {bytes} on {device}, the GPU of {owners}.",
+      found.add_evidence(70, {"{who} work on their own GPUs and allocated {bytes} on {device}, the GPU of {owners}.",
                               "{who} work on GPUs of their own and took {bytes} on {device}, the GPUs of {owners}.",
                               gpus,
                               {{"who", who}, {"bytes", bytes}, {"device", device}, {"owners", owners}}});
@@ -116,7 +116,7 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
       const model::Event& placed = each.memory->placed.front();
       const Message at = diagnose::at_text(placed);
       if (received) {
-        found.add_evidence(10, {"It was received by {call}{at}, on the GPU that its sender had it on.",
+        found.add_evidence(10, {"It was received by {call}{at}, on the same GPU as in the sender.",
                                 {{"call", placed.owner.mechanism}, {"at", at}}});
       } else {
         found.add_evidence(10,

@@ -106,7 +106,7 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
                                                    {"number", number},
                                                    {"waited", job.waited_text(*job.rank(side->ranks.front()))}}});
     if (!side->call->condition.empty()) {
-      found.add_evidence(10, {"That call stands under {test}, which is not true in every rank.",
+      found.add_evidence(10, {"That call depends on {test}, which is not true in every rank.",
                               {{"test", quoted(side->call->condition)}}});
     }
     if (side->call->where.is_known()) found.sites.insert(found.sites.begin(), side->call->where);
@@ -126,7 +126,7 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
   switch (what) {
     case Offending::kCall:
       if (usual.call->group != offending.call->group) {
-        found.title = {"{who} waits in group {one}, and {others} in group {other}: each for the other",
+        found.title = {"deadlock: {who} waits in group {one}, {others} in group {other}",
                        "{who} wait in group {one}, and {others} in group {other}: each for the other",
                        count_of(usual.ranks),
                        {{"who", ranks_text(usual.ranks)},
@@ -134,7 +134,7 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
                         {"others", ranks_text(offending.ranks)},
                         {"other", offending.call->group}}};
         found.propose(FixKind::kCreationSite,
-                      {"use the groups in the same order in every rank: {one}{at}, meets {other}{to}", both});
+                      {"use the groups in the same order in every rank: {one}{at} is matched with {other}{to}", both});
         break;
       }
       if (!offending.call->condition.empty()) {
@@ -146,16 +146,17 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
                                   "{who} call {one} where {others} calls {other}", count_of(usual.ranks), calls}
                         : Message{"{who} calls {one} where {others} call {other}",
                                   "{who} call {one} where {others} call {other}", count_of(usual.ranks), calls};
-      found.propose(FixKind::kCreationSite,
-                    {"let every rank make the same calls in the same order: {one}{at}, meets {other}{to}", both});
+      found.propose(
+          FixKind::kCreationSite,
+          {"let every rank make the same calls in the same order: {one}{at} is matched with {other}{to}", both});
       break;
     case Offending::kDtype:
-      found.title = {"{call} meets tensors of {one} and {other}",
+      found.title = {"{call} gets tensors of {one} and {other}",
                      {{"call", usual.call->name}, {"one", usual.call->dtype}, {"other", offending.call->dtype}}};
       found.propose(FixKind::kCreationSite, {"give {call} the same dtype in every rank", {{"call", usual.call->name}}});
       break;
     case Offending::kShape:
-      found.title = {"{call} meets tensors of different sizes", {{"call", usual.call->name}}};
+      found.title = {"{call} gets tensors of different sizes", {{"call", usual.call->name}}};
       found.propose(FixKind::kCreationSite,
                     {"give {call} tensors of one size in every rank: pad them, or gather the sizes first",
                      {{"call", usual.call->name}}});

@@ -70,9 +70,9 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
                                        {"at", at_text(*call)}};
   found.add_evidence(
       55, found.ranks.size() == 1
-              ? Message{"{others} is in {call}{at}, and {who} has not come to it.",
+              ? Message{"{others} is in {call}{at}, and {who} has not reached it.",
                         "{others} are in {call}{at}, and {who} has not come to it.", count_of(present), named}
-              : Message{"{others} is in {call}{at}, and {who} have not come to it.",
+              : Message{"{others} is in {call}{at}, and {who} have not reached it.",
                         "{others} are in {call}{at}, and {who} have not come to it.", count_of(present), named});
   if (!finished.empty()) {
     const Collective* last = last_in(*job.rank(finished.front()), call->group);
@@ -118,7 +118,7 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
   }
   if (!call->condition.empty()) {
     found.add_evidence(
-        25, {"The call stands under {test}, which is not true in every rank.", {{"test", quoted(call->condition)}}});
+        25, {"The call depends on {test}, which is not true in every rank.", {{"test", quoted(call->condition)}}});
     found.propose(FixKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
                                            {{"call", call->name}, {"at", at_text(*call)}}});
   }
@@ -132,15 +132,14 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
         "let all ranks decide together: all_reduce or broadcast the decision, then act on it");
   }
   if (found.fixes.empty()) {
-    found.propose(
-        FixKind::kCreationSite,
-        {"let every rank reach {call}{at}, or none: a branch or a loop that differs between ranks goes round it",
-         {{"call", call->name}, {"at", at_text(*call)}}});
+    found.propose(FixKind::kCreationSite,
+                  {"let every rank reach {call}{at}, or none: a branch or a loop that differs between ranks skips it",
+                   {{"call", call->name}, {"at", at_text(*call)}}});
   }
   found.title = present.size() == 1
-                    ? Message{"{who} has not come to {name}, in which {others} waits",
+                    ? Message{"{who} has not reached {name}, where {others} waits",
                               "{who} have not come to {name}, in which {others} waits", count_of(found.ranks), named}
-                    : Message{"{who} has not come to {name}, in which {others} wait",
+                    : Message{"{who} has not reached {name}, where {others} wait",
                               "{who} have not come to {name}, in which {others} wait", count_of(found.ranks), named};
   found.sites.push_back(call->where);
   found.about = call->name + "\n" + call->where.source;

@@ -29,8 +29,8 @@ void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHy
     return each->process.visible_devices == visible && each->process.device_count == 1;
   });
   if (same_visible) {
-    found.add_evidence(25, {"CUDA_VISIBLE_DEVICES is \"{text}\" in each of them, so each sees the same GPU alone.",
-                            {{"text", visible}}});
+    found.add_evidence(
+        25, {"CUDA_VISIBLE_DEVICES is \"{text}\" in each of them, so each sees only that GPU.", {{"text", visible}}});
     found.propose(FixKind::kConfiguration,
                   "show all GPUs to every rank (no CUDA_VISIBLE_DEVICES), or each its own: "
                   "CUDA_VISIBLE_DEVICES=$LOCAL_RANK");

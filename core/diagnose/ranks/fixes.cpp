@@ -33,8 +33,7 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
   const auto edit_to = [&](std::string after) { return Edit{site->file, site->span.line, source, std::move(after)}; };
   const auto load = source.find("torch.load(");
   if (placed.owner.is("torch.distributed")) {  // an object's tensors come back on the GPU that they were sent from
-    found.propose(FixKind::kUseSite,
-                  "send tensors of the host (x.cpu()), and move what was received to this rank's GPU");
+    found.propose(FixKind::kUseSite, "send CPU tensors (x.cpu()), and move what was received to this rank's GPU");
     return;
   }
   if (placed.kind == model::EventKind::kLoaded || load != std::string::npos) {
@@ -79,15 +78,14 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
       break;
     }
     found.propose(FixKind::kCreationSite,
-                  {"say this rank's GPU instead of {text}{at}", {{"text", text}, {"at", diagnose::at_text(placed)}}},
+                  {"use this rank's GPU instead of {text}{at}", {{"text", text}, {"at", diagnose::at_text(placed)}}},
                   Confidence::kLikely, std::move(edit));
     return;
   }
   // A variable that several lines read: it is wrong where it is given its value.
   if (const std::string text = device_text_of(placed); source_of(placed) == DeviceSource::kScalar && !text.empty()) {
     found.propose(FixKind::kCreationSite,
-                  {"let {name} name this rank's GPU where it is given its value: torch.device(\"cuda\", local_rank)",
-                   {{"name", quoted(text)}}});
+                  {"set {name} to this rank's GPU: torch.device(\"cuda\", local_rank)", {{"name", quoted(text)}}});
   }
 }
 

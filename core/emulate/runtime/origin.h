@@ -15,7 +15,7 @@ namespace devsan::emulate {
 // allocation. What an operator computes takes the origin of the operand whose device it takes; that is two numbers to
 // copy, and so costs nothing that can be measured. Only what makes a tensor out of none, or copies one from another
 // device, is a placement, and captures the stack.
-// Tensors of the host are noted when a factory makes them, or when they come from a GPU. Their operators are torch's
+// CPU tensors are noted when a factory makes them, or when they come from a GPU. Their operators are torch's
 // own, and what those compute says nothing.
 
 /// Notes that an operator makes a tensor on a GPU out of no tensor.

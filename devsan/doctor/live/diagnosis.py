@@ -21,7 +21,7 @@ _MOST = 8  # devices that are named
 
 @dataclass(frozen=True)
 class Owner:
-    """Somebody who hung hooks onto a model, or wrapped it.
+    """Somebody who registered hooks on a model, or wrapped it.
 
     Attributes:
         model: the class of the model.
@@ -103,7 +103,7 @@ def _in_words(owner: Owner) -> Message:
 
 
 def placing_of(subject: Subject) -> list[Owner]:
-    """Returns who hung hooks onto the models of ``subject``, and who wrapped them."""
+    """Returns who registered hooks on the models of ``subject``, and who wrapped them."""
     found = []
     for model in subject.models:
         kind = model.name

@@ -1,4 +1,4 @@
-"""The hooks that are on a model's modules: whose each is, where it brings inputs or weights, and who hung it up.
+"""The hooks that are on a model's modules: whose each is, where it brings inputs or weights, and who registered it.
 
 accelerate keeps its hook in ``_hf_hook`` and puts another ``forward`` in front (accelerate/hooks.py,
 add_hook_to_module); diffusers keeps a registry in ``_diffusers_hook`` (diffusers/hooks/hooks.py); torch's own hooks are
@@ -38,7 +38,7 @@ class Hook:
         places: whether it is what places the module's tensors: accelerate's, by a device map or an offload.
         offloads: whether it keeps the weights elsewhere between calls.
         with_children: whether it places the tensors of all modules below, too.
-        place: where it is written or, better, where it was hung up; None when not known.
+        place: where it is written or, better, where it was registered; None when not known.
     """
 
     owner: str

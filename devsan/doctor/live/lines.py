@@ -1,4 +1,4 @@
-"""The line of the program that hung up a hook, moved a model, wrapped it, built an optimizer.
+"""The line of the program that registered a hook, moved a model, wrapped it, built an optimizer.
 
 Two witnesses. Where placements are recorded, a tensor's provenance has the stack of whoever put it there. Else the
 program's own files tell, if what was called is written there once: see

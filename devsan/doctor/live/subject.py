@@ -51,7 +51,7 @@ class Model:
 
     Attributes:
         tree: its modules, by path.
-        hooks: what is hung onto its modules, by path.
+        hooks: the hooks of its modules, by path.
     """
 
     tree: Tree

@@ -68,7 +68,7 @@ def _broken(case: Case) -> Diagnostic:
         soon = case.facts.fast
         return finding(
             CODE, message("nvidia-smi does not answer"), None,
-            (message("It was ended after its time. A job would wait there as well, without a word."),),
+            (message("It was ended after its time. A job would wait there as well, silently."),),
             message("look for Xid errors in dmesg, and reboot the machine"), severity="note" if soon else "error",
             confidence="possible" if soon else "likely", subject="nvidia-smi",
         )  # fmt: skip

@@ -52,7 +52,7 @@ def _twice(document: Document) -> Iterator[Diagnostic]:
         yield finding(
             CODE, message('"{key}" is given twice', key=key), place,
             (message("DeepSpeed refuses a file that gives a key twice.") if refused
-             else message("The last one is taken, without a word."),),
+             else message("The last one is taken, silently."),),
             message("keep one of the two"), severity="error" if refused else "warning", confidence="certain",
         )  # fmt: skip
 

@@ -21,7 +21,7 @@ from devsan.doctor.source.visible import UNSET, Visible
 # state     copied from a model's parameters before they moved
 # default   the program changed torch's default device between the two
 # cached    remembered from an earlier call, on another device
-# generation keys, values and other state of generation, and the layer that uses them
+# generation keys, values and other generation state, and the layer that uses them
 # split     parts of one block, which a device map has put apart
 # sidecar   an adapter, and the layer that it stands beside
 # total     a total, and what is added to it

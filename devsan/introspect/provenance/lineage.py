@@ -1,6 +1,6 @@
 """Where a value comes from, read backwards in the source: from a name to the call that decided its device.
 
-NOTE [Lineage] No record is kept of tensors of the host, nor of anything on real GPUs where nothing was recorded. Their
+NOTE [Lineage] No record is kept of CPU tensors, nor of anything on real GPUs where nothing was recorded. Their
 source tells: an assignment, the element of a loop, what a helper returns, what a caller gave, what a constructor put
 into an attribute. Each step reads the syntax and the variables of frames that still live; nothing is run. What the
 steps pass is kept as the stack of the event, so that it reads like one that was recorded.

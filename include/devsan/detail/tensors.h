@@ -118,7 +118,7 @@ void visit(Visitor& visitor, const Value& value) {
   }
 }
 
-/// Compares as it goes, without a word about what it sees: this is what runs while all is well.
+/// Compares as it goes, silently about what it sees: this is what runs while all is well.
 class Agreement {
  public:
   Agreement() = default;

@@ -89,7 +89,7 @@ int main() {
   report("names by hand", [&] { devsan::check({{"hidden", hidden}, {"mask", mask}}); });
   report("one container", [&] { devsan::check(weights); });
   report("without names", [&] { devsan::check({hidden, mask}); });
-  report("undefined, empty and 0-dim tensors of the host", [&] {
+  report("undefined, empty and 0-dim CPU tensors", [&] {
     DEVSAN_CHECK(undefined, mask, scalar, std::optional<at::Tensor>(), std::vector<at::Tensor>());
     DEVSAN_CHECK(hidden, scalar);
   });

@@ -134,7 +134,7 @@ def wrong_with(finding: Diagnostic, failures: Failures) -> str:
     inside = line < FIRST and failures.skipped and not failures.at(line)
     if line in failures.skipped or line not in failures.reached or inside:
         return OPEN
-    # A wrapper is made without a word, and fails when it is called.
+    # A wrapper is made silently, and fails when it is called.
     frames = [(failures.after[line], None)] if finding.code == "DV202" else failures.at(line)
     wrong = f"line {line} did not fail"
     for real, error in frames:

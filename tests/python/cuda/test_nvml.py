@@ -22,7 +22,7 @@ GIB = 1 << 30
 def nvml(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """``pynvml``, initialized: of three GPUs the last one is cuda:0, and the first, which is cuda:1, is busy."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,0")
-    with emulate(gpus="2*a100-80g,l4-24g", busy=["1GiB", 0, 0]):
+    with emulate(gpus="2*a100-80g,l4-24g", used_memory=["1GiB", 0, 0]):
         import pynvml
 
         pynvml.nvmlInit()

@@ -73,7 +73,7 @@ def test_a_candidate_each_where_it_is_undecided() -> None:
     lines = below(Diagnostic(title="t", code="DV000", candidates=(("DV101", "single"), ("DV102", "fresh"))))
     assert lines == [
         "",
-        "undecided: what was seen fits several causes",
+        "undecided: the evidence fits several causes",
         "  DV101 single",
         "  DV102 fresh",
         "more: devsan explain DV101, devsan explain DV102",

@@ -103,7 +103,7 @@ def test_what_a_naive_fix_breaks_is_said_of_every_code() -> None:
 
 
 def test_chinese_is_broken_between_its_characters() -> None:
-    text = "在循环里每次调用都是一次同步拷贝；数据应该在入口处搬运一次，`x.to(device)` 也一样。" * 2
+    text = "在循环里每次调用都是一次同步拷贝；数据应该在入口处传输一次，`x.to(device)` 也一样。" * 2
     lines = wrapped(text, 6, width=40)
     assert all(display_width(line) <= 34 for line in lines)
     assert not any(line.startswith(tuple("，。；）")) for line in lines)

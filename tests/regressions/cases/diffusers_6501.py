@@ -1,5 +1,5 @@
 # expect: DV111 | gpus: 1 | operands: generator | owner: program
-"""A generator of the GPU fills a tensor of the host."""
+"""A generator of the GPU fills a CPU tensor."""
 
 import torch
 

@@ -1,5 +1,5 @@
 # expect: DV111 | gpus: 1 | operands: rng | owner: program
-"""A seeded generator of the host fills a tensor of the GPU."""
+"""A seeded CPU generator fills a tensor of the GPU."""
 
 import torch
 

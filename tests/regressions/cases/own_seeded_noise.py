@@ -1,5 +1,5 @@
 # expect: DV111 | gpus: 2 | operands: generator | owner: program
-"""A diffusion scheduler draws on the sample's device with a generator of the host, by keyword, deep in a helper."""
+"""A diffusion scheduler draws on the sample's device with a CPU generator, by keyword, deep in a helper."""
 
 import torch
 

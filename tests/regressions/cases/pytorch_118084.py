@@ -1,5 +1,5 @@
 # expect: DV111 | gpus: 1 | operands: generator | owner: program
-"""A generator of the host is given to a sampler of the GPU."""
+"""A CPU generator is given to a sampler of the GPU."""
 
 import torch
 

@@ -1,5 +1,5 @@
 # expect: DV111 | gpus: 1 | operands: generator | owner: -
-"""rtfm 47: the default device is CUDA, the sampler of a DataLoader has a generator of the host.
+"""rtfm 47: the default device is CUDA, the sampler of a DataLoader has a CPU generator.
 
 No owner is named: the sampler makes its generator for itself, and no record is kept of generators.
 """

@@ -1,5 +1,5 @@
 # expect: DV109 | gpus: 2 | operands: self.up @ self.down, self.base.weight | owner: program
-"""Adapters are hung onto the layers of a model on two GPUs; they are all created with one device."""
+"""Adapters are added to the layers of a model on two GPUs; they are all created with one device."""
 
 import torch
 from accelerate import dispatch_model

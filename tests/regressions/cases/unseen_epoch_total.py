@@ -1,5 +1,5 @@
 # expect: DV104 | gpus: 1 | operands: total_loss, loss | owner: program
-"""An epoch's running loss is kept in a tensor of the host."""
+"""An epoch's running loss is kept in a CPU tensor."""
 
 import torch
 from torch import nn

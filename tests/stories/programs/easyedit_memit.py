@@ -1,6 +1,6 @@
 """Edit GPT-J with MEMIT in the shape of EasyEdit's modules (zjunlp/EasyEdit#419). Fails on 4 GPUs, passes on 2.
 
-There are three causes; `delta`, `solve` and `write` on the command line mend one each.
+There are three causes; `delta`, `solve` and `write` on the command line fix one each.
 """
 
 import sys

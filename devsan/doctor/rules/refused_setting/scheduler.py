@@ -51,7 +51,7 @@ def _steps(settings: Settings, kind: str) -> Iterator[Diagnostic]:
             message("{setting} is {value}, expected a whole number above 0", setting="warmup_num_steps",
                     value=warmup.node.written()),
             warmup.place,
-            (message("DeepSpeed refuses it since 0.19.6; before, it took 2 instead without a word."),),
+            (message("DeepSpeed refuses it since 0.19.6; before, it took 2 instead silently."),),
             message("write 1 for no warm-up"), severity="error", confidence="certain",
             edits=written(settings.document, warmup.node, 1),
         )  # fmt: skip

@@ -6,7 +6,7 @@ What it does
 
 Why is this bad
     The driver reads the variable when CUDA is first used in a process. What is set later changes nothing: the program
-    runs on other GPUs than it says, without a word.
+    runs on other GPUs than it says, silently.
 
 Example
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,4 +1,4 @@
-"""What keeps a tensor, and what the source calls it: state of generation, classes, lists, checkpoints, gradients."""
+"""What keeps a tensor, and what the source calls it: generation state, classes, lists, checkpoints, gradients."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # expect: DV103 | gpus: 2 | ranks: 0,1 of 2 | owner: - | fix: the rank's GPU
-"""mistral-inference 252: the length of the prompt is broadcast as a tensor of the host, over NCCL."""
+"""mistral-inference 252: the length of the prompt is broadcast as a CPU tensor, over NCCL."""
 
 import os
 

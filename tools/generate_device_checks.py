@@ -1,10 +1,10 @@
 """Write the tables of device checks for the installed torch.
 
-verdict_table.inc: for every ATen operator that has a CUDA kernel, who looks at the devices of its tensors (the check
+device_check_table.inc: for every ATen operator with a CUDA kernel, who looks at the devices of its tensors (the check
 that torchgen generates, TensorIterator, or the kernel itself), the name of the CUDA wrapper, which torch's sentence
 prints, and how many 0-dim CPU operands need no look.
 
-verdict_table_<key>.inc: the same for sparse and nested tensors.
+device_check_table_<key>.inc: the same for sparse and nested tensors.
 
 meta_functions.inc and meta_headers.inc: for every structured operator without a generated check, torch's own meta
 function, in which TensorIterator's checks stand.
@@ -13,7 +13,7 @@ Source: native_functions.yaml as torchgen ships it, read with torchgen's own par
 torchgen/dest/register_dispatch_key.py makes it: `wrapper_CUDA_` and the native name for structured operators,
 `wrapper_CUDA_<overload>_` and the C++ name for the others.
 
-Usage: generate_verdicts.py --out FILE (the table; the others are written beside it)
+Usage: generate_device_checks.py --out FILE (the table; the others are written beside it)
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def main() -> None:
     for key in (DispatchKey.SparseCUDA, DispatchKey.SparseCsrCUDA, DispatchKey.NestedTensorCUDA):
         of_key = [f for f in parsed.native_functions if parsed.backend_indices[key].has_kernel(f)]
         lines = sorted((row(f, iterators, key) for f in of_key), key=by_name)
-        write(out.with_name(f"verdict_table_{key.name.lower()}.inc"), lines)
+        write(out.with_name(f"device_check_table_{key.name.lower()}.inc"), lines)
     write(out.with_name("meta_functions.inc"), sorted(functions, key=by_name))
     write(out.with_name("meta_headers.inc"), sorted(headers))
 

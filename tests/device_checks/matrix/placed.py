@@ -120,7 +120,7 @@ def is_number(value: Any) -> bool:
 
 
 def compute(func: Any, args: Any, kwargs: Any, gpu: torch.device | None) -> Any:
-    """Computes on the CPU; the results are on the device that is asked for, or on the first operand's GPU."""
+    """Computes on the CPU; the results are on the requested device, or on the first operand's GPU."""
     home = gpu or CPU
     known: list[tuple[torch.Tensor, torch.Tensor]] = []
 

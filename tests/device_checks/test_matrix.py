@@ -1,6 +1,6 @@
 """The generated matrix: every aten operator with two tensor operands or more, each operand in turn on another device.
 
-What CUDA says comes from an oracle that shares nothing with DevSan's core (tests/verdicts/matrix): torchgen's own
+What CUDA says comes from an oracle that shares nothing with DevSan's core (tests/device_checks/matrix): torchgen's own
 generator, run for CUDA; torch's own C++ meta functions and composites, run on tensors that only say they are on a GPU;
 and a table of special cases with their places in PyTorch's source. It runs in a process of its own, without emulation.
 """
@@ -25,8 +25,8 @@ else:
     import tomli as tomllib
 
 HERE = Path(__file__).parent
-# In `make verdicts` more of torch's samples are run for each of its entries, so that more operators have a call.
-WHOLE = os.environ.get("DEVSAN_VERDICTS") == "whole"
+# In `make device-checks` more of torch's samples are run for each of its entries, so that more operators have a call.
+WHOLE = os.environ.get("DEVSAN_DEVICE_CHECKS") == "whole"
 KNOWN = tomllib.loads((HERE / "known.toml").read_text(encoding="utf-8"))
 
 
@@ -49,13 +49,15 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.long
-def test_every_operator_gives_cudas_verdict(oracle: tuple[Path, Path]) -> None:
+def test_every_operator_checks_devices_as_cuda_does(oracle: tuple[Path, Path]) -> None:
     calls, expected = load(oracle[0]), json.loads(oracle[1].read_text(encoding="utf-8"))
     counts, differences = outcomes.compare(calls, expected)
     print(f"{len(calls)} of {len(wanted())} operators, {sum(counts.values())} arrangements: {dict(counts)}")
     known = {d.operator: next((p for p in KNOWN["differ"] if fnmatchcase(d.operator, p)), "") for d in differences}
     unexpected = [d for d in differences if not known[d.operator]]
-    assert not unexpected, f"{len(unexpected)} verdicts differ from CUDA's\n" + "\n".join(map(str, unexpected[:40]))
+    assert not unexpected, f"{len(unexpected)} device checks differ from CUDA's\n" + "\n".join(
+        map(str, unexpected[:40])
+    )
     assert counts["refused"] > 10_000
     assert counts["unknown"] < 0.03 * sum(counts.values())
     if WHOLE:

@@ -1,4 +1,4 @@
-#include "guard/verdict.h"
+#include "guard/device_check.h"
 
 #include <algorithm>
 #include <mutex>
@@ -13,27 +13,27 @@
 namespace devsan::guard {
 namespace {
 
-// Sorted by operator; written by tools/generate_verdicts.py from the installed torch's native_functions.yaml.
-constexpr Verdict kTable[] = {
-#include "guard/verdict_table.inc"
+// Sorted by operator; written by tools/generate_device_checks.py from the installed torch's native_functions.yaml.
+constexpr OperatorCheck kTable[] = {
+#include "guard/device_check_table.inc"
 };
 
-constexpr Verdict kSparseTable[] = {
-#include "guard/verdict_table_sparsecuda.inc"
+constexpr OperatorCheck kSparseTable[] = {
+#include "guard/device_check_table_sparsecuda.inc"
 };
-constexpr Verdict kSparseCompressedTable[] = {
-#include "guard/verdict_table_sparsecsrcuda.inc"
+constexpr OperatorCheck kSparseCompressedTable[] = {
+#include "guard/device_check_table_sparsecsrcuda.inc"
 };
-constexpr Verdict kNestedTable[] = {
-#include "guard/verdict_table_nestedtensorcuda.inc"
-};
-
-struct VerdictTable {
-  const Verdict* begin;
-  const Verdict* end;
+constexpr OperatorCheck kNestedTable[] = {
+#include "guard/device_check_table_nestedtensorcuda.inc"
 };
 
-VerdictTable table_of(Layout layout) {
+struct CheckTable {
+  const OperatorCheck* begin;
+  const OperatorCheck* end;
+};
+
+CheckTable table_of(Layout layout) {
   switch (layout) {
     case Layout::kSparse:
       return {std::begin(kSparseTable), std::end(kSparseTable)};
@@ -53,25 +53,25 @@ OriginSource g_origin_source = nullptr;
 
 /// The check that torchgen writes (RegisterDispatchKey.gen_device_check): outputs first, then the positional arguments as
 /// declared. Keyword-only ones are left out.
-void check_generated(const Verdict& verdict, const Operands& operands) {
+void check_generated(const OperatorCheck& check, const Operands& operands) {
   std::optional<c10::Device> common;
   for (const bool outputs : {true, false}) {
     for (const OperandRef& operand : operands) {
       if (operand.is_out != outputs || (operand.is_keyword && !operand.is_out)) continue;
-      c10::impl::check_and_update_common_device(common, *operand.tensor, verdict.method, operand.argument.data());
+      c10::impl::check_and_update_common_device(common, *operand.tensor, check.method, operand.argument.data());
     }
   }
 }
 
 /// The checks that stand in kernels' own sources.
-bool check_own(const Verdict& verdict, const Call& call) {
-  switch (verdict.layout) {
+bool check_own(const OperatorCheck& check, const Call& call) {
+  switch (check.layout) {
     case Layout::kStrided:
-      return check_kernel(verdict.op, call);
+      return check_kernel(check.op, call);
     case Layout::kSparse:
-      return check_sparse(verdict.op, call);
+      return check_sparse(check.op, call);
     case Layout::kSparseCompressed:
-      return check_sparse_compressed(verdict.op, call);
+      return check_sparse_compressed(check.op, call);
     default:
       return false;
   }
@@ -82,8 +82,8 @@ std::uintptr_t storage_of(const at::Tensor& tensor) {
   return impl->has_storage() ? reinterpret_cast<std::uintptr_t>(impl->storage().unsafeGetStorageImpl()) : 0;
 }
 
-void remember(const Verdict& verdict, const Operands& operands, std::string message) {
-  Refusal refusal{std::string(verdict.op), std::move(message), {}};
+void remember(const OperatorCheck& check, const Operands& operands, std::string message) {
+  Refusal refusal{std::string(check.op), std::move(message), {}};
   for (const OperandRef& operand : operands) {
     const at::Tensor& tensor = *operand.tensor;
     // A nested tensor has no sizes.
@@ -100,33 +100,33 @@ void remember(const Verdict& verdict, const Operands& operands, std::string mess
 
 }  // namespace
 
-Verdict verdict_of(std::string_view name, Layout layout) {
-  const VerdictTable table = table_of(layout);
+OperatorCheck check_of(std::string_view name, Layout layout) {
+  const CheckTable table = table_of(layout);
   const auto* found = std::lower_bound(table.begin, table.end, name,
-                                       [](const Verdict& row, std::string_view key) { return row.op < key; });
-  Verdict verdict = found == table.end || found->op != name ? Verdict{name, Rule::kUnknown, ""} : *found;
-  verdict.layout = layout;
-  if (layout != Layout::kStrided) return verdict;
-  if (has_kernel_check(name)) verdict.host_scalars = free_host_scalars(name);
-  verdict.always = name == "aten::convolution" || name == "aten::scaled_dot_product_attention";
-  return verdict;
+                                       [](const OperatorCheck& row, std::string_view key) { return row.op < key; });
+  OperatorCheck check = found == table.end || found->op != name ? OperatorCheck{name, Rule::kUnknown, ""} : *found;
+  check.layout = layout;
+  if (layout != Layout::kStrided) return check;
+  if (has_kernel_check(name)) check.host_scalars = free_host_scalars(name);
+  check.always = name == "aten::convolution" || name == "aten::scaled_dot_product_attention";
+  return check;
 }
 
-void check_devices(const Verdict& verdict, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments) {
+void check_devices(const OperatorCheck& check, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments) {
   const Call call{schema, arguments, operands_of(schema, arguments)};
   const Operands& operands = call.operands;
   try {
-    const bool strided = verdict.layout == Layout::kStrided;
-    if (check_own(verdict, call)) return;
-    if (verdict.rule == Rule::kGenerated) {
-      check_generated(verdict, operands);
-      check_further(verdict.op, call);
-    } else if (!strided || !ask_meta_function(verdict.op, schema, arguments)) {
-      if (verdict.host_scalars > 0) check_sizes(operands);
+    const bool strided = check.layout == Layout::kStrided;
+    if (check_own(check, call)) return;
+    if (check.rule == Rule::kGenerated) {
+      check_generated(check, operands);
+      check_further(check.op, call);
+    } else if (!strided || !ask_meta_function(check.op, schema, arguments)) {
+      if (check.host_scalars > 0) check_sizes(operands);
       check_tensor_iterator(operands);
     }
   } catch (const c10::Error& error) {
-    remember(verdict, operands, error.what_without_backtrace());
+    remember(check, operands, error.what_without_backtrace());
     throw;
   }
 }

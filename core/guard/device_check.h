@@ -24,7 +24,7 @@ enum class Rule {
 enum class Layout { kStrided, kSparse, kSparseCompressed, kNested };
 
 /// The rule of one operator, and the name by which torch's sentence calls its wrapper.
-struct Verdict {
+struct OperatorCheck {
   std::string_view op;  ///< "aten::addmm"
   Rule rule = Rule::kUnknown;
   const char* method = "";  ///< "wrapper_CUDA_addmm"
@@ -36,8 +36,8 @@ struct Verdict {
 /// Whether the kernel of `name` has checks of its own, also where its rule is not kGenerated.
 bool has_kernel_check(std::string_view name);
 
-/// The verdict for `name` ("aten::add.Tensor"), from the native_functions.yaml of the torch that this was built with.
-Verdict verdict_of(std::string_view name, Layout layout = Layout::kStrided);
+/// The check for `name` ("aten::add.Tensor"), from the native_functions.yaml of the torch that this was built with.
+OperatorCheck check_of(std::string_view name, Layout layout = Layout::kStrided);
 
 /// One tensor operand of a refused call.
 struct Operand {
@@ -58,14 +58,14 @@ struct Refusal {
 
 /// Whether a call needs a device check: its tensors are on several devices, or more of them are 0-dim CPU tensors than
 /// the operator takes without a look.
-inline bool is_suspect(const Verdict& verdict, bool mixed, int host_scalars) noexcept {
-  return mixed || verdict.always || host_scalars > verdict.host_scalars;
+inline bool is_suspect(const OperatorCheck& check, bool mixed, int host_scalars) noexcept {
+  return mixed || check.always || host_scalars > check.host_scalars;
 }
 
 /// Checks a call whose tensors are on more than one device. Returns if CUDA would go on; otherwise raises torch's own
 /// sentence and keeps the facts for `last_refusal`.
 /// @param arguments the call's arguments at the end of this stack
-void check_devices(const Verdict& verdict, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments);
+void check_devices(const OperatorCheck& check, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments);
 
 /// What tells the origin of a tensor; none is asked while it is null, and none becomes known.
 using OriginSource = record::Origin (*)(const at::Tensor&) noexcept;

@@ -1,4 +1,4 @@
-#include "guard/verdict.h"
+#include "guard/device_check.h"
 
 #include <gtest/gtest.h>
 
@@ -23,69 +23,69 @@ std::string refusal_of(const char* name, const char* overload, const torch::jit:
   const c10::OperatorHandle handle = op(name, overload);
   const std::string full = c10::toString(handle.operator_name());
   try {
-    check_devices(verdict_of(full), handle.schema(), arguments);
+    check_devices(check_of(full), handle.schema(), arguments);
   } catch (const c10::Error& error) {
     return error.what_without_backtrace();
   }
   return "";
 }
 
-TEST(Verdict, MethodsAreNamedAsTorchgenNamesThem) {
-  EXPECT_STREQ(verdict_of("aten::addmm").method, "wrapper_CUDA_addmm");
-  EXPECT_STREQ(verdict_of("aten::addmm.out").method, "wrapper_CUDA_addmm_out_out");
-  EXPECT_STREQ(verdict_of("aten::clamp.Tensor").method, "wrapper_CUDA_clamp_Tensor");
-  EXPECT_STREQ(verdict_of("aten::index_select").method, "wrapper_CUDA__index_select");
-  EXPECT_STREQ(verdict_of("aten::searchsorted.Tensor").method, "wrapper_CUDA_Tensor_searchsorted");
+TEST(DeviceCheck, MethodsAreNamedAsTorchgenNamesThem) {
+  EXPECT_STREQ(check_of("aten::addmm").method, "wrapper_CUDA_addmm");
+  EXPECT_STREQ(check_of("aten::addmm.out").method, "wrapper_CUDA_addmm_out_out");
+  EXPECT_STREQ(check_of("aten::clamp.Tensor").method, "wrapper_CUDA_clamp_Tensor");
+  EXPECT_STREQ(check_of("aten::index_select").method, "wrapper_CUDA__index_select");
+  EXPECT_STREQ(check_of("aten::searchsorted.Tensor").method, "wrapper_CUDA_Tensor_searchsorted");
 }
 
-TEST(Verdict, TheRuleIsWhoLooksAtTheDevices) {
-  EXPECT_EQ(verdict_of("aten::addmm").rule, Rule::kGenerated);
-  EXPECT_EQ(verdict_of("aten::add.Tensor").rule, Rule::kTensorIterator);
-  EXPECT_EQ(verdict_of("aten::set_.source_Tensor").rule, Rule::kKernel);
-  EXPECT_EQ(verdict_of("library::operator").rule, Rule::kUnknown);
+TEST(DeviceCheck, TheRuleIsWhoLooksAtTheDevices) {
+  EXPECT_EQ(check_of("aten::addmm").rule, Rule::kGenerated);
+  EXPECT_EQ(check_of("aten::add.Tensor").rule, Rule::kTensorIterator);
+  EXPECT_EQ(check_of("aten::set_.source_Tensor").rule, Rule::kKernel);
+  EXPECT_EQ(check_of("library::operator").rule, Rule::kUnknown);
 }
 
-TEST(Verdict, OtherLayoutsHaveWrappersOfTheirOwn) {
-  EXPECT_STREQ(verdict_of("aten::mm", Layout::kSparse).method, "wrapper_SparseCUDA__mm");
-  EXPECT_STREQ(verdict_of("aten::mm", Layout::kSparseCompressed).method, "wrapper_SparseCsrCUDA__mm");
-  EXPECT_EQ(verdict_of("aten::mm", Layout::kSparse).rule, Rule::kGenerated);
+TEST(DeviceCheck, OtherLayoutsHaveWrappersOfTheirOwn) {
+  EXPECT_STREQ(check_of("aten::mm", Layout::kSparse).method, "wrapper_SparseCUDA__mm");
+  EXPECT_STREQ(check_of("aten::mm", Layout::kSparseCompressed).method, "wrapper_SparseCsrCUDA__mm");
+  EXPECT_EQ(check_of("aten::mm", Layout::kSparse).rule, Rule::kGenerated);
 }
 
-TEST(Verdict, OneCpuScalarNeedsNoLookInABinaryOperator) {
-  EXPECT_EQ(verdict_of("aten::add.Tensor").host_scalars, 1);
-  EXPECT_EQ(verdict_of("aten::sin.out").host_scalars, 0);
-  EXPECT_EQ(verdict_of("aten::addcdiv").host_scalars, 0);
-  EXPECT_EQ(verdict_of("aten::masked_fill_.Scalar").host_scalars, 0);  // its kernel has a check of its own
+TEST(DeviceCheck, OneCpuScalarNeedsNoLookInABinaryOperator) {
+  EXPECT_EQ(check_of("aten::add.Tensor").host_scalars, 1);
+  EXPECT_EQ(check_of("aten::sin.out").host_scalars, 0);
+  EXPECT_EQ(check_of("aten::addcdiv").host_scalars, 0);
+  EXPECT_EQ(check_of("aten::masked_fill_.Scalar").host_scalars, 0);  // its kernel has a check of its own
 }
 
-TEST(Verdict, ACallIsSuspectWhenItsTensorsAreApart) {
-  const Verdict iterated = verdict_of("aten::add.Tensor");
+TEST(DeviceCheck, ACallIsSuspectWhenItsTensorsAreApart) {
+  const OperatorCheck iterated = check_of("aten::add.Tensor");
   EXPECT_FALSE(is_suspect(iterated, /*mixed=*/false, /*host_scalars=*/1));
   EXPECT_TRUE(is_suspect(iterated, /*mixed=*/false, /*host_scalars=*/2));
   EXPECT_TRUE(is_suspect(iterated, /*mixed=*/true, /*host_scalars=*/0));
-  EXPECT_TRUE(is_suspect(verdict_of("aten::mm"), /*mixed=*/false, /*host_scalars=*/1));
-  EXPECT_TRUE(is_suspect(verdict_of("aten::convolution"), /*mixed=*/false, /*host_scalars=*/0));
+  EXPECT_TRUE(is_suspect(check_of("aten::mm"), /*mixed=*/false, /*host_scalars=*/1));
+  EXPECT_TRUE(is_suspect(check_of("aten::convolution"), /*mixed=*/false, /*host_scalars=*/0));
 }
 
-TEST(Verdict, TheGeneratedCheckNamesTheOddArgument) {
+TEST(DeviceCheck, TheGeneratedCheckNamesTheOddArgument) {
   EXPECT_EQ(
       refusal_of("aten::mm", "", {on_cpu({2, 3}), on_meta({3, 2})}),
       "Expected all tensors to be on the same device, but got mat2 is on meta, different from other tensors on cpu "
       "(when checking argument in method wrapper_CUDA_mm)");
 }
 
-TEST(Verdict, TensorIteratorNamesTheCommonDeviceFirst) {
+TEST(DeviceCheck, TensorIteratorNamesTheCommonDeviceFirst) {
   EXPECT_EQ(refusal_of("aten::add", "Tensor", {on_cpu({2}), on_meta({2}), 1}),
             "Expected all tensors to be on the same device, but found at least two devices, meta and cpu!");
 }
 
-TEST(Verdict, OneCpuScalarMayJoinAndNotTwo) {
+TEST(DeviceCheck, OneCpuScalarMayJoinAndNotTwo) {
   EXPECT_EQ(refusal_of("aten::add", "Tensor", {on_meta({2}), on_cpu({}), 1}), "");
   EXPECT_EQ(refusal_of("aten::addcmul", "", {on_meta({2}), on_cpu({}), on_cpu({}), 1}),
             "Trying to pass too many CPU scalars to non-CPU kernel!");
 }
 
-TEST(Verdict, TorchsMetaFunctionsSpeakFirst) {
+TEST(DeviceCheck, TorchsMetaFunctionsSpeakFirst) {
   // Sizes come before devices, and an output on another device before TensorIterator.
   EXPECT_EQ(refusal_of("aten::add", "Tensor", {on_meta({2}), on_cpu({3}), 1}),
             "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0");
@@ -95,16 +95,18 @@ TEST(Verdict, TorchsMetaFunctionsSpeakFirst) {
             "Expected all tensors to be on the same device, but found at least two devices, meta and cpu!");
 }
 
-TEST(Verdict, KeywordArgumentsAreNotInTheGeneratedCheck) {
+TEST(DeviceCheck, KeywordArgumentsAreNotInTheGeneratedCheck) {
   EXPECT_EQ(refusal_of("aten::searchsorted", "Tensor",
                        {on_meta({2}), on_meta({1}), false, false, torch::jit::IValue(), on_cpu({2}).to(at::kLong)}),
             "torch.searchsorted(): sorter and boundary tensors should have same device type, but got sorter tensor "
             "device type cpu and input value tensor device type meta");
 }
 
-TEST(Verdict, ACopyMayJoinDevices) { EXPECT_EQ(refusal_of("aten::fill_", "Tensor", {on_meta({2}), on_cpu({})}), ""); }
+TEST(DeviceCheck, ACopyMayJoinDevices) {
+  EXPECT_EQ(refusal_of("aten::fill_", "Tensor", {on_meta({2}), on_cpu({})}), "");
+}
 
-TEST(Verdict, ARefusalKeepsTheFacts) {
+TEST(DeviceCheck, ARefusalKeepsTheFacts) {
   const std::vector<at::Tensor> list{on_meta({2}), on_cpu({3})};
   const std::string message = refusal_of("aten::cat", "", {list, 0});
   const Refusal refusal = last_refusal();
