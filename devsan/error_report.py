@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import TextIO
 
 from devsan import active_options
+from devsan.diagnosis.gc_pause import Paused
 from devsan.introspect.frames.chain import failure_of
 from devsan.job import member
-from devsan.report.gc_pause import Paused
 
 
 def on_exception(

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TextIO
 
+from devsan.diagnosis.build import build
+from devsan.diagnosis.cause import explained
 from devsan.introspect.frames.chain import Failure
 from devsan.job import member
-from devsan.report import github, recording
-from devsan.report.build import build
-from devsan.report.cause import explained
-from devsan.report.plain import write
+from devsan.render import github
+from devsan.render.terminal.printer import write
+from devsan.run_files import recording
 
 
 def report_to(stream: TextIO, failure: Failure, how: str = "terminal") -> None:

@@ -16,6 +16,9 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from devsan import _core, active_options
+from devsan.diagnosis.build import build
+from devsan.diagnosis.cause import explained
+from devsan.diagnosis.gc_pause import Paused
 from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.errors import tell
 from devsan.introspect.explain import Explanation
@@ -23,11 +26,8 @@ from devsan.introspect.frames.chain import failure_of
 from devsan.introspect.frames.error_match import recognize
 from devsan.job import member
 from devsan.job.places import Place, text_of
-from devsan.report import recording
-from devsan.report.build import build
-from devsan.report.cause import explained
-from devsan.report.gc_pause import Paused
-from devsan.report.plain import write
+from devsan.render.terminal.printer import write
+from devsan.run_files import recording
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 

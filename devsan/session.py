@@ -16,7 +16,7 @@ from devsan.emulation import Emulation
 from devsan.errors import DevsanError, StartError, one_line
 from devsan.job import member
 from devsan.options import VARIABLE, Options, read_variable
-from devsan.report import recording
+from devsan.run_files import recording
 
 _emulation: Emulation | None = None
 _variable_before: str | None = None

@@ -156,10 +156,10 @@ def run_rank(request: dict[str, Any], rank: int, port: int, folder: Path) -> int
 
 
 def findings_of(error: Exception) -> list[dict[str, Any]]:
+    from devsan.diagnosis.build import build
+    from devsan.diagnosis.cause import explained
     from devsan.introspect.frames.chain import failure_of
-    from devsan.report.build import build
-    from devsan.report.cause import explained
-    from devsan.report.document import findings_of
+    from devsan.run_files.document import findings_of
 
     failure = failure_of(error, error.__traceback__)
     if failure is None:

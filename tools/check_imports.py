@@ -31,13 +31,13 @@ DOORS = (
     Door("devsan.introspect.provenance.shown", ("devsan/checks.py",), "devsan.where alone needs it"),
     Door("devsan.introspect.explain", ("devsan/checks.py",), "devsan.findings alone needs it"),
     Door("devsan.doctor.live.beside", ("devsan/failure_report.py",), "the report is printed first"),
-    Door("devsan.report.document", ("devsan/job/member.py",), "a rank with a finding alone needs it"),
+    Door("devsan.run_files.document", ("devsan/job/member.py",), "a rank with a finding alone needs it"),
     Door("devsan.job.record", ("devsan/job/member.py",), "ranks alone need it"),
     Door("devsan.job.ranks", ("devsan/job/member.py",), "a rank that ends needs it, with what looks at a program"),
     Door("devsan.job.finalize", ("devsan/job/member.py", "devsan/job/supervisor.py", "devsan/job/watchdog.py"),
          "the end of a job needs it, with what reports are made with"),
     Door("multiprocessing", ("devsan/multiprocessing_hooks.py",), "it is there in its own children alone"),
-    Door("importlib.metadata", ("devsan/cli/main.py", "devsan/cli/program.py", "devsan/report/sarif.py"),
+    Door("importlib.metadata", ("devsan/cli/main.py", "devsan/cli/program.py", "devsan/render/sarif.py"),
          "it imports the parser of mails"),
 )  # fmt: skip
 # Files whose late imports still have to go to the top. Nothing is added here.
@@ -45,9 +45,9 @@ UNSETTLED = frozenset({
     "devsan/cli/doctor.py", "devsan/cli/report.py", "devsan/cli/run.py", "devsan/doctor/__init__.py",
     "devsan/doctor/facts.py", "devsan/doctor/live/beside.py", "devsan/doctor/live/check.py",
     "devsan/doctor/live/diagnosis.py", "devsan/doctor/live/hooks.py", "devsan/doctor/live/watch.py",
-    "devsan/doctor/source/__init__.py", "devsan/doctor/source/source_edits.py", "devsan/report/github.py",
-    "devsan/report/movement.py", "devsan/report/recording.py", "devsan/report/run_text.py",
-    "devsan/report/sarif.py",
+    "devsan/doctor/source/__init__.py", "devsan/doctor/source/source_edits.py", "devsan/render/github.py",
+    "devsan/run_files/movement.py", "devsan/run_files/recording.py", "devsan/render/terminal/run.py",
+    "devsan/render/sarif.py",
 })  # fmt: skip
 
 # Files that import modules by names which are only known then.

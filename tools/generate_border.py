@@ -2,7 +2,7 @@
 
 record_bindings.inc, record_headers.inc: what core/bindings/records.cpp is made of; the build writes them.
 devsan/_core_records.pyi: the types of the records.
-devsan/report/records.py: from records to plain data and back, by the shapes in tools/border/shapes.py.
+devsan/run_files/records.py: from records to plain data and back, by the shapes in tools/border/shapes.py.
 docs/reference/run.schema.json: the definitions of the records in it; the others are written by hand.
 
 Usage: generate_border.py --out FOLDER for the build, or generate_border.py --write for what lies in the tree
@@ -33,7 +33,7 @@ def in_the_tree(model: Model) -> dict[str, str]:
     written = ROOT / SCHEMA
     return {
         "devsan/_core_records.pyi": stub(model),
-        "devsan/report/records.py": documents(model),
+        "devsan/run_files/records.py": documents(model),
         SCHEMA: schema(model, written.read_text("utf-8")),
     }
 

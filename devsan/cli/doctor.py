@@ -208,7 +208,7 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
 
 def _show(options: argparse.Namespace, case: Any, outcome: _Outcome) -> None:
     from devsan.doctor.masking import Mask
-    from devsan.report.language import language_for
+    from devsan.render.language import language_for
 
     mask = Mask(case.facts.system) if options.redact else None
     if options.format != "terminal":
@@ -223,7 +223,7 @@ def _show(options: argparse.Namespace, case: Any, outcome: _Outcome) -> None:
 
 def _written(options: argparse.Namespace, case: Any, outcome: _Outcome, mask: Any) -> str:
     from devsan.doctor.output_formats import document, run_of, written
-    from devsan.report.language import language_named
+    from devsan.render.language import language_named
 
     made = document(case.facts, case.launch, outcome.findings, outcome.notes, language_named(options.lang or "en"))
     if mask is not None:
@@ -231,9 +231,9 @@ def _written(options: argparse.Namespace, case: Any, outcome: _Outcome, mask: An
     if options.format == "json":
         return written(made)
     if options.format == "sarif":
-        from devsan.report.sarif import render
+        from devsan.render.sarif import render
     else:
-        from devsan.report.github import render
+        from devsan.render.github import render
     return render([run_of(made, ["devsan", *sys.argv[1:]])])
 
 
@@ -241,7 +241,7 @@ def _print(options: argparse.Namespace, case: Any, outcome: _Outcome, say: Any, 
     from devsan.doctor.as_report import report_of
     from devsan.doctor.environment_report import block
     from devsan.doctor.summary import summary
-    from devsan.report.plain import columns_of, lines_of, write_lines
+    from devsan.render.terminal.printer import columns_of, lines_of, write_lines
 
     silent = options.fast or options.no_facts or options.no_machine or options.fix
     lines = [] if silent else [*block(case.facts, case.launch, say), []]

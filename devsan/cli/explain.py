@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from devsan.cli.command import Action, Parser
 from devsan.diagnostics.codes import Code, all_codes, check_language, named
-from devsan.report.language import chosen
-from devsan.report.text import wrapped
+from devsan.render.language import chosen
+from devsan.render.terminal.text import wrapped
 
 
 class ExplainCommand:

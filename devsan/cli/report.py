@@ -32,7 +32,7 @@ class ReportCommand:
         parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default="",
                             help="of terminal: en or zh (default: DEVSAN_LANG, or the locale's)")  # fmt: skip
         options = parser.read(words)
-        from devsan.report.run_reader import read_run
+        from devsan.run_files.reader import read_run
 
         runs = sorted((read_run(file) for file in options.files), key=lambda run: int(run["process"]["rank"]))
         if options.output is None:
@@ -72,13 +72,13 @@ def _save(runs: Runs, how: str, language: str, path: str) -> int:
 
 def _render(how: str) -> Callable[[Runs], str]:
     if how == "json":
-        from devsan.report.json import render
+        from devsan.render.json import render
     elif how == "sarif":
-        from devsan.report.sarif import render
+        from devsan.render.sarif import render
     elif how == "github":
-        from devsan.report.github import render
+        from devsan.render.github import render
     elif how == "html":
-        from devsan.report import html
+        from devsan.render import html
 
         return lambda runs: html.render(*runs)
     else:

@@ -82,7 +82,7 @@ class RunCommand:
 
 def _prepare_output(pattern: str, starts_now: bool) -> None:
     """Begins another launch, also where a program under devsan starts devsan. See NOTE [Whose run file]."""
-    from devsan.report import run_file
+    from devsan.run_files import run_file
 
     run_file.check(pattern)
     os.environ.pop(run_file.LAUNCH, None)
@@ -94,7 +94,7 @@ def _recorded(run: Action) -> Action:
     """Returns ``run``, which tells the run file how it ended. What it raises passes through."""
 
     def run_and_tell() -> int:
-        from devsan.report import recording
+        from devsan.run_files import recording
 
         try:
             code = run()

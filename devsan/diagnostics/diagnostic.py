@@ -1,4 +1,4 @@
-"""What DevSan has to say about one fault: made by a run, a job and the doctor alike, and shown by ``devsan.report``.
+"""What DevSan has to say about one fault: made by a run, a job and the doctor alike, and shown by ``devsan.render``.
 
 Plain data: no tensors, no frames. Sentences are ``Message``s, so that they are put into words where they are shown.
 """

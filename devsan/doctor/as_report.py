@@ -5,9 +5,9 @@ from __future__ import annotations
 import linecache
 from dataclasses import replace
 
+from devsan.diagnosis.source import whole_path
 from devsan.diagnostics.diagnostic import Diagnostic, Label, Place
 from devsan.diagnostics.messages import message
-from devsan.report.source import whole_path
 
 _MORE = 3  # further places that are shown
 

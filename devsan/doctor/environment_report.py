@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from devsan.doctor.driver import Gpu
 from devsan.doctor.facts import Facts
 from devsan.doctor.launch import LaunchFacts
-from devsan.report.language import Language
-from devsan.report.text import Line, display_width
+from devsan.render.language import Language
+from devsan.render.terminal.text import Line, display_width
 
 Row = tuple[str, str]
 

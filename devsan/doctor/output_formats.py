@@ -19,8 +19,8 @@ from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.as_report import report_of
 from devsan.doctor.facts import Facts
 from devsan.doctor.launch import LaunchFacts
-from devsan.report.document import NOTHING_FAILED
-from devsan.report.language import Language
+from devsan.render.language import Language
+from devsan.run_files.document import NOTHING_FAILED
 
 Plain = dict[str, Any]
 

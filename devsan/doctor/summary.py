@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from devsan.diagnostics.diagnostic import SEVERITIES, Diagnostic
-from devsan.report.language import Language
+from devsan.render.language import Language
 
 
 def summary(findings: Sequence[Diagnostic], say: Language) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 
 from devsan.diagnostics.messages import recorded
 from devsan.job import findings, outcome, places
-from devsan.report.run_text import program_of
+from devsan.render.terminal.run import program_of
 
 Document = dict[str, Any]
 Plain = dict[str, Any]

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from devsan import active_options
+from devsan.diagnosis.source import shown_path
 from devsan.errors import tell
 from devsan.job import diagnosis, findings, folder, outcome, record, termination, text
 from devsan.job.exit_watcher import Exit, ExitWatcher, exit_of, read_exits
 from devsan.job.ranks.flight_recorder import read
 from devsan.options import VARIABLE, read_variable
-from devsan.report import language
-from devsan.report.github import command
-from devsan.report.source import shown_path
+from devsan.render import language
+from devsan.render.github import command
 
 # seconds that ranks get that outlive their launcher: Lightning's main process does not wait for its others
 _PATIENCE = 5.0

@@ -18,7 +18,7 @@ from devsan.errors import tell
 from devsan.job import folder, termination, watchdog
 from devsan.job.exit_watcher import ExitWatcher, write_exits
 from devsan.job.numbers import HELPS, mark, numbers_here
-from devsan.report.recording import command
+from devsan.run_files.recording import command
 
 if TYPE_CHECKING:
     from devsan.diagnostics.diagnostic import Diagnostic
@@ -130,7 +130,7 @@ def add(report: Diagnostic, explanation: Explanation | None) -> None:
     """Puts a finding into the document of this rank."""
 
     def put(record: Record) -> None:
-        from devsan.report.document import findings_of
+        from devsan.run_files.document import findings_of
 
         record.document["findings"] += findings_of(report, explanation, 0.0)
 
@@ -195,7 +195,7 @@ def _update(change: Any) -> None:
 
 
 def _note_run_file(record: Record) -> None:
-    recording = sys.modules.get("devsan.report.recording")
+    recording = sys.modules.get("devsan.run_files.recording")
     record.document["run_file"] = recording.last_path() if recording is not None else ""
 
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from devsan.diagnosis.source import shown_path
 from devsan.introspect.frames.places import package_of
 from devsan.job.exit_watcher import Exit
-from devsan.report.source import shown_path
 
 Document = Mapping[str, Any]
 

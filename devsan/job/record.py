@@ -18,13 +18,13 @@ from types import TracebackType
 from typing import Any
 
 import devsan
+from devsan.diagnosis.source import shown_path
 from devsan.diagnostics.messages import recorded, restored
 from devsan.introspect.frames.places import package_of
 from devsan.job import folder
 from devsan.job.numbers import Numbers
 from devsan.job.termination import is_request_to_end
-from devsan.report.recording import command
-from devsan.report.source import shown_path
+from devsan.run_files.recording import command
 
 FORMAT, VERSION = "devsan-rank", 1
 

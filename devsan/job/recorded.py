@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from devsan.job import text
-from devsan.report.jobs import launches_of
-from devsan.report.language import language_for
-from devsan.report.run_text import write_run
+from devsan.render.language import language_for
+from devsan.render.terminal.run import write_run
+from devsan.run_files.jobs import launches_of
 
 
 def write(runs: Sequence[Mapping[str, Any]], stream: TextIO, language: str = "") -> None:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from devsan.errors import tell
 from devsan.job import folder, member, watchdog
 from devsan.job.exit_watcher import ExitWatcher
-from devsan.report.recording import command
+from devsan.run_files.recording import command
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _SI_KERNEL = 0x80  # sigaction(2): the terminal sent it

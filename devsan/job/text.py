@@ -16,9 +16,9 @@ from typing import Any, TextIO
 from devsan.diagnostics.codec import diagnostic_of
 from devsan.job.findings import ranks_text
 from devsan.job.outcome import Fate, first_of
-from devsan.report import plain
-from devsan.report.language import Language, language_for
-from devsan.report.text import Line, padded
+from devsan.render.language import Language, language_for
+from devsan.render.terminal import printer as plain
+from devsan.render.terminal.text import Line, padded
 
 Job = Mapping[str, Any]
 Finding = Mapping[str, Any]

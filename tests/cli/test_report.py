@@ -109,6 +109,6 @@ def test_refusals(front, words, sentence):
     ],
 )  # fmt: skip
 def test_the_program_is_named_without_what_started_it(command, program):
-    from devsan.report.run_text import program_of
+    from devsan.render.terminal.run import program_of
 
     assert program_of(command.split()) == program

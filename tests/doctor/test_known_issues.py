@@ -8,7 +8,7 @@ import pytest
 
 from devsan.doctor.known_issues import contains, data, known_issues, met, minimum_driver
 from devsan.doctor.rules.known_defect import _CONDITIONS
-from devsan.report.language import language_named
+from devsan.render.language import language_named
 
 ENTRIES = {entry["name"]: entry for entry in data()["issues"]}
 

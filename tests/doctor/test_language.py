@@ -15,7 +15,7 @@ import pytest
 
 from devsan.diagnostics import catalog as catalogs
 from devsan.diagnostics.messages import message
-from devsan.report.language import language_named
+from devsan.render.language import language_named
 
 DOCTOR = Path(__file__).parents[2] / "devsan/doctor"
 RULES = sorted((DOCTOR / "rules").rglob("*.py"))

@@ -19,9 +19,9 @@ from devsan.doctor.launch import LaunchFacts
 from devsan.doctor.output_formats import document as document_of
 from devsan.doctor.output_formats import run_of, written
 from devsan.doctor.rules.refused_setting.values import schema
-from devsan.report import github, sarif
-from devsan.report.language import language_named
-from devsan.report.plain import lines_of
+from devsan.render import github, sarif
+from devsan.render.language import language_named
+from devsan.render.terminal.printer import lines_of
 from tests.doctor.conftest import ACCELERATE, DEEPSPEED
 
 QUICK = settings(max_examples=500, derandomize=True, deadline=None, database=None,

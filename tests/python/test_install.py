@@ -48,7 +48,8 @@ ours = sys.excepthook, threading.excepthook
 devsan.install()
 assert ours == (sys.excepthook, threading.excepthook) != before
 assert os.environ["DEVSAN_OPTIONS"] == "gpus=real"
-heavy = {"torch", "rich", "numpy", "multiprocessing", "devsan.failure_report", "devsan.report.build", "devsan.options"}
+heavy = {"torch", "rich", "numpy", "multiprocessing", "devsan.options"}
+heavy |= {"devsan.failure_report", "devsan.diagnosis.build"}
 print(sorted(heavy & set(sys.modules)), [name for name in sys.modules if name.startswith("devsan.introspect.models")])
 devsan.uninstall()
 assert before == (sys.excepthook, threading.excepthook)

@@ -109,7 +109,7 @@ def test_a_silent_run_tells_nothing(tmp_path):
 
 
 def test_a_run_file_has_the_places(tmp_path):
-    from devsan.report.run_reader import read_run
+    from devsan.run_files.reader import read_run
 
     assert run(tmp_path, "-o", "run.dvs").returncode == 0
     findings = read_run(str(tmp_path / "run.dvs"))["findings"]

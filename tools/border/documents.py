@@ -1,4 +1,4 @@
-"""From records to plain data and back: devsan/report/records.py."""
+"""From records to plain data and back: devsan/run_files/records.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from devsan import core
 from devsan.introspect.provenance.shown import sentence_of
-from devsan.report.places import Plain, frame_from, frame_of, frames_of, word
+from devsan.run_files.places import Plain, frame_from, frame_of, frames_of, word
 '''
 
 

@@ -43,7 +43,7 @@ def write_beside(explanation: Explanation | None, stream: TextIO) -> None:
 
 def write(found: Sequence[Diagnostic], stream: TextIO) -> None:
     """Prints findings as failures are, each after an empty line."""
-    from devsan.report import plain
+    from devsan.render.terminal import printer as plain
 
     for finding in found[:_MOST]:
         plain.write(report_of(finding), stream)

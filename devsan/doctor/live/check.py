@@ -23,8 +23,8 @@ def doctor(*subjects: object, caller: FrameType) -> Diagnosis:
         *subjects: models, optimizers, and what holds them.
         caller: the frame that asks: its variables and its file tell which line did what.
     """
+    from devsan.diagnosis.gc_pause import Paused
     from devsan.introspect.frames.tensors import plain_attributes
-    from devsan.report.gc_pause import Paused
 
     with Paused(), plain_attributes():
         subject = subject_of(subjects, Lines(caller=caller))

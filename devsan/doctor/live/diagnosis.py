@@ -13,8 +13,8 @@ from devsan.doctor.live.hooks import PROGRAM
 
 if TYPE_CHECKING:
     from devsan.doctor.live.subject import Model, Subject
-    from devsan.report.language import Language
-    from devsan.report.text import Line
+    from devsan.render.language import Language
+    from devsan.render.terminal.text import Line
 
 _MOST = 8  # devices that are named
 
@@ -52,7 +52,7 @@ class Diagnosis(list[Diagnostic]):
         self.owners = tuple(owners)
 
     def __str__(self) -> str:
-        from devsan.report.language import chosen
+        from devsan.render.language import chosen
 
         return self.text(chosen())
 
@@ -68,8 +68,8 @@ class Diagnosis(list[Diagnostic]):
         """
         from devsan.doctor.as_report import report_of
         from devsan.doctor.summary import summary
-        from devsan.report.language import language_named
-        from devsan.report.plain import lines_of
+        from devsan.render.language import language_named
+        from devsan.render.terminal.printer import lines_of
 
         say = language_named(language)
         lines: list[Line] = [line for owner in self.owners for line in _owner_lines(owner, say)]

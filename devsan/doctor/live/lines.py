@@ -17,12 +17,12 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from devsan import core
+from devsan.diagnosis.source import shown_path
 from devsan.diagnostics.diagnostic import Place
 from devsan.introspect.frames.frames import Frame, Whose, frames_of, whose
 from devsan.introspect.frames.tensors import is_module
 from devsan.introspect.provenance.reader import ProvenanceReader
 from devsan.introspect.source.sources import statements_of, tree_at, tree_of
-from devsan.report.source import shown_path
 
 DISPATCH = frozenset({
     "dispatch_model", "simple_dispatch_model", "load_checkpoint_and_dispatch", "cpu_offload", "disk_offload",

@@ -65,6 +65,7 @@ def _look(optimizer: Any) -> None:
     options = active_options.current()
     if options is None or options.report == "off":
         return
+    from devsan.diagnosis.gc_pause import Paused
     from devsan.doctor.live.check import check
     from devsan.doctor.live.lines import Lines
     from devsan.doctor.live.rules.stale_parameters import check as stale_parameters
@@ -74,7 +75,6 @@ def _look(optimizer: Any) -> None:
     from devsan.introspect.frames.tensors import plain_attributes
     from devsan.introspect.models.heap import living, living_modules
     from devsan.introspect.models.referrers import parameters_of
-    from devsan.report.gc_pause import Paused
 
     def found() -> list[Any]:
         everything = subject_of([optimizer, *living_modules(_MOST)], Lines(caller=sys._getframe(2)))
@@ -99,7 +99,7 @@ def _tell(found: list[Any]) -> None:
     from devsan.doctor.as_report import report_of
     from devsan.doctor.live.beside import write
     from devsan.job import member
-    from devsan.report import recording
+    from devsan.run_files import recording
 
     reports = [report_of(each) for each in found]
     if member.is_silent():

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from devsan import core
+from devsan.diagnosis.source import shown_path
 from devsan.introspect.frames.places import package_of
 from devsan.job.ranks.flight_recorder import with_what_the_stack_told
 from devsan.job.ranks.stack import call_in_text, frame_in_text
-from devsan.report.places import frame_from
-from devsan.report.records import collective_from, rank_memory_from, rank_model_from
-from devsan.report.source import shown_path
+from devsan.run_files.places import frame_from
+from devsan.run_files.records import collective_from, rank_memory_from, rank_model_from
 
 _TERMINATED = 15
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from devsan import core
 from devsan.introspect.provenance.reader import ProvenanceReader
-from devsan.report.records import event_of
+from devsan.run_files.records import event_of
 
 _MOST = 50_000  # placements that are looked at
 _KEPT = 2  # of each GPU

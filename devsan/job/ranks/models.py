@@ -12,7 +12,7 @@ from devsan.introspect.models.heap import living_models
 from devsan.introspect.models.models import Tree
 from devsan.introspect.models.module_facts import device_map_of, facts_of
 from devsan.introspect.provenance.reader import ProvenanceReader
-from devsan.report.places import frame_of
+from devsan.run_files.places import frame_of
 
 _MOST_MODELS = 2
 _MOST_TENSORS = 4096

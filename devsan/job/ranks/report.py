@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from devsan import core
+from devsan.diagnosis.cause import confidence_of, fixes_of
+from devsan.diagnosis.source import shown_path, whole_path
 from devsan.diagnostics.codec import plain_fix, plain_of
 from devsan.diagnostics.diagnostic import Diagnostic, Place
-from devsan.report.cause import confidence_of, fixes_of
-from devsan.report.document import NOTHING_FAILED
-from devsan.report.places import frame_of
-from devsan.report.records import finding_of as facts_of
-from devsan.report.source import shown_path, whole_path
+from devsan.run_files.document import NOTHING_FAILED
+from devsan.run_files.places import frame_of
+from devsan.run_files.records import finding_of as facts_of
 
 Plain = dict[str, Any]
 

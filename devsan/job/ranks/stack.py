@@ -13,7 +13,7 @@ from devsan import core
 from devsan.introspect.frames.places import package_of, place_at
 from devsan.introspect.frames.tensors import dtype_name, is_tensor
 from devsan.job.ranks.source import rank_condition
-from devsan.report.places import frame_of
+from devsan.run_files.places import frame_of
 
 # Public calls of torch/distributed/distributed_c10d.py, and the parameters that hold what is sent.
 _CALLS = {

@@ -9,7 +9,7 @@
 
 #include "devsan/detail/rows.h"
 
-/// The words of a report. They are those of devsan/checks.py and devsan/report, whose first lines it has.
+/// The words of a report. They are those of devsan/checks.py and devsan/render, whose first lines it has.
 namespace devsan::detail {
 
 /// Rows of one device that are told one by one; of more, how many there are.

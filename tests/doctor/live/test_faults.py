@@ -10,7 +10,7 @@ import pytest
 from live_faults import FAULTS
 
 from devsan.diagnostics.messages import Message
-from devsan.report.language import language_named
+from devsan.render.language import language_named
 
 
 @pytest.mark.parametrize("name", FAULTS)

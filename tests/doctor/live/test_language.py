@@ -8,7 +8,7 @@ from devsan.diagnostics.messages import message, plural
 from devsan.doctor.live.diagnosis import Diagnosis, Owner
 from devsan.doctor.live.hooks import PROGRAM
 from devsan.doctor.live.rules.tied_weights import _listed
-from devsan.report.language import language_named
+from devsan.render.language import language_named
 
 
 @pytest.mark.parametrize(

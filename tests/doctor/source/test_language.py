@@ -11,7 +11,7 @@ from devsan.diagnostics.messages import Message, message
 from devsan.doctor.source import check
 from devsan.doctor.source.places import HOST, INPUTS, Where
 from devsan.doctor.source.rules.predicates import in_words
-from devsan.report.language import language_named
+from devsan.render.language import language_named
 
 ROOT = Path(__file__).parents[3]
 

@@ -25,7 +25,7 @@ from names.program import Program
 from names.programs import program
 
 import devsan
-from devsan.report import cause
+from devsan.diagnosis import cause
 
 DRAWN = range(1000, 1024)
 MOST_UNNAMED = 0.03

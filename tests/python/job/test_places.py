@@ -6,7 +6,7 @@ from typing import Any
 
 from devsan.diagnostics.messages import message
 from devsan.job.places import joined, text_of
-from devsan.report.language import language_named
+from devsan.render.language import language_named
 
 PROGRAM = """\
 import os, torch

@@ -14,10 +14,10 @@ import pytest
 
 from devsan.diagnostics.codes import all_codes
 from devsan.job import recorded as recorded_runs
-from devsan.report import github, html, sarif
-from devsan.report import json as as_json
-from devsan.report.language import language_named
-from devsan.report.run_reader import read_run
+from devsan.render import github, html, sarif
+from devsan.render import json as as_json
+from devsan.render.language import language_named
+from devsan.run_files.reader import read_run
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "reference" / "run.schema.json"
 COMMAND = re.compile(r"`devsan run --gpus (\d+) -- torchrun --nproc-per-node (\d+) example\.py`")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from job_expectation import CASES, expectation
 
-from devsan.report.language import language_named
+from devsan.render.language import language_named
 
 pytest.importorskip("accelerate", reason="some of the programs drive accelerate, which is not installed")
 

@@ -14,7 +14,7 @@ import pytest
 import torch  # noqa: F401  the core's libraries
 
 from devsan import _core
-from devsan.report.language import language_named
+from devsan.render.language import language_named
 
 core: Any = _core
 

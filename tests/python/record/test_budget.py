@@ -15,10 +15,10 @@ import torch
 from torch import fx
 
 from devsan import _core, emulate
+from devsan.diagnosis.build import build
 from devsan.introspect.frames.chain import failure_of
 from devsan.introspect.provenance.shown import provenance_text
-from devsan.report.build import build
-from devsan.report.language import language_named
+from devsan.render.language import language_named
 from devsan.sizes import write_size
 
 HISTORY = 2 << 20

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from names.program import Kind, Program, Truth
 
+from devsan.diagnosis.build import build
+from devsan.diagnosis.cause import explained
 from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.introspect.explain import Explanation
 from devsan.introspect.frames.chain import Failure, failure_of
-from devsan.report.build import build
-from devsan.report.cause import explained
 
 _KIND = re.compile(r"(\w+(?::\d+)?)  (\w+)\[([\d,]*)\]")
 _QUOTED = re.compile(r"`([^`]+)`")

@@ -1,0 +1,84 @@
+"""The report of a run as one HTML file that loads nothing: it opens from disk, in mail, and years later.
+
+The parts in devsan/render/html turn the document of the run (docs/reference/run.schema.json) into what is shown; the
+templates there, which jinja2 fills in with everything escaped, say where it stands
+(docs/decisions/0003-html-report.md).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from devsan.render.amounts import amount, seconds
+from devsan.render.html import devices, findings, labels, overview, ranks, tree
+from devsan.run_files.jobs import launches_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+Run = Mapping[str, Any]
+
+_FOLDER = Path(__file__).parent
+_STYLES = ("colors.css", "page.css", "finding.css", "overview.css", "media.css")  # in this order
+_MOST_FRAMES = 24  # of one stack
+_MOST_EVENTS = 5  # of a provenance; earlier ones are folded
+
+
+def render(run: Run, *others: Run) -> str:
+    """Returns the page of a run.
+
+    Args:
+        run: a document that is valid by docs/reference/run.schema.json.
+        others: those of further ranks of the same program; what they share with it is told once.
+    """
+    runs = sorted((run, *others), key=lambda each: each["process"]["rank"])
+    script = (_FOLDER / "page.js").read_text(encoding="utf-8")
+    style = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in _STYLES)
+    found = ranks.findings_of(runs)
+    page = _environment().get_template("page.html").render(
+        first=runs[0], launch=launches_of(runs)[0], runs=runs,
+        many=len(runs) > 1, ranks=[each["process"]["rank"] for each in runs], findings=found,
+        gpus=overview.gpus_of(runs), pages=overview.pages_of(found), models=overview.models_of(runs),
+        timelines=overview.timelines_of(runs), memories=overview.memories_of(runs),
+        notes=list(dict.fromkeys(note for each in runs for note in each["notes"])),
+        script=Markup(script), style=Markup(style), script_hash=_hash(script),
+    )  # fmt: skip
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(_FOLDER)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals.update(
+        t=labels.both, said=labels.said, has_label=labels.has_label, languages=labels.LANGUAGES,
+        style_of=devices.style_of, devices_of=tree.devices_of, amount=amount, seconds=seconds, code=_code,
+        listed=ranks.listed, ends_of=ranks.ends_of, unfinished=ranks.unfinished,
+        most_frames=_MOST_FRAMES, most_events=_MOST_EVENTS,
+    )  # fmt: skip
+    for function in (
+        findings.places_of, findings.is_wide, findings.inner_frame, findings.told_operands, findings.best_name,
+        findings.placement_of, findings.where_of, findings.fixes_of, findings.diff_of, findings.source_rows,
+    ):  # fmt: skip
+        environment.globals[function.__name__] = function
+    return environment
+
+
+def _hash(script: str) -> str:
+    """As a Content-Security-Policy names a script: no other one on the page can run."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _code(text: str) -> Markup:
+    return Markup("<code>{}</code>").format(text)

@@ -1,0 +1,60 @@
+"""Memory of each GPU over time: what tensors took, what the allocator reserved, and the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from devsan.render.amounts import amount, nice_steps
+from devsan.render.html.chart import HEIGHT, Axis, Tick, steps_path, thinned
+from devsan.render.html.devices import in_order
+
+_BINS = 150  # of one GPU; fewer where there are many, for the page must stay small
+_ALL_BINS = 600
+_FAR = 0.2  # of the budget: a peak below it would be a flat line at the bottom, so the budget is left out of the plot
+_ROOM = 1.12  # above the highest line
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One GPU. Paths are in units of the plot; ``budget_at`` is where the budget's line is, None above the plot."""
+
+    device: str
+    budget: int
+    peak_allocated: int
+    peak_reserved: int
+    allocated: str
+    area: str
+    reserved: str
+    budget_at: float | None
+    ticks: tuple[Tick, ...]
+
+
+def curves_of(run: Mapping[str, Any], axis: Axis) -> list[Curve]:
+    """Returns a curve for each GPU that the document has memory of."""
+    samples: dict[str, list[tuple[float, int, int]]] = {}
+    for sample in run["memory"]["samples"]:
+        samples.setdefault(sample["device"], []).append(
+            (axis.place(sample["time"]), sample["allocated"], sample["reserved"])
+        )
+    devices = sorted(run["memory"]["devices"], key=lambda each: in_order(each["device"]))
+    bins = max(40, min(_BINS, _ALL_BINS // max(1, len(devices))))
+    return [_curve(each, samples.get(each["device"], []), bins) for each in devices]
+
+
+def _curve(device: Mapping[str, Any], samples: list[tuple[float, int, int]], bins: int) -> Curve:
+    budget, peak = int(device["budget"]), int(device["peak_allocated"])
+    reserved_peak = max(int(device["peak_reserved"]), peak)
+    near = budget > 0 and reserved_peak >= _FAR * budget
+    largest = max(reserved_peak, budget if near else 0) * _ROOM
+    allocated = thinned(((x, used) for x, used, _ in samples), bins)
+    reserved = thinned(((x, held) for x, _, held in samples), bins)
+    steps = nice_steps(largest, binary=True) if largest > 0 else []
+    return Curve(
+        str(device["device"]), budget, peak, reserved_peak,
+        steps_path(allocated, 1, largest), steps_path(allocated, 1, largest, close=True),
+        steps_path(reserved, 1, largest),
+        round(HEIGHT - budget / largest * HEIGHT, 1) if near else None,
+        tuple(Tick(round(step / largest * 100, 1), amount(step) if step else "0") for step in steps),
+    )  # fmt: skip

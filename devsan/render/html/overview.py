@@ -1,0 +1,150 @@
+"""What the page shows of whole runs: GPUs, models, timelines and memory, each once for all the ranks that share it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from devsan.render.html import memory, transfers
+from devsan.render.html.chart import WIDTH, Axis, Tick, axis_of
+from devsan.render.html.codes import CodePage, page_of
+from devsan.render.html.ranks import Shared
+from devsan.render.html.tree import MOST_ROWS, Node, tree_of
+
+Run = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """GPUs that are alike."""
+
+    name: str
+    profile: str
+    memory: int
+    busy: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model at one moment. ``code``: of the finding then, None at the end. ``ranks`` is empty with one rank only."""
+
+    tree: Node
+    type: str
+    code: str | None
+    asked: str
+    wrappers: tuple[str, ...]
+    quantization: str
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The transfers of one rank. ``moments``: of its findings, in units of the plot."""
+
+    ranks: tuple[int, ...]
+    lanes: Sequence[transfers.Lane]
+    left: int
+    movers: Sequence[transfers.Mover]
+    movers_left: int
+    ticks: tuple[Tick, ...]
+    moments: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory of one rank's GPUs. ``unused``: those of which nothing was ever taken."""
+
+    ranks: tuple[int, ...]
+    curves: Sequence[memory.Curve]
+    unused: tuple[str, ...]
+    ticks: tuple[Tick, ...]
+    moments: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class About:
+    """The page of a code, and the numbers of the findings that it is about."""
+
+    page: CodePage
+    findings: tuple[int, ...]
+
+
+def gpus_of(runs: Sequence[Run]) -> list[Gpus]:
+    """Returns the GPUs of all ``runs``, a device that several ranks see once, those that are alike together."""
+    seen = {(gpu["device"], gpu["name"]): gpu for run in runs for gpu in run["gpus"]}
+    counts: dict[tuple[str, str, int, int], int] = {}
+    for gpu in seen.values():
+        key = (str(gpu["name"]), str(gpu["profile"]), int(gpu["memory"]), int(gpu["busy"]))
+        counts[key] = counts.get(key, 0) + 1
+    return [Gpus(*key, count) for key, count in counts.items()]
+
+
+def pages_of(found: Sequence[Shared]) -> list[About]:
+    """Returns the pages of the findings' codes and, where it is undecided, of the candidates', each once."""
+    wanted: dict[str, list[int]] = {}
+    for number, each in enumerate(found):
+        codes = [each.finding["code"], *(candidate["code"] for candidate in each.finding["candidates"])]
+        for code in dict.fromkeys(code for code in codes if code is not None):
+            wanted.setdefault(code, []).append(number)
+    pages = [(page_of(code), numbers) for code, numbers in wanted.items()]
+    return [About(page, tuple(numbers)) for page, numbers in pages if page is not None]
+
+
+def models_of(runs: Sequence[Run]) -> list[Model]:
+    """Returns the models; what several ranks, or several moments, show alike is there once."""
+    room = max(60, MOST_ROWS // max(1, sum(len(run["models"]) for run in runs)))
+    known: list[tuple[Node, Mapping[str, Any], list[int], str | None]] = []
+    for run in runs:
+        codes = {finding["id"]: finding["code"] for finding in run["findings"]}
+        for model in run["models"]:
+            tree = tree_of(model, room)
+            if tree is None:
+                continue
+            rank = int(run["process"]["rank"])
+            same = next((each for each in known if each[0] == tree), None)
+            if same is None:
+                known.append((tree, model, [rank], codes.get(model["finding"])))
+            elif rank not in same[2]:
+                same[2].append(rank)
+    return [
+        Model(
+            tree, str(model["type"]), code, str(model["device_map_text"]), tuple(model["wrappers"]),
+            str(model["quantization"]), tuple(ranks) if len(runs) > 1 else (),
+        )
+        for tree, model, ranks, code in known
+    ]  # fmt: skip
+
+
+def timelines_of(runs: Sequence[Run]) -> list[Timeline]:
+    """Returns the transfers of each rank that has any."""
+    found = []
+    for run in runs:
+        axis = axis_of(run)
+        lanes, left = transfers.lanes_of(run, axis)
+        if lanes:
+            movers, movers_left = transfers.busiest_movers(run)
+            found.append(Timeline(_rank(run, runs), lanes, left, movers, movers_left, axis.ticks, _moments(run, axis)))
+    return found
+
+
+def memories_of(runs: Sequence[Run]) -> list[Memory]:
+    """Returns the memory of each rank that has any."""
+    found = []
+    for run in runs:
+        axis = axis_of(run)
+        curves = memory.curves_of(run, axis)
+        if curves:
+            used = [curve for curve in curves if curve.peak_reserved]
+            unused = tuple(curve.device for curve in curves if not curve.peak_reserved)
+            found.append(Memory(_rank(run, runs), used, unused, axis.ticks, _moments(run, axis)))
+    return found
+
+
+def _rank(run: Run, runs: Sequence[Run]) -> tuple[int, ...]:
+    return (int(run["process"]["rank"]),) if len(runs) > 1 else ()
+
+
+def _moments(run: Run, axis: Axis) -> tuple[float, ...]:
+    return tuple(sorted({round(axis.place(finding["time"]) * WIDTH, 1) for finding in run["findings"]}))

@@ -1,0 +1,1 @@
+"""Diagnostics and runs on a terminal, and wherever else there are columns."""

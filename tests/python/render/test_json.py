@@ -1,0 +1,120 @@
+"""Runs as JSON documents, and reports through JSON and back."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+
+import jsonschema
+import pytest
+from recorded import validate
+
+from devsan.diagnosis.cause import fixes_of
+from devsan.diagnostics.codec import diagnostic_of, plain_of
+from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Operand, Place
+from devsan.diagnostics.messages import restored
+from devsan.diagnostics.placement import Placement
+from devsan.job.recorded import write
+from devsan.render import json as as_json
+
+
+def test_one_run_is_its_document(failed):
+    document = json.loads(as_json.render([failed.run]))
+    validate(document)
+    assert restored(document) == failed.run
+
+
+def test_several_runs_are_an_array(failed):
+    documents = json.loads(as_json.render([failed.run, failed.run]))
+    assert [restored(each) for each in documents] == [failed.run, failed.run]
+
+
+def test_the_schema_can_refuse(failed):
+    for change in ("version", "findings", "gpus"):
+        broken = copy.deepcopy(failed.run)
+        del broken[change]
+        with pytest.raises(jsonschema.ValidationError):
+            validate(broken)
+
+
+def test_the_whole_diagnosis_is_there(failed):
+    (finding,) = failed.run["findings"]
+    assert finding["code"] == "DV102"
+    assert finding["name"] == "fresh-tensor"
+    assert finding["evidence"]
+    assert finding["naive_fix"]
+    assert finding["fixes"]
+    first = finding["operands"][finding["involved"][0]]
+    (made, *_) = first["provenance"]
+    assert (made["kind"], made["owner"]["name"], made["site"]["line"]) == ("made", "program", 3)
+    assert made["frames"][0]["source"].startswith('a = torch.ones(1024, device="cuda:0")')
+
+
+REPORT = Diagnostic(
+    title="a title", code="DV104", sentence="torch's sentence", rank="1", notes=("a note",), subject="deepspeed 0.14.2",
+    sites=(
+        Place("a.py", 3, 5, 3, 10, {3: "    a + b"}, (Label(3, 4, 5, ("cuda:0",)), Label(3, 8, 9, (), True)),
+              path="/a.py"),
+    ),
+    see_also=(Place("c.py", 4, path="c.py"),),
+    operands=(Operand("x", Placement("cuda:1", "float32", (2, 3)), True), Operand(None, None)),
+    placed=(Operand("x", Placement("cuda:1"), place=Place("b.py", 1)),), candidates=(("DV101", "name"),),
+    fixes=(Fix("do it", "likely", (Edit(Place("a.py", 3, 5, 3, 10, path="/a.py"), "a + b", "a + b.to(a.device)"),)),),
+    evidence=("It is so.",), naive_fix="It hides what comes next.",
+)  # fmt: skip
+
+
+def test_a_report_comes_back_as_it_was():
+    read = diagnostic_of(json.loads(json.dumps(plain_of(REPORT))))
+    assert read == REPORT
+    assert read.sites[0].lines == REPORT.sites[0].lines
+
+
+def test_fields_of_a_later_edition_do_not_matter():
+    assert diagnostic_of({**plain_of(REPORT), "weather": "fine"}) == REPORT
+
+
+@pytest.mark.parametrize(
+    "change", [{"headline": None}, {"sites": [{}]}, {"rank": 1}, {"rows": [{"name": 3}]}, {"severity": "bad"}]
+)
+def test_a_report_that_is_damaged(change):
+    with pytest.raises(ValueError, match="expected"):
+        diagnostic_of({**plain_of(REPORT), **change})
+
+
+def test_the_terminal_shows_what_was_printed(failed):
+    stream = io.StringIO()
+    write([failed.run], stream)
+    printed = failed.error[failed.error.index("\nerror[") : failed.error.index("devsan: the run is in")]
+    assert stream.getvalue().startswith(printed)
+    assert failed.run["findings"][0]["printed"]
+
+
+def test_edits_that_could_not_run_are_sketches(tmp_path):
+    from devsan import emulate
+
+    with emulate():
+        from devsan import _core
+
+    source = tmp_path / "made.py"
+    source.write_text("    a = torch.ones(3, device='cuda:0')  # first\n    b = a + c\n", encoding="utf-8")
+
+    class Edited:
+        def __init__(self, before, after, line=1, kind=_core.FixKind.CREATION_SITE):
+            self.kind, self.text, self.confidence = kind, "make it there", _core.Confidence.LIKELY
+            self.edit = type("E", (), {"file": str(source), "line": line, "before": before, "after": after})()
+
+    def edit_of(before, after, **more):
+        ((fix,),) = (fixes_of([Edited(before, after, **more)]),)
+        assert fix.text == "make it there"
+        return fix.edits[0]
+
+    made = "a = torch.ones(3, device='cuda:0')"
+    assert not edit_of(made, "a = torch.ones(3, device=c.device)").safe
+    fits = edit_of(made, "a = torch.ones(3, device='cuda:1')")
+    assert fits.safe
+    place = fits.place
+    assert (place.line, place.column, place.end_line, place.end_column) == (1, 5, 1, 5 + len(made))
+    elsewhere = edit_of("b = a - c", "b = a - c.to(a.device)", line=2, kind=_core.FixKind.USE_SITE)
+    assert not elsewhere.safe, "the source does not hold it"
