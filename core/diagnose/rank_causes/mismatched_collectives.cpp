@@ -127,7 +127,7 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
     case Offending::kCall:
       if (usual.call->group != offending.call->group) {
         found.title = {"deadlock: {who} waits in group {one}, {others} in group {other}",
-                       "{who} wait in group {one}, and {others} in group {other}: each for the other",
+                       "deadlock: {who} wait in group {one}, {others} in group {other}",
                        count_of(usual.ranks),
                        {{"who", ranks_text(usual.ranks)},
                         {"one", usual.call->group},

@@ -71,9 +71,9 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
   found.add_evidence(
       55, found.ranks.size() == 1
               ? Message{"{others} is in {call}{at}, and {who} has not reached it.",
-                        "{others} are in {call}{at}, and {who} has not come to it.", count_of(present), named}
+                        "{others} are in {call}{at}, and {who} has not reached it.", count_of(present), named}
               : Message{"{others} is in {call}{at}, and {who} have not reached it.",
-                        "{others} are in {call}{at}, and {who} have not come to it.", count_of(present), named});
+                        "{others} are in {call}{at}, and {who} have not reached it.", count_of(present), named});
   if (!finished.empty()) {
     const Collective* last = last_in(*job.rank(finished.front()), call->group);
     const bool counted = finished.size() == 1 && last != nullptr && last->sequence > 0 && call->sequence > 0;
@@ -138,9 +138,9 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
   }
   found.title = present.size() == 1
                     ? Message{"{who} has not reached {name}, where {others} waits",
-                              "{who} have not come to {name}, in which {others} waits", count_of(found.ranks), named}
+                              "{who} have not reached {name}, where {others} waits", count_of(found.ranks), named}
                     : Message{"{who} has not reached {name}, where {others} wait",
-                              "{who} have not come to {name}, in which {others} wait", count_of(found.ranks), named};
+                              "{who} have not reached {name}, where {others} wait", count_of(found.ranks), named};
   found.sites.push_back(call->where);
   found.about = call->name + "\n" + call->where.source;
   found.explains = present;

@@ -181,7 +181,7 @@ TEST(MapGap, AutoRound1308ModuleReplacedAfterDispatch) {
   context.operand("mat2", "self.weight", OperandKind::kParameter, "cuda:1").qualified_name =
       "model.layers.2.mlp.down_proj.weight";
   context.operand("mat1", "input", OperandKind::kTemporary, "cuda:0", {hooked("cuda:0")});
-  expect_evidence(expect_code(context, "DV105"), "put in after dispatch");
+  expect_evidence(expect_code(context, "DV105"), "added after dispatch");
 }
 
 TEST(MapGap, AutoAwq558MoversListIsOlderThanTheModel) {
@@ -222,7 +222,7 @@ TEST(MapGap, Compel121CallPastTheHook) {
   context.operand("weight", "self.weight", OperandKind::kParameter, "cpu").qualified_name =
       "text_model.embeddings.weight";
   context.operand("indices", "input_ids", OperandKind::kInput, "cuda:0");
-  expect_evidence(expect_code(context, "DV105"), "by another way");
+  expect_evidence(expect_code(context, "DV105"), "bypassed forward");
 }
 
 TEST(MapGap, RefusedMap) {

@@ -313,7 +313,7 @@ TEST(Offload, Sdnext2205WeightReadOutsideOfForward) {
       .frames({own("emb.py", 20, "mix", "w * scale")});
   context.operand("self", "w", OperandKind::kParameter, "meta").qualified_name = "text_encoder.weight";
   context.operand("other", "scale", OperandKind::kLocal, "cuda:0");
-  expect_evidence(expect_code(context, "DV114"), "outside of that");
+  expect_evidence(expect_code(context, "DV114"), "runs outside of it");
 }
 
 TEST(Offload, Accelerate2701DirectParameterOfAHookedModule) {
@@ -331,7 +331,7 @@ TEST(Meta, AlpacaLora368) {
   Case context;
   context.fails("", "Cannot copy out of meta tensor; no data!", SentenceKind::kMeta);
   context.map({{"a", "cuda:0"}, {"b", "disk"}});
-  expect_evidence(expect_code(context, "DV112"), "on disk");
+  expect_evidence(expect_code(context, "DV112"), "to disk");
 }
 
 TEST(Meta, LlmCompressor1432) {

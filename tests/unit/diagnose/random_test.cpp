@@ -12,7 +12,7 @@ TEST(RandomAndDefault, Diffusers6501HostGenerator) {
                 SentenceKind::kGenerator);
   context.operand("generator", "generator", OperandKind::kGenerator, "cpu");
   const auto finding = expect_code(context, "DV111");
-  expect_fix(finding, FixKind::kCreationSite, "the numbers change");
+  expect_fix(finding, FixKind::kCreationSite, "the random numbers change");
   expect_operand(context, finding, "generator");
 }
 

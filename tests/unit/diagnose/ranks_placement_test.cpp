@@ -205,7 +205,7 @@ TEST(ForeignMemory, AVariableIsWrongWhereItGotItsValue) {
   placed.device_text = "device";
   JobCase::holds(job[1], "cuda:0", 512, {placed});
   const auto first = expect_first(job, "DV302", {1});
-  expect_fix(first.finding, FixKind::kCreationSite, "let `device` name this rank's GPU");
+  expect_fix(first.finding, FixKind::kCreationSite, "set `device` to this rank's GPU");
 }
 
 TEST(ForeignMemory, OfARankThatCouldTellNothing) {

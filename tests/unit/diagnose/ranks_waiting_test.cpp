@@ -163,7 +163,7 @@ TEST(MismatchedCollectives, GroupsInAnotherOrder) {
   job.waits(1, "all_reduce", 13).group = "dp";
   const auto first = expect_first(job, "DV305", {1});
   expect_evidence(first.finding, "each waits for the other");
-  EXPECT_EQ(first.finding.title, "rank 0 waits in group tp, and rank 1 in group dp: each for the other");
+  EXPECT_EQ(first.finding.title, "deadlock: rank 0 waits in group tp, rank 1 in group dp");
   expect_fix(first.finding, FixKind::kCreationSite, "use the groups in the same order");
 }
 

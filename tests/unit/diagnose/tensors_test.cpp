@@ -151,7 +151,7 @@ TEST(HostBoundary, EfficientNet52DiscardedMove) {
   image.copies = {dropped};
   context.operand("weight", "self.weight", OperandKind::kParameter, "cuda:0").qualified_name = "conv.weight";
   const auto finding = expect_code(context, "DV103");
-  expect_evidence(finding, "thrown away");
+  expect_evidence(finding, "discarded");
   ASSERT_TRUE(finding.fixes.front().edit);
   EXPECT_EQ(finding.fixes.front().edit->after, "img = img.to(device)");
 }
@@ -169,7 +169,7 @@ TEST(HostBoundary, TLens1508AliasBeforeTheMove) {
       {lib("transformer_lens", "HookedTransformer.py", 2200, "HookedTransformer.generate", "input = input.to(device)")},
       "transformer_lens")};
   context.operand("tensors[1]", "new", OperandKind::kLocal, "cuda:0");
-  expect_evidence(expect_code(context, "DV103"), "still means the original");
+  expect_evidence(expect_code(context, "DV103"), "still refers to the original");
 }
 
 TEST(HostBoundary, Yolov52106NumPy) {

@@ -34,7 +34,7 @@ TEST(HostBoundary, AnObjectThatIsNoModuleKeepsIt) {
                   {made("cpu", {own("scale.py", 4, "Scaler.fit", "self.std = series.std(dim=0)"), train(2)})});
   const auto finding = expect_code(context, "DV103");
   expect_operand(context, finding, "self.std");
-  expect_evidence(finding, "no module");
+  expect_evidence(finding, "not a module");
 }
 
 TEST(HostBoundary, AnIndexComesToRowsThatStayOnTheHost) {
