@@ -13,11 +13,25 @@ from pathlib import Path
 from typing import Any
 
 from devsan.cli.command import Action, Parser, add_format
+from devsan.cli.formats import rendered
 from devsan.cli.misplaced import find
 from devsan.cli.source import script_among, texts
 from devsan.diagnostics.diagnostic import Diagnostic
+from devsan.doctor import source
+from devsan.doctor.as_report import report_of
+from devsan.doctor.case import collect
+from devsan.doctor.check import check, in_order
+from devsan.doctor.environment_report import block
+from devsan.doctor.facts import gather, nothing
+from devsan.doctor.fix_validation import fixed_files
+from devsan.doctor.launch import read_launch
+from devsan.doctor.masking import Mask
+from devsan.doctor.output_formats import document, run_of, written
+from devsan.doctor.summary import summary
 from devsan.errors import UsageError, tell
 from devsan.options import LANGUAGES
+from devsan.render.language import language_for, language_named
+from devsan.render.terminal.printer import columns_of, lines_of, write_lines
 
 EXIT_FINDINGS = 1
 
@@ -109,11 +123,6 @@ class _Outcome:
 
 
 def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
-    from devsan.doctor.case import collect
-    from devsan.doctor.check import in_order
-    from devsan.doctor.facts import gather, nothing
-    from devsan.doctor.launch import read_launch
-
     early = read_launch(command, os.environ)
     environment = {**os.environ, **early.environment}
     quiet = options.no_machine or options.diff or options.fix
@@ -134,8 +143,6 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
 
 
 def _checked(case: Any) -> _Outcome:
-    from devsan.doctor.check import check
-
     outcome = _Outcome([], [])
 
     def failed(rule: str, error: Exception) -> None:
@@ -147,9 +154,6 @@ def _checked(case: Any) -> _Outcome:
 
 def _configurations(options: argparse.Namespace, case: Any, outcome: _Outcome) -> tuple[Any, _Outcome]:
     """Shows or makes the fixes of configurations that were named; after a fix, what is left is found anew."""
-    from devsan.doctor.case import collect
-    from devsan.doctor.fix_validation import fixed_files
-
     named = {os.path.realpath(file) for file in options.files}
     made, notes = fixed_files(case, outcome.findings, unsafe=options.diff)
     written = False
@@ -184,8 +188,6 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
         paths.append(Path(launch.script))
     if not paths:
         return None
-    from devsan.doctor import source
-
     try:
         found = source.check(paths, launch, options.diff or options.fix)
     except Exception as error:  # what it cannot read must not hide what else was found
@@ -207,9 +209,6 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
 
 
 def _show(options: argparse.Namespace, case: Any, outcome: _Outcome) -> None:
-    from devsan.doctor.masking import Mask
-    from devsan.render.language import language_for
-
     mask = Mask(case.facts.system) if options.redact else None
     if options.format != "terminal":
         text = _written(options, case, outcome, mask)
@@ -222,27 +221,15 @@ def _show(options: argparse.Namespace, case: Any, outcome: _Outcome) -> None:
 
 
 def _written(options: argparse.Namespace, case: Any, outcome: _Outcome, mask: Any) -> str:
-    from devsan.doctor.output_formats import document, run_of, written
-    from devsan.render.language import language_named
-
     made = document(case.facts, case.launch, outcome.findings, outcome.notes, language_named(options.lang or "en"))
     if mask is not None:
         made = mask.all(made)
     if options.format == "json":
         return written(made)
-    if options.format == "sarif":
-        from devsan.render.sarif import render
-    else:
-        from devsan.render.github import render
-    return render([run_of(made, ["devsan", *sys.argv[1:]])])
+    return rendered(options.format, [run_of(made, ["devsan", *sys.argv[1:]])])
 
 
 def _print(options: argparse.Namespace, case: Any, outcome: _Outcome, say: Any, mask: Any) -> None:
-    from devsan.doctor.as_report import report_of
-    from devsan.doctor.environment_report import block
-    from devsan.doctor.summary import summary
-    from devsan.render.terminal.printer import columns_of, lines_of, write_lines
-
     silent = options.fast or options.no_facts or options.no_machine or options.fix
     lines = [] if silent else [*block(case.facts, case.launch, say), []]
     for finding in outcome.findings:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from devsan.cli.command import Action, Parser, add_format
-from devsan.errors import DevsanError, UsageError
+from devsan.cli.formats import FORMATS, Runs, write
+from devsan.errors import UsageError, tell
 from devsan.options import LANGUAGES
-
-Runs = Sequence[Mapping[str, Any]]
-
-FORMATS = ("terminal", "json", "html", "sarif", "github")
+from devsan.run_files.reader import read_run
 
 
 class ReportCommand:
@@ -32,8 +29,6 @@ class ReportCommand:
         parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default="",
                             help="of terminal: en or zh (default: DEVSAN_LANG, or the locale's)")  # fmt: skip
         options = parser.read(words)
-        from devsan.run_files.reader import read_run
-
         runs = sorted((read_run(file) for file in options.files), key=lambda run: int(run["process"]["rank"]))
         if options.output is None:
             return lambda: _show(runs, options.format, options.lang)
@@ -41,46 +36,15 @@ class ReportCommand:
 
 
 def _show(runs: Runs, how: str, language: str) -> int:
-    if how == "terminal":
-        from devsan.job.recorded import write
-
-        write(runs, sys.stdout, language)
-        return 0
-    text = _render(how)(runs)
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    sys.stdout.flush()
+    write(how, runs, sys.stdout, language)
     return 0
 
 
 def _save(runs: Runs, how: str, language: str, path: str) -> int:
-    from devsan.errors import tell
-
     try:
         with open(path, "w", encoding="utf-8") as file:
-            if how == "terminal":
-                from devsan.job.recorded import write
-
-                write(runs, file, language)
-            else:
-                file.write(_render(how)(runs))
+            write(how, runs, file, language)
     except OSError as error:
         tell(str(UsageError("a file that can be written", f"{path!r}: {error.strerror}")))
         return 2
     return 0
-
-
-def _render(how: str) -> Callable[[Runs], str]:
-    if how == "json":
-        from devsan.render.json import render
-    elif how == "sarif":
-        from devsan.render.sarif import render
-    elif how == "github":
-        from devsan.render.github import render
-    elif how == "html":
-        from devsan.render import html
-
-        return lambda runs: html.render(*runs)
-    else:
-        raise DevsanError(f"expected a format, got {how!r}")
-    return render

@@ -15,6 +15,7 @@ from devsan.cli.program import Code, CommandLine, Module, Program, Script
 from devsan.errors import UsageError
 from devsan.job import member
 from devsan.options import OPTIONS, VARIABLE, Options, read_variable
+from devsan.run_files import recording, run_file
 from devsan.spelling import nearest
 
 _USAGE = """devsan run [options] script.py [args ...]
@@ -82,8 +83,6 @@ class RunCommand:
 
 def _prepare_output(pattern: str, starts_now: bool) -> None:
     """Begins another launch, also where a program under devsan starts devsan. See NOTE [Whose run file]."""
-    from devsan.run_files import run_file
-
     run_file.check(pattern)
     os.environ.pop(run_file.LAUNCH, None)
     if starts_now:
@@ -94,8 +93,6 @@ def _recorded(run: Action) -> Action:
     """Returns ``run``, which tells the run file how it ended. What it raises passes through."""
 
     def run_and_tell() -> int:
-        from devsan.run_files import recording
-
         try:
             code = run()
         except SystemExit as left:

@@ -6,6 +6,7 @@ import getpass
 import os
 import platform
 import re
+import resource
 import socket
 import sys
 from collections.abc import Mapping
@@ -180,8 +181,6 @@ def _system() -> System:
 
 def _memlock() -> int:
     try:
-        import resource
-
         limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
         return -1 if limit == resource.RLIM_INFINITY else limit >> 10
     except (ImportError, OSError, ValueError):

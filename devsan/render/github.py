@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from devsan.render.in_words import heading, is_file, main_site, message, region, relative
+from devsan.run_files.document import findings_of
 from devsan.run_files.jobs import launches_of
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ def command(finding: Mapping[str, Any], directory: str) -> str:
 
 def write(report: Diagnostic, explanation: Explanation | None, stream: TextIO) -> None:
     """Writes the command about a failure that has just happened."""
-    from devsan.run_files.document import findings_of
-
     for finding in findings_of(report, explanation, 0.0):
         stream.write(command(finding, os.getcwd()))
     stream.flush()

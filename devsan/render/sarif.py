@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 from devsan.diagnostics.codes import find_code, page_file
 from devsan.render.in_words import heading, is_file, is_inside, main_site, message, placed, region, relative
@@ -202,8 +203,6 @@ def _region(span: tuple[int, int, int, int]) -> Plain:
 
 
 def _quoted(path: str) -> str:
-    from urllib.parse import quote
-
     return quote(path.replace(os.sep, "/"))
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from devsan import core
+from devsan.introspect.provenance.reader import ProvenanceReader
 from devsan.run_files.places import Plain
 from devsan.run_files.records import event_of
 
@@ -22,8 +24,6 @@ class Movement:
     """
 
     def __init__(self, start: int) -> None:
-        from devsan.introspect.provenance.reader import ProvenanceReader
-
         self._start = start
         self._reader = ProvenanceReader()
         self._totals: dict[int, tuple[int, int]] = {}  # times and bytes of each placement, when they were last seen
@@ -85,8 +85,6 @@ class Movement:
         return [number, self._seconds(first), self._seconds(last), times, size]
 
     def _now(self) -> list[list[Any]]:
-        import time
-
         seconds = self._seconds(time.monotonic_ns())
         rows = []
         for index, (held, reserved, most, most_reserved) in enumerate(core.memory_now()):

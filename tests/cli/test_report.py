@@ -82,7 +82,7 @@ def test_no_color_through_a_pipe_and_color_when_forced(front):
         (["run.dvs", "--format", "jsn"], "got 'jsn'; did you mean --format json?"),
         (["none.dvs"], "expected a run file, got 'none.dvs': No such file or directory"),
         (["text.txt"], "expected a run file, got 'text.txt', which is none"),
-        (["later.dvs"], "expected a run file of version 1, got 'later.dvs' of version 2"),
+        (["later.dvs"], "expected a run file of version 2, got 'later.dvs' of version 3"),
         (["."], "expected a run file, got '.': Is a directory"),
         (["run.dvs", "--lang", "fr"], "invalid choice: 'fr'"),
         ([], "the following arguments are required"),
@@ -92,7 +92,7 @@ def test_no_color_through_a_pipe_and_color_when_forced(front):
 def test_refusals(front, words, sentence):
     front.write("run.dvs", lines(HEAD, MEMORY, END))
     front.write("text.txt", "hello\n")
-    front.write("later.dvs", lines({**HEAD, "version": 2}))
+    front.write("later.dvs", lines({**HEAD, "version": 3}))
     done = front.devsan("report", *words)
     assert done.returncode == 2
     assert done.stdout == ""

@@ -16,6 +16,10 @@ from devsan.doctor.live.lines import Lines
 from devsan.doctor.live.rules import RULES
 from devsan.doctor.live.subject import subject_with
 from devsan.introspect.deadline import Late, within
+from devsan.introspect.frames.tensors import plain_attributes
+from devsan.introspect.models.models import models_in
+from devsan.introspect.models.optimizers import optimizers_in
+from devsan.render.terminal import printer as plain
 
 if TYPE_CHECKING:
     from devsan.introspect.explain import Explanation
@@ -43,17 +47,11 @@ def write_beside(explanation: Explanation | None, stream: TextIO) -> None:
 
 def write(found: Sequence[Diagnostic], stream: TextIO) -> None:
     """Prints findings as failures are, each after an empty line."""
-    from devsan.render.terminal import printer as plain
-
     for finding in found[:_MOST]:
         plain.write(report_of(finding), stream)
 
 
 def _found(explanation: Explanation) -> list[Diagnostic]:
-    from devsan.introspect.frames.tensors import plain_attributes
-    from devsan.introspect.models.models import models_in
-    from devsan.introspect.models.optimizers import optimizers_in
-
     told = {str(finding.code) for finding in explanation.findings[:1]}
     with plain_attributes():
         frames = explanation.frames

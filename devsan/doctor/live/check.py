@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from types import FrameType
 
+from devsan.diagnosis.gc_pause import Paused
 from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.findings import found_by, how_bad
 from devsan.doctor.live.diagnosis import Diagnosis, placing_of
@@ -12,6 +13,7 @@ from devsan.doctor.live.lines import Lines
 from devsan.doctor.live.rules import RULES, Rule
 from devsan.doctor.live.subject import Subject, subject_of
 from devsan.errors import tell
+from devsan.introspect.frames.tensors import plain_attributes
 
 Failed = Callable[[str, Exception], None]
 
@@ -23,9 +25,6 @@ def doctor(*subjects: object, caller: FrameType) -> Diagnosis:
         *subjects: models, optimizers, and what holds them.
         caller: the frame that asks: its variables and its file tell which line did what.
     """
-    from devsan.diagnosis.gc_pause import Paused
-    from devsan.introspect.frames.tensors import plain_attributes
-
     with Paused(), plain_attributes():
         subject = subject_of(subjects, Lines(caller=caller))
         if not subject.trees and not subject.optimizers:

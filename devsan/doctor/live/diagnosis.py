@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 
 from devsan.diagnostics.diagnostic import Diagnostic, Place
 from devsan.diagnostics.messages import Message, message, plural
+from devsan.doctor.as_report import report_of
 from devsan.doctor.live.hooks import PROGRAM
+from devsan.doctor.summary import summary
+from devsan.render.language import chosen, language_named
+from devsan.render.terminal.printer import lines_of
 
 if TYPE_CHECKING:
     from devsan.doctor.live.subject import Model, Subject
@@ -52,8 +56,6 @@ class Diagnosis(list[Diagnostic]):
         self.owners = tuple(owners)
 
     def __str__(self) -> str:
-        from devsan.render.language import chosen
-
         return self.text(chosen())
 
     def _repr_pretty_(self, printer: object, cycle: bool) -> None:
@@ -66,11 +68,6 @@ class Diagnosis(list[Diagnostic]):
         Args:
             language: "en" or "zh".
         """
-        from devsan.doctor.as_report import report_of
-        from devsan.doctor.summary import summary
-        from devsan.render.language import language_named
-        from devsan.render.terminal.printer import lines_of
-
         say = language_named(language)
         lines: list[Line] = [line for owner in self.owners for line in _owner_lines(owner, say)]
         lines += [[]] if self.owners else []

@@ -7,6 +7,7 @@ dictionaries of functions (torch/nn/modules/module.py), through which DeepSpeed,
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -119,8 +120,6 @@ def _spelled(device: Any) -> str:
 
 
 def _file_of(kind: type) -> str:
-    import sys
-
     module = sys.modules.get(kind.__module__)
     file = getattr(module, "__file__", None) if isinstance(module, types.ModuleType) else None
     return file if isinstance(file, str) else ""

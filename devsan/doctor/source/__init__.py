@@ -17,6 +17,11 @@ from typing import Any
 from devsan.cuda.visible_devices import VARIABLE
 from devsan.diagnostics.diagnostic import Place
 from devsan.doctor.source.check_result import CheckResult
+from devsan.doctor.source.events import HidesGpus
+from devsan.doctor.source.many import check_files
+from devsan.doctor.source.program import follow_program
+from devsan.doctor.source.source_edits import apply, diff_of
+from devsan.doctor.source.source_file import Unreadable, read_source
 from devsan.doctor.source.visible import UNSET, Launched, Visible
 
 __all__ = ["CheckResult", "check", "diff", "fix", "visible_of"]
@@ -31,17 +36,11 @@ def check(paths: Sequence[Path], launch: Any = None, edits: bool = True) -> Chec
             ``visible``.
         edits: also make the mechanical fixes; without, libcst is not imported.
     """
-    from devsan.doctor.source.many import check_files
-
     return check_files(paths, _launched(launch), edits)
 
 
 def visible_of(path: Path, launch: Any = None) -> tuple[Visible, Place] | None:
     """Returns CUDA_VISIBLE_DEVICES as a program sets it for itself, and where; None where it does not."""
-    from devsan.doctor.source.events import HidesGpus
-    from devsan.doctor.source.program import follow_program
-    from devsan.doctor.source.source_file import Unreadable, read_source
-
     try:
         source = read_source(path)
     except Unreadable:
@@ -66,8 +65,6 @@ def diff(result: CheckResult, unsafe: bool = True) -> str:
         result: of files that still are as they were checked.
         unsafe: also those that ``fix`` does not apply unasked.
     """
-    from devsan.doctor.source.source_edits import diff_of
-
     return diff_of(result.findings, unsafe)
 
 
@@ -79,6 +76,4 @@ def fix(result: CheckResult, unsafe: bool = False) -> list[Path]:
     Raises:
         OSError: a file cannot be written.
     """
-    from devsan.doctor.source.source_edits import apply
-
     return apply(result, unsafe)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tokenize
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -81,8 +82,6 @@ def _by_file(findings: Iterable[Diagnostic], unsafe: bool) -> dict[str, list[Edi
 
 def _write(path: Path, text: str) -> None:
     """Writes a file in one step, with the mode and the encoding that it has."""
-    import tokenize
-
     with path.open("rb") as file:
         encoding, _ = tokenize.detect_encoding(file.readline)
     replace_text(path, text, encoding)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Operand, Place
 from devsan.diagnostics.messages import Message
@@ -156,7 +157,18 @@ def _fix_lines(
     for edit in edits:
         if not sites or edit.place.file != sites[0].file:
             yield [("   --> ", "frame"), (f"{edit.place.file}:{edit.place.line}", "")]
-        yield from _diff(edit)
+        yield from _diff(_of_whole_line(edit, sites))
+
+
+def _of_whole_line(edit: Edit, sites: Sequence[Place]) -> Edit:
+    """An edit of a part of a line that is shown, as one of the line."""
+    at, column = edit.place, edit.place.column - 1
+    shown = (site.lines[at.line] for site in sites if site.file == at.file and at.line in site.lines)
+    text = next(shown, "")
+    if column < 0 or "\n" in edit.before or not text.startswith(edit.before, column):
+        return edit
+    changed = text[:column] + edit.after + text[column + len(edit.before) :]
+    return replace(edit, before=text.strip(), after=changed.strip())
 
 
 def _diff(edit: Edit) -> Iterator[Line]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from devsan.diagnostics.codec import diagnostic_of
+from devsan.options import OPTIONS
 from devsan.render import amounts
 from devsan.render.in_words import heading
 from devsan.render.language import Language
@@ -101,8 +102,6 @@ def _outcome(run: Plain, say: Language) -> str:
 
 def program_of(command: Sequence[str]) -> str:
     """Returns the words of the program, without ``devsan run`` and its options, or python, in front of them."""
-    from devsan.options import OPTIONS
-
     words, names = list(command), set[str]()
     if words[:2] == ["devsan", "run"]:
         words = words[2:]

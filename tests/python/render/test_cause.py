@@ -147,3 +147,10 @@ def test_only_a_change_that_can_run_is_shown(line: int, name: str, runs: bool, t
         encoding="utf-8",
     )
     assert can_run(str(file), line, "zeros(3)", f"zeros(3, device={name}.device)") is runs
+
+
+def test_a_change_of_a_part_of_a_line_shows_the_line() -> None:
+    place = Place("c.json", 2, 12, 2, 14)
+    site = Place("c.json", 2, 12, lines={2: '  "batch": 64,'})
+    lines = below(Diagnostic(title="t", code="DV413", fixes=(Fix("r", "certain", (Edit(place, "64", "128"),)),)), site)
+    assert lines[1:-1] == ["help: r (certain)", '    2 - "batch": 64,', '    2 + "batch": 128,']
