@@ -103,7 +103,7 @@ def test_evidence_then_fixes_then_what_not_to_do() -> None:
         "    3 - a",
         "    3 + b",
         "  or: or so (possible)",
-        "note: a bare `.to(device)`: it hides what comes next.",
+        "note: a naive `.to(device)`: it hides what comes next.",
         "more: devsan explain DV101",
     ]
 

@@ -99,7 +99,7 @@ def test_what_a_naive_fix_breaks_is_said_of_every_code() -> None:
             Diagnostic(title="t", code=code.code, fixes=(Fix("x", "likely"),), naive_fix=code.naive_fix), say, 80
         )
         text = "".join(piece for line in lines for piece, _ in line)
-        assert CHINESE.search(text.partition("的后果：")[2].partition("详情")[0]), code.code
+        assert CHINESE.search(text.partition("`.to(device)`：")[2].partition("详情")[0]), code.code
 
 
 def test_chinese_is_broken_between_its_characters() -> None:
