@@ -509,7 +509,7 @@ class ModuleTensor:
     ) -> None: ...
 
 class Hook:
-    """What a framework hung onto a module's forward."""
+    """What a framework put onto a module's forward."""
 
     owner: Owner
     type: str  # "AlignDevicesHook", "CpuOffload", "UserCpuOffloadHook"

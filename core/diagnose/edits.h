@@ -12,7 +12,7 @@ namespace devsan::diagnose {
 model::Fix create_with(const Context& context, const model::Operand& operand, const model::Event& made,
                        const model::Operand& partner);
 
-/// "move `labels` to the device of `logits` where they meet", with the edit where the source shows the name once.
+/// "move `labels` to the device of `logits` before they are combined", with the edit where the source shows the name once.
 model::Fix move_at_use(const Context& context, const model::Operand& operand, const model::Operand& partner);
 
 /// The smaller of two operands, by bytes, then by elements: the one that is cheap to move.

@@ -41,7 +41,7 @@ COMMANDS = (
     CommandEntry("run", "RunCommand", "Run a Python program, unedited, on emulated GPUs."),
     CommandEntry("report", "ReportCommand", "Show what devsan run -o recorded: findings, who moved what, memory."),
     CommandEntry("doctor", "DoctorCommand",
-                 "Judge environment, versions, configuration and source before a job starts."),
+                 "Check environment, versions, configuration and source before a job starts."),
     CommandEntry("explain", "ExplainCommand", "Explain a code: what it is, an example, why, the fix."),
     CommandEntry("profiles", "ProfilesCommand", "List the GPU models that can be emulated."),
 )  # fmt: skip

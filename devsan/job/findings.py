@@ -8,7 +8,7 @@ from typing import Any
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.errors import one_line, tell
 from devsan.job.ranks import compare
-from devsan.render.html.ranks import findings_of, listed
+from devsan.run_files.ranks import findings_of, listed
 
 Document = Mapping[str, Any]
 Plain = dict[str, Any]

@@ -1,6 +1,7 @@
 """The places at which ranks went on after mismatches (``policy=warn``), as one list for the job.
 
-devsan: the program went on after mismatches at 2 places of 1 cause (policy=warn); a GPU ends at the first
+devsan: the program continued after mismatches at 2 places with 1 cause (policy=warn); on a real GPU it ends at the
+first
   DV102 fresh-tensor
     train.py:6:13  operands of aten::add are on cuda:1 and cuda:0, 3 times in ranks 0-3
     train.py:9:9   operands of aten::mm are on cuda:1 and cuda:0 in rank 2

@@ -50,7 +50,7 @@ def test_options() -> None:
     assert (options.devices(), options.to_variable()) == ((), "gpus=real")
     assert len(options.updated({"gpus": "3"}).devices()) == 3
     assert Options().updated({"gpus": "4:l4-24g", "memory": "1GiB"}).updated({"gpus": "real"}).devices() == ()
-    with pytest.raises(UsageError, match=r"expected gpus=real without memory, which is of emulated GPUs, got both"):
+    with pytest.raises(UsageError, match=r"expected gpus=real without memory, which is for emulated GPUs, got both"):
         read_variable("gpus=real:memory=1GiB").devices()
 
 

@@ -44,7 +44,7 @@ def test_the_program_goes_on_and_the_result_is_the_hosts(capsys):
         assert torch.equal(one.grad, left.grad.cpu()) and torch.equal(other.grad, right.grad.cpu())
     err = told(capsys)
     assert "warning[" in err and "operands of aten::mm are on cuda:0 and cuda:1" in err
-    assert "the program went on after mismatches at 1 place of 1 cause (policy=warn)" in err
+    assert "the program continued after mismatches at 1 place with 1 cause (policy=warn)" in err
 
 
 def test_what_is_written_stays_where_it_is(capsys):
@@ -97,7 +97,8 @@ def test_a_run_tells_each_place_once_and_all_at_the_end(tmp_path):
     assert (done.returncode, done.stdout) == (0, "done cuda:1\n")
     assert done.stderr.count("warning[") == 1
     assert done.stderr.endswith(
-        "devsan: the program went on after mismatches at 1 place of 1 cause (policy=warn); a GPU ends at the first\n"
+        "devsan: the program continued after mismatches at 1 place with 1 cause (policy=warn); "
+        "on a real GPU it ends at the first\n"
         "  DV102 fresh-tensor\n"
         "    train.py:6:13  operands of aten::add are on cuda:1 and cuda:0, 3 times\n"
     )
@@ -120,7 +121,7 @@ def test_a_run_file_has_the_places(tmp_path):
     ("texts", "sentence"),
     [
         ({"policy": "wrn"}, "expected policy to be stop or warn, got 'wrn'; did you mean 'warn'?"),
-        ({"gpus": "real", "policy": "warn"}, "expected gpus=real without policy, which is of emulated GPUs, got both"),
+        ({"gpus": "real", "policy": "warn"}, "expected gpus=real without policy, which is for emulated GPUs, got both"),
     ],
 )
 def test_what_cannot_be(texts, sentence):

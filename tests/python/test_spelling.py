@@ -133,7 +133,7 @@ def test_the_distance_counts_slips() -> None:
 
 
 @pytest.mark.parametrize("names,read", [
-    ([option.name for option in OPTIONS], find_option),
+    ([option.key for option in OPTIONS], find_option),
     (list(all_profiles()), find_profile),
     ([*all_codes(), *(code.name for code in all_codes().values())], named),
 ])  # fmt: skip

@@ -44,7 +44,7 @@ def test_the_third_is_the_write_back_and_its_edit_mends_it(rehearse):
     assert run.report.startswith("\nerror[DV101]: ")
     assert "weight float32[64,256] placed on cuda:1 by transformers: from_pretrained" in run.prose
     assert "upd_matrix float32[64,256] placed on cuda:0 by this program" in run.prose
-    assert "help: move `upd_matrix` to the device of `weight` where they meet" in run.prose
+    assert "help: move `upd_matrix` to the device of `weight` before they are combined" in run.prose
     mended = rehearse(NAME, "delta", "solve", gpus=4, text=run.mended())
     assert mended.sentence == ""
     assert "edited [1, 2, 3, 4, 5]" in mended.out

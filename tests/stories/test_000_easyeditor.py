@@ -76,8 +76,8 @@ def test_one_run_shows_every_site_as_one_cause(rehearse):
     run = rehearse(NAME, PUBLISHED, gpus=4, policy="warn")
     assert run.sentence == ""
     assert re.findall(r"^warning\[(\w+)\]", run.report, re.MULTILINE) == ["DV101"]
-    summary = run.report[run.report.index("devsan: the program went on after mismatches") :]
-    assert f"at {len(SITES)} places of 1 cause (policy=warn)" in summary
+    summary = run.report[run.report.index("devsan: the program continued after mismatches") :]
+    assert f"at {len(SITES)} places with 1 cause (policy=warn)" in summary
     found = re.findall(r"/(\w+\.py):(\d+):\d+ ", summary)
     assert {(file, int(line)) for file, line in found} == SITES
     # The operands met, so the edit is that of one GPU, to the last digit.

@@ -54,7 +54,7 @@ def test_report_says_who_placed_them_and_what_to_change(rehearse):
     assert died.report.startswith("\nerror[DV104]: operands of aten::nll_loss_forward are on cuda:3 and cuda:1\n")
     assert "shift_labels int64[2,11] placed on cuda:1 by accelerate: AlignDevicesHook" in died.prose
     assert "shift_logits float32[2,11,256] placed on cuda:3" in died.prose
-    assert "help: move `shift_labels` to the device of `shift_logits` where they meet" in died.prose
+    assert "help: move `shift_labels` to the device of `shift_logits` before they are combined" in died.prose
     mended = rehearse(EXAMPLE.name, gpus=4, text=died.mended())
     assert mended.sentence == ""
     assert "losses [" in mended.out

@@ -134,7 +134,7 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
                         {"others", ranks_text(offending.ranks)},
                         {"other", offending.call->group}}};
         found.propose(FixKind::kCreationSite,
-                      {"use the groups in the same order in every rank: {one}{at} is matched with {other}{to}", both});
+                      {"use the groups in the same order in every rank: {one}{at}, against {other}{to}", both});
         break;
       }
       if (!offending.call->condition.empty()) {
@@ -146,9 +146,8 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
                                   "{who} call {one} where {others} calls {other}", count_of(usual.ranks), calls}
                         : Message{"{who} calls {one} where {others} call {other}",
                                   "{who} call {one} where {others} call {other}", count_of(usual.ranks), calls};
-      found.propose(
-          FixKind::kCreationSite,
-          {"let every rank make the same calls in the same order: {one}{at} is matched with {other}{to}", both});
+      found.propose(FixKind::kCreationSite,
+                    {"let every rank make the same calls in the same order: {one}{at}, against {other}{to}", both});
       break;
     case Offending::kDtype:
       found.title = {"{call} gets tensors of {one} and {other}",

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from devsan.render.amounts import amount, seconds
-from devsan.render.html import devices, findings, labels, overview, ranks, tree
+from devsan.render.html import devices, findings, labels, overview, tree
+from devsan.run_files import ranks
 from devsan.run_files.jobs import launches_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 from devsan.render.html import memory, transfers
 from devsan.render.html.chart import WIDTH, Axis, Tick, axis_of
 from devsan.render.html.codes import CodePage, page_of
-from devsan.render.html.ranks import Shared
 from devsan.render.html.tree import MOST_ROWS, Node, tree_of
+from devsan.run_files.ranks import Shared
 
 Run = Mapping[str, Any]
 

@@ -4,7 +4,7 @@
    --> library.py:4:20  batch = {"labels": torch.zeros(6, device="cuda:1")}
 
 note: Two results of different devices meet in a loss.
-help: move `labels` to the device of `logits` where they meet (likely)
+help: move `labels` to the device of `logits` before they are combined (likely)
   18 - return F.cross_entropy(logits, labels)
   18 + return F.cross_entropy(logits, labels.to(logits.device))
   or: let the map put the modules that are combined here on one GPU (possible)

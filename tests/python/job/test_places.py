@@ -27,9 +27,10 @@ def test_a_job_has_one_list(job):
                       "torchrun", "--standalone", "--nproc-per-node", "3", "train.py")  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split()) == ["cuda:0", "cuda:1", "cuda:2", "done", "done", "done"]
-    assert done.stderr.count("the program went on after mismatches") == 1, done.stderr
+    assert done.stderr.count("the program continued after mismatches") == 1, done.stderr
     assert done.stderr.endswith(
-        "devsan: the program went on after mismatches at 2 places of 1 cause (policy=warn); a GPU ends at the first\n"
+        "devsan: the program continued after mismatches at 2 places with 1 cause (policy=warn); "
+        "on a real GPU it ends at the first\n"
         "  DV102 fresh-tensor\n"
         "    train.py:6:14  operands of aten::add are on cuda:0 and cpu, 3 times in ranks 0-2\n"
         "    train.py:8:5   operands of aten::mul_ are on cuda:1 and cpu in rank 1\n"

@@ -98,7 +98,7 @@ def test_an_error_counts_also_of_a_rank_that_was_killed_before_it_looked_back() 
     killed = {"code": None, "signal": 9, "time": 12.0, "by_launcher": False}
     failure = {"type": "RuntimeError", "time": 11.0, "place": "train.py:3"}
     own = {"id": "i", "cause": "c", "code": "DV103", "name": "host-boundary", "title": "t", "severity": "error",
-           "kind": "mixed", "sentence": "s", "evidence": ["e"], "fixes": [], "report": None}  # fmt: skip
+           "kind": "mixed", "sentence": "s", "evidence": ["e"], "fixes": [], "notes": []}  # fmt: skip
     culprit = {**document(1, how="raised", error="RuntimeError", sentence="s"), "findings": [own]}
     for message, codes in (("\nConnection closed by peer", ["DV103"]), ("no such file", ["DV103", "DV306"])):
         victim = {"rank": 0, "facts": None, "failure": {**failure, "message": message}, "exit": killed}
