@@ -1,4 +1,4 @@
-# expect: DV302 | gpus: 2 | ranks: 1 of 2 | owner: program | fix: name this rank's GPU | waits: 0
+# expect: DV302 | gpus: 2 | ranks: 1 of 2 | owner: program | fix: this rank's GPU | waits: 0
 """The script for one GPU had a global `device`; DDP moves the images to the rank's GPU, and nobody moves the labels."""
 
 import os
