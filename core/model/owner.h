@@ -10,18 +10,9 @@ namespace devsan::model {
 /// The names of owners that causes know. Any other package that places tensors is an owner under its own name.
 namespace owners {
 inline constexpr std::string_view kProgram = "program";
-inline constexpr std::string_view kTorch = "torch";  ///< torch itself, where none of the following fits
 inline constexpr std::string_view kAccelerate = "accelerate";
 inline constexpr std::string_view kTransformers = "transformers";
-inline constexpr std::string_view kDiffusers = "diffusers";
-inline constexpr std::string_view kDeepSpeed = "deepspeed";
-inline constexpr std::string_view kLightning = "lightning";
 inline constexpr std::string_view kPeft = "peft";
-inline constexpr std::string_view kBitsAndBytes = "bitsandbytes";
-inline constexpr std::string_view kDataParallel = "torch.nn.DataParallel";
-inline constexpr std::string_view kDdp = "DDP";
-inline constexpr std::string_view kFsdp = "FSDP";
-inline constexpr std::string_view kLoad = "torch.load";
 inline constexpr std::string_view kDataLoader = "DataLoader";
 inline constexpr std::string_view kDefaultDevice = "torch.set_default_device";
 }  // namespace owners

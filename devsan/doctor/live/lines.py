@@ -19,6 +19,7 @@ from typing import Any
 from devsan import core
 from devsan.diagnosis.source import shown_path
 from devsan.diagnostics.diagnostic import Place
+from devsan.diagnostics.torch_names import MODULE_MOVES
 from devsan.introspect.frames.frames import Frame, Whose, frames_of, whose
 from devsan.introspect.frames.tensors import is_module
 from devsan.introspect.provenance.reader import ProvenanceReader
@@ -30,8 +31,6 @@ DISPATCH = frozenset({
     "attach_execution_device_hook", "add_hook_to_module", "enable_model_cpu_offload", "enable_sequential_cpu_offload",
 })  # fmt: skip
 """What hangs up accelerate's hooks, by its last word; ``from_pretrained`` does where it is given a device_map."""
-
-MOVES = frozenset({"to", "cuda", "cpu", "to_empty"})
 
 _MOST = 8  # files of the program
 
@@ -107,7 +106,7 @@ class Lines:
 
         def moves(call: ast.Call) -> bool:
             function = call.func
-            if not isinstance(function, ast.Attribute) or function.attr not in MOVES:
+            if not isinstance(function, ast.Attribute) or function.attr not in MODULE_MOVES:
                 return False
             return any(id(value) in module_ids for value in self._values(function.value))
 

@@ -8,10 +8,11 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from devsan.diagnostics.torch_names import MOVES
 from devsan.introspect.frames.values import is_a, own_dict
 
 _DEVICE = re.compile(r"(?:cuda(?::\d+)?|cpu)")
-_MOVES = frozenset({"to", "cuda", "cpu", "send_to_device", "move_to_device", "move_data_to_device"})
+_MOVES = MOVES | {"send_to_device", "move_to_device", "move_data_to_device"}
 _ORDINAL = re.compile(r"device|gpu|ordinal|rank", re.IGNORECASE)  # names of numbers that stand for a GPU
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devsan.doctor.source import device_join
 from devsan.doctor.source.definitions import Partial
-from devsan.doctor.source.events import Operand
+from devsan.doctor.source.events import TensorInput
 from devsan.doctor.source.objects import element_of
 from devsan.doctor.source.scope import Scope
 from devsan.doctor.source.values import Sequence, Table, Tensor, Value
@@ -38,7 +38,7 @@ class Arguments:
         self.named: dict[str, Value] = {}
         self.named_nodes: dict[str, ast.expr] = {}
         self.whole = self.named_whole = True
-        self.fields: Operand | None = None
+        self.fields: TensorInput | None = None
         for each in node.args:
             if isinstance(each, ast.Starred):
                 value = run.value(each.value, scope)
@@ -65,7 +65,7 @@ class Arguments:
             else:
                 self.whole = self.named_whole = False
                 if isinstance(value, Tensor) and value.how in ("loaded", "batch"):
-                    self.fields = Operand(value, keyword.value)
+                    self.fields = TensorInput(value, keyword.value)
 
     def after(self, partial: Partial) -> Arguments:
         """Returns these arguments behind those that a partial function already has."""
@@ -84,7 +84,7 @@ class Arguments:
             return self.values[position]
         return None
 
-    def tensors(self) -> list[Operand]:
+    def tensors(self) -> list[TensorInput]:
         """Returns the tensors among the arguments, also those in lists, with the expressions that give them."""
         found = []
         for value, node in [
@@ -97,5 +97,5 @@ class Arguments:
             for number, each in enumerate(elements):
                 tensor = device_join.as_tensor(each)
                 if tensor is not None:
-                    found.append(Operand(tensor, at[number] if at else node))
+                    found.append(TensorInput(tensor, at[number] if at else node))
         return found

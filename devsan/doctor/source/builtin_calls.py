@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devsan.doctor.source import arithmetic, device_join, functions, loops, members, modules
 from devsan.doctor.source.definitions import ClassValue, Function
-from devsan.doctor.source.events import Operand
+from devsan.doctor.source.events import TensorInput
 from devsan.doctor.source.objects import Object, assign, element_of
 from devsan.doctor.source.scope import Scope
 from devsan.doctor.source.values import (
@@ -158,7 +158,7 @@ def _sum(run: Interpreter, first: Value, given: Arguments) -> Value:
     at = given.nodes[0]
     places = at.elts if isinstance(at, ast.List | ast.Tuple) and len(at.elts) == len(tensors) else [at] * len(tensors)
     return device_join.meet(
-        run, given.node, [Operand(each, place) for each, place in zip(tensors, places, strict=True)]
+        run, given.node, [TensorInput(each, place) for each, place in zip(tensors, places, strict=True)]
     )
 
 

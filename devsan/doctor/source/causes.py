@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from devsan.diagnostics.codes import words_of
-from devsan.doctor.source.events import Cause, Operand
+from devsan.doctor.source.events import Cause, TensorInput
 from devsan.doctor.source.objects import Object
 from devsan.doctor.source.places import HOST
 from devsan.doctor.source.values import Tensor
@@ -30,7 +30,7 @@ _TOTAL = re.compile(r"total|running|accum|sum|correct|count|num_|epoch|loss|hits
 _OF_PARTS = ("placed", "weight", "parameter", "computed", "outputs")
 
 
-def of_program(run: Interpreter, node: ast.AST, offending: Operand, other: Operand) -> Cause | None:
+def of_program(run: Interpreter, node: ast.AST, offending: TensorInput, other: TensorInput) -> Cause | None:
     """Returns why two tensors are apart; None where nothing says so."""
     if offending.tensor.by_default or other.tensor.by_default or offending.tensor.how == "copied":
         return None
@@ -52,7 +52,7 @@ def of_program(run: Interpreter, node: ast.AST, offending: Operand, other: Opera
     return None
 
 
-def _is_state(run: Interpreter, node: ast.AST, offending: Operand, other: Operand) -> bool:
+def _is_state(run: Interpreter, node: ast.AST, offending: TensorInput, other: TensorInput) -> bool:
     source = run.source
     if _STATE.search(" ".join((source.shown(offending.node), source.shown(other.node)))):
         return True
@@ -70,7 +70,7 @@ def _is_state(run: Interpreter, node: ast.AST, offending: Operand, other: Operan
     return False
 
 
-def _in_adapter(run: Interpreter, offending: Operand) -> bool:
+def _in_adapter(run: Interpreter, offending: TensorInput) -> bool:
     """Whether a part that was added beside a layer is what stayed behind: by the names that adapters have."""
     owner = next((frame.owner for frame in reversed(run.frames) if frame.owner is not None), None)
     holder = run.frames[-1].scope.names.get("self") if run.frames else None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devsan.doctor.source import causes
-from devsan.doctor.source.events import Cause, Meeting, Operand
+from devsan.doctor.source.events import Cause, Meeting, TensorInput
 from devsan.doctor.source.objects import Object
 from devsan.doctor.source.places import HOST, NOWHERE, differ
 from devsan.doctor.source.values import UNKNOWN, Tensor, Value
@@ -29,7 +29,7 @@ def as_tensor(value: Value) -> Tensor | None:
     return None
 
 
-def meet(run: Interpreter, node: ast.AST, operands: Sequence[Operand], checked: bool = True) -> Value:
+def meet(run: Interpreter, node: ast.AST, operands: Sequence[TensorInput], checked: bool = True) -> Value:
     """Returns the result of an operation on tensors, and tells where they cannot be joined.
 
     Args:
@@ -79,10 +79,10 @@ def index(run: Interpreter, node: ast.Subscript, holder: Tensor, index: Value) -
     at = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     for value, place in zip(indices, at, strict=False):
         if isinstance(value, Tensor) and value.where != HOST and value.scalar is not True:
-            _compare(run, node, [Operand(holder, node.value), Operand(value, place)])
+            _compare(run, node, [TensorInput(holder, node.value), TensorInput(value, place)])
 
 
-def _compare(run: Interpreter, node: ast.AST, operands: Sequence[Operand]) -> bool:
+def _compare(run: Interpreter, node: ast.AST, operands: Sequence[TensorInput]) -> bool:
     """Tells of the first pair that cannot be joined, and returns whether there is one."""
     if run.forgiving:
         return False
@@ -110,7 +110,7 @@ def _joins(one: Tensor, other: Tensor) -> bool:
     return False
 
 
-def tell(run: Interpreter, node: ast.AST, one: Operand, other: Operand) -> None:
+def tell(run: Interpreter, node: ast.AST, one: TensorInput, other: TensorInput) -> None:
     """Tells that two tensors cannot be joined: which is the offending one, and why."""
     running = run.owner is None
     offending, right = (one, other) if _rank(one.tensor, running) >= _rank(other.tensor, running) else (other, one)
@@ -132,7 +132,7 @@ def _rank(tensor: Tensor, running: bool) -> int:
     return kinds.get(tensor.where.kind, 0)
 
 
-def _cause(run: Interpreter, operand: Operand, right: Tensor) -> Cause:
+def _cause(run: Interpreter, operand: TensorInput, right: Tensor) -> Cause:
     offending = operand.tensor
     if offending.by_default or right.by_default:
         return "default"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from devsan.diagnostics.torch_names import FACTORIES
 from devsan.doctor.source.places import INPUTS
-from devsan.doctor.source.torch_names import FACTORIES
 from devsan.doctor.source.values import NONE, UNKNOWN, Tensor, Value
 
 _SIZES = re.compile(

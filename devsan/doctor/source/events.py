@@ -43,7 +43,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Operand:
+class TensorInput:
     """A tensor that an operation is given, and the expression that gives it."""
 
     tensor: Tensor
@@ -61,8 +61,8 @@ class Meeting(Event):
         owner: the class whose method was checked for itself, with inputs at any place; None in the running program.
     """
 
-    offending: Operand
-    other: Operand
+    offending: TensorInput
+    other: TensorInput
     cause: Cause
     owner: ClassFacts | None = None
 

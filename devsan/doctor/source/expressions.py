@@ -16,7 +16,7 @@ from devsan.doctor.source import (
     members,
 )
 from devsan.doctor.source.definitions import Function
-from devsan.doctor.source.events import Operand
+from devsan.doctor.source.events import TensorInput
 from devsan.doctor.source.objects import element_of
 from devsan.doctor.source.scope import Scope
 from devsan.doctor.source.values import (
@@ -86,7 +86,7 @@ def _binary(run: Interpreter, node: ast.BinOp, scope: Scope) -> Value:
     if isinstance(left, Const) and isinstance(right, Const):
         return arithmetic.binary(node.op, left, right)
     return device_join.meet(
-        run, node, [Operand(each, at) for each, at in _tensors((left, node.left), (right, node.right))]
+        run, node, [TensorInput(each, at) for each, at in _tensors((left, node.left), (right, node.right))]
     )
 
 
@@ -98,7 +98,7 @@ def augmented(run: Interpreter, node: ast.AugAssign, scope: Scope) -> Value:
     if isinstance(left, Const) and isinstance(right, Const):
         return NUMBER if run.uncounted else arithmetic.binary(node.op, left, right)
     return device_join.meet(
-        run, node, [Operand(each, at) for each, at in _tensors((left, node.target), (right, node.value))]
+        run, node, [TensorInput(each, at) for each, at in _tensors((left, node.target), (right, node.value))]
     )
 
 
@@ -121,7 +121,7 @@ def _compare(run: Interpreter, node: ast.Compare, scope: Scope) -> Value:
     if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
         return UNKNOWN
     pairs = list(zip(values, nodes, strict=True))
-    return device_join.meet(run, node, [Operand(each, at) for each, at in _tensors(*pairs)])
+    return device_join.meet(run, node, [TensorInput(each, at) for each, at in _tensors(*pairs)])
 
 
 def _boolean(run: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:

@@ -17,7 +17,7 @@ from devsan.doctor.source import (
     torch_names,
 )
 from devsan.doctor.source.definitions import Function
-from devsan.doctor.source.events import LoadedMoved, Move, Operand
+from devsan.doctor.source.events import LoadedMoved, Move, TensorInput
 from devsan.doctor.source.objects import (
     Moved,
     Object,
@@ -189,7 +189,7 @@ def _brought(value: Value) -> Value:
     return replace(value, where=NOWHERE) if foreign and isinstance(value, Tensor) else value
 
 
-def _of_library(run: Interpreter, holder: Object, operands: list[Operand], given: Arguments) -> Value:
+def _of_library(run: Interpreter, holder: Object, operands: list[TensorInput], given: Arguments) -> Value:
     state = holder.state
     short = state.type.removeprefix("torch.nn.")
     if short == "Sequential":
@@ -198,14 +198,14 @@ def _of_library(run: Interpreter, holder: Object, operands: list[Operand], given
         return Tensor(state.where, False, None, how="placed")
     if short.endswith("Loss"):
         counted = state.attributes.get("weight")
-        held = [Operand(counted, given.called)] if isinstance(counted, Tensor) else []
+        held = [TensorInput(counted, given.called)] if isinstance(counted, Tensor) else []
         result = device_join.meet(run, given.node, [*operands, *held])
         return replace(result, scalar=True) if isinstance(result, Tensor) else result
     if not state.weights:
         return (
             device_join.meet(run, given.node, operands[:1], checked=False) if short in torch_names.SHAPED else UNKNOWN
         )
-    weight = Operand(Tensor(state.where, False, None, how="weight", plain=state.plain), given.called)
+    weight = TensorInput(Tensor(state.where, False, None, how="weight", plain=state.plain), given.called)
     if not operands:
         return replace(weight.tensor, how="placed")
     joined = device_join.meet(run, given.node, [weight, *operands])
@@ -214,7 +214,7 @@ def _of_library(run: Interpreter, holder: Object, operands: list[Operand], given
     return Tensor(state.where, False, None, how="placed")
 
 
-def _chain(run: Interpreter, holder: Object, operands: list[Operand], given: Arguments) -> Value:
+def _chain(run: Interpreter, holder: Object, operands: list[TensorInput], given: Arguments) -> Value:
     if holder.state.uncertain or not operands:
         return UNKNOWN
     value: Value = operands[0].tensor

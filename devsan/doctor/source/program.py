@@ -11,7 +11,7 @@ from functools import partial
 from devsan.doctor.source import classes, functions
 from devsan.doctor.source.definitions import ClassFacts, ClassValue, Function
 from devsan.doctor.source.entries import inputs_of
-from devsan.doctor.source.events import Begins, Event, Hands, HidesGpus, Meeting, Operand
+from devsan.doctor.source.events import Begins, Event, Hands, HidesGpus, Meeting, TensorInput
 from devsan.doctor.source.frames import Exhausted
 from devsan.doctor.source.interpreter import Interpreter
 from devsan.doctor.source.objects import Object, mapped, move, places
@@ -178,7 +178,7 @@ def _check_function(run: Interpreter, facts: ClassFacts) -> None:
             run.owner = None
         for each in made.items or () if isinstance(made, Sequence) else (made,):
             if name == "backward" and isinstance(each, Tensor) and each.how == "made" and each.where == HOST:
-                offending, other = Operand(each, each.made or node), Operand(given, node.args.args[-1])
+                offending, other = TensorInput(each, each.made or node), TensorInput(given, node.args.args[-1])
                 run.tell(Meeting(offending.node, (node,), offending=offending, other=other, cause="fresh", owner=facts))
 
 

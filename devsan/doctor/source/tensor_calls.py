@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devsan.doctor.source import device_join, factories, torch_names
 from devsan.doctor.source.definitions import Identity
-from devsan.doctor.source.events import Operand, ToNumpy
+from devsan.doctor.source.events import TensorInput, ToNumpy
 from devsan.doctor.source.places import HOST, NOWHERE, Where
 from devsan.doctor.source.values import (
     UNKNOWN,
@@ -55,7 +55,7 @@ def call(run: Interpreter, holder: Tensor, name: str, given: Arguments) -> Value
         return _pieces(holder, name, given)
     operands = given.tensors()
     value: Value = device_join.meet(
-        run, given.node, [Operand(holder, getattr(given.node.func, "value", given.node)), *operands],
+        run, given.node, [TensorInput(holder, getattr(given.node.func, "value", given.node)), *operands],
         checked=name in torch_names.JOINED_METHODS,
     )  # fmt: skip
     if not isinstance(value, Tensor):

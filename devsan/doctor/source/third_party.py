@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devsan.doctor.source import device_join
-from devsan.doctor.source.events import Operand
+from devsan.doctor.source.events import TensorInput
 from devsan.doctor.source.objects import Object, State
 from devsan.doctor.source.places import HOST
 from devsan.doctor.source.values import UNKNOWN, Const, Tensor, Value
@@ -52,7 +52,7 @@ def call(run: Interpreter, holder: Object, given: Arguments) -> Value:
         return Tensor(first.where, None, how="outputs") if known and first is not None else UNKNOWN
     if where.kind != "gpu" or holder.state.map is not None or holder.state.wrapped not in ("", "accelerate"):
         return UNKNOWN
-    weight = Operand(Tensor(where, False, None, how="weight"), given.called)
+    weight = TensorInput(Tensor(where, False, None, how="weight"), given.called)
     for operand in operands:
         brought = holder.state.wrapped == "accelerate" and operand.tensor.how != "loaded"
         if operand.tensor.where == HOST and operand.tensor.scalar is False and not brought:
@@ -68,12 +68,12 @@ def encoded(given: Arguments) -> Value:
     return UNKNOWN
 
 
-def _inputs(given: Arguments) -> list[Operand]:
-    found = [Operand(given.fields.tensor, given.fields.node)] if given.fields is not None else []
+def _inputs(given: Arguments) -> list[TensorInput]:
+    found = [TensorInput(given.fields.tensor, given.fields.node)] if given.fields is not None else []
     if given.values and isinstance(given.values[0], Tensor):
-        found.append(Operand(given.values[0], given.nodes[0]))
+        found.append(TensorInput(given.values[0], given.nodes[0]))
     for name in _INPUTS:
         value = given.named.get(name)
         if isinstance(value, Tensor):
-            found.append(Operand(replace(value, leaf=False), given.named_nodes[name]))
+            found.append(TensorInput(replace(value, leaf=False), given.named_nodes[name]))
     return found

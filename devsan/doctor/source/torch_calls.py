@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from devsan.diagnostics.torch_names import FACTORIES, FROM_DATA, LIKE, ON_CPU
 from devsan.doctor.source import (
     device_join,
     factories,
@@ -52,13 +53,13 @@ def call(run: Interpreter, name: str, given: Arguments) -> Value:
     if short == "Generator":
         value = given.get("device", 0)
         return Generator(HOST if value is None else factories.place(run, value, given.node), given.node)
-    if short in torch_names.FACTORIES:
+    if short in FACTORIES:
         return factories.made(run, short, given)
-    if short in torch_names.FROM_DATA:
+    if short in FROM_DATA:
         return factories.from_data(run, short, given)
-    if short in torch_names.OF_THE_HOST:
+    if short in ON_CPU:
         return Tensor(HOST, False, given.node, run.calls, how="made")
-    if short in torch_names.LIKE:
+    if short in LIKE:
         source = given.values[0] if given.values else UNKNOWN
         where = source.where if isinstance(source, Tensor) else NOWHERE
         asked = given.get("device")

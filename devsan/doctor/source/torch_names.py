@@ -1,21 +1,6 @@
-"""torch's functions by what they do with devices. A name that is in none of these lists is not checked."""
+"""torch's functions by what they do with their operands. A name that is in none of these lists is not checked."""
 
 from __future__ import annotations
-
-# Create on the default device unless told. torch/_torch_docs.py names ``device`` among the arguments of each.
-FACTORIES = frozenset({
-    "zeros", "ones", "full", "empty", "rand", "randn", "randint", "randperm", "arange", "range", "linspace", "logspace",
-    "eye", "tril_indices", "triu_indices", "hann_window", "hamming_window", "bartlett_window", "blackman_window",
-    "kaiser_window", "empty_strided", "scalar_tensor",
-})  # fmt: skip
-# Create from data: where the data is, if it is a tensor; otherwise as factories do.
-FROM_DATA = frozenset({"tensor", "as_tensor", "asarray"})
-# Create on the host, always.
-OF_THE_HOST = frozenset({
-    "from_numpy", "frombuffer", "Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor",
-    "ShortTensor", "ByteTensor", "CharTensor", "BoolTensor", "BFloat16Tensor",
-})  # fmt: skip
-LIKE = frozenset({"zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "randint_like"})
 
 # Operators that want their tensors on one device. Each was looked up: native_functions.yaml generates the check
 # (``device_check``), or TensorIterator makes it.

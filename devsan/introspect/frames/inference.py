@@ -11,11 +11,12 @@ import sys
 from types import ModuleType
 
 from devsan.diagnostics.placement import Placement
+from devsan.diagnostics.torch_names import CASTS, FACTORIES, MODULE_MOVES
 from devsan.introspect.frames.tensors import is_tensor, placement_of
 from devsan.introspect.frames.values import MISSING, Scope
-from devsan.introspect.source.statements import FACTORIES
 
-_MOVES = frozenset({"to", "cuda", "cpu", "type", "type_as", "xpu", "hpu", "npu", "to_empty", "pin_memory"})
+_MOVES = MODULE_MOVES | CASTS | {"pin_memory"}
+_ON_DEFAULT = FACTORIES | {"tensor", "from_numpy"}
 _NUMBERS = frozenset({"size", "stride", "item", "tolist", "numpy", "dim", "numel", "nelement", "get_device", "data_ptr",
                       "element_size", "is_contiguous", "equal", "is_floating_point", "ndimension"})  # fmt: skip
 _TUPLES = frozenset({"split", "chunk", "unbind", "max", "min", "topk", "sort", "nonzero", "backward"})
@@ -86,7 +87,7 @@ def _function(name: str, call: ast.Call, scope: Scope) -> Placement | None:
     device = next((word.value for word in call.keywords if word.arg == "device"), None)
     if device is not None:
         return _named(device, scope)
-    if name in FACTORIES:
+    if name in _ON_DEFAULT:
         return _default()
     if name in NOT_TENSORS:
         return None

@@ -6,13 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from devsan import core
+from devsan.diagnostics.torch_names import MOVES
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.places import place
 from devsan.introspect.provenance.reader import event_at
 from devsan.introspect.source.statements import said_by
 from devsan.introspect.source.syntax import function_around
-
-_MOVES = ("to", "cuda", "cpu")
 
 
 def last_value(name: str, frame: Frame) -> ast.expr | None:
@@ -33,7 +32,7 @@ def copies_of(name: str, frame: Frame) -> Iterator[core.Event]:
         call = node.value
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue
-        if call.func.attr not in _MOVES or ast.unparse(call.func.value) != name:
+        if call.func.attr not in MOVES or ast.unparse(call.func.value) != name:
             continue
         if isinstance(node, ast.Assign) and any(ast.unparse(target) == name for target in node.targets):
             continue

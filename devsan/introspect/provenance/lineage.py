@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from devsan import core
+from devsan.diagnostics.torch_names import MOVES
 from devsan.introspect.frames.binding import step_out
 from devsan.introspect.frames.expressions import Expression
 from devsan.introspect.frames.frames import Frame
@@ -25,7 +26,6 @@ from devsan.introspect.provenance.reader import event_at
 from devsan.introspect.source.sources import expression, functions_in, is_kept, parts_of, statements_of, tree_at
 from devsan.introspect.source.statements import said_by
 
-_MOVES = frozenset({"to", "cuda", "cpu"})
 _DEEPEST = 24  # steps backwards
 _FROM_HOST = frozenset({"from_numpy", "frombuffer"})
 _SAME_PLACE = frozenset({"T", "mT", "H", "data", "real", "imag"})  # attributes of a tensor that are tensors where it is
@@ -185,7 +185,7 @@ class Lineage:
             like = said.device.removesuffix(".device") if said.peer and said.device else None
             away = self._is_elsewhere(expression(like), spot) if like else self._is_away(said.device, call, spot)
             return [] if away else self._event(call, spot, said.call, is_move=False)
-        if method and said.call in _MOVES and said.device is not None:
+        if method and said.call in MOVES and said.device is not None:
             return [] if self._is_away(said.device, call, spot) else self._event(call, spot, said.call, is_move=True)
         module = spot.value(call.func)
         if is_module(module):

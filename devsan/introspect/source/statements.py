@@ -11,17 +11,12 @@ import linecache
 from dataclasses import dataclass
 
 from devsan import core
+from devsan.diagnostics.torch_names import FACTORIES, FROM_DATA, LIKE, MODULE_MOVES, NEW
 from devsan.introspect.source.parsing import parse, parse_expression
 from devsan.introspect.source.syntax import function_around
 
-FACTORIES = frozenset({"zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "arange", "linspace",
-                        "eye", "tensor", "logspace", "from_numpy"})  # fmt: skip
-_MOVES = frozenset({"to", "cuda", "cpu", "type", "to_empty", "xpu", "npu", "hpu"})
-_LIKE = frozenset({"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like"})
-_MAKERS = frozenset({"as_tensor", "scalar_tensor", "tril_indices", "triu_indices", "bartlett_window", "hann_window",
-                     "blackman_window", "hamming_window",
-                     "normal", "complex", "asarray"})  # fmt: skip
-_NEW = frozenset({"new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"})
+_MOVES = MODULE_MOVES | {"type"}
+_MAKERS = FACTORIES | FROM_DATA | LIKE | NEW | {"from_numpy", "normal", "complex", "Generator"}
 
 
 @dataclass(frozen=True)
@@ -92,12 +87,12 @@ def said_by(call: ast.Call, text: str = "") -> Said:
     receiver = written(function.value) if isinstance(function, ast.Attribute) else ""
     keyword = next((word.value for word in call.keywords if word.arg == "device"), None)
     first = call.args[0] if call.args else None
-    if name in FACTORIES or name in _MAKERS or name in _LIKE or name in _NEW or name == "Generator":
+    if name in _MAKERS:
         if keyword is None and name == "Generator":
             keyword = first
         if keyword is not None:
             return Said(name, receiver, True, written(keyword))
-        like = written(first) if name in _LIKE and first is not None else receiver if name in _NEW else None
+        like = written(first) if name in LIKE and first is not None else receiver if name in NEW else None
         return Said(name, receiver, True, None if like is None else f"{like}.device", like is not None)
     if name in _MOVES:
         if name == "cpu":

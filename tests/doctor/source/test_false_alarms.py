@@ -14,7 +14,7 @@ from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.source import CheckResult, check
 from devsan.doctor.source.files import check_source
 from devsan.doctor.source.source_file import SourceFile
-from devsan.doctor.source.torch_names import FACTORIES
+from devsan.diagnostics.torch_names import FACTORIES
 
 try:
     import tomllib

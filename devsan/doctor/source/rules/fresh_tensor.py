@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.diagnostics.messages import message
+from devsan.diagnostics.torch_names import FACTORIES, FROM_DATA
 from devsan.doctor.findings import finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Meeting
@@ -44,7 +45,6 @@ from devsan.doctor.source.rules.predicates import (
     some,
     what_joins,
 )
-from devsan.doctor.source.torch_names import FACTORIES, FROM_DATA
 
 CODE = own_code(__name__)
 
