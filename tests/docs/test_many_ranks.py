@@ -11,7 +11,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "many-ranks.md"
 _TAKES = re.compile(r"\d+\.\d s later")
-_WAITS = re.compile(r"^ +=.* rank 0 waits in .*\n", re.MULTILINE)
+_WAITS = re.compile(r"^ +=.* rank 0 waits in .*\n(?: {4,}[^=\s].*\n)*", re.MULTILINE)  # with its continuation
 
 
 def block(language: str) -> str:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from devsan.diagnostics.diagnostic import Diagnostic
+from devsan.diagnostics.torch_names import FACTORIES
 from devsan.doctor.source import CheckResult, check
 from devsan.doctor.source.files import check_source
 from devsan.doctor.source.source_file import SourceFile
-from devsan.diagnostics.torch_names import FACTORIES
 
 try:
     import tomllib
