@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from devsan.diagnostics.diagnostic import CONFIDENCES
 from devsan.render.html.excerpt import Mark, Row, rows_of
 from devsan.render.terminal.text import display_width
 
@@ -17,7 +18,6 @@ HALF = 68
 """Columns of source that fit into half of a page 1280 pixels wide."""
 
 _DEVICE = re.compile(r"(?<![\w:])(?:cpu|meta|disk|[a-z]+:\d+)(?![\w:])")
-_SURENESS = ("possible", "likely", "certain")
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def where_of(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def fixes_of(finding: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns the fixes, the surest first; of those that are as sure the first, as in the terminal's report."""
-    return sorted(finding["fixes"], key=lambda fix: -_SURENESS.index(fix["confidence"]))
+    return sorted(finding["fixes"], key=lambda fix: CONFIDENCES[fix["confidence"]])
 
 
 def diff_of(edit: Mapping[str, Any]) -> list[DiffRow]:
