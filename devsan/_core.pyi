@@ -50,6 +50,9 @@ def start(devices: Sequence[DeviceSpec]) -> None:
 def stop() -> None:
     """Undoes `start`."""
 
+def draw_from_host(wanted: bool) -> None:
+    """Has all GPUs draw their random numbers from the CPU's default generator. NOTE [One stream of random numbers]"""
+
 def settle() -> None:
     """Ends what the autograd threads still hold. For the end of the process."""
 

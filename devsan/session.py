@@ -15,6 +15,7 @@ from devsan.doctor.live import watch as first_steps
 from devsan.emulation import Emulation
 from devsan.errors import DevsanError, StartError, one_line
 from devsan.job import member
+from devsan.numbers import observer
 from devsan.options import VARIABLE, Options, read_variable
 from devsan.run_files import recording
 
@@ -70,6 +71,8 @@ def begin(options: Options) -> None:
         raise StartError(one_line(error)) from error
     _emulation = emulation
     watch()
+    if devices:
+        observer.begin()
     if options.output:
         recording.begin(options.output, devices, member.leave_run_file)
 

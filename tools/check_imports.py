@@ -50,11 +50,13 @@ DOORS = (
 WAITING = {
     "devsan/doctor/live/watch.py": "it looks at a program at the first step of an optimizer",
     "devsan/run_files/recording.py": "it works where a run file is written",
+    "devsan/overlay/startup/sitecustomize.py": "Python runs it at its start, in every child of an experiment",
 }
 
 # Files that import modules by names which are only known then.
 BY_NAME = frozenset({
     "devsan/__init__.py", "devsan/cli/main.py", "devsan/diagnostics/detectors.py", "devsan/owners/__init__.py",
+    "devsan/fix/candidates/__init__.py",
 })  # fmt: skip
 
 LIGHT_MODULES = (

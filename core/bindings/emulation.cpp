@@ -3,6 +3,7 @@
 #include "bindings/bindings.h"
 #include "emulate/runtime/autograd_threads.h"
 #include "emulate/runtime/device.h"
+#include "emulate/runtime/generator.h"
 #include "intercept/emulation.h"
 
 namespace devsan::bindings {
@@ -13,6 +14,7 @@ void bind_emulation(py::module_& module) {
   module.def("share_memory", &emulate::share_memory, py::arg("path"), py::arg("node"));
   module.def("start", &intercept::start_emulation, py::arg("devices"));
   module.def("stop", &intercept::stop_emulation, py::call_guard<py::gil_scoped_release>());
+  module.def("draw_from_host", &emulate::draw_from_host, py::arg("wanted"));
   module.def("settle", &emulate::settle_autograd_threads, py::call_guard<py::gil_scoped_release>());
 }
 

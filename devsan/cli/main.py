@@ -39,6 +39,8 @@ class CommandEntry:
 
 COMMANDS = (
     CommandEntry("run", "RunCommand", "Run a Python program, unedited, on emulated GPUs."),
+    CommandEntry("fix", "FixCommand",
+                 "Find a fix by rehearsal: try changes until the program runs to its end with the right numbers."),
     CommandEntry("report", "ReportCommand", "Show what devsan run -o recorded: findings, who moved what, memory."),
     CommandEntry("doctor", "DoctorCommand",
                  "Check environment, versions, configuration and source before a job starts."),

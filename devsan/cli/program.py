@@ -22,7 +22,7 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import Protocol
 
-from devsan import excepthook
+from devsan import excepthook, overlay
 from devsan.cli import source
 from devsan.errors import DevsanError, StartError, UsageError, tell
 from devsan.job import supervisor
@@ -87,7 +87,8 @@ class Script:
         module.__dict__["__cached__"] = None
         module.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
         # compile() and not the loader: a SyntaxError then has no frames of importlib in front.
-        return compile(Path(path).read_bytes(), path, "exec", dont_inherit=True), module
+        text = overlay.text_of(path)
+        return compile(Path(path).read_bytes() if text is None else text, path, "exec", dont_inherit=True), module
 
 
 class Module:

@@ -63,7 +63,7 @@ class RunCommand:
 
     def read(self, words: Sequence[str]) -> tuple[Options, Program]:
         """Reads the options and finds the program, and tells of options that stand behind it; nothing starts."""
-        own, rest = _split(words)
+        own, rest = split(words)
         before = words[: len(words) - len(rest)]
         parser = Parser(self, usage=_USAGE, epilog=_EPILOG)
         for option in OPTIONS:
@@ -115,8 +115,10 @@ def _exit_code(code: object) -> int:
     return code & 0xFF if isinstance(code, int) else 1
 
 
-def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+def split(words: Sequence[str], flags: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """Divides the words into devsan's own and the program's, which begin with a script, -m, -c or --.
+
+    ``flags`` are further options, without a value.
 
     Not left to argparse: what it does with ``--`` and with options behind a positional differs between versions of
     Python, and a program's words must arrive as they were written.
@@ -126,7 +128,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     rest = list(words)
     while rest:
         word = rest[0]
-        if word in ("-h", "--help"):
+        if word in ("-h", "--help", *flags):
             own.append(rest.pop(0))
             continue
         if word == "--" or word[:2] in ("-m", "-c") or not word.startswith("-"):

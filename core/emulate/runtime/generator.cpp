@@ -1,5 +1,6 @@
 #include "emulate/runtime/generator.h"
 
+#include <atomic>
 #include <cstring>
 #include <mutex>
 
@@ -11,6 +12,8 @@
 
 namespace devsan::emulate {
 namespace {
+
+std::atomic<bool> g_from_host{false};
 
 constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15ULL;
 
@@ -124,7 +127,12 @@ at::Generator make_default_generator(c10::DeviceIndex index) {
   return generator;
 }
 
+void draw_from_host(bool wanted) { g_from_host.store(wanted, std::memory_order_relaxed); }
+
 at::Generator host_generator(const at::Generator& given, c10::DeviceIndex index) {
+  if (C10_UNLIKELY(g_from_host.load(std::memory_order_relaxed)) && !given.defined()) {
+    return at::detail::getDefaultCPUGenerator();
+  }
   const at::Generator& chosen = given.defined() ? given : device(index).generator;
   TORCH_CHECK(chosen.device().type() == c10::DeviceType::CUDA,
               "Expected a 'cuda' device type for generator but found '", chosen.device().type(), "'");

@@ -46,6 +46,12 @@ at::Generator make_generator(c10::DeviceIndex index);
 /// of CUDA is (getDefaultCUDAGenerator in aten/src/ATen/cuda/CUDAGeneratorImpl.cpp): two ranks without a seed differ.
 at::Generator make_default_generator(c10::DeviceIndex index);
 
+/// NOTE [One stream of random numbers]
+/// Two runs of a program that differ only in where tensors are draw different numbers on a GPU: each device has a stream
+/// of its own. To compare their results all devices draw from the CPU's default generator, so that the order of the draws
+/// alone decides. Generators that the program makes itself stay its own.
+void draw_from_host(bool wanted);
+
 /// The CPU generator by which the next random operator on `cuda:index` draws its numbers.
 /// @param given the caller's generator, or an undefined one for the device's default.
 /// Raises as CUDA's check_generator when `given` belongs to another device type.

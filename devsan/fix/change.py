@@ -1,0 +1,113 @@
+"""A change that may be a fix: edits of files, as texts, as a diff, and written to the disk."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from devsan.diagnostics.diagnostic import Edit
+from devsan.errors import DevsanError
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something to try.
+
+    Attributes:
+        text: what it does, one sentence in the imperative; a ``Message``.
+        kind: where it is made: "configuration", "map", "creation_site", "use_site", "workaround", "statement_order".
+        edits: of one or more files.
+        code: of the cause that proposes it; "" where none does.
+    """
+
+    text: str
+    kind: str
+    edits: tuple[Edit, ...]
+    code: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Returns the files that it changes."""
+        return tuple(sorted({edit.place.path or edit.place.file for edit in self.edits}))
+
+
+def joined(changes: Sequence[Change]) -> tuple[Edit, ...]:
+    """Returns the edits of all changes, each once."""
+    return tuple(dict.fromkeys(edit for change in changes for edit in change.edits))
+
+
+def texts(edits: Sequence[Edit], before: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Returns the new text of each file that ``edits`` change.
+
+    Args:
+        edits: their places are those of the files as they are.
+        before: texts to change instead of the files', by path.
+
+    Raises:
+        DevsanError: a file cannot be read, the text that an edit replaces is not at its place, or two edits overlap.
+    """
+    by_path: dict[str, list[Edit]] = {}
+    for edit in edits:
+        by_path.setdefault(edit.place.path or edit.place.file, []).append(edit)
+    return {path: _edited(path, each, (before or {}).get(path)) for path, each in by_path.items()}
+
+
+def _edited(path: str, edits: Sequence[Edit], text: str | None) -> str:
+    if text is None:
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DevsanError(f"expected a source file, got {path!r}: {error}") from error
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    spans = []
+    for edit in edits:
+        begin = _offset(text, starts, edit)
+        if text[begin : begin + len(edit.before)] != edit.before:
+            raise DevsanError(f"expected {edit.before!r} at {edit.place}, got another text")
+        spans.append((begin, begin + len(edit.before), edit.after))
+    # The last first, so that the places of the others stay; insertions at one place keep their order.
+    spans.sort(key=lambda span: span[:2])
+    for (_, end, _), (begin, _, _) in zip(spans, spans[1:], strict=False):
+        if begin < end:
+            raise DevsanError(f"expected edits of different places of {path!r}, got two of the same")
+    for begin, end, after in reversed(spans):
+        text = text[:begin] + after + text[end:]
+    return text
+
+
+def _offset(text: str, starts: Sequence[int], edit: Edit) -> int:
+    line = edit.place.line
+    if not 1 <= line < len(starts):
+        raise DevsanError(f"expected a line of the file at {edit.place}, got none")
+    if edit.place.column:
+        return starts[line - 1] + edit.place.column - 1
+    begin = starts[line - 1]  # an edit of whole lines, without the indentation of the first one
+    while begin < len(text) and text[begin] in " \t":
+        begin += 1
+    return begin
+
+
+def diff(edits: Sequence[Edit], folder: str = "") -> str:
+    """Returns ``edits`` as a unified diff, as ``patch -p1`` and ``git apply`` take it.
+
+    Args:
+        edits: of any number of files.
+        folder: what the names in the diff are relative to; the working folder without.
+    """
+    pieces = []
+    for path, after in texts(edits).items():
+        before = Path(path).read_text(encoding="utf-8")
+        name = os.path.relpath(path, folder or os.getcwd())
+        name = path.lstrip("/") if name.startswith("..") else name
+        lines = difflib.unified_diff(
+            before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
+        )
+        pieces.append(
+            "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        )
+    return "".join(pieces)

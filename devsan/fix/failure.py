@@ -1,0 +1,148 @@
+"""A failure as candidates see it: the finding of a run file, and the source around its places."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+import sysconfig
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devsan.diagnostics.diagnostic import Edit, Place
+
+_LIBRARIES = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")})
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One finding of a run.
+
+    Attributes:
+        finding: as docs/reference/run.schema.json has it.
+    """
+
+    finding: Mapping[str, Any]
+
+    @property
+    def operands(self) -> Sequence[Mapping[str, Any]]:
+        """Returns the operands of the failing operation."""
+        return list(self.finding["operands"])
+
+    @property
+    def own_frames(self) -> list[Mapping[str, Any]]:
+        """Returns the frames of the user's own files, the innermost first."""
+        return [frame for frame in self.finding["stack"] if is_own(frame["path"])]
+
+    def pairs(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+        """Yields what may be moved with where it may go: operands on different devices; the offending one first."""
+        found = [
+            (one, other)
+            for one in self.operands
+            for other in self.operands
+            if one is not other and one["device"] != other["device"] and "meta" not in (one["device"], other["device"])
+        ]
+        return iter(sorted(found, key=lambda pair: (not pair[0]["offending"], _size(pair[0]), -_size(pair[1]))))
+
+
+def _size(operand: Mapping[str, Any]) -> int:
+    elements = 1
+    for extent in operand["shape"]:
+        elements *= extent
+    return elements
+
+
+def is_own(path: str) -> bool:
+    """Returns whether ``path`` is a file of the user's and no library's."""
+    real = os.path.realpath(path)
+    if not path.endswith(".py") or real.startswith(_LIBRARIES) or f"{os.sep}site-packages{os.sep}" in real:
+        return False
+    return os.path.isfile(real)
+
+
+@functools.lru_cache(maxsize=64)
+def source_of(path: str) -> Source | None:
+    """Returns the source file at ``path``; None where it cannot be read."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        return Source(path, text, ast.parse(text))
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A source file and its syntax. Lines and columns count from 1, in characters."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        """Returns its lines, without their ends."""
+        return self.text.split("\n")
+
+    @functools.cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Returns the node around each node."""
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    def span(self, node: ast.AST) -> tuple[int, int, int, int]:
+        """Returns line, column, end line and end column (exclusive) of ``node``."""
+        found: Any = node
+        return (found.lineno, self._column(found.lineno, found.col_offset), found.end_lineno,
+                self._column(found.end_lineno, found.end_col_offset))  # fmt: skip
+
+    def _column(self, line: int, offset: int) -> int:
+        return len(self.lines[line - 1].encode()[:offset].decode(errors="ignore")) + 1
+
+    def segment(self, node: ast.AST) -> str:
+        """Returns the text of ``node``."""
+        return ast.get_source_segment(self.text, node) or ""
+
+    def expression_at(self, where: Mapping[str, Any]) -> ast.expr | None:
+        """Returns the largest expression with exactly the span of a frame, an event or an operand; None if there is none."""
+        wanted = tuple(where[key] for key in ("line", "column", "end_line", "end_column"))
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.expr) and hasattr(node, "lineno") and self.span(node) == wanted:
+                return node
+        return None
+
+    def statement_around(self, node: ast.AST) -> ast.stmt:
+        """Returns the innermost statement that ``node`` is in."""
+        while not isinstance(node, ast.stmt):
+            node = self.parents[node]
+        return node
+
+    def function_around(self, node: ast.AST) -> ast.AST:
+        """Returns the innermost function that ``node`` is in, or the module."""
+        while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)):
+            node = self.parents[node]
+        return node
+
+    def replace(self, node: ast.AST, after: str) -> Edit:
+        """Returns the edit that puts ``after`` in the place of ``node``."""
+        line, column, end_line, end_column = self.span(node)
+        place = Place(self.path, line, column, end_line, end_column, path=self.path)
+        return Edit(place, self.segment(node), after)
+
+    def insert_after(self, statement: ast.stmt, lines: Sequence[str]) -> Edit:
+        """Returns the edit that puts whole lines behind ``statement``, as deep as it stands."""
+        indent = self._indent(statement)
+        last = self.lines[(statement.end_lineno or statement.lineno) - 1]
+        line = statement.end_lineno or statement.lineno
+        place = Place(self.path, line, len(last) + 1, line, len(last) + 1, path=self.path)
+        return Edit(place, "", "".join(f"\n{indent}{each}" for each in lines))
+
+    def insert_before(self, statement: ast.stmt, lines: Sequence[str]) -> Edit:
+        """Returns the edit that puts whole lines before ``statement``, as deep as it stands."""
+        first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
+        place = Place(self.path, first, 1, first, 1, path=self.path)
+        return Edit(place, "", "".join(f"{self._indent(statement)}{each}\n" for each in lines))
+
+    def _indent(self, statement: ast.stmt) -> str:
+        line = self.lines[statement.lineno - 1]
+        return line[: len(line) - len(line.lstrip())]

@@ -1,0 +1,47 @@
+"""The job that is to be fixed: its words, and how it is started for an experiment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from devsan.options import Options
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program or a command, as ``devsan run`` takes it.
+
+    Attributes:
+        options: of the emulation; ``policy``, ``output`` and ``report`` are each experiment's own.
+        words: from the script, ``-m``, ``-c`` or ``--`` on.
+        folder: where it runs.
+        environment: of the job.
+    """
+
+    options: Options
+    words: tuple[str, ...]
+    folder: str = field(default_factory=os.getcwd)
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @property
+    def is_command(self) -> bool:
+        """Whether it is a command, whose processes find the emulation by themselves."""
+        return self.words[:1] == ("--",)
+
+    def run_words(self, policy: str, output: str) -> list[str]:
+        """Returns what stands behind ``python`` to run it once."""
+        own: Sequence[str] = [
+            f"--{option}={value}" for option, value in (("policy", policy), ("report", "off"), ("output", output))
+        ]
+        given = []
+        for item in self.options.to_variable().split(":"):
+            key, _, value = item.partition("=")
+            if key not in ("policy", "output", "report", "lang"):
+                given.append(f"--{key}={value}")
+        return ["-m", "devsan", "run", *given, *own, *self.words]
+
+
+PYTHON = sys.executable

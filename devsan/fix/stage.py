@@ -1,0 +1,80 @@
+"""A process that has imported torch, and forks for each experiment: importing torch takes longer than most runs.
+
+NOTE [The stage] It imports torch and DevSan's core, and no library that asks torch for GPUs when it is imported. A fork of
+it becomes ``devsan run`` as python would start it; that torch is there already is the one difference, so that what is
+called verified ran once more in a process of its own. Requests are lines of JSON on stdin: {"words", "folder",
+"environment", "out", "err"}; the answer is a line with the id of the process, and one {"ended": id, "status"} behind it.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import runpy
+import select
+import sys
+from typing import Any
+
+from devsan import overlay
+from devsan.core_library import core_with_torch
+
+
+def main() -> None:
+    """Serves requests until stdin is closed."""
+    requests, answers = os.dup(0), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    import torch  # noqa: F401
+
+    core_with_torch()
+    gc.freeze()
+    running: dict[int, int] = {}
+    unread = b""
+    while True:
+        for ready in select.select([requests, *running], [], [])[0]:
+            if ready in running:
+                pid = running.pop(ready)
+                os.close(ready)
+                _answer(answers, {"ended": pid, "status": os.waitpid(pid, 0)[1]})
+                continue
+            read = os.read(requests, 1 << 20)
+            if not read:
+                return
+            *lines, unread = (unread + read).split(b"\n")
+            for line in lines:
+                request = json.loads(line)
+                pid = os.fork()
+                if pid == 0:
+                    for descriptor in (requests, answers, *running):
+                        os.close(descriptor)
+                    _become(request)
+                    return
+                running[os.pidfd_open(pid)] = pid
+                _answer(answers, {"started": pid})
+
+
+def _answer(descriptor: int, answer: dict[str, int]) -> None:
+    os.write(descriptor, json.dumps(answer).encode() + b"\n")
+
+
+def _become(request: dict[str, Any]) -> None:
+    """Becomes the program; the end of this process is then the interpreter's own."""
+    os.setpgid(0, 0)
+    for descriptor, name in ((1, "out"), (2, "err")):
+        file = os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(file, descriptor)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    sys.orig_argv = [sys.executable, *request["words"]]
+    sys.argv = ["-m", *request["words"][2:]]
+    sys.path[:0] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path.insert(0, "")
+    overlay.install()
+    runpy._run_module_as_main("devsan")  # type: ignore[attr-defined]  # run_module takes __main__ away before the end
+
+
+if __name__ == "__main__":
+    main()

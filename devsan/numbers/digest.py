@@ -1,0 +1,38 @@
+"""What is kept of a tensor, so that two runs can be compared: few numbers, whatever its size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+SMALL = 64
+"""Tensors of at most so many elements are kept whole."""
+
+_STEP = 0.7548776662  # no rational multiple of pi: each place has a weight of its own
+
+
+def digest(tensor: Any) -> dict[str, Any] | None:
+    """Returns shape, dtype and numbers of ``tensor``, wherever it is; None for one without values (meta, fake, sparse).
+
+    The numbers of a large tensor are its sum, its norm and its product with a fixed vector, all in float64: a value that
+    moves to another place changes the last of them. Of a DTensor the local shard is kept.
+    """
+    import torch
+
+    if hasattr(tensor, "to_local"):
+        tensor = tensor.to_local()
+    plain = type(tensor).__torch_dispatch__ is torch.Tensor.__torch_dispatch__
+    if not plain or tensor.is_meta or tensor.layout != torch.strided or tensor.is_quantized:
+        return None
+    with torch.no_grad():
+        flat = tensor.detach().to("cpu").reshape(-1)
+        if flat.is_complex():
+            flat = torch.view_as_real(flat).reshape(-1)
+        exact = not flat.is_floating_point()
+        flat = flat.to(torch.float64)
+        if flat.numel() <= SMALL:
+            values = flat.tolist()
+        else:
+            places = torch.arange(flat.numel(), dtype=torch.float64)
+            values = [float(flat.sum()), float(flat.norm()), float(torch.dot(flat, torch.cos(places * _STEP)))]
+    return {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch."), "exact": exact,
+            "whole": len(values) == flat.numel(), "values": values}  # fmt: skip

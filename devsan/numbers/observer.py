@@ -1,0 +1,190 @@
+"""Keeps what a program computes while it runs: losses, gradients, weights, outputs, and what is left at its end.
+
+NOTE [What is observed] Whatever reaches one of five places, in the order in which it reaches them:
+
+  loss       what ``backward`` is called on
+  gradients  of the leaves of its graph, once it has run; what ``torch.autograd.grad`` returns
+  weights    of an optimizer's parameters, after each step
+  output     of a module that no other module calls
+  state      tensors, and the parameters of modules, that ``__main__`` holds at the end of the program
+
+None of these depends on a device or on a line of the program, so that two runs of two versions of it can be compared.
+``DEVSAN_NUMBERS`` names the folder in which each process writes a file, one event a line.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from devsan import core
+from devsan.errors import tell
+from devsan.numbers.digest import digest
+
+VARIABLE = "DEVSAN_NUMBERS"
+
+MOST = 2000
+"""Events that a process writes; a later one is counted and no more."""
+
+_LARGEST_GRAPH = 200_000
+_DEEPEST = 4
+
+_observer: Observer | None = None
+
+
+class Observer:
+    """What writes the events of this process.
+
+    Args:
+        stream: where.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._written = 0
+        self._depth = 0
+
+    def install(self) -> None:
+        """Has torch call this object. Needs torch, and an emulation that runs."""
+        import torch
+        from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        graph: Any = torch.autograd.graph
+        graph._engine_run_backward = torch.autograd._engine_run_backward = self._around(graph._engine_run_backward)
+        register_module_forward_pre_hook(self._enter)
+        register_module_forward_hook(self._leave, always_call=True)
+        register_optimizer_step_post_hook(self._stepped)
+
+    def write(self, kind: str, tensors: list[Any], names: list[str] | None = None) -> None:
+        """Writes an event. Never raises."""
+        self._written += 1
+        if self._written > MOST:
+            return
+        try:
+            digests = [None if each is None else digest(each) for each in tensors]
+            event: dict[str, Any] = {"kind": kind, "tensors": digests}
+            if names is not None:
+                event["names"] = names
+            self._stream.write(json.dumps(event) + "\n")
+            self._stream.flush()
+        except Exception as error:
+            tell(f"a result was not kept for the comparison: {type(error).__name__}: {' '.join(str(error).split())}")
+
+    def end(self) -> None:
+        """Writes what the program's main module holds. Called when the process ends."""
+        names: list[str] = []
+        tensors: list[Any] = []
+        for name, tensor in _state(vars(sys.modules["__main__"])):
+            names.append(name)
+            tensors.append(tensor)
+        self.write("state", tensors, names)
+        self._stream.write(json.dumps({"kind": "end", "events": self._written}) + "\n")
+        self._stream.flush()
+
+    def _around(self, run: Any) -> Any:
+        def run_backward(roots: Any, *rest: Any, **named: Any) -> Any:
+            self.write("loss", list(roots))
+            leaves = _leaves(roots)
+            returned = run(roots, *rest, **named)
+            self.write("gradients", list(returned) if returned else [leaf.grad for leaf in leaves])
+            return returned
+
+        return run_backward
+
+    def _enter(self, module: Any, inputs: Any) -> None:
+        self._depth += 1
+
+    def _leave(self, module: Any, inputs: Any, output: Any) -> None:
+        self._depth -= 1
+        if self._depth <= 0:
+            self._depth = 0
+            tensors = list(_tensors_in(output, _DEEPEST))
+            if tensors:
+                self.write("output", tensors)
+
+    def _stepped(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+        self.write("weights", [tensor for group in optimizer.param_groups for tensor in group["params"]])
+
+
+def begin() -> None:
+    """Observes this process where its environment asks for it. Needs a running emulation; never raises."""
+    global _observer
+    folder = os.environ.get(VARIABLE)
+    if not folder or _observer is not None:
+        return
+    try:
+        _seed()
+        core.draw_from_host(True)
+        rank = os.environ.get("RANK", "0")
+        path = Path(folder, f"rank{rank}.jsonl")
+        if path.exists():
+            path = Path(folder, f"rank{rank}.{os.getpid()}.jsonl")
+        _observer = Observer(path.open("w", encoding="utf-8"))
+        _observer.install()
+        atexit.register(_observer.end)
+    except Exception as error:
+        tell(f"what the program computes is not compared: {type(error).__name__}: {' '.join(str(error).split())}")
+
+
+def _seed() -> None:
+    """A program that seeds nothing draws the same numbers in every run."""
+    random.seed(0)
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(0)
+
+
+def _leaves(roots: Any) -> list[Any]:
+    """The tensors whose gradients a backward pass from ``roots`` accumulates, in the order of the graph."""
+    found: list[Any] = []
+    seen: set[Any] = set()
+    waiting = [root.grad_fn for root in roots if getattr(root, "grad_fn", None) is not None][::-1]
+    while waiting and len(seen) < _LARGEST_GRAPH:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None:
+            found.append(leaf)
+        waiting += [parent for parent, _ in reversed(node.next_functions) if parent is not None]
+    return found
+
+
+def _tensors_in(value: Any, depth: int) -> Iterator[Any]:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif depth and isinstance(value, dict):
+        for each in value.values():
+            yield from _tensors_in(each, depth - 1)
+    elif depth and isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _tensors_in(each, depth - 1)
+    elif depth and hasattr(value, "__dataclass_fields__"):
+        for name in value.__dataclass_fields__:
+            yield from _tensors_in(getattr(value, name, None), depth - 1)
+
+
+def _state(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    import torch
+
+    for name, value in list(names.items()):
+        if isinstance(value, torch.nn.Module):
+            for inner, tensor in [*value.named_parameters(), *value.named_buffers()]:
+                yield f"{name}.{inner}", tensor
+                if tensor.grad is not None:
+                    yield f"{name}.{inner}.grad", tensor.grad
+        else:
+            for number, tensor in enumerate(_tensors_in(value, 2)):
+                yield f"{name}[{number}]" if not isinstance(value, torch.Tensor) else name, tensor
+                if tensor.is_leaf and tensor.grad is not None:
+                    yield f"{name}[{number}].grad", tensor.grad
