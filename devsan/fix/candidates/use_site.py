@@ -25,7 +25,7 @@ def propose(failure: Failure) -> Iterator[Change]:
 
 
 def _arguments(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:
-    """An argument of a call further out, by the name of the device: what is inside is a library's, or another file's."""
+    """An argument of a call further out goes to a named device: what is inside is a library's, or another file's."""
     source = source_of(frame["path"])
     call = source.expression_at(frame) if source is not None else None
     if source is None or not isinstance(call, ast.Call):
@@ -37,7 +37,7 @@ def _arguments(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:
 
 
 def device_of(operand: Mapping[str, Any], source: Source, beside: ast.AST) -> str:
-    """Returns the expression for the device of ``operand`` that can stand beside ``beside``; its name where none can."""
+    """Returns what names the device of ``operand`` beside ``beside``: `x.device`; its name in quotes where nothing can."""
     name = operand["name"]
     try:
         parsed: ast.AST | None = ast.parse(name, mode="eval").body if name else None
