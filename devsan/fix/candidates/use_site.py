@@ -37,7 +37,7 @@ def _arguments(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:
 
 
 def device_of(operand: Mapping[str, Any], source: Source, beside: ast.AST) -> str:
-    """Returns what names the device of ``operand`` beside ``beside``: `x.device`; its name in quotes where nothing can."""
+    """Returns what says the device of ``operand`` beside ``beside``: ``x.device``, or its name in quotes."""
     name = operand["name"]
     try:
         parsed: ast.AST | None = ast.parse(name, mode="eval").body if name else None
@@ -68,8 +68,8 @@ def move(source: Source, node: ast.AST, device: str, name: str) -> Change:
     text = source.segment(node)
     atom = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.Dict))
     after = f"{text}.to({device})" if atom else f"({text}).to({device})"
-    return Change(message("move `{name}` to {device} where it is used", name=name, device=device.strip('"')), "use_site",
-                  (source.replace(node, after),))  # fmt: skip
+    told = message("move `{name}` to {device} where it is used", name=name, device=device.strip('"'))
+    return Change(told, "use_site", (source.replace(node, after),))
 
 
 __all__ = ["device_of", "is_own", "is_read", "move", "propose"]
