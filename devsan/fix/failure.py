@@ -104,7 +104,7 @@ class Source:
         return ast.get_source_segment(self.text, node) or ""
 
     def expression_at(self, where: Mapping[str, Any]) -> ast.expr | None:
-        """Returns the largest expression with exactly the span of a frame, an event or an operand; None if there is none."""
+        """Returns the largest expression with the span of a frame, an event or an operand; None if there is none."""
         wanted = tuple(where[key] for key in ("line", "column", "end_line", "end_column"))
         for node in ast.walk(self.tree):
             if isinstance(node, ast.expr) and hasattr(node, "lineno") and self.span(node) == wanted:

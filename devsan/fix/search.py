@@ -1,9 +1,9 @@
 """Tries candidates until the job runs to its end with the right numbers.
 
-NOTE [Rounds] The job runs once with the policy "warn": that shows all places, and computes what one device would compute,
-which is the reference. Then candidates run, one each. One that ends the job with the reference's numbers is verified. One
-after which the job fails elsewhere may be the first of several: the best of these is kept and the next round begins from
-it. A candidate whose numbers differ is rejected, however well it runs.
+NOTE [Rounds] The job runs once with the policy "warn": that shows all places, and computes what one device would
+compute, which is the reference. Then candidates run, one each. One that ends the job with the reference's numbers is
+verified. One after which the job fails elsewhere may be the first of several: the best of these is kept and the next
+round begins from it. A candidate whose numbers differ is rejected, however well it runs.
 """
 
 from __future__ import annotations
