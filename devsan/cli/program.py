@@ -26,6 +26,7 @@ from devsan import excepthook, overlay
 from devsan.cli import source
 from devsan.errors import DevsanError, StartError, UsageError, tell
 from devsan.job import supervisor
+from devsan.numbers import observer, statements
 
 
 class Program(Protocol):
@@ -87,8 +88,11 @@ class Script:
         module.__dict__["__cached__"] = None
         module.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
         # compile() and not the loader: a SyntaxError then has no frames of importlib in front.
-        text = overlay.text_of(path)
-        return compile(Path(path).read_bytes() if text is None else text, path, "exec", dont_inherit=True), module
+        changed = overlay.text_of(path)
+        text = Path(path).read_bytes() if changed is None else changed
+        if observer.is_on():
+            return statements.compiled(text, path, module.__dict__, observer.keep), module
+        return compile(text, path, "exec", dont_inherit=True), module
 
 
 class Module:

@@ -21,6 +21,8 @@ from devsan.numbers.comparison import Comparison, compare
 MOST_ROUNDS = 6
 MOST_TRIALS = 24
 
+_ENDED = ("verified", "unverified")
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -97,7 +99,7 @@ def search(laboratory: Laboratory, told: Callable[[str, int, int], None], all_of
                 return found
             if trial.status == "other" and best is None:
                 best = trial
-        if found.verified or best is None or best.outcome is None:
+        if best is None or best.outcome is None or any(trial.status in _ENDED for trial in found.trials):
             break
         state, failing = best.changes, best.outcome
         seen.add(_identity(failing))
