@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from devsan.cli.command import Action, Parser, add_format
-from devsan.cli.formats import rendered
 from devsan.cli.misplaced import find
 from devsan.cli.source import script_among, texts
 from devsan.diagnostics.diagnostic import Diagnostic
@@ -29,11 +28,14 @@ from devsan.doctor.masking import Mask
 from devsan.doctor.output_formats import document, run_of, written
 from devsan.doctor.summary import summary
 from devsan.errors import UsageError, tell
-from devsan.options import LANGUAGES
+from devsan.options import FORMATS, LANGUAGES
+from devsan.render.formats import rendered
 from devsan.render.language import language_for, language_named
 from devsan.render.terminal.printer import columns_of, lines_of, write_lines
 
 EXIT_FINDINGS = 1
+
+_FORMATS = tuple(name for name in FORMATS if name != "html")  # a page is about a run
 
 _KINDS = (".json", ".hjson", ".yaml", ".yml", ".py")
 
@@ -65,7 +67,7 @@ class DoctorCommand:
         parser = Parser(self, usage="devsan doctor [options] [FILE ...] [-- launch command]")
         parser.add_argument("files", metavar="FILE", nargs="*", help="configurations, scripts, folders of source")
         how = parser.add_mutually_exclusive_group()
-        add_format(how, "terminal", "json", "sarif", "github")
+        add_format(how, *_FORMATS)
         how.add_argument("--diff", action="store_true", help="print the automatic fixes as a diff")
         parser.add_argument("--fix", action="store_true", help="apply the safe fixes to the files")
         parser.add_argument("--redact", action="store_true",

@@ -27,6 +27,7 @@ from devsan.cli import source
 from devsan.errors import DevsanError, StartError, UsageError, tell
 from devsan.job import supervisor
 from devsan.numbers import observer, statements
+from devsan.options import Options
 
 
 class Program(Protocol):
@@ -162,7 +163,7 @@ class CommandLine:
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = list(words)
-        self._how = "terminal"
+        self._options = Options()
         script = source.script_among(words)
         self.called = words[script] if script < len(words) else ""
         self.arguments = words[script + 1 :]
@@ -171,9 +172,9 @@ class CommandLine:
         """Returns the text of the script that the command runs, if one is named and there."""
         return source.texts(Path(self.called), Path(self.called).parent) if self.called else ()
 
-    def reported(self, how: str) -> None:
-        """Says how to report on the job that the command starts: a value of the option ``report``."""
-        self._how = how
+    def reported(self, options: Options) -> None:
+        """Says how to report on the job that the command starts."""
+        self._options = options
 
     def check(self) -> None:
         """Finds the command. Raises UsageError without one, StartError where its children could not be reached."""
@@ -198,7 +199,7 @@ class CommandLine:
 
     def run(self) -> int:
         """Waits for the command, whose exit code or signal becomes this process's, and reports on its ranks."""
-        return supervisor.run(self._words, self._how)
+        return supervisor.run(self._words, self._options)
 
 
 def find_command(word: str) -> str | None:

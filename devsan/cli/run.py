@@ -49,15 +49,15 @@ class RunCommand:
         """Reads the options, finds the program and starts the emulation."""
         options, program = self.read(words)
         if options.output:
-            _prepare_output(options.output, starts_now=isinstance(program, CommandLine))
+            _prepare_output(options, starts_now=isinstance(program, CommandLine))
         if isinstance(program, CommandLine):
             os.environ[VARIABLE] = options.to_variable()
-            program.reported(options.report)
+            program.reported(options)
             return program.run
         member.leave_behind()
         member.join(options)
         session.begin(options)
-        if options.report != "off" or options.output:
+        if options.is_reported or options.output:
             excepthook.install()
         return _recorded(program.run) if options.output else program.run
 
@@ -81,9 +81,12 @@ class RunCommand:
         return options, program
 
 
-def _prepare_output(pattern: str, starts_now: bool) -> None:
+def _prepare_output(options: Options, starts_now: bool) -> None:
     """Begins another launch, also where a program under devsan starts devsan. See NOTE [Whose run file]."""
-    run_file.check(pattern)
+    if options.report_file:
+        run_file.check_place(options.report_file)
+    else:
+        run_file.check(options.output)
     os.environ.pop(run_file.LAUNCH, None)
     if starts_now:
         os.environ[run_file.LAUNCH] = repr(time.time())

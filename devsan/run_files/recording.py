@@ -30,6 +30,7 @@ _writer: RunWriter | None = None
 _pattern = ""
 _last_path = ""
 _on_file: Callable[[], None] | None = None
+_for_report = False
 _known: set[str] = set()  # ids of findings whose models are written
 _exit_code: int | None = None
 _ended_by: BaseException | None = None
@@ -41,29 +42,38 @@ def launch() -> None:
     os.environ.setdefault(run_file.LAUNCH, repr(time.time()))
 
 
-def begin(pattern: str, devices: Sequence[DeviceSpec], on_file: Callable[[], None] | None = None) -> None:
+def begin(
+    pattern: str,
+    devices: Sequence[DeviceSpec],
+    on_file: Callable[[], None] | None = None,
+    for_report: bool = False,
+) -> None:
     """Begins to record, or goes on where the same file was begun before. Never raises.
 
     Args:
-        pattern: the name of the run file.
+        pattern: the name of the run file; "" for none.
         devices: the emulated GPUs; none on real ones.
         on_file: called once the run file has its name.
+        for_report: the file is there for the report that is made of it, and nobody else reads it.
     """
-    global _writer, _pattern, _on_file
+    global _writer, _pattern, _on_file, _for_report
+    if not pattern:
+        return
     try:
         if _writer is not None:
             if _pattern == pattern and devices:
                 core.start_timeline()
             return
         launched = run_file.launch_time(os.environ)
-        # On real GPUs torch, which the first line names, is not there yet; and many children never use a GPU.
-        lazily = not devices or (launched is not None and (not os.environ.get("RANK") or _is_worker()))
+        helps = launched is not None and (not os.environ.get("RANK") or _is_worker())
+        lazily = not devices or helps  # on real GPUs torch, which the first line names, is not there yet
         launch()
         from devsan.run_files.writer import RunWriter
 
-        _pattern, _on_file = pattern, on_file
+        _pattern, _on_file, _for_report = pattern, on_file, for_report
         _writer = RunWriter(
-            bool(devices), pattern, launched or time.time(), _process, lambda: _gpus(devices), lazily, _has_a_name
+            bool(devices), pattern, launched or time.time(), _process, lambda: _gpus(devices), lazily, _has_a_name,
+            for_report and not helps,
         )
         _has_a_name()
         _watch_forks()
@@ -132,7 +142,7 @@ def _finish() -> None:
     except BaseException as error:  # also a Ctrl-C: the program has ended already
         tell(f"the end is missing from the run file: {type(error).__name__}: {error}")
     _last_path = writer.path or ""
-    if writer.path is not None and not os.environ.get("RANK"):
+    if writer.path is not None and not _for_report and not os.environ.get("RANK"):
         from devsan.diagnosis.source import shown_path
 
         path = shown_path(writer.path)

@@ -56,7 +56,7 @@ VARIABLES = [
     "gpus=l4-24g,t4-16g,l4-24g",
     "gpus=3:memory=24GiB",
     "gpus=2:memory=24GiB,512MiB:used-memory=1GiB,0B",
-    "gpus=2:used-memory=3B:report=off",
+    "gpus=2:used-memory=3B:format=off",
     "gpus=2:history=256MiB",
     "memory=1.5GiB",
     "profile=L4-24G",
@@ -86,7 +86,7 @@ def test_every_option_reads_back_what_it_writes(option):
         "used-memory": ["0B"],
         "policy": ["stop", "warn"],
         "history": ["256MiB"],
-        "report": ["off", "github"],
+        "format": ["off", "github"],
         "output": ["/run.dvs"],
         "lang": ["zh", "en"],
     }
@@ -123,9 +123,9 @@ def test_devices():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("gpu=4", "expected an option (gpus, profile, memory, used-memory, policy, history, report, output, lang), got "
+        ("gpu=4", "expected an option (gpus, profile, memory, used-memory, policy, history, format, output, lang), got "
                   "'gpu'; did you mean 'gpus'?"),
-        ("zzz=4", "expected an option (gpus, profile, memory, used-memory, policy, history, report, output, lang), got "
+        ("zzz=4", "expected an option (gpus, profile, memory, used-memory, policy, history, format, output, lang), got "
                   "'zzz'"),
         ("4", "expected key=value in DEVSAN_OPTIONS, got '4'; did you mean 'gpus=4'?"),
         ("gpus=4:a100-80g", "expected key=value in DEVSAN_OPTIONS, got 'a100-80g'; did you mean 'profile=a100-80g'?"),

@@ -63,7 +63,7 @@ def _look(optimizer: Any) -> None:
     from devsan import active_options
 
     options = active_options.current()
-    if options is None or options.report == "off":
+    if options is None or not options.is_reported:
         return
     from devsan.diagnosis.gc_pause import Paused
     from devsan.doctor.live.check import check

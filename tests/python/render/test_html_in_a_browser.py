@@ -71,7 +71,7 @@ def real_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def saved(tmp_path: Path) -> Save:
     def save(*runs: documents.Document) -> Path:
         file = tmp_path / "report.html"
-        file.write_text(render(*runs), encoding="utf-8")
+        file.write_text(render(runs), encoding="utf-8")
         return file
 
     return save

@@ -15,7 +15,7 @@ from devsan.diagnostics.codec import diagnostic_of, plain_of
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Operand, Place
 from devsan.diagnostics.messages import restored
 from devsan.diagnostics.placement import Placement
-from devsan.job.recorded import write
+from devsan.job.text import write_runs
 from devsan.render import json as as_json
 
 
@@ -85,7 +85,7 @@ def test_a_report_that_is_damaged(change):
 
 def test_the_terminal_shows_what_was_printed(failed):
     stream = io.StringIO()
-    write([failed.run], stream)
+    write_runs([failed.run], stream)
     printed = failed.error[failed.error.index("\nerror[") : failed.error.index("devsan: the run is in")]
     assert stream.getvalue().startswith(printed)
     assert failed.run["findings"][0]["printed"]
