@@ -72,7 +72,13 @@ def begin(
 
         _pattern, _on_file, _for_report = pattern, on_file, for_report
         _writer = RunWriter(
-            bool(devices), pattern, launched or time.time(), _process, lambda: _gpus(devices), lazily, _has_a_name,
+            bool(devices),
+            pattern,
+            launched or time.time(),
+            _process,
+            lambda: _gpus(devices),
+            lazily,
+            _has_a_name,
             for_report and not helps,
         )
         _has_a_name()

@@ -83,10 +83,15 @@ def test_gpus(front, words, profiles):
             "expected an option of devsan run (--gpus, --profile, --memory, --used-memory, --policy, --history, "
             "--format, -o, --output, --lang), got '--gpu'; did you mean --gpus?",
         ),
-        (["--format", "of", "x.py"], "expected format to be terminal, json, html, sarif, github or off, got 'of'; "
-         "did you mean 'off'?"),
+        (
+            ["--format", "of", "x.py"],
+            "expected format to be terminal, json, html, sarif, github or off, got 'of'; did you mean 'off'?",
+        ),
         (["--format", "sarif", "x.py"], "expected -o FILE with --format sarif, got none"),
-        (["--format", "html", "-o", "nowhere/x.html", "x.py"], "expected output in a folder that exists, got {folder}/nowhere'"),
+        (
+            ["--format", "html", "-o", "nowhere/x.html", "x.py"],
+            "expected output in a folder that exists, got {folder}/nowhere'",
+        ),
         (["--format", "html", "-o", ".", "x.py"], "expected a file for output, got the folder {folder}'"),
         (["nowhere.py"], "expected a script that exists, got 'nowhere.py'"),
         (["."], "expected a script, or a directory with a __main__.py, got the directory '.'"),
