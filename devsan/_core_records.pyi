@@ -796,6 +796,7 @@ class RankFacts:
     sentence: str  # its first line
     where: Frame  # the program's line that raised; of one that was terminated: where it was
     in_collective: bool  # the exception came out of a call of torch.distributed
+    peer_failed: bool  # the exception says that a peer rank is gone or does not come
     findings: Sequence[OwnFinding]
     def __init__(
         self,
@@ -816,6 +817,7 @@ class RankFacts:
         sentence: str = ...,
         where: Frame = ...,
         in_collective: bool = ...,
+        peer_failed: bool = ...,
         findings: Sequence[OwnFinding] = ...,
     ) -> None: ...
 
