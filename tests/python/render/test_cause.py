@@ -154,3 +154,8 @@ def test_a_change_of_a_part_of_a_line_shows_the_line() -> None:
     site = Place("c.json", 2, 12, lines={2: '  "batch": 64,'})
     lines = below(Diagnostic(title="t", code="DV413", fixes=(Fix("r", "certain", (Edit(place, "64", "128"),)),)), site)
     assert lines[1:-1] == ["help: r (certain)", '    2 - "batch": 64,', '    2 + "batch": 128,']
+
+
+def test_fixes_are_in_one_order_the_surest_first_whoever_adds_them():
+    given = (Fix("a", "possible"), Fix("b", "likely"), Fix("c", "certain"), Fix("d", "likely"))
+    assert [fix.text for fix in Diagnostic(title="t", fixes=given).fixes] == ["c", "b", "d", "a"]

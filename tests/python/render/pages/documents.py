@@ -99,9 +99,9 @@ def finding(number: int = 1, **more: Any) -> Document:
         "evidence": ["`logits` came from lm_head, which device_map puts on cuda:1.",
                      message("No hook moves {name}.", name="`labels`")],
         "fixes": [
-            {"kind": "map", "text": "put `lm_head` beside the embedding", "confidence": "possible", "edits": []},
             {"kind": "use_site", "text": "move `labels` to the device of `logits`", "confidence": "likely",
              "edits": [edit]},
+            {"kind": "map", "text": "put `lm_head` beside the embedding", "confidence": "possible", "edits": []},
         ],
         "naive_fix": "Moving the logits instead would copy them at each step.", "candidates": [],
         "source": "torch", "see_also": [], "subject": "", "rank": None, "rows": [], "placed": [], "notes": [],
