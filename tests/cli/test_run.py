@@ -127,7 +127,8 @@ def test_sentences(front, words, sentence):
         ),
         (
             ["--vers"],
-            "expected a command (run, fix, report, doctor, explain, profiles), got '--vers'; did you mean devsan --version?",
+            "expected a command (run, fix, report, doctor, explain, profiles), got '--vers'; "
+            "did you mean devsan --version?",
         ),
         (
             ["profiles", "a100"],
