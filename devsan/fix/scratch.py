@@ -1,10 +1,10 @@
 """The folder of the job as an experiment finds it: everything is there, and what it writes is thrown away.
 
-NOTE [Writes of an experiment] The job runs many times, and each run may write checkpoints, logs and caches where the user
-has those of the real job. So an experiment sees its folder through an overlay of the file system: it reads what is there,
-and its writes go to a scratch folder. That takes a user and a mount namespace of the process's own (user_namespaces(7),
-mount_namespaces(7)) and overlayfs within them, which Linux allows since 5.11, though not every container does. Where it
-is not allowed the experiment runs in the folder itself, and ``devsan fix`` says so.
+NOTE [Writes of an experiment] The job runs many times, and each run may write checkpoints, logs and caches where the
+user has those of the real job. So an experiment sees its folder through an overlay of the file system: it reads what is
+there, and its writes go to a scratch folder. That takes a user and a mount namespace of the process's own
+(user_namespaces(7), mount_namespaces(7)) and overlayfs within them, which Linux allows since 5.11, though not every
+container does. Where it is not allowed the experiment runs in the folder itself, and ``devsan fix`` says so.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def enter(folder: str, scratch: str) -> bool:
 
 
 def main() -> None:
-    """``python -m devsan.fix.scratch FOLDER SCRATCH command ...``: runs the command as an experiment finds the folder."""
+    """Runs a command as an experiment finds its folder: ``python -m devsan.fix.scratch FOLDER SCRATCH command ...``."""
     folder, scratch, *words = sys.argv[1:]
     if not enter(folder, scratch):
         os.chdir(folder)

@@ -114,7 +114,8 @@ def test_sentences(front, words, sentence):
     [
         (
             [],
-            "expected a command (run, fix, report, doctor, explain, profiles), got nothing; did you mean devsan --help?",
+            "expected a command (run, fix, report, doctor, explain, profiles), got nothing; "
+            "did you mean devsan --help?",
         ),
         (
             ["rn"],
