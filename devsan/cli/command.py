@@ -27,10 +27,11 @@ class Command(Protocol):
         """
 
 
-def _choice(choices: Iterable[str] | None, text: str) -> str:
-    if choices is not None and text not in choices:
+def _read(kind: Callable[[str], object], choices: Iterable[object] | None, text: str) -> object:
+    value = kind(text)
+    if choices is not None and value not in choices:
         raise ValueError(text)
-    return text
+    return value
 
 
 def add_format(parser: argparse._ActionsContainer, *formats: str) -> None:
@@ -44,6 +45,10 @@ def add_format(parser: argparse._ActionsContainer, *formats: str) -> None:
 
     listed = f"{', '.join(formats[:-1])} or {formats[-1]} (default: {formats[0]})"
     parser.add_argument("--format", metavar="FORMAT", type=known, choices=formats, default=formats[0], help=listed)
+
+
+def _kind(action: argparse.Action) -> Callable[[str], object]:
+    return action.type if callable(action.type) else str
 
 
 class Parser(argparse.ArgumentParser):
@@ -66,7 +71,7 @@ class Parser(argparse.ArgumentParser):
     def readers(self) -> dict[str, Callable[[str], object] | None]:
         """Returns, by spelling, what reads an option's value; None for an option without one."""
         return {
-            spelling: None if action.nargs == 0 else partial(_choice, action.choices)
+            spelling: None if action.nargs == 0 else partial(_read, _kind(action), action.choices)
             for action in self._actions
             for spelling in action.option_strings
             if spelling not in ("-h", "--help")

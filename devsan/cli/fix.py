@@ -2,74 +2,157 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+import time
 from collections.abc import Sequence
-from pathlib import Path
 
-from devsan.cli.command import Action
-from devsan.cli.run import RunCommand, split
+from devsan.cli import program_words
+from devsan.cli.command import Action, Parser, add_format
+from devsan.cli.program_words import ProgramWords
+from devsan.cli.progress import Progress
 from devsan.errors import DevsanError, UsageError, tell
-from devsan.fix.change import diff, joined, texts
+from devsan.fix.account import patches_of, result_of
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
-from devsan.fix.search import Search, Trial, search
-from devsan.render.terminal.fix import write
+from devsan.fix.result import FixResult
+from devsan.fix.search import MOST_ROUNDS, Search, search
+from devsan.fix.working_tree import WorkingTree
+from devsan.render import github, json
+from devsan.render.terminal import fix as terminal
 
-_OWN = ("--diff", "--apply", "--all")
+EXIT_FIXED, EXIT_NOT_FIXED, EXIT_INTERRUPTED = 0, 1, 130
 
-EXIT_FIXED, EXIT_NOT_FIXED = 0, 1
+_USAGE = """devsan fix [options] script.py [args ...]
+       devsan fix [options] -m module [args ...]
+       devsan fix [options] -c code [args ...]
+       devsan fix [options] -- command [args ...]"""
+
+_EPILOG = """\
+Examples:
+
+  devsan fix --gpus 4 train.py --epochs 1              what fixes train.py, and how that was found out
+  devsan fix --diff train.py | git apply               takes the fix
+  devsan fix --apply train.py                          the same
+  devsan fix -- torchrun --nproc-per-node 2 train.py   a launched job
+
+The program runs once as it would on one device, and once for each change that is tried. It is given no terminal, and
+its output is not shown.
+
+Exit code: 0 if a fix is verified or nothing fails, 1 if none is or it cannot be written, 2 for invalid arguments."""
+
+_SETTLED = {"policy": "stop", "format": "terminal", "output": ""}
+"""Each experiment has its own."""
 
 
 class FixCommand:
     """Find a fix by rehearsal: try changes until the program runs to its end with the right numbers.
 
-    No file is changed, unless --apply is given. Exits with 0 if a fix was verified, 1 if none was, 2 for invalid
-    arguments.
+    A change is verified if the program ends with it, and computes what it computes on one device: losses, gradients,
+    weights, outputs. No file is changed, unless --apply is given.
     """
 
     name = "fix"
 
     def prepare(self, words: Sequence[str]) -> Action:
         """Reads the words; the job is started by what is returned."""
-        own, rest = split(words, _OWN)
-        if "-h" in own or "--help" in own:
-            return _help
-        options, _ = RunCommand().read([*(word for word in own if word not in _OWN), *rest])
-        if options.output:
-            raise UsageError("devsan fix without -o", "-o")
-        job = Job(options, tuple(rest))
-        return lambda: _run(job, set(own) & set(_OWN))
+        parser = Parser(self, usage=_USAGE, epilog=_EPILOG)
+        how = parser.add_mutually_exclusive_group()
+        add_format(how, "terminal", "json", "github")
+        how.add_argument("--diff", action="store_true", help="print the best fix as a unified diff, and nothing else")
+        parser.add_argument("--apply", action="store_true", help="write the best fix to the files of the working tree")
+        parser.add_argument(
+            "--force", action="store_true", help="with --apply: over changes that git does not have, too"
+        )
+        parser.add_argument("--all", action="store_true", help="try everything to find the best fix, not the first one")
+        parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=600.0,
+                            help="the most that one run may take (default: 600)")  # fmt: skip
+        parser.add_argument("--rounds", metavar="N", type=_count, default=MOST_ROUNDS,
+                            help=f"how many failures are followed, one behind the other (default: {MOST_ROUNDS})",
+                            )  # fmt: skip
+        asked = program_words.read(parser, words, _SETTLED)
+        if asked.own.force and not asked.own.apply:
+            raise UsageError("--force with --apply", "--force alone")
+        if not asked.options.devices():
+            raise UsageError("emulated GPUs, on which alone experiments run", "--gpus real")
+        return lambda: _run(asked, tuple(words))
 
 
-def _help() -> int:
-    print("usage: devsan fix [--diff | --apply] [--all] [options of devsan run] script.py [args ...]\n\n"
-          f"{FixCommand.__doc__}")  # fmt: skip
-    return EXIT_FIXED
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise UsageError("a timeout of more than 0 seconds", text)
+    return value
 
 
-def _run(job: Job, asked: set[str]) -> int:
-    def told(what: str, number: int, count: int) -> None:
-        place = f" {number} of {count}" if count else ""
-        tell(f"trying{place}: {what}")
-
-    with Laboratory(job) as laboratory:
-        found = search(laboratory, told, "--all" in asked)
-    best = found.verified[0] if found.verified else None
-    if "--diff" in asked:
-        if best is not None:
-            sys.stdout.write(diff(joined(best.changes)))
-    else:
-        write(found, sys.stdout)
-    if "--apply" in asked and best is not None:
-        return _apply(best, found)
-    return EXIT_NOT_FIXED if best is None else EXIT_FIXED
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise UsageError("at least 1 round", text)
+    return value
 
 
-def _apply(best: Trial, found: Search) -> int:
+def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
+    own = asked.own
+    job = Job(asked.options, asked.words)
+    progress = Progress(language=asked.options.lang)
+    start = time.monotonic()
     try:
-        for path, text in texts(joined(best.changes)).items():
-            Path(path).write_text(text, encoding="utf-8")
-    except (OSError, DevsanError) as error:
+        with Laboratory(job, own.timeout) as laboratory:
+            found = search(laboratory, progress, own.all, own.rounds)
+    except KeyboardInterrupt:
+        progress.close()
+        tell("interrupted; no file was changed")
+        return EXIT_INTERRUPTED
+    finally:
+        progress.close()
+    found.seconds = time.monotonic() - start
+    result = result_of(found, _without_own(words), job.folder)
+    _show(result, own, asked.options.lang)
+    code = EXIT_NOT_FIXED if result.status == "not fixed" else EXIT_FIXED
+    return _apply(result, found, own.force) if own.apply and result.best is not None else code
+
+
+def _without_own(words: Sequence[str]) -> tuple[str, ...]:
+    """The command as it is repeated with --apply or --diff: without those, and without a format."""
+    kept: list[str] = []
+    rest = list(words)
+    while rest and rest[0].startswith("-") and rest[0] != "--" and rest[0][:2] not in ("-m", "-c"):
+        word = rest.pop(0)
+        if word in ("--apply", "--diff", "--force"):
+            continue
+        taken = [word]
+        if "=" not in word and word != "--all":
+            taken.append(rest.pop(0))
+        if not word.startswith("--format"):
+            kept += taken
+    return (*kept, *rest)
+
+
+def _show(result: FixResult, own: argparse.Namespace, language: str) -> None:
+    if own.diff:
+        _print(result.best.diff if result.best is not None else "")
+    elif own.format == "terminal":
+        terminal.write(result, sys.stdout, language)
+    else:
+        _print((json if own.format == "json" else github).render_fix(result))
+
+
+def _print(text: str) -> None:
+    """Writes to stdout as UTF-8 with the line ends as they are, which a diff needs."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    sys.stdout.flush()
+
+
+def _apply(result: FixResult, found: Search, force: bool) -> int:
+    tree = WorkingTree.around(result.directory)
+    try:
+        patches = patches_of(result.best, found)
+        tree.write(patches, force)
+    except DevsanError as error:
         tell(str(error))
         return EXIT_NOT_FIXED
+    for patch in patches:
+        tell(f"changed {patch.path}")
     return EXIT_FIXED

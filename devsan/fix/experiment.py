@@ -38,8 +38,7 @@ class Outcome:
         findings: of the run's file, or of the job's, as docs/reference/run.schema.json has them.
         numbers: what it computed, by process.
         peaks: the most that was allocated on each GPU, in bytes.
-        transfers: between devices, how many.
-        transferred: in bytes.
+        places: the lines that moved tensors between devices, as docs/reference/run.schema.json has them.
         seconds: of wall time.
         error: the last line that it wrote on stderr.
     """
@@ -49,10 +48,19 @@ class Outcome:
     findings: Sequence[Mapping[str, Any]]
     numbers: Mapping[str, Sequence[Event]]
     peaks: Mapping[str, int]
-    transfers: int
-    transferred: int
+    places: Sequence[Mapping[str, Any]]
     seconds: float
     error: str = ""
+
+    @property
+    def transfers(self) -> int:
+        """Returns how often tensors moved between devices."""
+        return sum(place["times"] for place in self.places)
+
+    @property
+    def transferred(self) -> int:
+        """Returns the bytes of all transfers."""
+        return sum(place["bytes"] for place in self.places)
 
     @property
     def ended(self) -> bool:
@@ -189,7 +197,7 @@ def _outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Outcom
     findings: list[Mapping[str, Any]] = []
     job_findings: list[Mapping[str, Any]] = []
     peaks: dict[str, int] = {}
-    transfers = transferred = 0
+    places: list[Mapping[str, Any]] = []
     for path in sorted(folder.glob("*.dvs")):
         with contextlib.suppress(DevsanError):
             run = read_run(str(path))
@@ -198,11 +206,10 @@ def _outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Outcom
                 job_findings = list(run["job"]["findings"])
             for device in run["memory"]["devices"]:
                 peaks[device["device"]] = max(peaks.get(device["device"], 0), device["peak_allocated"])
-            transfers += sum(place["times"] for place in run["places"])
-            transferred += sum(place["bytes"] for place in run["places"])
+            places += run["places"]
     lines = folder.joinpath("err").read_text(encoding="utf-8", errors="replace").splitlines()
     own = [line for line in lines if line.strip() and not line.startswith(("devsan:", " "))]
     return Outcome(
-        code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, transfers, transferred,
-        seconds, own[-1] if own else "",
+        code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, places, seconds,
+        own[-1] if own else "",
     )  # fmt: skip

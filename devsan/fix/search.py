@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from devsan.errors import DevsanError
-from devsan.fix.candidates import KINDS, candidates
+from devsan.fix.candidates import candidates
 from devsan.fix.change import Change, joined
 from devsan.fix.experiment import Laboratory, Outcome
 from devsan.fix.failure import Failure
@@ -50,31 +50,36 @@ class Search:
         first: the run as it is, under the policy "warn".
         failing: the run as it is, as on GPUs; None where ``first`` shows all.
         trials: in their order.
+        untried: what was left when a fix was verified.
+        seconds: that it took.
     """
 
     first: Outcome | None = None
     failing: Outcome | None = None
     trials: list[Trial] = field(default_factory=list)
+    untried: list[Change] = field(default_factory=list)
+    seconds: float = 0.0
 
     @property
-    def verified(self) -> list[Trial]:
-        """Returns the verified fixes, the best first."""
-        return sorted((trial for trial in self.trials if trial.status == "verified"), key=_cost)
+    def experiments(self) -> int:
+        """Returns how often the program ran."""
+        alone = sum(run is not None for run in (self.first, self.failing))
+        return alone + sum(trial.outcome is not None for trial in self.trials)
 
 
-def _cost(trial: Trial) -> tuple[int, int, int]:
-    kinds = max(KINDS.index(change.kind) if change.kind in KINDS else len(KINDS) for change in trial.changes)
-    transferred = trial.outcome.transferred if trial.outcome is not None else 0
-    return (len(trial.changes), kinds, transferred)
-
-
-def search(laboratory: Laboratory, told: Callable[[str, int, int], None], all_of_them: bool = False) -> Search:
+def search(
+    laboratory: Laboratory,
+    told: Callable[[str, int, int], None],
+    all_of_them: bool = False,
+    rounds: int = MOST_ROUNDS,
+) -> Search:
     """Tries what could be changed.
 
     Args:
         laboratory: of the job.
         told: called before each experiment with what is tried, its number and how many there are in this round.
         all_of_them: go on after the first verified fix, to find the best.
+        rounds: how many failures are followed, one behind the other.
     """
     found = Search()
     told("reference", 0, 0)
@@ -86,16 +91,17 @@ def search(laboratory: Laboratory, told: Callable[[str, int, int], None], all_of
         told("failure", 0, 0)
         failing = found.failing = laboratory.run()
     seen = {_identity(failing)}
-    for _ in range(MOST_ROUNDS):
+    for _ in range(rounds):
         if not failing.findings:
             break
         best: Trial | None = None
         offered = candidates(Failure(failing.findings[0]))[:MOST_TRIALS]
         for number, change in enumerate(offered, start=1):
-            told(str(change.text), number, len(offered))
+            told(change.text, number, len(offered))
             trial = _tried(laboratory, (*state, change), found.first, seen)
             found.trials.append(trial)
             if trial.status == "verified" and not all_of_them:
+                found.untried = offered[number:]
                 return found
             if trial.status == "other" and best is None:
                 best = trial

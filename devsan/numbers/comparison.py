@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from devsan.diagnostics.messages import Message, message, plural
+
 TOLERANCES = {"float64": 1e-7, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
 """Relative to the largest number of the tensor. Both runs use the same CPU kernels, and only the order of sums differs:
 torch.testing's own tolerances (torch/testing/_comparison.py) are about as wide."""
@@ -16,7 +18,8 @@ torch.testing's own tolerances (torch/testing/_comparison.py) are about as wide.
 _DEFAULT_TOLERANCE = 1e-2
 
 KINDS = {
-    "loss": "losses", "gradients": "gradients", "weights": "weights", "output": "outputs", "state": "final values",
+    "loss": message("loss"), "gradients": message("gradients"), "weights": message("weights"),
+    "output": message("output"), "state": message("final value"),
 }  # fmt: skip
 
 Event = Mapping[str, Any]
@@ -60,7 +63,7 @@ def compare(reference: Mapping[str, Sequence[Event]], other: Mapping[str, Sequen
     compared: dict[str, int] = {}
     for process, events in reference.items():
         if process not in other:
-            return Comparison(compared, f"{process} computed nothing")
+            return Comparison(compared, message("{process} computed nothing", process=process))
         for kind in KINDS:
             expected = [event for event in events if event["kind"] == kind]
             got = [event for event in other[process] if event["kind"] == kind]
@@ -70,20 +73,23 @@ def compare(reference: Mapping[str, Sequence[Event]], other: Mapping[str, Sequen
             if difference:
                 return Comparison(compared, difference)
     if not any(compared.values()):
-        return Comparison(compared, impossible="the program computes no loss, gradient or output that can be observed")
+        return Comparison(compared, impossible=message("no loss, gradient or output of the program can be observed"))
     return Comparison(compared)
 
 
 def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compared: dict[str, int]) -> str:
     if len(expected) != len(got):
-        return f"expected {len(expected)} {KINDS[kind] if len(expected) != 1 else kind}, got {len(got)}"
+        return message("{kind}: {difference}", kind=KINDS[kind], difference=_counts(len(expected), len(got)))
     for number, (one, other) in enumerate(zip(expected, got, strict=True), start=1):
         if len(one["tensors"]) != len(other["tensors"]):
-            return f"{kind} {number}: expected {len(one['tensors'])} tensors, got {len(other['tensors'])}"
+            counts = message("expected {one} tensors, got {other}", one=len(one["tensors"]),
+                             other=len(other["tensors"]))  # fmt: skip
+            return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number, difference=counts)
         for place, (mine, its) in enumerate(zip(one["tensors"], other["tensors"], strict=True)):
             difference = _differ(mine, its)
             if difference:
-                return f"{kind} {number}, tensor {place}: {difference}"
+                return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number,
+                               difference=_at(place, len(one["tensors"]), difference))  # fmt: skip
             compared[kind] = compared.get(kind, 0) + (mine is not None)
     return ""
 
@@ -93,10 +99,10 @@ def _by_name(expected: Sequence[Event], got: Sequence[Event], compared: dict[str
     for event in expected:
         for name, mine in zip(event["names"], event["tensors"], strict=True):
             if name not in others:
-                return f"expected a tensor {name} at the end, got none"
+                return message("expected a tensor {name} at the end, got none", name=name)
             difference = _differ(mine, others[name])
             if difference:
-                return f"{name} at the end: {difference}"
+                return message("{name} at the end: {difference}", name=name, difference=difference)
             compared["state"] = compared.get("state", 0) + (mine is not None)
     return ""
 
@@ -104,9 +110,11 @@ def _by_name(expected: Sequence[Event], got: Sequence[Event], compared: dict[str
 def _differ(mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None) -> str:
     """How two digests differ; "" where they do not."""
     if mine is None or its is None:
-        return "" if mine is its else f"expected {'no' if mine is None else 'a'} tensor"
+        if mine is its:
+            return ""
+        return message("expected no tensor, got one") if mine is None else message("expected a tensor, got none")
     if mine["shape"] != its["shape"] or mine["dtype"] != its["dtype"]:
-        return f"expected {_kind(mine)}, got {_kind(its)}"
+        return message("expected {one}, got {other}", one=_kind(mine), other=_kind(its))
     tolerance = 0.0 if mine["exact"] else TOLERANCES.get(mine["dtype"], _DEFAULT_TOLERANCE)
     finite = [abs(value) for value in mine["values"] if math.isfinite(value)]
     # Of a large tensor sum and product are sums of terms up to the norm, which is the scale of their rounding.
@@ -114,8 +122,16 @@ def _differ(mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None) -> st
     for one, other in zip(mine["values"], its["values"], strict=True):
         same = one == other or (math.isnan(one) and math.isnan(other))
         if not same and not abs(one - other) <= tolerance * max(scale, 1e-12):
-            return f"expected {one:.6g}, got {other:.6g}"
+            return message("expected {one}, got {other}", one=f"{one:.6g}", other=f"{other:.6g}")
     return ""
+
+
+def _counts(one: int, other: int) -> Message:
+    return plural("expected {n} time, got {other}", "expected {n} times, got {other}", one, other=other)
+
+
+def _at(place: int, count: int, difference: str) -> str:
+    return difference if count == 1 else message("tensor {place}: {difference}", place=place, difference=difference)
 
 
 def _kind(tensor: Mapping[str, Any]) -> str:

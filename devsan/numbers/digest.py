@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from devsan import core
+
 SMALL = 64
 """Tensors of at most so many elements are kept whole."""
 
@@ -24,7 +26,7 @@ def digest(tensor: Any) -> dict[str, Any] | None:
     if not plain or tensor.is_meta or tensor.layout != torch.strided or tensor.is_quantized:
         return None
     with torch.no_grad():
-        flat = tensor.detach().to("cpu").reshape(-1)
+        flat = _on_host(tensor.detach()).reshape(-1)
         if flat.is_complex():
             flat = torch.view_as_real(flat).reshape(-1)
         exact = not flat.is_floating_point()
@@ -36,3 +38,13 @@ def digest(tensor: Any) -> dict[str, Any] | None:
             values = [float(flat.sum()), float(flat.norm()), float(torch.dot(flat, torch.cos(places * _STEP)))]
     return {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch."), "exact": exact,
             "whole": len(values) == flat.numel(), "values": values}  # fmt: skip
+
+
+def _on_host(tensor: Any) -> Any:
+    """``tensor`` on the CPU. An emulated one is read where its bytes are: a copy would count as the program's."""
+    import torch
+
+    if not tensor.is_cuda or tensor.is_conj() or tensor.is_neg():
+        return tensor.to("cpu")
+    host = core.host_storage(tensor.untyped_storage())
+    return torch.empty(0, dtype=tensor.dtype).set_(host, tensor.storage_offset(), tensor.shape, tensor.stride())

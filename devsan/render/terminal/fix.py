@@ -1,39 +1,176 @@
-"""What ``devsan fix`` found, for a terminal: the failure as ``devsan run`` reports it, the fix, the evidence."""
+"""What ``devsan fix`` found, for a terminal: the failure as ``devsan run`` reports it, the fix, the evidence.
+
+fixed: put `target` on cuda:1 where it is made
+   --> train.py:6
+    6 - target = torch.zeros(4, 2, device=config["device"])
+    6 + target = torch.zeros(4, 2, device="cuda:1")
+  the program runs to its end
+  equal to one device: losses, gradients and weights of 3 steps
+  2 transfers of 176 B a step; peak cuda:0 1 KiB, cuda:1 1 KiB
+
+also tried:
+  rejected  move `loss` ... (train.py:10): it computes something else: loss 2: expected 0.5, got 0.25
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from devsan.diagnostics.codec import diagnostic_of
 from devsan.render.language import Language, language_for
-from devsan.render.terminal.printer import write as write_diagnostic
-from devsan.render.terminal.printer import write_lines
-from devsan.render.terminal.text import Line
+from devsan.render.terminal.printer import columns_of, lines_of, write_lines
+from devsan.render.terminal.text import Line, display_width, padded, wrapped
+from devsan.render.unified_diff import changed_part, replaced
 
 if TYPE_CHECKING:
-    from devsan.fix.search import Search
+    from devsan.fix.result import FixResult, TriedFix
+
+_SHOWN = 5
+_FURTHER = 3
+_STYLES = {"verified": "added", "unverified": "note", "rejected": "removed"}
+_WORDS = {"verified": "verified", "unverified": "not comparable", "other": "another failure", "rejected": "rejected",
+          "failed": "breaks", "same": "same failure", "offered": "not tried"}  # fmt: skip
 
 
-def write(found: Search, stream: TextIO) -> None:
-    """Writes what was found."""
-    say = language_for(stream)
-    failing = found.failing or found.first
-    if failing is not None:
-        for finding in failing.findings[:1]:
-            write_diagnostic(diagnostic_of(finding), stream, say)
-    write_lines(list(_lines(found, say)), stream)
+def write(result: FixResult, stream: TextIO, language: str = "") -> None:
+    """Writes ``result`` to ``stream``.
+
+    Args:
+        result: what came of looking for a fix.
+        stream: where to write.
+        language: "en" or "zh"; by default the chosen one.
+    """
+    say = language_for(stream, language)
+    write_lines(list(fix_lines(result, say, *columns_of(stream))), stream)
 
 
-def _lines(found: Search, say: Language) -> Iterator[Line]:
-    if not found.verified:
-        yield [("not fixed", "error"), (f": {len(found.trials)} changes tried", "")]
+def fix_lines(result: FixResult, say: Language, width: int, room: int) -> Iterator[Line]:
+    """Yields the lines of ``result``. ``width`` is that of prose, ``room`` that of source."""
+    if result.finding is not None:
+        yield from lines_of(diagnostic_of(result.finding), say, width, room)
+        for place, headline in result.further[:_FURTHER]:
+            yield from _paragraph(say("also: "), "help", f"{place}  {say.text(headline)}", width)
+        yield []
+    if result.status == "nothing to fix":
+        yield [(say("nothing to fix"), "help"), (say(": the program runs to its end on these GPUs"), "")]
         return
-    best = found.verified[0]
-    for change in best.changes:
-        yield [("verified: ", "help"), (say.text(change.text), "")]
-        for edit in change.edits:
-            yield [("   --> ", "frame"), (f"{edit.place.file}:{edit.place.line}", "")]
-            for sign, style, text in (("-", "removed", edit.before), ("+", "added", edit.after)):
-                for line in text.splitlines():
-                    yield [(f"  {sign} {line}", style)]
+    best = result.best
+    yield from _not_fixed(result, say, width) if best is None else _fixed(best, say, width)
+    others = [fix for fix in result.fixes if fix is not best]
+    naive = next((fix for fix in others if fix.is_naive and fix.status != "offered"), None)
+    yield from _others([fix for fix in others if fix is not naive and fix.status != "offered"], say, width,
+                       _SHOWN if best is not None else 2 * _SHOWN)  # fmt: skip
+    if naive is not None and best is not None:
+        told = say("a naive `.to(device)`, {status}: {text}", status=say(_WORDS[naive.status]), text=_of(naive, say))
+        yield from _paragraph(f"{say('note')}: ", "note", told, width)
+    if result.patch is not None:
+        yield from _patch(result, say, width)
+    yield []
+    yield from _next(result, say, width)
+
+
+def _fixed(best: TriedFix, say: Language, width: int) -> Iterator[Line]:
+    for number, text in enumerate(best.texts):
+        head = f"{say('fixed')}: " if number == 0 else f"  {say('and')}: "
+        yield from _paragraph(head, "help", say.text(text), width)
+    yield from _diff(best.diff)
+    for sentence in best.evidence:
+        yield from _paragraph("  = ", "frame", say.text(sentence), width)
+
+
+def _diff(diff: str) -> Iterator[Line]:
+    """The lines that change, with what differs of a line that is replaced by one."""
+    file = ""
+    found = list(replaced(diff))
+    gutter = max((len(str(each.line + len(each.before) + len(each.after))) for each in found), default=1) + 2
+    for each in found:
+        if each.file != file:
+            file = each.file
+            yield [("   --> ", "frame"), (f"{file}:{each.line}", "")]
+        pairs = [(slice(0), slice(0))] * len(each.before or each.after)
+        if len(each.before) == len(each.after):
+            pairs = [changed_part(old, new) for old, new in zip(each.before, each.after, strict=True)]
+        for sign, style, lines, first, side in (
+            ("-", "removed", each.before, each.line, 0), ("+", "added", each.after, each.new_line, 1),
+        ):  # fmt: skip
+            for at, text in enumerate(lines):
+                part = pairs[at][side] if len(each.before) == len(each.after) else slice(0)
+                head, middle, tail = text[: part.start or 0], text[part], text[part.stop or 0 :]
+                yield [(f"{first + at:>{gutter}} ", "frame"), (f"{sign} {head}", style), (middle, f"{style} part"),
+                       (tail, style)]  # fmt: skip
+
+
+def _not_fixed(result: FixResult, say: Language, width: int) -> Iterator[Line]:
+    tried = [fix for fix in result.fixes if fix.status != "offered"]
+    if result.finding is None:
+        told = say("the program fails, and not for its devices: {error}", error=result.error)
+    elif not tried:
+        told = say("no change is known that could be tried")
+    elif tried[0].status == "unverified":
+        told = say("a change lets the program run to its end, and what it computes cannot be compared")
+    else:
+        told = say("{count} changes were tried, and none ends with the numbers of one device", count=str(len(tried)))
+    yield from _paragraph(f"{say('not fixed')}: ", "error", told, width)
+
+
+def _others(fixes: Sequence[TriedFix], say: Language, width: int, most: int) -> Iterator[Line]:
+    if not fixes:
+        return
+    yield []
+    yield [(f"{say('tried')}:", "title")]
+    words = [say(_WORDS[fix.status]) for fix in fixes[:most]]
+    indent = max(map(display_width, words)) + 4
+    for fix, word in zip(fixes, words, strict=False):
+        lines = wrapped(_of(fix, say), indent, width=width)
+        yield [(f"  {padded(word, words)}  ", _STYLES.get(fix.status, "frame")), (lines[0], "")]
+        for line in lines[1:]:
+            yield [(" " * indent, ""), (line, "")]
+    if len(fixes) > most:
+        yield [(" " * 2, ""), (say("and {count} more: --format json shows them", count=str(len(fixes) - most)), "")]
+
+
+def _of(fix: TriedFix, say: Language) -> str:
+    """A fix in one sentence: what, where, and what came of it."""
+    text = say("; ").join(map(say.text, fix.texts))
+    place = fix.edits[-1].place if fix.edits else None
+    code = f"{fix.codes[0]} " if len(fix.codes) == 1 else ""
+    where = say(" ({place})", place=f"{place.file.rsplit('/', 1)[-1]}:{place.line}") if place is not None else ""
+    reason = say.text(fix.reason) if fix.reason else say.text(fix.evidence[-1]) if fix.evidence else ""
+    return f"{code}{text}{where}" + (say(": {text}", text=reason) if reason else "")
+
+
+def _patch(result: FixResult, say: Language, width: int) -> Iterator[Line]:
+    patch = result.patch
+    assert patch is not None
+    yield []
+    subject = patch.message.partition("\n")[0]
+    told = say("for the maintainers of the library, verified likewise: {subject}", subject=subject)
+    yield from _paragraph(f"{say('patch')}: ", "help", told, width)
+    if result.best is None or result.best.diff != patch.diff:
+        yield from _diff(patch.diff)
+
+
+def _next(result: FixResult, say: Language, width: int) -> Iterator[Line]:
+    """How to take it, or what to do where there is nothing to take."""
+    best = result.best
+    words = list(result.command)
+    if best is not None and best.is_own:
+        yield from _paragraph(f"{say('to apply')}: ", "help", shlex.join(["devsan", "fix", "--apply", *words]), width)
+        piped = f"{shlex.join(['devsan', 'fix', '--diff', *words])} | git apply"
+        yield from _paragraph(f"{say('or')}: ", "help", piped, width)
+    elif best is not None:
+        told = say("the fix is in a library, where --apply does not write: --diff prints it")
+        yield from _paragraph(f"{say('next')}: ", "help", told, width)
+    elif result.finding is not None:
+        for fix in result.finding["fixes"][:2]:
+            yield from _paragraph(f"{say('next')}: ", "help", say.text(fix["text"]), width)
+        told = say("{command} shows who placed each tensor", command="devsan run -o run.dvs, devsan report run.dvs")
+        yield from _paragraph(f"{say('next')}: ", "help", told, width)
+
+
+def _paragraph(head: str, style: str, text: str, width: int) -> Iterator[Line]:
+    indent = min(display_width(head), 8)
+    for number, line in enumerate(wrapped(text, indent, display_width(head), width)):
+        yield [(head if number == 0 else " " * indent, style if number == 0 else ""), (line, "")]

@@ -28,7 +28,8 @@ from devsan.render.terminal.text import WIDTH, Line, padded, wrapped
 
 # SGR parameters: 1 is bold, 31 red, 32 green, 33 yellow, 34 blue, 36 cyan
 _STYLES = {"error": "1;31", "warning": "1;33", "offending": "1;31", "other": "1;34", "frame": "1;34", "title": "1",
-           "removed": "31", "added": "32", "help": "1;36", "note": "1;32", "": ""}  # fmt: skip
+           "removed": "31", "added": "32",
+           "removed part": "1;4;31", "added part": "1;4;32", "help": "1;36", "note": "1;32", "": ""}  # fmt: skip
 
 _NARROWEST, _WIDEST = 60, 100
 _UNBROKEN = 120  # a file or a CI log does not break lines: source is cut later there

@@ -1,0 +1,142 @@
+"""The words of a command that takes the options of an emulation, options of its own, and a program.
+
+devsan run [options] script.py args..., -m module args..., -c code args..., -- command args...
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from devsan.cli.command import Parser
+from devsan.cli.executables import find_command
+from devsan.cli.misplaced import Readers, apart, find
+from devsan.cli.program import Code, CommandLine, Module, Program, Script
+from devsan.errors import UsageError
+from devsan.options import OPTIONS, VARIABLE, Options, read_variable
+from devsan.spelling import nearest
+
+READERS = {spelling: option.read for option in OPTIONS for spelling in option.spellings}
+"""By spelling, what reads an option of the emulation."""
+
+_HELP = ("-h", "--help")
+
+
+@dataclass(frozen=True)
+class ProgramWords:
+    """What the words ask for.
+
+    Attributes:
+        options: of the emulation, those of the environment among them.
+        own: the values of the options that the command has beside these.
+        program: what is to run.
+        words: the program's, from the script, ``-m``, ``-c`` or ``--`` on.
+    """
+
+    options: Options
+    own: argparse.Namespace
+    program: Program
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The line to type, where the words are in the wrong place."""
+
+    command: str
+    own: Sequence[str]
+
+    def __call__(self, options: Sequence[str], *words: str) -> str:
+        return shlex.join([*self.command.split(), *self.own, *options, *words])
+
+
+def read(parser: Parser, words: Sequence[str], settled: Mapping[str, Any] | None = None) -> ProgramWords:
+    """Reads the words, and tells of options that stand behind the program; nothing starts.
+
+    Args:
+        parser: of the command, with the options that it alone has; those of the emulation are added.
+        words: what stands behind the command's name.
+        settled: the values of options of the emulation that the command does not take, or takes with another meaning.
+
+    Raises:
+        UsageError: they are not understood.
+    """
+    settled = settled or {}
+    shared = [option for option in OPTIONS if option.name not in settled]
+    named = {**parser.readers(), **{each: option.read for option in shared for each in option.spellings}}
+    group = parser.add_argument_group("options of devsan run") if parser.readers() else parser
+    for option in shared:
+        text = option.help.replace("%", "%%")
+        group.add_argument(*option.spellings, dest=option.name, metavar=option.metavar, help=text)
+    own, rest = _split(words, named, parser.prog)
+    given = vars(parser.parse_args(own))
+    texts = {option.name: given.pop(option.name) for option in shared}
+    options = replace(read_variable(os.environ.get(VARIABLE, "")), **settled)
+    options = options.updated({name: text for name, text in texts.items() if text is not None})
+    options.devices()  # contradictions are found before anything starts
+    line = _Line(parser.prog, words[: len(words) - len(rest)])
+    program = _find_program(rest, named, line)
+    program.check()
+    misplaced = find(program.arguments, named, program.texts())
+    if misplaced is not None:
+        called = rest[: len(rest) - len(program.arguments)]
+        misplaced.tell(program.called, line(misplaced.options, *called, *misplaced.others))
+    return ProgramWords(options, argparse.Namespace(**given), program, tuple(rest))
+
+
+def _split(words: Sequence[str], readers: Readers, command: str) -> tuple[list[str], list[str]]:
+    """Divides the words into devsan's own and the program's, which begin with a script, -m, -c or --.
+
+    Not left to argparse: what it does with ``--`` and with options behind a positional differs between versions of
+    Python, and a program's words must arrive as they were written.
+    """
+    own: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest[0]
+        if word in _HELP or (word in readers and readers[word] is None):
+            own.append(rest.pop(0))
+            continue
+        if word == "--" or word[:2] in ("-m", "-c") or not word.startswith("-"):
+            break
+        name, equals, value = word.partition("=")
+        if name not in readers and word[:2] in readers:  # -orun.dvs
+            name, equals, value = word[:2], "=", word[2:].removeprefix("=")
+        if name not in readers or readers[name] is None:
+            near = nearest(name, readers)
+            raise UsageError(f"an option of {command} ({', '.join(readers)})", repr(word), near)
+        rest.pop(0)
+        if not equals:
+            if not rest:
+                raise UsageError(f"a value after {name}", "nothing")
+            value = rest.pop(0)
+        own += [f"{name}={value}"] if name.startswith("--") else [name, value]
+    return own, rest
+
+
+def _find_program(words: Sequence[str], readers: Readers, line: _Line) -> Program:
+    """Reads what is to be run: ``words`` from the script, -m, -c or -- on."""
+    if not words:
+        raise UsageError("a program to run: script.py, -m module, -c code or -- command", "nothing")
+    first, rest = words[0], words[1:]
+    flag = first if first == "--" else first[:2]
+    what = {"-m": "a module", "-c": "code", "--": "a command"}.get(flag)
+    if what is None:
+        if not os.path.exists(first) and find_command(first) is not None:
+            raise UsageError("a script that exists", repr(first), line((), "--", *words))
+        return Script(first, rest)
+    if first == flag and rest and rest[0].partition("=")[0] in readers:
+        misplaced = apart(rest, readers)
+        hint = line(misplaced.options, flag, *misplaced.others) if misplaced.options else None
+        raise UsageError(f"{what} after {flag}", repr(rest[0]), hint)
+    if flag == "--":
+        return CommandLine(rest)
+    if first != flag:  # python takes -mmodule as well
+        rest = [first[2:], *rest]
+    if not rest:
+        raise UsageError(f"{what} after {flag}", "nothing")
+    return Module(rest[0], rest[1:]) if flag == "-m" else Code(rest[0], rest[1:])
