@@ -159,7 +159,7 @@ class DeviceSpec:
     profile: str  # DevSan's name of it, e.g. "a100-80g"
     uuid: str  # 16 bytes as hexadecimal text, without the "GPU-" prefix
     total_memory: int  # bytes
-    busy: int  # bytes that other processes hold
+    used_memory: int  # bytes that other processes hold
     major: int  # compute capability
     minor: int
     multi_processor_count: int
@@ -186,7 +186,7 @@ class DeviceSpec:
         profile: str = ...,
         uuid: str = ...,
         total_memory: int = ...,
-        busy: int = ...,
+        used_memory: int = ...,
         major: int = ...,
         minor: int = ...,
         multi_processor_count: int = ...,

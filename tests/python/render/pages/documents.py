@@ -172,7 +172,7 @@ def run(rank: int = 0, world_size: int = 1, gpus: int = 2, steps: int = 12, **mo
         },
         "gpus": [
             {"device": device, "name": "NVIDIA GeForce RTX 3090", "profile": "rtx3090-24g", "memory": 24 << 30,
-             "busy": 0}
+             "used_memory": 0}
             for device in devices
         ],
         "findings": [finding()], "models": [model(gpus=gpus)], "places": places, "transfers": transfers,
