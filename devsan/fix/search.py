@@ -88,7 +88,7 @@ def search(laboratory: Laboratory, told: Callable[[str, int, int], None], all_of
         if not failing.findings:
             break
         best: Trial | None = None
-        offered = candidates(Failure(failing.findings[0]))[:MOST_TRIALS]
+        offered = candidates(Failure(failing.findings[0], tuple(failing.findings[1:])))[:MOST_TRIALS]
         for number, change in enumerate(offered, start=1):
             told(str(change.text), number, len(offered))
             trial = _tried(laboratory, (*state, change), found.first, seen)
