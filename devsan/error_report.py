@@ -47,7 +47,7 @@ def on_exception(
                 failure_report.tell_job(failure)
                 return False
             options = active_options.current()
-            how = options.report if options is not None else "terminal"
+            how = options.format if options is not None else "terminal"
             failure_report.report_to(out, failure, how)
             return how != "off"
     except Exception as own:

@@ -22,7 +22,7 @@ def report_to(stream: TextIO, failure: Failure, how: str = "terminal") -> None:
     Args:
         stream: where to print.
         failure: what happened.
-        how: a value of the option ``report``.
+        how: a value of the option ``format``.
     """
     report, explanation = explained(build(failure), failure, member.patience())
     if how != "off":

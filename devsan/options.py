@@ -41,6 +41,15 @@ LANGUAGES = ("en", "zh")
 
 POLICIES = ("stop", "warn")
 
+FORMATS = ("terminal", "json", "html", "sarif", "github")
+"""Of reports. ``devsan/render`` has a file or a folder of each name."""
+
+ON_STDERR = ("terminal", "github")
+"""The formats that follow a traceback. The others are files."""
+
+OFF = "off"
+"""As ``format``: no report."""
+
 Value = TypeVar("Value")
 
 
@@ -151,30 +160,21 @@ def _read_history(text: str) -> int:
     return size
 
 
-def _read_report(text: str) -> str:
-    choices = ("terminal", "github", "off")
-    if text not in choices:
-        near = nearest(text, choices)
-        raise UsageError("report to be terminal, github or off", repr(text), near and repr(near))
-    return text
+def _one_of(name: str, choices: Sequence[str]) -> Callable[[str], str]:
+    """Returns what reads an option that is one of ``choices``."""
 
+    def read(text: str) -> str:
+        if text not in choices:
+            near = nearest(text, choices)
+            expected = f"{name} to be {', '.join(choices[:-1])} or {choices[-1]}"
+            raise UsageError(expected, repr(text), near and repr(near))
+        return text
 
-def _read_policy(text: str) -> str:
-    if text not in POLICIES:
-        near = nearest(text, POLICIES)
-        raise UsageError(f"policy to be {' or '.join(POLICIES)}", repr(text), near and repr(near))
-    return text
-
-
-def _read_language(text: str) -> str:
-    if text not in LANGUAGES:
-        near = nearest(text, LANGUAGES)
-        raise UsageError(f"lang to be {' or '.join(LANGUAGES)}", repr(text), near and repr(near))
-    return text
+    return read
 
 
 def _read_output(text: str) -> str:
-    """Reads the name of a run file. It is made absolute: children that work in another folder write beside it."""
+    """Reads the name of a file. It is made absolute: children that work in another folder write beside it."""
     if ":" in text:
         raise UsageError("output without a colon, which ends an option in DEVSAN_OPTIONS", repr(text))
     path = os.path.abspath(os.path.expanduser(text.strip()))
@@ -225,7 +225,7 @@ class Options:
     policy: str = _option(
         "stop",
         metavar="POLICY",
-        read=_read_policy,
+        read=_one_of("policy", POLICIES),
         write=str,
         help="what a call on mixed devices does: stop, with torch's error as on a GPU; or warn: it is reported, its "
         "operands meet on one device, and the program goes on to the next (default: stop)",
@@ -238,27 +238,28 @@ class Options:
         help="host memory that the records of where tensors were placed may take, as in 256MiB; what no tensor needs "
         "any more is dropped when it is full (default: 64MiB)",
     )
-    report: str = _option(
+    format: str = _option(
         "terminal",
-        metavar="HOW",
-        read=_read_report,
+        metavar="FORMAT",
+        read=_one_of("format", (*FORMATS, OFF)),
         write=str,
-        help="what follows the traceback of an uncaught exception: terminal, a report on stderr; github, the same and "
-        "an annotation for GitHub Actions; or off (default: terminal)",
+        help="of the report: terminal, on stderr behind the traceback of an uncaught exception; github, the same and "
+        "an annotation for GitHub Actions; json, html or sarif, the report on stderr and, at the end of the run, one "
+        "file in place of the run file, which -o names; or off (default: terminal)",
     )
     output: str = _option(
         "",
         metavar="FILE",
         read=_read_output,
         write=str,
-        help="record the run there, for devsan report; %r in the name is the rank, %p the process "
-        "(default: nothing is recorded)",
+        help="record the run there, for devsan report; %r in the name is the rank, %p the process; or the file that "
+        "the format makes (default: nothing is recorded)",
         short="o",
     )
     lang: str = _option(
         "",
         metavar="LANG",
-        read=_read_language,
+        read=_one_of("lang", LANGUAGES),
         write=str,
         help="the language of the report: en or zh (default: DEVSAN_LANG, or the locale's)",
     )
@@ -269,6 +270,8 @@ class Options:
         Raises:
             UsageError: the options contradict each other, e.g. three sizes of memory for four GPUs.
         """
+        if self.format not in (*ON_STDERR, OFF) and not self.output:
+            raise UsageError(f"-o FILE with --format {self.format}", "none")
         if not self.gpus:
             for name in ("profile", "memory", "used_memory", "policy", "history"):
                 if getattr(self, name) != find_option(name).default:
@@ -287,10 +290,10 @@ class Options:
             device = profile.device(ordinal, memory[ordinal], used[ordinal])
             if device.total_memory == 0:
                 raise UsageError(f"memory of cuda:{ordinal} above 0", "0")
-            if device.busy > device.total_memory:
+            if device.used_memory > device.total_memory:
                 raise UsageError(
                     f"used-memory of cuda:{ordinal} to be at most its memory, {write_size(device.total_memory)}",
-                    write_size(device.busy),
+                    write_size(device.used_memory),
                 )
             devices.append(device)
         return tuple(devices)
@@ -319,6 +322,16 @@ class Options:
         if "profile" not in read and (read.get("gpus") or (None,))[0] is not None:
             read["profile"] = None
         return replace(self, **read)
+
+    @property
+    def is_reported(self) -> bool:
+        """Returns whether failures are reported on."""
+        return self.format != OFF
+
+    @property
+    def report_file(self) -> str:
+        """Returns the file of a report that is one; "" where ``output`` is a run file."""
+        return "" if self.format in (*ON_STDERR, OFF) else self.output
 
     def to_variable(self) -> str:
         """Returns the value of ``DEVSAN_OPTIONS`` that gives these options in another process; never empty."""

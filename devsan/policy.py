@@ -46,14 +46,14 @@ class _Place:
 _places: dict[tuple[CodeType, int, str], _Place | None] = {}  # None: refused for something else than devices
 _causes: dict[str, str] = {}  # code and name, by the cause's id, in the order in which they showed
 _before: list[dict[str, Any]] = []  # a rank's places of emulations that have ended
-_silent = False  # report=off
+_silent = False  # format=off
 
 
 def begin() -> None:
     """Has this thread, and the backward passes that it starts, go on after mismatches. Needs a running emulation."""
     global _silent
     options = active_options.current()
-    _silent = options is not None and options.report == "off"
+    _silent = options is not None and not options.is_reported
     _core.start_alignment(_on_mismatch)
     atexit.unregister(_at_the_end)
     atexit.register(_at_the_end)

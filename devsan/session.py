@@ -35,7 +35,7 @@ def begin_in_job(options: Options) -> None:
     """Begins as `begin` does, as a process of its job, with reports on what nobody catches where they are wanted."""
     member.join(options)
     begin(options)
-    if options.report != "off" or options.output:
+    if options.is_reported or options.output:
         excepthook.install()
 
 
@@ -74,7 +74,7 @@ def begin(options: Options) -> None:
     if devices:
         observer.begin()
     if options.output:
-        recording.begin(options.output, devices, member.leave_run_file)
+        recording.begin(member.run_file(options), devices, member.leave_run_file, bool(options.report_file))
 
 
 def watch() -> None:

@@ -57,6 +57,7 @@ WAITING = {
 BY_NAME = frozenset({
     "devsan/__init__.py", "devsan/cli/main.py", "devsan/diagnostics/detectors.py", "devsan/owners/__init__.py",
     "devsan/fix/candidates/__init__.py",
+    "devsan/render/formats.py",
 })  # fmt: skip
 
 LIGHT_MODULES = (

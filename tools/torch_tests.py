@@ -149,7 +149,7 @@ def run_shard(
     environment = {**os.environ, "PYTORCH_TESTING_DEVICE_ONLY_FOR": device, "OMP_NUM_THREADS": "1"}
     python = [sys.executable, "-P"]
     if device == "cuda":
-        python += ["-m", "devsan", "run", "--gpus", options.gpus, "--memory", options.memory, "--report", "off"]
+        python += ["-m", "devsan", "run", "--gpus", options.gpus, "--memory", options.memory, "--format", "off"]
     else:
         environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
     with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from devsan.cli.command import Action, Parser, add_format
-from devsan.cli.formats import rendered
+from devsan.cli.executables import find_command
 from devsan.cli.misplaced import find
 from devsan.cli.source import script_among, texts
 from devsan.diagnostics.diagnostic import Diagnostic
@@ -29,11 +28,14 @@ from devsan.doctor.masking import Mask
 from devsan.doctor.output_formats import document, run_of, written
 from devsan.doctor.summary import summary
 from devsan.errors import UsageError, tell
-from devsan.options import LANGUAGES
+from devsan.options import FORMATS, LANGUAGES
+from devsan.render.formats import rendered
 from devsan.render.language import language_for, language_named
 from devsan.render.terminal.printer import columns_of, lines_of, write_lines
 
 EXIT_FINDINGS = 1
+
+_FORMATS = tuple(name for name in FORMATS if name != "html")  # a page is about a run
 
 _KINDS = (".json", ".hjson", ".yaml", ".yml", ".py")
 
@@ -65,7 +67,7 @@ class DoctorCommand:
         parser = Parser(self, usage="devsan doctor [options] [FILE ...] [-- launch command]")
         parser.add_argument("files", metavar="FILE", nargs="*", help="configurations, scripts, folders of source")
         how = parser.add_mutually_exclusive_group()
-        add_format(how, "terminal", "json", "sarif", "github")
+        add_format(how, *_FORMATS)
         how.add_argument("--diff", action="store_true", help="print the automatic fixes as a diff")
         parser.add_argument("--fix", action="store_true", help="apply the safe fixes to the files")
         parser.add_argument("--redact", action="store_true",
@@ -95,7 +97,7 @@ def _launch_among(words: Sequence[str]) -> int:
     """Returns where a launch command without its -- begins: a word that is no file here and a command on PATH."""
     for at, word in enumerate(words):
         is_value = at > 0 and words[at - 1] in ("--lang", "--format")
-        if not (is_value or word.startswith("-") or os.path.exists(word)) and shutil.which(word) is not None:
+        if not (is_value or word.startswith("-") or os.path.exists(word)) and find_command(word) is not None:
             return at
     return len(words)
 

@@ -34,7 +34,7 @@ class FixCommand:
         own, rest = split(words, _OWN)
         if "-h" in own or "--help" in own:
             return _help
-        options, program = RunCommand().read([*(word for word in own if word not in _OWN), *rest])
+        options, _ = RunCommand().read([*(word for word in own if word not in _OWN), *rest])
         if options.output:
             raise UsageError("devsan fix without -o", "-o")
         job = Job(options, tuple(rest))

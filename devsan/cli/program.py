@@ -14,7 +14,6 @@ import builtins
 import importlib.machinery
 import importlib.util
 import os
-import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
@@ -24,8 +23,11 @@ from typing import Protocol
 
 from devsan import excepthook, overlay
 from devsan.cli import source
+from devsan.cli.executables import find_command
 from devsan.errors import DevsanError, StartError, UsageError, tell
 from devsan.job import supervisor
+from devsan.numbers import observer, statements
+from devsan.options import Options
 
 
 class Program(Protocol):
@@ -87,8 +89,11 @@ class Script:
         module.__dict__["__cached__"] = None
         module.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
         # compile() and not the loader: a SyntaxError then has no frames of importlib in front.
-        text = overlay.text_of(path)
-        return compile(Path(path).read_bytes() if text is None else text, path, "exec", dont_inherit=True), module
+        changed = overlay.text_of(path)
+        text = Path(path).read_bytes() if changed is None else changed
+        if observer.is_on():
+            return statements.compiled(text, path, module.__dict__, observer.keep), module
+        return compile(text, path, "exec", dont_inherit=True), module
 
 
 class Module:
@@ -158,7 +163,7 @@ class CommandLine:
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = list(words)
-        self._how = "terminal"
+        self._options = Options()
         script = source.script_among(words)
         self.called = words[script] if script < len(words) else ""
         self.arguments = words[script + 1 :]
@@ -167,9 +172,9 @@ class CommandLine:
         """Returns the text of the script that the command runs, if one is named and there."""
         return source.texts(Path(self.called), Path(self.called).parent) if self.called else ()
 
-    def reported(self, how: str) -> None:
-        """Says how to report on the job that the command starts: a value of the option ``report``."""
-        self._how = how
+    def reported(self, options: Options) -> None:
+        """Says how to report on the job that the command starts."""
+        self._options = options
 
     def check(self) -> None:
         """Finds the command. Raises UsageError without one, StartError where its children could not be reached."""
@@ -194,15 +199,7 @@ class CommandLine:
 
     def run(self) -> int:
         """Waits for the command, whose exit code or signal becomes this process's, and reports on its ranks."""
-        return supervisor.run(self._words, self._how)
-
-
-def find_command(word: str) -> str | None:
-    """Returns what to start for ``word``: the word itself where it is on PATH, else the command of that name beside
-    this Python, whose environment may not be activated; None where there is neither."""
-    if shutil.which(word) is not None:
-        return word
-    return shutil.which(word, path=os.path.dirname(sys.executable))
+        return supervisor.run(self._words, self._options)
 
 
 def _set_first_on_path(directory: str, also_when_safe: bool = False) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from devsan.cli.command import Action, Parser, add_format
-from devsan.cli.formats import FORMATS, Runs, write
 from devsan.errors import UsageError, tell
-from devsan.options import LANGUAGES
+from devsan.job.text import write_runs
+from devsan.options import FORMATS, LANGUAGES
+from devsan.render.formats import Runs, rendered
 from devsan.run_files.reader import read_run
 
 
@@ -36,15 +38,25 @@ class ReportCommand:
 
 
 def _show(runs: Runs, how: str, language: str) -> int:
-    write(how, runs, sys.stdout, language)
+    _write(how, runs, sys.stdout, language)
     return 0
 
 
 def _save(runs: Runs, how: str, language: str, path: str) -> int:
     try:
         with open(path, "w", encoding="utf-8") as file:
-            write(how, runs, file, language)
+            _write(how, runs, file, language)
     except OSError as error:
         tell(str(UsageError("a file that can be written", f"{path!r}: {error.strerror}")))
         return 2
     return 0
+
+
+def _write(how: str, runs: Runs, stream: TextIO, language: str) -> None:
+    """Writes to ``stream``; what its encoding lacks is escaped."""
+    if how == FORMATS[0]:
+        write_runs(runs, stream, language)
+        return
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(rendered(how, runs).encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()

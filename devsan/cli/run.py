@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import time
 from collections.abc import Sequence
 
 from devsan import excepthook, session
 from devsan.cli.command import Action, Parser
+from devsan.cli.executables import find_command
 from devsan.cli.misplaced import apart, find
 from devsan.cli.program import Code, CommandLine, Module, Program, Script
 from devsan.errors import UsageError
@@ -49,15 +49,15 @@ class RunCommand:
         """Reads the options, finds the program and starts the emulation."""
         options, program = self.read(words)
         if options.output:
-            _prepare_output(options.output, starts_now=isinstance(program, CommandLine))
+            _prepare_output(options, starts_now=isinstance(program, CommandLine))
         if isinstance(program, CommandLine):
             os.environ[VARIABLE] = options.to_variable()
-            program.reported(options.report)
+            program.reported(options)
             return program.run
         member.leave_behind()
         member.join(options)
         session.begin(options)
-        if options.report != "off" or options.output:
+        if options.is_reported or options.output:
             excepthook.install()
         return _recorded(program.run) if options.output else program.run
 
@@ -81,9 +81,12 @@ class RunCommand:
         return options, program
 
 
-def _prepare_output(pattern: str, starts_now: bool) -> None:
+def _prepare_output(options: Options, starts_now: bool) -> None:
     """Begins another launch, also where a program under devsan starts devsan. See NOTE [Whose run file]."""
-    run_file.check(pattern)
+    if options.report_file:
+        run_file.check_place(options.report_file)
+    else:
+        run_file.check(options.output)
     os.environ.pop(run_file.LAUNCH, None)
     if starts_now:
         os.environ[run_file.LAUNCH] = repr(time.time())
@@ -161,7 +164,7 @@ def _find_program(words: Sequence[str], before: Sequence[str]) -> Program:
     flag = first if first == "--" else first[:2]
     what = {"-m": "a module", "-c": "code", "--": "a command"}.get(flag)
     if what is None:
-        if not os.path.exists(first) and shutil.which(first) is not None:
+        if not os.path.exists(first) and find_command(first) is not None:
             raise UsageError("a script that exists", repr(first), _line(before, "--", *words))
         return Script(first, rest)
     if first == flag and rest and rest[0].partition("=")[0] in READERS:

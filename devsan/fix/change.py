@@ -6,6 +6,7 @@ import difflib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from devsan.diagnostics.diagnostic import Edit
@@ -74,7 +75,7 @@ def _edited(path: str, edits: Sequence[Edit], text: str | None) -> str:
         spans.append((begin, begin + len(edit.before), edit.after))
     # The last first, so that the places of the others stay; insertions at one place keep their order.
     spans.sort(key=lambda span: span[:2])
-    for (_, end, _), (begin, _, _) in zip(spans, spans[1:], strict=False):
+    for (_, end, _), (begin, _, _) in pairwise(spans):
         if begin < end:
             raise DevsanError(f"expected edits of different places of {path!r}, got two of the same")
     for begin, end, after in reversed(spans):

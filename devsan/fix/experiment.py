@@ -117,8 +117,8 @@ class Laboratory:
     def _spawn(self, words: Sequence[str], environ: Mapping[str, str], folder: Path) -> tuple[int, bool]:
         with folder.joinpath("out").open("wb") as out, folder.joinpath("err").open("wb") as err:
             process = subprocess.Popen(
-                [PYTHON, *words], cwd=self.job.folder, env=dict(environ), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                start_new_session=True,
+                [PYTHON, *words], cwd=self.job.folder, env=dict(environ), stdin=subprocess.DEVNULL, stdout=out,
+                stderr=err, start_new_session=True,
             )  # fmt: skip
             try:
                 return process.wait(self.seconds), False
@@ -203,6 +203,6 @@ def _outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Outcom
     lines = folder.joinpath("err").read_text(encoding="utf-8", errors="replace").splitlines()
     own = [line for line in lines if line.strip() and not line.startswith(("devsan:", " "))]
     return Outcome(
-        code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, transfers, transferred, seconds,
-        own[-1] if own else "",
+        code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, transfers, transferred,
+        seconds, own[-1] if own else "",
     )  # fmt: skip

@@ -15,7 +15,7 @@ class Job:
     """A program or a command, as ``devsan run`` takes it.
 
     Attributes:
-        options: of the emulation; ``policy``, ``output`` and ``report`` are each experiment's own.
+        options: of the emulation; ``policy``, ``output`` and ``format`` are each experiment's own.
         words: from the script, ``-m``, ``-c`` or ``--`` on.
         folder: where it runs.
         environment: of the job.
@@ -34,12 +34,12 @@ class Job:
     def run_words(self, policy: str, output: str) -> list[str]:
         """Returns what stands behind ``python`` to run it once."""
         own: Sequence[str] = [
-            f"--{option}={value}" for option, value in (("policy", policy), ("report", "off"), ("output", output))
+            f"--{option}={value}" for option, value in (("policy", policy), ("format", "off"), ("output", output))
         ]
         given = []
         for item in self.options.to_variable().split(":"):
             key, _, value = item.partition("=")
-            if key not in ("policy", "output", "report", "lang"):
+            if key not in ("policy", "output", "format", "lang"):
                 given.append(f"--{key}={value}")
         return ["-m", "devsan", "run", *given, *own, *self.words]
 

@@ -1,9 +1,9 @@
 """Tries candidates until the job runs to its end with the right numbers.
 
-NOTE [Rounds] The job runs once with the policy "warn": that shows all places, and computes what one device would compute,
-which is the reference. Then candidates run, one each. One that ends the job with the reference's numbers is verified. One
-after which the job fails elsewhere may be the first of several: the best of these is kept and the next round begins from
-it. A candidate whose numbers differ is rejected, however well it runs.
+NOTE [Rounds] The job runs once with the policy "warn": that shows all places, and computes what one device would
+compute, which is the reference. Then candidates run, one each. One that ends the job with the reference's numbers is
+verified. One after which the job fails elsewhere may be the first of several: the best of these is kept and the next
+round begins from it. A candidate whose numbers differ is rejected, however well it runs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from devsan.numbers.comparison import Comparison, compare
 
 MOST_ROUNDS = 6
 MOST_TRIALS = 24
+
+_ENDED = ("verified", "unverified")
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def search(laboratory: Laboratory, told: Callable[[str, int, int], None], all_of
                 return found
             if trial.status == "other" and best is None:
                 best = trial
-        if found.verified or best is None or best.outcome is None:
+        if best is None or best.outcome is None or any(trial.status in _ENDED for trial in found.trials):
             break
         state, failing = best.changes, best.outcome
         seen.add(_identity(failing))

@@ -15,45 +15,52 @@ from devsan.errors import tell
 from devsan.job import diagnosis, findings, folder, outcome, record, termination, text
 from devsan.job.exit_watcher import Exit, ExitWatcher, exit_of, read_exits
 from devsan.job.ranks.flight_recorder import read
-from devsan.options import VARIABLE, read_variable
+from devsan.options import Options
 from devsan.render import language
+from devsan.render.formats import rendered
 from devsan.render.github import command
+from devsan.run_files.reader import read_run
 
 # seconds that ranks get that outlive their launcher: Lightning's main process does not wait for its others
 _PATIENCE = 5.0
 
 
-def close(path: str, watcher: ExitWatcher | None, how: str) -> None:
+def close(path: str, watcher: ExitWatcher | None, options: Options) -> None:
     """Reports on the job and lets go of its watch; the folder is left to the caller.
 
     Args:
         path: the job's folder.
         watcher: the watch over its ranks; None where nobody is to report.
-        how: a value of the option ``report``.
+        options: how to report.
     """
-    if how == "off" or watcher is None:
+    if not options.is_reported or watcher is None:
         return
     _join_children()
-    report_on(path, watcher, how, _PATIENCE)
+    report_on(path, watcher, options, _PATIENCE)
+    if options.report_file:
+        _write_file(path, options)
 
 
-def report_on(path: str, watcher: ExitWatcher | None, how: str, patience: float, stream: TextIO | None = None) -> bool:
+def report_on(
+    path: str, watcher: ExitWatcher | None, options: Options, patience: float, stream: TextIO | None = None
+) -> bool:
     """Writes the report on the ranks that have left documents. Returns whether there was something to say.
 
     Args:
         path: the job's folder.
         watcher: the watch, which ends here.
-        how: "terminal" or "github".
+        options: how to report.
         patience: seconds to wait for ranks that still run.
         stream: where to write; stderr by default.
     """
     exits = watcher.close(patience) if watcher is not None else {}
     out = sys.stderr if stream is None else stream
-    _choose_language()
+    if options.lang and active_options.current() is None:  # no emulation in this process that has chosen it
+        os.environ[language.VARIABLE] = options.lang
     said = False
     if out is not None:
         for documents in record.launches(_documents(path, exits)):
-            said = _report_on_launch(path, documents, how, out) or said
+            said = _report_on_launch(path, documents, options.format, out) or said
     return said
 
 
@@ -82,17 +89,34 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
              for document in documents if document["run_file"]]  # fmt: skip
     if len(documents) > 1:  # the file of a rank by itself has all that is known
         diagnosis.keep(job, files)
-    _tell_run_files(files)
+    if not folder.run_files(path):
+        _tell_run_files(files)
     return said
 
 
-def _choose_language() -> None:
-    """A process without an emulation of its own has the option ``lang`` from its environment."""
-    if active_options.current() is None:
-        with contextlib.suppress(Exception):
-            chosen = read_variable(os.environ.get(VARIABLE, "")).lang
-            if chosen:
-                os.environ[language.VARIABLE] = chosen
+def _write_file(path: str, options: Options) -> None:
+    """Makes the report that is a file, of the run files in the job's folder."""
+    name = shown_path(options.report_file)
+    try:
+        runs = _runs(path)
+        if not runs:
+            tell(f"no report in {name}: no process has used a GPU")
+            return
+        with open(options.report_file, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(rendered(options.format, runs))
+    except Exception as error:
+        tell(f"no report in {name}: {type(error).__name__}: {error}")
+        return
+    tell(f"the report is in {name}")
+
+
+def _runs(path: str) -> list[dict[str, Any]]:
+    """The runs in the job's folder, by rank. Where there are ranks, a process that is none (what started them in
+    Python) and found nothing has nothing to show."""
+    runs = [read_run(file) for file in folder.run_files(path)]
+    if any(run["job"] is not None for run in runs):
+        runs = [run for run in runs if run["job"] is not None or run["findings"]]
+    return sorted(runs, key=lambda run: (run["process"]["rank"], run["start"]))
 
 
 def _tell_run_files(files: list[str]) -> None:

@@ -6,6 +6,7 @@
   <pid>.flight          in which collective a process is: core/collectives
   <pid>.stack           where a rank was when it was told to end
   <pid>.exits           what a launcher says of the ends of its children
+  run*.dvs              the run files of its processes, where the report on the job is to be a file
   memory                who holds how much of which GPU: core/memory/shared_table.h
 
 A process id alone may come back as another process; with the time of its start it does not.
@@ -23,7 +24,7 @@ from collections.abc import Iterator, Sequence
 VARIABLE = "DEVSAN_JOB"
 
 _PREFIX = "devsan-job-"
-_OWNER, _MEMORY, _COMMAND = "owner", "memory", "command"
+_OWNER, _MEMORY, _COMMAND, _RUN_FILE = "owner", "memory", "command", "run.dvs"
 _ATTEMPTS = 3
 _UNOWNED = 3600.0  # seconds: a folder without an owner that is older was left by a process that was killed right then
 
@@ -84,6 +85,19 @@ def memory_file() -> str:
     """Returns the file by which this process shares the memory of its GPUs; "" where it is in no job."""
     path = os.environ.get(VARIABLE, "")
     return os.path.join(path, _MEMORY) if path and os.path.isdir(path) else ""
+
+
+def run_file() -> str:
+    """Returns the pattern of the run files in the folder of this process's job; "" where it is in none."""
+    path = os.environ.get(VARIABLE, "")
+    return os.path.join(path, _RUN_FILE) if path and os.path.isdir(path) else ""
+
+
+def run_files(path: str) -> list[str]:
+    """Returns the run files in a job's folder."""
+    with contextlib.suppress(OSError):
+        return [os.path.join(path, name) for name in sorted(os.listdir(path)) if name.endswith(".dvs")]
+    return []
 
 
 def processes(path: str) -> dict[int, str]:

@@ -18,13 +18,13 @@ from devsan.errors import tell
 from devsan.job import folder, termination, watchdog
 from devsan.job.exit_watcher import ExitWatcher, write_exits
 from devsan.job.numbers import HELPS, mark, numbers_here
+from devsan.options import Options
 from devsan.run_files.recording import command
 
 if TYPE_CHECKING:
     from devsan.diagnostics.diagnostic import Diagnostic
     from devsan.introspect.explain import Explanation
     from devsan.job.record import Record
-    from devsan.options import Options
 
 PATIENCE = 20.0
 """Seconds that a silent rank may take to explain a failure: nobody waits for it at a terminal, and all ranks of a
@@ -33,7 +33,7 @@ machine may be at it at the same time."""
 _folder = ""
 _pid = 0  # of the process that joined: a fork inherits the rest
 _owns = False
-_how = "terminal"
+_options = Options()
 _record: Record | None = None
 _watcher: ExitWatcher | None = None
 _forks_watched = False
@@ -46,7 +46,7 @@ def join(options: Options) -> None:
     Args:
         options: what this process was asked for; ranks without a report leave no documents.
     """
-    global _folder, _pid, _owns, _how
+    global _folder, _pid, _owns, _options
     if _pid == os.getpid():
         os.environ[folder.VARIABLE] = _folder  # devsan's main was called in its own process
         return
@@ -56,10 +56,10 @@ def join(options: Options) -> None:
         if owns:
             path = folder.make(command())
             os.environ[folder.VARIABLE] = path
-        _folder, _pid, _owns, _how = path, os.getpid(), owns, options.report
+        _folder, _pid, _owns, _options = path, os.getpid(), owns, options
         _watch_forks()
         atexit.register(_leave)
-        if owns and _how != "off":
+        if owns and options.is_reported:
             _watch_exits()
         begin_rank()
     except Exception as error:
@@ -72,10 +72,18 @@ def leave_behind() -> None:
     os.environ.pop(HELPS, None)
 
 
+def run_file(options: Options) -> str:
+    """Returns the pattern of this process's run file; "" without one.
+
+    What a report in a file is made of lies in the job's folder, whose owner makes it.
+    """
+    return folder.run_file() if options.report_file else options.output
+
+
 def begin_rank() -> None:
     """Leaves the first document of a rank, as soon as it is known to be one. Others do nothing."""
     global _record
-    if _record is not None or not _is_in() or _how == "off":
+    if _record is not None or not _is_in() or not _options.is_reported:
         return
     try:
         numbers = numbers_here()
@@ -94,7 +102,7 @@ def begin_rank() -> None:
 
 def is_silent() -> bool:
     """Returns whether the owner of the job speaks for this process, which is a rank then."""
-    if not _is_in() or _how == "off":
+    if not _is_in() or not _options.is_reported:
         return False
     begin_rank()
     if _record is None:
@@ -163,12 +171,12 @@ def end_child() -> None:
 def speak() -> None:
     """The owner says now what there is to say: a cell of a notebook has ended, and the process goes on."""
     global _watcher
-    if not _is_in() or not _owns or _how == "off":
+    if not _is_in() or not _owns or not _options.is_reported:
         return
     try:
         from devsan.job import finalize
 
-        finalize.report_on(_folder, _watcher, _how, 1.0)
+        finalize.report_on(_folder, _watcher, _options, 1.0)
         finalize.forget_documents(_folder)
         _watch_exits()
     except Exception as error:
@@ -215,7 +223,7 @@ def _facts(error: BaseException | None) -> dict[str, Any]:
 
 def _ask_the_launcher(error: BaseException) -> None:
     """An error by which a launcher says how its children ended: it was told, others can only look."""
-    if not _is_in() or _how == "off":
+    if not _is_in() or not _options.is_reported:
         return
     with contextlib.suppress(Exception):
         codes: dict[int, int] = {}
@@ -239,7 +247,7 @@ def _leave() -> None:
         if _owns:
             from devsan.job import finalize
 
-            finalize.close(_folder, _watcher, _how)
+            finalize.close(_folder, _watcher, _options)
     except Exception as error:
         tell(f"no report on the job: {type(error).__name__}: {error}")
     finally:
@@ -274,8 +282,8 @@ def _end_rank() -> None:
 
 def _watch_exits() -> None:
     global _watcher
-    path, how = _folder, _how
-    _watcher = ExitWatcher(path, lambda: watchdog.start(path, how))
+    path, options = _folder, _options
+    _watcher = ExitWatcher(path, lambda: watchdog.start(path, options))
     _watcher.start()
 
 

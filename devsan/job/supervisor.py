@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from devsan.errors import tell
 from devsan.job import folder, member, watchdog
 from devsan.job.exit_watcher import ExitWatcher
+from devsan.options import Options
 from devsan.run_files.recording import command
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -31,12 +32,12 @@ _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # subprocess gives them b
 _PASSED_ON = (*_FROM_THE_TERMINAL, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
-def run(words: Sequence[str], how: str) -> int:
+def run(words: Sequence[str], options: Options) -> int:
     """Runs a command and returns its exit code; if a signal ends the command, the same ends this process.
 
     Args:
         words: the command and its arguments.
-        how: a value of the option ``report``.
+        options: how to report on the job.
     """
     member.leave_behind()
     path = _make_folder()
@@ -48,13 +49,13 @@ def run(words: Sequence[str], how: str) -> int:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         pid = _start(words, before, unwaited)
-        watcher = ExitWatcher(path, lambda: watchdog.start(path, how)) if path and how != "off" else None
+        watcher = ExitWatcher(path, lambda: watchdog.start(path, options)) if path and options.is_reported else None
         if watcher is not None:
             watcher.start()
         status = _wait(pid)
         with contextlib.suppress(Exception):
             if watcher is not None:
-                _report(path, watcher, how)
+                _report(path, watcher, options)
     finally:
         if path:
             folder.remove(path)
@@ -126,11 +127,11 @@ def _wait(pid: int) -> int:
             os.kill(pid, came.si_signo)
 
 
-def _report(path: str, watcher: ExitWatcher, how: str) -> None:
+def _report(path: str, watcher: ExitWatcher, options: Options) -> None:
     try:
         from devsan.job import finalize  # here, so that the command is not started later for it
 
-        finalize.close(path, watcher, how)
+        finalize.close(path, watcher, options)
     except Exception as error:
         tell(f"no report on the job: {type(error).__name__}: {error}")
 

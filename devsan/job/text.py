@@ -1,5 +1,7 @@
 """The report on a job for the terminal: what was found, then how the ranks ended where that needs words.
 
+Of recorded runs the same, then each run.
+
 train.py, 4 ranks:
   rank 1      killed by SIGKILL
   ranks 0, 2  failed at train.py:12, 0.3 s later, because a peer rank failed: RuntimeError: Connection closed by peer
@@ -18,7 +20,9 @@ from devsan.job.findings import ranks_text
 from devsan.job.outcome import Fate, first_of
 from devsan.render.language import Language, language_for
 from devsan.render.terminal import printer as plain
+from devsan.render.terminal.run import write_run
 from devsan.render.terminal.text import Line, padded
+from devsan.run_files.jobs import launches_of
 
 Job = Mapping[str, Any]
 Finding = Mapping[str, Any]
@@ -58,6 +62,16 @@ def write(job: Job, stream: TextIO, language: str = "") -> bool:
         stream.write(f"devsan: {say.text(job['places'])}\n")
         stream.flush()
     return worth or bool(job["findings"] or job["places"])
+
+
+def write_runs(runs: Sequence[Mapping[str, Any]], stream: TextIO, language: str = "") -> None:
+    """Writes recorded runs to ``stream``, in color where that is wanted; in ``language``, by default the chosen one."""
+    say = language_for(stream, language)
+    for launch in launches_of(runs):
+        if launch.job is not None:
+            write(launch.job, stream, language)
+        for run in launch.runs:
+            write_run(run, stream, say, with_findings=launch.job is None)
 
 
 def is_worth_telling(fates: Sequence[Fate]) -> bool:

@@ -17,6 +17,7 @@ import time
 
 from devsan.job import folder
 from devsan.job.exit_watcher import ExitWatcher
+from devsan.options import Options, read_variable
 
 _started = ""  # for which job
 
@@ -24,7 +25,7 @@ _PAUSE = 1000  # milliseconds: should the descriptor of the owner tell nothing
 _RANKS_END = 40.0  # seconds: torchrun gives its ranks 30 after SIGTERM
 
 
-def start(path: str, how: str) -> None:
+def start(path: str, options: Options) -> None:
     """Starts the watchdog of this process's job, once. Failing to costs nothing but it.
 
     It is no child of this process: a program that waits for all of its children must not wait for it.
@@ -37,13 +38,18 @@ def start(path: str, how: str) -> None:
         environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
         home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         words = [sys.executable, "-c", f"import sys; sys.path.insert(0, {home!r}); "
-                 "from devsan.job.watchdog import main; main(*sys.argv[1:])", path, how]  # fmt: skip
+                 "from devsan.job.watchdog import main; main(*sys.argv[1:])", path, options.to_variable()]  # fmt: skip
         subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                          start_new_session=True)  # fmt: skip
 
 
-def main(path: str, how: str) -> None:
-    """Waits for the owner of the job in ``path``, and closes the job where it has not."""
+def main(path: str, options: str) -> None:
+    """Waits for the owner of the job in ``path``, and closes the job where it has not.
+
+    Args:
+        path: the job's folder.
+        options: of the job, as ``DEVSAN_OPTIONS`` has them.
+    """
     owner = folder.owner_of(path)
     if owner is None or os.fork() != 0:
         return
@@ -66,6 +72,6 @@ def main(path: str, how: str) -> None:
         from devsan.job import finalize  # hardly ever needed, and this process waits as long as the job runs
 
         folder.own(path)
-        finalize.close(path, watcher, how)
+        finalize.close(path, watcher, read_variable(options))
     finally:
         folder.remove(path)

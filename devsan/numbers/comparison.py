@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 TOLERANCES = {"float64": 1e-7, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
-"""Relative to the largest number of the tensor. Both runs use the same CPU kernels, so that only the order of sums differs:
+"""Relative to the largest number of the tensor. Both runs use the same CPU kernels, and only the order of sums differs:
 torch.testing's own tolerances (torch/testing/_comparison.py) are about as wide."""
 
 _DEFAULT_TOLERANCE = 1e-2
@@ -43,8 +43,7 @@ class Comparison:
 
 
 def read_events(folder: Path) -> dict[str, list[Event]]:
-    """Returns the events that each process left in ``folder``, by the file's name. A last line that is cut off counts as
-    not there."""
+    """Returns the events that each process left in ``folder``, by the file's name, up to a line that is cut off."""
     found: dict[str, list[Event]] = {}
     for path in sorted(folder.glob("*.jsonl")):
         events = found[path.stem] = []

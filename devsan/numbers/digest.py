@@ -11,10 +11,10 @@ _STEP = 0.7548776662  # no rational multiple of pi: each place has a weight of i
 
 
 def digest(tensor: Any) -> dict[str, Any] | None:
-    """Returns shape, dtype and numbers of ``tensor``, wherever it is; None for one without values (meta, fake, sparse).
+    """Returns shape, dtype and numbers of ``tensor``, wherever it is; None for one without values (meta, fake).
 
-    The numbers of a large tensor are its sum, its norm and its product with a fixed vector, all in float64: a value that
-    moves to another place changes the last of them. Of a DTensor the local shard is kept.
+    The numbers of a large tensor are its sum, its norm and its product with a fixed vector, all in float64: a value
+    that moves to another place changes the last of them. Of a DTensor the local shard is kept.
     """
     import torch
 

@@ -5,7 +5,7 @@ NOTE [What is observed] Whatever reaches one of five places, in the order in whi
   loss       what ``backward`` is called on
   gradients  of the leaves of its graph, once it has run; what ``torch.autograd.grad`` returns
   weights    of an optimizer's parameters, after each step
-  output     of a module that no other module calls
+  output     of a module that no other module calls; the value of a statement of the main program
   state      tensors, and the parameters of modules, that ``__main__`` holds at the end of the program
 
 None of these depends on a device or on a line of the program, so that two runs of two versions of it can be compared.
@@ -20,7 +20,9 @@ import os
 import random
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, TextIO
 
 from devsan import core
@@ -34,6 +36,8 @@ MOST = 2000
 
 _LARGEST_GRAPH = 200_000
 _DEEPEST = 4
+_MOST_OF_A_VALUE = 256
+_NO_VALUES = (type, FunctionType, MethodType, ModuleType)
 
 _observer: Observer | None = None
 
@@ -105,12 +109,25 @@ class Observer:
         self._depth -= 1
         if self._depth <= 0:
             self._depth = 0
-            tensors = list(_tensors_in(output, _DEEPEST))
+            tensors = list(islice(_tensors_in(output, _DEEPEST), _MOST_OF_A_VALUE))
             if tensors:
                 self.write("output", tensors)
 
     def _stepped(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
         self.write("weights", [tensor for group in optimizer.param_groups for tensor in group["params"]])
+
+
+def is_on() -> bool:
+    """Returns whether this process is observed."""
+    return _observer is not None
+
+
+def keep(value: Any) -> None:
+    """Writes the tensors in ``value`` as an output. Never raises."""
+    if _observer is not None:
+        tensors = list(islice(_tensors_in(value, _DEEPEST), _MOST_OF_A_VALUE))
+        if tensors:
+            _observer.write("output", tensors)
 
 
 def begin() -> None:
@@ -169,9 +186,9 @@ def _tensors_in(value: Any, depth: int) -> Iterator[Any]:
     elif depth and isinstance(value, (list, tuple)):
         for each in value:
             yield from _tensors_in(each, depth - 1)
-    elif depth and hasattr(value, "__dataclass_fields__"):
-        for name in value.__dataclass_fields__:
-            yield from _tensors_in(getattr(value, name, None), depth - 1)
+    elif depth and isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, _NO_VALUES):
+        for each in list(vars(value).values()):
+            yield from _tensors_in(each, depth - 1)
 
 
 def _state(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -184,7 +201,7 @@ def _state(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
                 if tensor.grad is not None:
                     yield f"{name}.{inner}.grad", tensor.grad
         else:
-            for number, tensor in enumerate(_tensors_in(value, 2)):
+            for number, tensor in enumerate(islice(_tensors_in(value, _DEEPEST), _MOST_OF_A_VALUE)):
                 yield f"{name}[{number}]" if not isinstance(value, torch.Tensor) else name, tensor
                 if tensor.is_leaf and tensor.grad is not None:
                     yield f"{name}[{number}].grad", tensor.grad

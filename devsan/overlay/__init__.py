@@ -2,9 +2,9 @@
 
 NOTE [The overlay] An experiment changes a source file or a configuration for one run. The new texts lie in a folder
 with a manifest; ``DEVSAN_OVERLAY`` names the folder. A process shows the new texts in four places: to the import
-system, to ``open`` for reading, to ``linecache``, from which tracebacks are printed, and as ``__main__``. Children, ranks among
-them, find ``startup/sitecustomize.py`` first on ``PYTHONPATH``, as ddtrace and OpenTelemetry reach theirs; a child
-whose script is in the overlay starts itself anew (``new_start``), because Python opens its script in C.
+system, to ``open`` for reading, to ``linecache``, from which tracebacks are printed, and as ``__main__``. Children,
+ranks among them, find ``startup/sitecustomize.py`` first on ``PYTHONPATH``, as ddtrace and OpenTelemetry reach theirs;
+a child whose script is in the overlay starts itself anew (``new_start``), because Python opens its script in C.
 """
 
 from __future__ import annotations

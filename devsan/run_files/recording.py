@@ -30,6 +30,7 @@ _writer: RunWriter | None = None
 _pattern = ""
 _last_path = ""
 _on_file: Callable[[], None] | None = None
+_for_report = False
 _known: set[str] = set()  # ids of findings whose models are written
 _exit_code: int | None = None
 _ended_by: BaseException | None = None
@@ -41,29 +42,44 @@ def launch() -> None:
     os.environ.setdefault(run_file.LAUNCH, repr(time.time()))
 
 
-def begin(pattern: str, devices: Sequence[DeviceSpec], on_file: Callable[[], None] | None = None) -> None:
+def begin(
+    pattern: str,
+    devices: Sequence[DeviceSpec],
+    on_file: Callable[[], None] | None = None,
+    for_report: bool = False,
+) -> None:
     """Begins to record, or goes on where the same file was begun before. Never raises.
 
     Args:
-        pattern: the name of the run file.
+        pattern: the name of the run file; "" for none.
         devices: the emulated GPUs; none on real ones.
         on_file: called once the run file has its name.
+        for_report: the file is there for the report that is made of it, and nobody else reads it.
     """
-    global _writer, _pattern, _on_file
+    global _writer, _pattern, _on_file, _for_report
+    if not pattern:
+        return
     try:
         if _writer is not None:
             if _pattern == pattern and devices:
                 core.start_timeline()
             return
         launched = run_file.launch_time(os.environ)
-        # On real GPUs torch, which the first line names, is not there yet; and many children never use a GPU.
-        lazily = not devices or (launched is not None and (not os.environ.get("RANK") or _is_worker()))
+        helps = launched is not None and (not os.environ.get("RANK") or _is_worker())
+        lazily = not devices or helps  # on real GPUs torch, which the first line names, is not there yet
         launch()
         from devsan.run_files.writer import RunWriter
 
-        _pattern, _on_file = pattern, on_file
+        _pattern, _on_file, _for_report = pattern, on_file, for_report
         _writer = RunWriter(
-            bool(devices), pattern, launched or time.time(), _process, lambda: _gpus(devices), lazily, _has_a_name
+            bool(devices),
+            pattern,
+            launched or time.time(),
+            _process,
+            lambda: _gpus(devices),
+            lazily,
+            _has_a_name,
+            for_report and not helps,
         )
         _has_a_name()
         _watch_forks()
@@ -132,7 +148,7 @@ def _finish() -> None:
     except BaseException as error:  # also a Ctrl-C: the program has ended already
         tell(f"the end is missing from the run file: {type(error).__name__}: {error}")
     _last_path = writer.path or ""
-    if writer.path is not None and not os.environ.get("RANK"):
+    if writer.path is not None and not _for_report and not os.environ.get("RANK"):
         from devsan.diagnosis.source import shown_path
 
         path = shown_path(writer.path)
@@ -168,14 +184,14 @@ def _models_at_the_end() -> list[dict[str, Any]]:
         return []
     try:
         from devsan.introspect.frames.tensors import plain_attributes
-        from devsan.introspect.models.heap import living_models
+        from devsan.introspect.models.heap import live_models
         from devsan.introspect.provenance.placed import model_of
         from devsan.introspect.provenance.reader import ProvenanceReader
         from devsan.run_files import records
 
         with plain_attributes():
             reader = ProvenanceReader()
-            trees = [tree for tree in living_models() if len(tree.modules) <= _MOST_MODULES]
+            trees = [tree for tree in live_models() if len(tree.modules) <= _MOST_MODULES]
             largest = sorted(trees, key=lambda tree: -len(tree.modules))[:_MOST_MODELS]
             return [{"finding": "", **records.model_of(model_of(tree, reader))} for tree in largest]
     except Exception:  # the run is worth having without them
@@ -229,7 +245,7 @@ def _gpus(devices: Sequence[DeviceSpec]) -> list[dict[str, Any]]:
     visible = visible_devices(os.environ.get(VARIABLE), [f"GPU-{device.uuid}" for device in devices])
     return [
         {"device": f"cuda:{index}", "name": devices[number].name, "profile": devices[number].profile,
-         "memory": devices[number].total_memory, "busy": devices[number].busy}
+         "memory": devices[number].total_memory, "used_memory": devices[number].used_memory}
         for index, number in enumerate(visible)
     ]  # fmt: skip
 
@@ -240,7 +256,13 @@ def _real_gpus() -> list[dict[str, Any]]:
         return []
     found = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
     return [
-        {"device": f"cuda:{index}", "name": str(each.name), "profile": "", "memory": int(each.total_memory), "busy": 0}
+        {
+            "device": f"cuda:{index}",
+            "name": str(each.name),
+            "profile": "",
+            "memory": int(each.total_memory),
+            "used_memory": 0,
+        }
         for index, each in enumerate(found)
     ]
 

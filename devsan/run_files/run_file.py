@@ -50,11 +50,22 @@ def check(pattern: str) -> None:
         UsageError: the folder does not exist or may not be written to, or another file would be lost.
     """
     path = name_of(pattern, {})
+    check_place(path)
+    if os.path.lexists(path) and not (os.path.isfile(path) and is_run_file(path)):
+        raise UsageError("a new file or a run file for output", f"{path!r}, which is something else")
+
+
+def check_place(path: str) -> None:
+    """Looks whether a file can be written there.
+
+    Raises:
+        UsageError: the folder does not exist or may not be written to, or ``path`` is one itself.
+    """
     folder = os.path.dirname(path) or os.curdir
     if not os.path.isdir(folder):
         raise UsageError("output in a folder that exists", repr(folder))
-    if os.path.lexists(path) and not (os.path.isfile(path) and is_run_file(path)):
-        raise UsageError("a new file or a run file for output", f"{path!r}, which is something else")
+    if os.path.isdir(path):
+        raise UsageError("a file for output", f"the folder {path!r}")
     if not os.access(path if os.path.exists(path) else folder, os.W_OK):
         raise UsageError("output in a place that may be written to", repr(path))
 

@@ -35,6 +35,7 @@ class RunWriter:
         gpus: and of the GPUs, as far as is known by then.
         lazily: open the file when there is something to say besides.
         opened: called when there is a file.
+        always: open the file at the end at the latest.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class RunWriter:
         gpus: Callable[[], list[Plain]],
         lazily: bool,
         opened: Callable[[], None] = lambda: None,
+        always: bool = False,
     ) -> None:
         self.path: str | None = None
         self.start = time.monotonic_ns()
@@ -53,6 +55,7 @@ class RunWriter:
         self._began = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._process, self._opened = process, opened
         self._find_gpus, self._gpus, self._gpus_settled = gpus, list[Plain](), False
+        self._always = always
         self._file: int | None = None
         self._failed = False
         self._lock = threading.RLock()
@@ -106,6 +109,8 @@ class RunWriter:
             self._thread.join(_PATIENCE)
         with self._lock:
             self.fetch()
+            if self._file is None and self._always:
+                self._open()
             if self._file is None:
                 return
             found = models()

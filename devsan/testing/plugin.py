@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds ``--devsan-gpus`` and the other options of an emulation."""
     group = parser.getgroup("devsan", "emulated GPUs (DevSan)")
     for option in OPTIONS:
-        if option.name != "report":  # pytest itself reports on exceptions
+        if option.name != "format":  # pytest itself reports on exceptions
             group.addoption(f"--devsan-{option.key}", metavar=option.metavar, help=option.help.replace("%", "%%"))
     group.addoption(
         "--devsan-report",
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Registers the mark and starts the session's emulation, before any test module is imported."""
     config.addinivalue_line("markers", _MARK)
     given = {option.name: config.getoption(f"devsan_{option.name}", None) for option in OPTIONS}
-    texts = {name: text for name, text in given.items() if text is not None and name != "report"}
+    texts = {name: text for name, text in given.items() if text is not None and name != "format"}
     if not texts:
         return
     try:

@@ -68,9 +68,9 @@ def same_as_python(front: Front, request: pytest.FixtureRequest) -> Callable[...
         if request.param == "devsan":
             # What pip makes of [project.scripts], in a folder of its own as bin/ is.
             front.write("bin/devsan", "import sys\nfrom devsan.cli.main import main\nsys.exit(main())\n")
-            got = front.python("bin/devsan", "run", "--report=off", *words, **environment)
+            got = front.python("bin/devsan", "run", "--format=off", *words, **environment)
         else:
-            got = front.devsan("run", "--report=off", *words, **environment)
+            got = front.devsan("run", "--format=off", *words, **environment)
         assert got.stdout == expected.stdout
         assert got.stderr == expected.stderr
         assert got.returncode == expected.returncode

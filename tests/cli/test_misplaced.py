@@ -19,7 +19,7 @@ from devsan.errors import UsageError
 from devsan.options import OPTIONS
 
 VALUES = {
-    "gpus": "3", "profile": "l4-24g", "memory": "1GiB", "used-memory": "1MiB", "policy": "warn", "report": "off",
+    "gpus": "3", "profile": "l4-24g", "memory": "1GiB", "used-memory": "1MiB", "policy": "warn", "format": "off",
     "output": "run.dvs", "lang": "zh", "history": "32MiB",
 }  # fmt: skip
 FORMS = {
@@ -124,7 +124,7 @@ def test_no_alarm_where_the_program_names_it(told: Told, folder: Path, option, t
 
 
 @pytest.mark.parametrize(
-    "words", [["--gpus"], ["--gpus", "--lr"], ["--gpus", "all"], ["--report", "wandb"], ["--gpus="]]
+    "words", [["--gpus"], ["--gpus", "--lr"], ["--gpus", "all"], ["--format", "wandb"], ["--gpus="]]
 )
 def test_no_alarm_where_devsan_would_not_understand_it(told: Told, words: list[str]) -> None:
     assert told("train.py", *words) == ""

@@ -117,7 +117,7 @@ def test_an_error_in_the_programs_own_hook(front):
     """The one traceback that shows a frame of ours: the interpreter prints it, and our frame called the hook."""
     front.write("hook.py", "import sys\nsys.excepthook = lambda *a: 1 / 0\nraise ValueError('v')\n")
     expected = front.python("hook.py")
-    got = front.devsan("run", "--report=off", "hook.py")
+    got = front.devsan("run", "--format=off", "hook.py")
     assert got.returncode == expected.returncode == 1
     lines = got.stderr.splitlines()
     own = next(number for number, line in enumerate(lines) if "devsan/cli/program.py" in line)
@@ -143,7 +143,7 @@ def test_encoding_and_byte_order_mark(front, same_as_python):
 def test_traceback_of_module_and_code(front, same_as_python):
     front.write("package/__init__.py", "")
     front.write("package/fails.py", "def f():\n    raise ValueError('v')\nf()\n")
-    got = front.devsan("run", "--report=off", "-m", "package.fails")
+    got = front.devsan("run", "--format=off", "-m", "package.fails")
     assert got.returncode == 1
     assert got.stderr.splitlines()[1].lstrip().startswith(f'File "{front.folder}/package/fails.py", line 3')
     assert "runpy" not in got.stderr and "devsan" not in got.stderr

@@ -26,7 +26,7 @@ def test_the_program_runs_as_it_is_and_its_error_is_reported(front: Any) -> None
 
 def test_report_off(front: Any) -> None:
     front.write("script.py", "1 / 0\n")
-    done = front.devsan("run", "--gpus=real", "--report=off", "script.py")
+    done = front.devsan("run", "--gpus=real", "--format=off", "script.py")
     assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
 
 

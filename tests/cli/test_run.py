@@ -81,9 +81,18 @@ def test_gpus(front, words, profiles):
         (
             ["--gpu", "4", "x.py"],
             "expected an option of devsan run (--gpus, --profile, --memory, --used-memory, --policy, --history, "
-            "--report, -o, --output, --lang), got '--gpu'; did you mean --gpus?",
+            "--format, -o, --output, --lang), got '--gpu'; did you mean --gpus?",
         ),
-        (["--report", "of", "x.py"], "expected report to be terminal, github or off, got 'of'; did you mean 'off'?"),
+        (
+            ["--format", "of", "x.py"],
+            "expected format to be terminal, json, html, sarif, github or off, got 'of'; did you mean 'off'?",
+        ),
+        (["--format", "sarif", "x.py"], "expected -o FILE with --format sarif, got none"),
+        (
+            ["--format", "html", "-o", "nowhere/x.html", "x.py"],
+            "expected output in a folder that exists, got {folder}/nowhere'",
+        ),
+        (["--format", "html", "-o", ".", "x.py"], "expected a file for output, got the folder {folder}'"),
         (["nowhere.py"], "expected a script that exists, got 'nowhere.py'"),
         (["."], "expected a script, or a directory with a __main__.py, got the directory '.'"),
         (["-m"], "expected a module after -m, got nothing"),
@@ -96,22 +105,31 @@ def test_gpus(front, words, profiles):
     ],
 )
 def test_sentences(front, words, sentence):
-    assert said(front.devsan("run", *words)) == sentence
+    front.write("x.py", "")
+    assert said(front.devsan("run", *words)) == sentence.replace("{folder}", f"'{front.folder}")
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "expected a command (run, report, doctor, explain, profiles), got nothing; did you mean devsan --help?"),
-        (["rn"], "expected a command (run, report, doctor, explain, profiles), got 'rn'; did you mean devsan run?"),
+        (
+            [],
+            "expected a command (run, fix, report, doctor, explain, profiles), got nothing; "
+            "did you mean devsan --help?",
+        ),
+        (
+            ["rn"],
+            "expected a command (run, fix, report, doctor, explain, profiles), got 'rn'; did you mean devsan run?",
+        ),
         (
             ["train.py"],
-            "expected a command (run, report, doctor, explain, profiles), got 'train.py'; "
+            "expected a command (run, fix, report, doctor, explain, profiles), got 'train.py'; "
             "did you mean devsan run train.py?",
         ),
         (
             ["--vers"],
-            "expected a command (run, report, doctor, explain, profiles), got '--vers'; did you mean devsan --version?",
+            "expected a command (run, fix, report, doctor, explain, profiles), got '--vers'; "
+            "did you mean devsan --version?",
         ),
         (
             ["profiles", "a100"],
@@ -130,7 +148,7 @@ def test_help_names_every_option_and_default(front):
         "--profile",
         "--memory",
         "--used-memory",
-        "--report",
+        "--format",
         "a100-80g",
         "DEVSAN_OPTIONS",
         "TORCH_DEVICE_BACKEND_AUTOLOAD=0",
@@ -141,7 +159,7 @@ def test_help_names_every_option_and_default(front):
 
 def test_help_says_of_each_command_what_its_own_help_says_first(front):
     lines = dict(line.split(maxsplit=1) for line in front.devsan("--help").stdout.splitlines() if line[:2] == "  ")
-    assert list(lines) == ["run", "report", "doctor", "explain", "profiles"]
+    assert list(lines) == ["run", "fix", "report", "doctor", "explain", "profiles"]
     for name, summary in lines.items():
         assert f"\n\n{summary}\n" in front.devsan(name, "--help").stdout
 
@@ -150,7 +168,7 @@ def test_a_command_imports_no_other(front):
     code = "import sys; from devsan.cli.main import main; main(sys.argv[1:]); print(sorted(sys.modules))"
     for words, own in (["--help"], ""), (["profiles"], "profiles"), (["explain", "DV101"], "explain"):
         shown = front.python("-c", code, *words).stdout.splitlines()[-1]
-        commands = ["run", "report", "doctor", "explain", "profiles"]
+        commands = ["run", "fix", "report", "doctor", "explain", "profiles"]
         assert [name for name in commands if f"'devsan.cli.{name}'" in shown] == [own] * bool(own)
     assert front.devsan("--version").stdout.startswith("devsan ")
     assert front.log() == []
@@ -287,8 +305,8 @@ def test_report_and_the_programs_own_hook(front, how):
 def test_no_report_on_an_interrupt_an_exit_or_when_off(front):
     assert "REPORT" not in front.devsan("run", "-c", "raise KeyboardInterrupt").stderr
     assert "REPORT" not in front.devsan("run", "-c", "raise SystemExit('word')").stderr
-    assert "REPORT" not in front.devsan("run", "--report=off", "-c", "1 / 0").stderr
-    assert "REPORT" not in front.python("-c", "import torch; 1 / 0", DEVSAN_OPTIONS="report=off").stderr
+    assert "REPORT" not in front.devsan("run", "--format=off", "-c", "1 / 0").stderr
+    assert "REPORT" not in front.python("-c", "import torch; 1 / 0", DEVSAN_OPTIONS="format=off").stderr
 
 
 def test_errors_of_devsan_in_the_program_are_the_programs(front):

@@ -56,7 +56,7 @@ VARIABLES = [
     "gpus=l4-24g,t4-16g,l4-24g",
     "gpus=3:memory=24GiB",
     "gpus=2:memory=24GiB,512MiB:used-memory=1GiB,0B",
-    "gpus=2:used-memory=3B:report=off",
+    "gpus=2:used-memory=3B:format=off",
     "gpus=2:history=256MiB",
     "memory=1.5GiB",
     "profile=L4-24G",
@@ -86,7 +86,7 @@ def test_every_option_reads_back_what_it_writes(option):
         "used-memory": ["0B"],
         "policy": ["stop", "warn"],
         "history": ["256MiB"],
-        "report": ["off", "github"],
+        "format": ["off", "github"],
         "output": ["/run.dvs"],
         "lang": ["zh", "en"],
     }
@@ -99,7 +99,7 @@ def test_every_option_reads_back_what_it_writes(option):
 def test_defaults():
     devices = Options().devices()
     assert [device.profile for device in devices] == ["a100-80g"] * DEFAULT_GPUS
-    assert [device.busy for device in devices] == [0] * DEFAULT_GPUS
+    assert [device.used_memory for device in devices] == [0] * DEFAULT_GPUS
 
 
 def test_a_later_key_wins():
@@ -117,15 +117,15 @@ def test_devices():
     devices = read_variable("gpus=2*l4-24g,t4-16g:memory=1GiB,2GiB,3GiB:used-memory=1B").devices()
     assert [device.profile for device in devices] == ["l4-24g", "l4-24g", "t4-16g"]
     assert [device.total_memory for device in devices] == [GIB, 2 * GIB, 3 * GIB]
-    assert [device.busy for device in devices] == [1, 1, 1]
+    assert [device.used_memory for device in devices] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("gpu=4", "expected an option (gpus, profile, memory, used-memory, policy, history, report, output, lang), got "
+        ("gpu=4", "expected an option (gpus, profile, memory, used-memory, policy, history, format, output, lang), got "
                   "'gpu'; did you mean 'gpus'?"),
-        ("zzz=4", "expected an option (gpus, profile, memory, used-memory, policy, history, report, output, lang), got "
+        ("zzz=4", "expected an option (gpus, profile, memory, used-memory, policy, history, format, output, lang), got "
                   "'zzz'"),
         ("4", "expected key=value in DEVSAN_OPTIONS, got '4'; did you mean 'gpus=4'?"),
         ("gpus=4:a100-80g", "expected key=value in DEVSAN_OPTIONS, got 'a100-80g'; did you mean 'profile=a100-80g'?"),
@@ -162,7 +162,7 @@ def test_from_values():
         "gpus=l4-24g,t4-16g:memory=1GiB,5B"
     )
     assert from_values(gpus="4:l4-24g") == read_variable("gpus=4*l4-24g")
-    assert from_values(gpus=2, used_memory=0).devices()[1].busy == 0
+    assert from_values(gpus=2, used_memory=0).devices()[1].used_memory == 0
     assert "got 'gpuz'" in sentence(lambda: from_values(gpuz=2))
     assert "got 0" in sentence(lambda: from_values(gpus=0))
     assert "'True'" in sentence(lambda: from_values(gpus=True))

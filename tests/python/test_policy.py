@@ -105,7 +105,7 @@ def test_a_run_tells_each_place_once_and_all_at_the_end(tmp_path):
 
 
 def test_a_silent_run_tells_nothing(tmp_path):
-    done = run(tmp_path, "--report", "off")
+    done = run(tmp_path, "--format", "off")
     assert (done.returncode, done.stdout, done.stderr) == (0, "done cuda:1\n", "")
 
 

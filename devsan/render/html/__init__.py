@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,14 +32,14 @@ _MOST_FRAMES = 24  # of one stack
 _MOST_EVENTS = 5  # of a provenance; earlier ones are folded
 
 
-def render(run: Run, *others: Run) -> str:
+def render(runs: Sequence[Run]) -> str:
     """Returns the page of a run.
 
     Args:
-        run: a document that is valid by docs/reference/run.schema.json.
-        others: those of further ranks of the same program; what they share with it is told once.
+        runs: documents that are valid by docs/reference/run.schema.json: one, or those of the ranks of a program,
+            where what they share is told once.
     """
-    runs = sorted((run, *others), key=lambda each: each["process"]["rank"])
+    runs = sorted(runs, key=lambda each: each["process"]["rank"])
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     style = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in _STYLES)
     found = ranks.findings_of(runs)
@@ -70,7 +70,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     for function in (
         findings.places_of, findings.is_wide, findings.inner_frame, findings.told_operands, findings.best_name,
-        findings.placement_of, findings.where_of, findings.fixes_of, findings.diff_of, findings.source_rows,
+        findings.placement_of, findings.where_of, findings.diff_of, findings.source_rows,
     ):  # fmt: skip
         environment.globals[function.__name__] = function
     return environment

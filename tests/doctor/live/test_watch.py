@@ -93,7 +93,7 @@ torch.optim.SGD(net.parameters(), lr=0.1).step()
     assert "train.py:8:9\n" in err
 
 
-@pytest.mark.parametrize("options", ["gpus=real", "gpus=real:report=off"])
+@pytest.mark.parametrize("options", ["gpus=real", "gpus=real:format=off"])
 def test_nothing_is_said_without_need(options: str, capsys: pytest.CaptureFixture[str]) -> None:
     session.begin(read_variable(options))
     watch._said.clear()

@@ -36,7 +36,7 @@ def test_the_launcher_itself_under_devsan_run(job):
     """As for ``DEVSAN_OPTIONS=gpus=2 torchrun``: the emulation is in the launcher's process too."""
     job.write("train.py", FAILS)
     words = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py"]
-    done = job.devsan("run", "--gpus", "2", "--report", "github", *words)
+    done = job.devsan("run", "--gpus", "2", "--format", "github", *words)
     assert done.returncode == 1
     assert done.stderr.count(TITLE) == 1 and done.stderr.count("error[") == 1
     assert done.stderr.index("ChildFailedError") < done.stderr.index(TITLE)
@@ -58,7 +58,7 @@ def test_options_in_the_environment_alone(job):
 
 def test_without_a_report(job):
     job.write("train.py", FAILS)
-    done = job.devsan("run", "--gpus", "2", "--report", "off", "--", "torchrun", "--nproc-per-node", "2", "train.py")
+    done = job.devsan("run", "--gpus", "2", "--format", "off", "--", "torchrun", "--nproc-per-node", "2", "train.py")
     assert done.returncode == 1
     assert "Expected all tensors to be on the same device" in done.stderr
     assert "DV103" not in done.stderr and "the report is above" not in done.stderr

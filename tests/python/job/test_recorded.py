@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from devsan.diagnostics.codes import all_codes
-from devsan.job import recorded as recorded_runs
+from devsan.job.text import write_runs
 from devsan.render import github, html, sarif
 from devsan.render import json as as_json
 from devsan.render.language import language_named
@@ -93,7 +93,7 @@ def test_the_recorded_report_is_the_printed_one(job, name, monkeypatch):
 
     printed = report_in(done.stderr)
     out = io.StringIO()
-    recorded_runs.write(runs, out)
+    write_runs(runs, out)
     recorded = out.getvalue()
     assert recorded.startswith(printed), f"{printed}\n----- recorded:\n{recorded}"
     rest = recorded.removeprefix(printed)
@@ -117,7 +117,7 @@ def test_the_recorded_report_is_the_printed_one(job, name, monkeypatch):
         assert not finding["fixes"] or finding["fixes"][0]["text"] in result["message"]["text"]
     assert {each["commandLine"] for each in log["invocations"]} == {" ".join(["devsan", *words])}
     assert [line.split("title=")[1].split(" ")[0] for line in github.render(runs).splitlines()] == codes
-    page = html.render(*runs)
+    page = html.render(runs)
     assert all(f">{code}<" in page for code in codes) and " ".join(["devsan", *words]) in page
 
 
@@ -161,6 +161,6 @@ def test_a_rank_that_was_killed_while_it_wrote(tmp_path):
     assert (run["process"]["rank"], run["process"]["local_rank"], run["process"]["world_size"]) == (1, 1, 2)
     assert run["end"] == {"time": 2.5, "how": "killed", "exit_code": None, "exception": None, "signal": "SIGKILL"}
     out = io.StringIO()
-    recorded_runs.write([run], out, "en")
+    write_runs([run], out, "en")
     assert "train.py, 2 ranks:\n  rank 1  killed by SIGKILL\n  rank 0  still running\n" in out.getvalue()
     assert "rank 1 of 2: train.py on no GPUs: killed by SIGKILL after 2.5" in out.getvalue()

@@ -74,9 +74,9 @@ def test_ranks_that_share_a_finding_have_one_annotation(failed):
 
 
 def test_at_the_failure(programs):
-    from recorded import FAILS
+    from recorded_runs import FAILS
 
-    _, out, error = programs.run(FAILS, "--report", "github")
+    _, out, error = programs.run(FAILS, "--format", "github")
     assert out == ""
     assert "\nerror[DV102]" in error
     _, properties, _ = read(error.splitlines(keepends=True)[-1])

@@ -26,7 +26,7 @@ CLOSED = {
 
 
 def page_of(*runs: documents.Document) -> Page:
-    return Page(render(*runs))
+    return Page(render(runs))
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +61,7 @@ def test_tells_both_operands_stories() -> None:
 
 
 def test_labels_stand_below_their_columns() -> None:
-    html = render(documents.run())
+    html = render([documents.run()])
     source = html[html.index('class="source"') :]
     excerpt = source[: source.index("</pre>")].split('<span class="row">')[1:]
     rows = [re.sub(r"<[^>]+>", "", row) for row in excerpt]
@@ -71,7 +71,7 @@ def test_labels_stand_below_their_columns() -> None:
     assert rows[2].index("└") == line.index("logits") and rows[2].endswith("└ cuda:1  float32[6,10]")
 
 
-def test_the_surest_fix_comes_first_with_its_diff() -> None:
+def test_the_first_fix_stands_at_the_head_and_each_has_its_diff() -> None:
     page = page_of(documents.run())
     text = page.text()
     assert "Fix: move labels to the device of logits" in text
@@ -137,10 +137,10 @@ def test_the_timeline_begins_where_devices_are_used() -> None:
         each["time"] += 100
         each["until"] = each.get("until", 0) + 100
     late["end"]["time"] = 107.0
-    html = render(late)
+    html = render([late])
     ticks = re.findall(r'left:([\d.]+)%">([^<]+)<', html[html.index('class="lanes"') :])
     assert [text for _, text in ticks[:3]] == ["1 min 40 s", "1 min 41 s", "1 min 42 s"]
-    assert ">0</span>" in render(documents.run())
+    assert ">0</span>" in render([documents.run()])
 
 
 def test_a_model_moved_as_a_whole_shows_where_its_hooks_wanted_it() -> None:
@@ -148,7 +148,7 @@ def test_a_model_moved_as_a_whole_shows_where_its_hooks_wanted_it() -> None:
     for module in model["modules"]:
         for tensor in module["tensors"]:
             tensor["device"] = "cuda:2"
-    html = render(documents.run(models=[model]))
+    html = render([documents.run(models=[model])])
     tree = html[html.index('class="tree"') :]
     assert tree.count("<details open>") == 3  # the model, the model in it, its layers
     assert "41 not with their module" in page_of(documents.run(models=[model])).text()
@@ -250,7 +250,7 @@ def test_text_of_the_run_never_becomes_part_of_the_page() -> None:
 
     run = poison(documents.run(), "")
     run["findings"][0]["sites"][0]["labels"][0]["texts"] = [documents.HOSTILE, documents.HOSTILE]
-    html = render(run)
+    html = render([run])
     expected, page = page_of(documents.run()), Page(html)
     assert "window.hacked=1</script><img src=x" in page.text()  # shown, as text
     assert {tag for tag, _ in page.elements} <= {tag for tag, _ in expected.elements}
@@ -264,11 +264,11 @@ def test_text_of_the_run_never_becomes_part_of_the_page() -> None:
 def test_lone_surrogates_and_control_characters_do_no_harm() -> None:
     run = documents.run()
     run["process"]["command"].append("caf\udce9\x00\x1b[31m")
-    assert "caf?" in render(run).encode("utf-8").decode("utf-8")
+    assert "caf?" in render([run]).encode("utf-8").decode("utf-8")
 
 
 def test_asks_nothing_of_the_network() -> None:
-    html = render(documents.run())
+    html = render([documents.run()])
     assert "default-src 'none'" in html
     page = Page(html)
     for tag, attributes in page.elements:
@@ -287,11 +287,11 @@ def test_a_large_report_is_small_and_quick() -> None:
 
     run = large()
     assert len(run["models"][0]["modules"]) > 500
-    render(documents.run())
+    render([documents.run()])
     took = []
     for _ in range(3):
         start = time.process_time()
-        html = render(run)
+        html = render([run])
         took.append(time.process_time() - start)
     assert len(html.encode()) < 300_000
     assert min(took) < 1
@@ -301,7 +301,7 @@ def test_a_model_that_cannot_be_folded_stays_small() -> None:
     model = documents.model(layers=200, gpus=8)
     for number, module in enumerate(model["modules"]):
         module["type"] = f"Type{number}"
-    page = render(documents.run(models=[model]))
+    page = render([documents.run(models=[model])])
     assert len(page.encode()) < 300_000
     assert "modules below" in page
 
@@ -309,5 +309,5 @@ def test_a_model_that_cannot_be_folded_stays_small() -> None:
 def test_rendering_changes_nothing_in_the_document() -> None:
     run = documents.run()
     before = copy.deepcopy(run)
-    render(run)
+    render([run])
     assert run == before

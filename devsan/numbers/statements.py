@@ -1,0 +1,50 @@
+"""What expressions of the main program's own statements evaluate to: ``model(batch)`` with its result left alone.
+
+A script that is only to show something computes values that nothing keeps. At Python's prompt they would be printed
+(``sys.displayhook``); here they are observed as outputs. A compiled line keeps its place, so that tracebacks do not
+change.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+NAME = "__devsan_observe__"
+
+
+def compiled(text: bytes | str, path: str, namespace: dict[str, Any], observe: Callable[[Any], None]) -> CodeType:
+    """Returns the code of a script whose expression statements give their values to ``observe``.
+
+    Args:
+        text: of the script.
+        path: its name in tracebacks.
+        namespace: of the module that will run it; it gets the name that the code calls.
+        observe: takes each value; it must not raise.
+
+    Raises:
+        SyntaxError: as ``compile`` does.
+    """
+    tree = ast.parse(text, path)
+    for statement in _statements(tree.body):
+        if not isinstance(statement.value, (ast.Constant, ast.Await, ast.Yield, ast.YieldFrom)):
+            function = ast.copy_location(ast.Name(NAME, ast.Load()), statement.value)
+            statement.value = ast.copy_location(ast.Call(function, [statement.value], []), statement.value)
+    namespace[NAME] = observe
+    return compile(tree, path, "exec", dont_inherit=True)
+
+
+def _statements(body: list[ast.stmt]) -> list[ast.Expr]:
+    """The expression statements of the module itself, those of its loops and branches too."""
+    found: list[ast.Expr] = []
+    for statement in body:
+        if isinstance(statement, ast.Expr):
+            found.append(statement)
+        elif isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
+            for name in ("body", "orelse", "finalbody"):
+                found += _statements(getattr(statement, name, []))
+            for handler in getattr(statement, "handlers", []):
+                found += _statements(handler.body)
+    return found
