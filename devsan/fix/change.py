@@ -22,12 +22,14 @@ class Change:
         kind: where it is made: "configuration", "map", "creation_site", "use_site", "workaround", "statement_order".
         edits: of one or more files.
         code: of the cause that proposes it; "" where none does.
+        doubt: what speaks against it; the smallest is tried first. See NOTE [Doubts] in ``candidates``.
     """
 
     text: str
     kind: str
     edits: tuple[Edit, ...]
     code: str = ""
+    doubt: int = 0
 
     @property
     def paths(self) -> tuple[str, ...]:

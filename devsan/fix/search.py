@@ -95,7 +95,7 @@ def search(
         if not failing.findings:
             break
         best: Trial | None = None
-        offered = candidates(Failure(failing.findings[0]))[:MOST_TRIALS]
+        offered = candidates(Failure(failing.findings[0], tuple(failing.findings[1:])))[:MOST_TRIALS]
         for number, change in enumerate(offered, start=1):
             told(change.text, number, len(offered))
             trial = _tried(laboratory, (*state, change), found.first, seen)
