@@ -44,7 +44,7 @@ def result_of(found: Search, command: Sequence[str], directory: str) -> FixResul
     return FixResult(
         "fixed" if verified else "nothing to fix" if ended else "not fixed", tuple(command), directory,
         None if first is None else _decided(first, fixes),
-        tuple((_where(each), str(each["headline"])) for each in findings[1:]),
+        tuple((_where(each), each["headline"]) for each in findings[1:]),
         fixes, patch, next((str(fix.reason) for fix in fixes if fix.status == "unverified"), ""),
         "" if findings or ended or failing is None else failing.error, found.experiments,
         found.seconds,
@@ -176,9 +176,9 @@ def _compared(compared: Mapping[str, int], steps: int) -> Message:
 def _listed(parts: Sequence[Message]) -> Message:
     if len(parts) == 1:
         return parts[0]
-    made = message("{one} and {other}", one=parts[-2], other=parts[-1])
+    made = message("{first} and {last}", first=parts[-2], last=parts[-1])
     for part in parts[-3::-1]:
-        made = message("{one}, {rest}", one=part, rest=made)
+        made = message("{first}, {rest}", first=part, rest=made)
     return made
 
 

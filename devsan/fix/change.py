@@ -1,16 +1,14 @@
-"""A change that may be a fix: edits of files, as texts, as a diff, and written to the disk."""
+"""A change that may be a fix: edits of files, and the texts that they make."""
 
 from __future__ import annotations
 
-import difflib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from devsan.diagnostics.diagnostic import Edit
 from devsan.errors import DevsanError
+from devsan.fix.patch import text_of
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,8 @@ def texts(edits: Sequence[Edit], before: Mapping[str, str] | None = None) -> dic
 def _edited(path: str, edits: Sequence[Edit], text: str | None) -> str:
     if text is None:
         try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            text = text_of(path)
+        except (OSError, SyntaxError, UnicodeError) as error:
             raise DevsanError(f"expected a source file, got {path!r}: {error}") from error
     starts = [0]
     for line in text.split("\n"):
@@ -93,24 +91,3 @@ def _offset(text: str, starts: Sequence[int], edit: Edit) -> int:
     while begin < len(text) and text[begin] in " \t":
         begin += 1
     return begin
-
-
-def diff(edits: Sequence[Edit], folder: str = "") -> str:
-    """Returns ``edits`` as a unified diff, as ``patch -p1`` and ``git apply`` take it.
-
-    Args:
-        edits: of any number of files.
-        folder: what the names in the diff are relative to; the working folder without.
-    """
-    pieces = []
-    for path, after in texts(edits).items():
-        before = Path(path).read_text(encoding="utf-8")
-        name = os.path.relpath(path, folder or os.getcwd())
-        name = path.lstrip("/") if name.startswith("..") else name
-        lines = difflib.unified_diff(
-            before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
-        )
-        pieces.append(
-            "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-        )
-    return "".join(pieces)

@@ -8,10 +8,10 @@ import os
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from devsan.diagnostics.diagnostic import Edit, Place
+from devsan.fix.patch import text_of
 
 _LIBRARIES = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")})
 
@@ -81,7 +81,7 @@ def is_own(path: str) -> bool:
 def source_of(path: str) -> Source | None:
     """Returns the source file at ``path``; None where it cannot be read."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = text_of(path)
         return Source(path, text, ast.parse(text))
     except (OSError, SyntaxError, ValueError):
         return None

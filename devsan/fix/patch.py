@@ -31,9 +31,22 @@ class FilePatch:
 
     def diff(self, name: str) -> str:
         """Returns a unified diff that calls the file ``name``; a carriage return stays at the end of its line."""
-        old, new = (_lines(each.decode(self.encoding)) for each in (self.before, self.after))
+        encoding = "utf-8" if self.encoding == "utf-8-sig" else self.encoding  # a mark is part of the first line
+        old, new = (_lines(each.decode(encoding)) for each in (self.before, self.after))
         lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}")
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def text_of(path: str) -> str:
+    """Returns the text of a file in its own encoding, with "\\n" at the ends of lines.
+
+    Raises:
+        OSError, SyntaxError, UnicodeError: it cannot be read.
+    """
+    content = Path(path).read_bytes()
+    return "".join(
+        _bare(line) + "\n" * line.endswith("\n") for line in _lines(content.decode(_encoding(path, content)))
+    )
 
 
 def patches(changed: Mapping[str, str]) -> list[FilePatch]:

@@ -61,6 +61,11 @@ class Search:
     seconds: float = 0.0
 
     @property
+    def verified(self) -> list[Trial]:
+        """Returns the verified fixes, in their order; ``account`` says which is the best."""
+        return [trial for trial in self.trials if trial.status == "verified"]
+
+    @property
     def experiments(self) -> int:
         """Returns how often the program ran."""
         alone = sum(run is not None for run in (self.first, self.failing))

@@ -25,7 +25,7 @@ def render(runs: Sequence[Mapping[str, Any]]) -> str:
 def render_fix(result: FixResult) -> str:
     """Returns the document of what came of looking for a fix."""
     document = {
-        "version": FIX_VERSION, **to_plain(result),
+        "format": "devsan-fix", "version": FIX_VERSION, **to_plain(result),
         "further": [{"place": place, "headline": headline} for place, headline in result.further],
         "fixes": [{**to_plain(fix), "edits": plain_fix(Fix("", edits=fix.edits))["edits"]} for fix in result.fixes],
     }  # fmt: skip

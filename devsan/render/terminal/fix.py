@@ -137,7 +137,7 @@ def _of(fix: TriedFix, say: Language) -> str:
     place = fix.edits[-1].place if fix.edits else None
     code = f"{fix.codes[0]} " if len(fix.codes) == 1 else ""
     where = say(" ({place})", place=f"{place.file.rsplit('/', 1)[-1]}:{place.line}") if place is not None else ""
-    reason = say.text(fix.reason) if fix.reason else say.text(fix.evidence[-1]) if fix.evidence else ""
+    reason = say.text(fix.reason or next(iter(fix.evidence[::-1]), "")) if fix.status != "same" else ""
     return f"{code}{text}{where}" + (say(": {text}", text=reason) if reason else "")
 
 

@@ -7,7 +7,7 @@ import re
 
 from devsan.render import github
 
-LINE = re.compile(r"::(?P<level>error|warning) (?P<properties>[^:]*)::(?P<data>.*)\n")
+LINE = re.compile(r"::(?P<level>error|warning|notice) (?P<properties>[^:]*)::(?P<data>.*)\n")
 
 
 def read(line: str) -> tuple[str, dict[str, str], str]:

@@ -44,5 +44,5 @@ def test_without_the_means_to_find_expressions(
 
 
 def test_every_golden_has_its_program() -> None:
-    goldens = [file.stem for file in (HERE / "goldens").glob("*.txt")]
+    goldens = [file.stem for file in (HERE / "goldens").glob("*.txt") if not file.stem.startswith("fix.")]
     assert sorted(name for name in goldens if not name.endswith(".zh")) == NAMES

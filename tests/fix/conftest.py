@@ -1,0 +1,39 @@
+"""Repositories to write fixes in."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A git repository in a folder."""
+
+    folder: Path
+
+    def git(self, *words: str, text: str = "", cwd: Path | None = None) -> str:
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words]
+        done = subprocess.run(
+            command, cwd=cwd or self.folder, input=text.encode(), capture_output=True, check=True, timeout=60
+        )
+        return done.stdout.decode()
+
+    def commit(self, name: str, content: bytes = b"a = 1\n") -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        self.git("add", ".")
+        self.git("commit", "-qm", "x")
+        return path
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path)
+    made.git("init", "-q")
+    made.git("config", "core.autocrlf", "false")
+    return made
