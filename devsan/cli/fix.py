@@ -9,7 +9,7 @@ from pathlib import Path
 from devsan.cli.command import Action
 from devsan.cli.run import RunCommand, split
 from devsan.errors import DevsanError, UsageError, tell
-from devsan.fix.change import diff, joined, texts
+from devsan.fix.change import applied, diff
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
 from devsan.fix.search import Search, Trial, search
@@ -57,7 +57,7 @@ def _run(job: Job, asked: set[str]) -> int:
     best = found.verified[0] if found.verified else None
     if "--diff" in asked:
         if best is not None:
-            sys.stdout.write(diff(joined(best.changes)))
+            sys.stdout.write(diff(applied(best.changes)))
     else:
         write(found, sys.stdout)
     if "--apply" in asked and best is not None:
@@ -67,7 +67,7 @@ def _run(job: Job, asked: set[str]) -> int:
 
 def _apply(best: Trial, found: Search) -> int:
     try:
-        for path, text in texts(joined(best.changes)).items():
+        for path, text in applied(best.changes).items():
             Path(path).write_text(text, encoding="utf-8")
     except (OSError, DevsanError) as error:
         tell(str(error))

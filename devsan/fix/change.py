@@ -35,9 +35,19 @@ class Change:
         return tuple(sorted({edit.place.path or edit.place.file for edit in self.edits}))
 
 
-def joined(changes: Sequence[Change]) -> tuple[Edit, ...]:
-    """Returns the edits of all changes, each once."""
-    return tuple(dict.fromkeys(edit for change in changes for edit in change.edits))
+def applied(changes: Sequence[Change]) -> dict[str, str]:
+    """Returns the new text of each file that ``changes`` change, one after the other.
+
+    Args:
+        changes: the places of each are those of the files as the ones before it left them.
+
+    Raises:
+        DevsanError: as ``texts`` does.
+    """
+    after: dict[str, str] = {}
+    for change in changes:
+        after.update(texts(change.edits, after))
+    return after
 
 
 def texts(edits: Sequence[Edit], before: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -93,15 +103,15 @@ def _offset(text: str, starts: Sequence[int], edit: Edit) -> int:
     return begin
 
 
-def diff(edits: Sequence[Edit], folder: str = "") -> str:
-    """Returns ``edits`` as a unified diff, as ``patch -p1`` and ``git apply`` take it.
+def diff(changed: Mapping[str, str], folder: str = "") -> str:
+    """Returns a unified diff, as ``patch -p1`` and ``git apply`` take it.
 
     Args:
-        edits: of any number of files.
+        changed: the new texts of files, by their paths.
         folder: what the names in the diff are relative to; the working folder without.
     """
     pieces = []
-    for path, after in texts(edits).items():
+    for path, after in changed.items():
         before = Path(path).read_text(encoding="utf-8")
         name = os.path.relpath(path, folder or os.getcwd())
         name = path.lstrip("/") if name.startswith("..") else name

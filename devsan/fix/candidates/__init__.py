@@ -8,19 +8,20 @@ from collections.abc import Iterator
 
 from devsan.errors import DevsanError
 from devsan.fix.change import Change, texts
-from devsan.fix.failure import Failure
+from devsan.fix.failure import Failure, showing
 
 
 def candidates(failure: Failure) -> list[Change]:
     """Returns the changes to try for ``failure``, the most promising first, each once."""
     found: dict[object, Change] = {}
-    for change in _proposed(failure):
-        try:
-            key = frozenset(texts(change.edits).items())
-        except (DevsanError, ValueError, SyntaxError):  # the file is another one by now
-            continue
-        if change.edits and key not in found and _is_python(dict(key)):
-            found[key] = change
+    with showing(failure.texts):
+        for change in _proposed(failure):
+            try:
+                key = frozenset(texts(change.edits, failure.texts).items())
+            except (DevsanError, ValueError, SyntaxError):  # the file is another one by now
+                continue
+            if change.edits and key not in found and _is_python(dict(key)):
+                found[key] = change
     return sorted(found.values(), key=lambda change: _rank(change))
 
 
@@ -31,7 +32,11 @@ def _proposed(failure: Failure) -> Iterator[Change]:
             yield from propose(failure)
 
 
-KINDS = ("configuration", "map", "creation_site", "statement_order", "use_site", "workaround", "upstream_patch")
+PATCH = "upstream_patch"
+"""A change of a library: shown, and never written."""
+
+KINDS = ("configuration", "map", "creation_site", "statement_order", "use_site", "workaround", "one_device",
+         PATCH)  # fmt: skip
 """Where a change is made, the best place first."""
 
 
