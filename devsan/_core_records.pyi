@@ -159,7 +159,7 @@ class DeviceSpec:
     profile: str  # DevSan's name of it, e.g. "a100-80g"
     uuid: str  # 16 bytes as hexadecimal text, without the "GPU-" prefix
     total_memory: int  # bytes
-    busy: int  # bytes that other processes hold
+    used_memory: int  # bytes that other processes hold
     major: int  # compute capability
     minor: int
     multi_processor_count: int
@@ -186,7 +186,7 @@ class DeviceSpec:
         profile: str = ...,
         uuid: str = ...,
         total_memory: int = ...,
-        busy: int = ...,
+        used_memory: int = ...,
         major: int = ...,
         minor: int = ...,
         multi_processor_count: int = ...,
@@ -796,6 +796,7 @@ class RankFacts:
     sentence: str  # its first line
     where: Frame  # the program's line that raised; of one that was terminated: where it was
     in_collective: bool  # the exception came out of a call of torch.distributed
+    peer_failed: bool  # the exception says that a peer rank is gone or does not come
     findings: Sequence[OwnFinding]
     def __init__(
         self,
@@ -816,6 +817,7 @@ class RankFacts:
         sentence: str = ...,
         where: Frame = ...,
         in_collective: bool = ...,
+        peer_failed: bool = ...,
         findings: Sequence[OwnFinding] = ...,
     ) -> None: ...
 

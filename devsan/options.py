@@ -290,10 +290,10 @@ class Options:
             device = profile.device(ordinal, memory[ordinal], used[ordinal])
             if device.total_memory == 0:
                 raise UsageError(f"memory of cuda:{ordinal} above 0", "0")
-            if device.busy > device.total_memory:
+            if device.used_memory > device.total_memory:
                 raise UsageError(
                     f"used-memory of cuda:{ordinal} to be at most its memory, {write_size(device.total_memory)}",
-                    write_size(device.busy),
+                    write_size(device.used_memory),
                 )
             devices.append(device)
         return tuple(devices)

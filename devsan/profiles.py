@@ -28,7 +28,7 @@ class DeviceSpec:
     name: str
     """As ``torch.cuda.get_device_name`` prints it; CUDA builds of torch show it as ``gcnArchName`` too."""
     total_memory: int
-    busy: int
+    used_memory: int
     """What other programs hold of ``total_memory`` for as long as the emulation lasts."""
     major: int
     minor: int
@@ -73,13 +73,13 @@ class Profile:
     capacity_source: str = field(repr=False)
     figures_source: str = field(repr=False)
 
-    def device(self, ordinal: int, total_memory: int | None = None, busy: int = 0) -> DeviceSpec:
+    def device(self, ordinal: int, total_memory: int | None = None, used_memory: int = 0) -> DeviceSpec:
         """Returns this GPU as ``cuda:<ordinal>``, with ``total_memory`` bytes instead of its own if given."""
         return DeviceSpec(
             profile=self.key,
             name=self.name,
             total_memory=self.total_memory if total_memory is None else total_memory,
-            busy=busy,
+            used_memory=used_memory,
             major=self.major,
             minor=self.minor,
             multi_processor_count=self.multi_processor_count,

@@ -1,11 +1,12 @@
-"""Check that the C++ sources keep to the order of the layers (ARCHITECTURE.md), and print every line that does not.
+"""Check that the sources keep to the order of the layers (ARCHITECTURE.md), and print every line that does not.
 
 A folder of core/ includes only the folders that LAYERS and SUBLAYERS allow it; torch stays out of the folders that are
 tested with hand-written facts; only the folders in REGISTRARS see torch's registration header; only
-VERSION_QUESTIONS ask for the version of torch. Python's floors are
-checked by import-linter and tools/check_imports.py.
+VERSION_QUESTIONS, and in Python only ASKING_FOLDER, ask which torch is there. Python's floors are checked by
+import-linter and tools/check_imports.py.
 """
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -32,6 +33,9 @@ REGISTRARS = frozenset({"intercept", "emulate"})
 
 # Files of core/ that ask which torch they are built for: the answer is a memory::TorchRelease, which sentences compare.
 VERSION_QUESTIONS = frozenset({"core/emulate/runtime/device.cpp"})
+
+# The folder of devsan/ that asks which names torch has, and knows the CUDA build of each of its versions.
+ASKING_FOLDER = "devsan/cuda"
 
 TORCH_VERSION = re.compile(r"\b(TORCH_VERSION|TORCH_VERSION_(MAJOR|MINOR|PATCH))\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?P<open>[<"])(?P<path>[^>"]+)[>"]')
@@ -73,6 +77,26 @@ def check_versions(root: Path) -> Iterator[str]:
                 yield f"{where}:{number}: expected only {asked} to ask for torch's version, got {match[0]}"
 
 
+def check_python_versions(root: Path) -> Iterator[str]:
+    """Yield a sentence for each place in devsan/ that tells versions of torch apart where none may."""
+    for source in sorted((root / "devsan").rglob("*.py")):
+        where = source.relative_to(root).as_posix()
+        if where.startswith(ASKING_FOLDER + "/"):
+            continue
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"), filename=str(source))):
+            if asks_for_torch(node):
+                yield f"{where}:{node.lineno}: expected only {ASKING_FOLDER} to ask which torch it is"
+
+
+def asks_for_torch(node: ast.AST) -> bool:
+    """Return whether `node` compares torch's version, or asks whether torch has a name."""
+    if isinstance(node, ast.Compare):
+        return any("torch.__version__" in ast.unparse(side) for side in (node.left, *node.comparators))
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "hasattr" and node.args:
+        return re.match(r"torch\b", ast.unparse(node.args[0])) is not None
+    return False
+
+
 def check_include(folder: str, path: str, *, quoted: bool) -> str | None:
     """Return what is wrong with including `path` from core/`folder`, or None."""
     top = path.split("/")[0]
@@ -105,7 +129,7 @@ def check_sublayer(folder: str, sublayer: str, path: str) -> str | None:
 def main(arguments: list[str]) -> int:
     """Check the tree given, or this one; return the number of the exit status."""
     root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
-    sentences = [*check_includes(root), *check_versions(root)]
+    sentences = [*check_includes(root), *check_versions(root), *check_python_versions(root)]
     for sentence in sentences:
         print(sentence)
     return 1 if sentences else 0

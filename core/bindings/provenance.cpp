@@ -88,7 +88,7 @@ std::size_t add_main_thread(Frames& frames, std::size_t depth) {
 }
 
 /// Nothing for a thread that Python does not know: it has no stack, and must not wait for the lock of the others.
-void with_stack(const record::Surroundings::UseStack& use) {
+void with_stack(const record::Callbacks::UseStack& use) {
   if (!has_python() || PyGILState_GetThisThreadState() == nullptr) {
     use({});
     return;
@@ -166,7 +166,7 @@ void bind_provenance(py::module_& module) {
   module.def(
       "start_recording",
       [](std::size_t budget) {
-        Recorder::instance().start({&with_stack, &keep, &release, &emulate::collect_living}, budget);
+        Recorder::instance().start({&with_stack, &keep, &release, &emulate::collect_live}, budget);
       },
       py::arg("budget") = Recorder::kDefaultBudget);
   module.def("stop_recording", [] { Recorder::instance().stop(); });

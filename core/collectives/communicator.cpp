@@ -83,14 +83,14 @@ GlooPtr Communicator::connect(c10::Device device, std::chrono::milliseconds time
   return gloo_;
 }
 
-/// The ranks tell each other through the store who they are, and the first one where their board is.
+/// The ranks tell each other through the store who they are, and the first one where their table is.
 void Communicator::meet(c10::Device device, std::chrono::milliseconds timeout) {
   Identity own = own_identity(device);
-  std::unique_ptr<FingerprintBoard> board =
-      group_.rank == 0 && group_.size > 1 ? FingerprintBoard::make(group_.size) : nullptr;
-  if (board != nullptr) {
-    own.board = board->place().descriptor;
-    own.board_key = board->place().key;
+  std::unique_ptr<FingerprintTable> table =
+      group_.rank == 0 && group_.size > 1 ? FingerprintTable::make(group_.size) : nullptr;
+  if (table != nullptr) {
+    own.table = table->place().descriptor;
+    own.table_key = table->place().key;
   }
   store_->set(key_of(group_.rank), to_text(own));
   std::vector<std::string> keys;
@@ -104,8 +104,8 @@ void Communicator::meet(c10::Device device, std::chrono::milliseconds timeout) {
   }
   expect_free(device);
   const Identity& first = ranks_.front();
-  if (board == nullptr) board = FingerprintBoard::open({first.process, first.board, first.board_key}, group_.size);
-  fingerprint_check_ = std::make_unique<FingerprintCheck>(group_, std::move(board));
+  if (table == nullptr) table = FingerprintTable::open({first.process, first.table, first.table_key}, group_.size);
+  fingerprint_check_ = std::make_unique<FingerprintCheck>(group_, std::move(table));
 }
 
 /// initTransportsRank of NCCL's src/init.cc.

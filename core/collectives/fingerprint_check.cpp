@@ -51,27 +51,27 @@ std::string list_of(const std::vector<std::int64_t>& numbers) {
 
 }  // namespace
 
-FingerprintCheck::FingerprintCheck(const Group& group, std::unique_ptr<FingerprintBoard> board)
+FingerprintCheck::FingerprintCheck(const Group& group, std::unique_ptr<FingerprintTable> table)
     : group_(group),
-      board_(std::move(board)),
+      table_(std::move(table)),
       sent_(static_cast<std::size_t>(group.size)),
       received_(static_cast<std::size_t>(group.size)) {}
 
 bool FingerprintCheck::proposes(const Call& call, const CallSite& site, c10::ArrayRef<CollectiveRequest> requests) {
-  if (board_ == nullptr) return true;
+  if (table_ == nullptr) return true;
   const std::uint64_t first = proposed_ + 1;
   std::vector<CollectiveFingerprint> fingerprints;
   fingerprints.reserve(requests.size());
   for (const CollectiveRequest& request : requests) {
     fingerprints.push_back(fingerprint_of(call, site, request, ++proposed_));
-    if (!request.given.empty()) board_->write_shares(group_.rank, proposed_, request.given, request.wanted);
+    if (!request.given.empty()) table_->write_shares(group_.rank, proposed_, request.given, request.wanted);
   }
-  for (const CollectiveFingerprint& fingerprint : fingerprints) board_->write(group_.rank, fingerprint);
+  for (const CollectiveFingerprint& fingerprint : fingerprints) table_->write(group_.rank, fingerprint);
   if (is_refused(proposed_)) return false;
   for (std::size_t i = 0; i < fingerprints.size(); ++i) {
     for (int rank = 0; rank < group_.size; ++rank) {
       if (rank == group_.rank || fits(rank, fingerprints[i], requests[i])) continue;
-      board_->refuse(first + i);
+      table_->refuse(first + i);
       wait_for_others(first + i);
       return false;
     }
@@ -80,49 +80,49 @@ bool FingerprintCheck::proposes(const Call& call, const CallSite& site, c10::Arr
 }
 
 bool FingerprintCheck::fits(int rank, const CollectiveFingerprint& own, const CollectiveRequest& request) const {
-  if (board_->differs(rank, own)) return false;
+  if (table_->differs(rank, own)) return false;
   if (request.given.empty()) return true;
-  const auto share = board_->read_share(rank, own.number, group_.rank);
+  const auto share = table_->read_share(rank, own.number, group_.rank);
   const auto place = static_cast<std::size_t>(rank);
   return !share.has_value() || (share->first == request.wanted[place] && share->second == request.given[place]);
 }
 
 void FingerprintCheck::take_back(std::size_t count) {
   for (; count > 0; --count, --proposed_) {
-    if (board_ != nullptr) board_->erase(group_.rank, proposed_);
+    if (table_ != nullptr) table_->erase(group_.rank, proposed_);
   }
 }
 
 bool FingerprintCheck::proposes_message(bool sends, int peer, std::int64_t bytes) {
-  if (board_ == nullptr) return true;
+  if (table_ == nullptr) return true;
   std::uint64_t& number = (sends ? sent_ : received_)[static_cast<std::size_t>(peer)];
-  const BoardMessage message{sends ? group_.rank : peer, sends ? peer : group_.rank, ++number};
-  board_->write_message(message, sends, bytes);
-  const auto other = board_->read_message(message, !sends);
+  const TableMessage message{sends ? group_.rank : peer, sends ? peer : group_.rank, ++number};
+  table_->write_message(message, sends, bytes);
+  const auto other = table_->read_message(message, !sends);
   if (!other.has_value() || *other == bytes) return true;
-  board_->refuse(message);
+  table_->refuse(message);
   return false;
 }
 
 bool FingerprintCheck::is_refused(std::uint64_t number) const noexcept {
-  if (board_ == nullptr) return false;
-  const std::uint64_t refused = board_->refused_call();
-  return (refused != 0 && refused <= number) || board_->refused_message().has_value();
+  if (table_ == nullptr) return false;
+  const std::uint64_t refused = table_->refused_call();
+  return (refused != 0 && refused <= number) || table_->refused_message().has_value();
 }
 
 void FingerprintCheck::wait_for_others(std::uint64_t number) const {
   const auto end = std::chrono::steady_clock::now() + kOthersCome;
   for (int rank = 0; rank < group_.size; ++rank) {
-    while (!board_->read(rank, number).has_value() && std::chrono::steady_clock::now() < end) {
+    while (!table_->read(rank, number).has_value() && std::chrono::steady_clock::now() < end) {
       std::this_thread::sleep_for(kLookAgain);
     }
   }
 }
 
 std::string FingerprintCheck::refusal() const {
-  if (board_ == nullptr) return "";
-  if (const std::uint64_t number = board_->refused_call(); number != 0) return refusal_of_call(number);
-  if (const auto message = board_->refused_message(); message.has_value()) return refusal_of(*message);
+  if (table_ == nullptr) return "";
+  if (const std::uint64_t number = table_->refused_call(); number != 0) return refusal_of_call(number);
+  if (const auto message = table_->refused_message(); message.has_value()) return refusal_of(*message);
   return "";
 }
 
@@ -130,7 +130,7 @@ std::string FingerprintCheck::refusal_of_call(std::uint64_t number) const {
   std::string lines;
   std::uint64_t sequence = 0;
   for (int rank = 0; rank < group_.size; ++rank) {
-    const auto call = board_->read(rank, number);
+    const auto call = table_->read(rank, number);
     if (call.has_value()) sequence = call->sequence;
     lines += "\n  " + line_of(rank, call);
   }
@@ -147,7 +147,7 @@ std::string FingerprintCheck::line_of(int rank, const std::optional<CollectiveFi
     std::vector<std::int64_t> given;
     std::vector<std::int64_t> wanted;
     for (int other = 0; other < group_.size; ++other) {
-      const auto share = board_->read_share(rank, call->number, other);
+      const auto share = table_->read_share(rank, call->number, other);
       if (!share.has_value()) break;
       given.push_back(share->first);
       wanted.push_back(share->second);
@@ -160,9 +160,9 @@ std::string FingerprintCheck::line_of(int rank, const std::optional<CollectiveFi
   return line;
 }
 
-std::string FingerprintCheck::refusal_of(const BoardMessage& message) const {
-  const std::int64_t sent = board_->read_message(message, true).value_or(0);
-  const std::int64_t wanted = board_->read_message(message, false).value_or(0);
+std::string FingerprintCheck::refusal_of(const TableMessage& message) const {
+  const std::int64_t sent = table_->read_message(message, true).value_or(0);
+  const std::int64_t wanted = table_->read_message(message, false).value_or(0);
   const int from = group_.global_rank(message.from);
   const int to = group_.global_rank(message.to);
   return c10::str("Expected one size on both sides, got at message ", message.number, " from rank ", from, " to rank ",

@@ -10,7 +10,7 @@
 
 #include "collectives/call.h"
 #include "collectives/collective_request.h"
-#include "collectives/fingerprint_board.h"
+#include "collectives/fingerprint_table.h"
 #include "collectives/group.h"
 
 namespace devsan::collectives {
@@ -18,12 +18,12 @@ namespace devsan::collectives {
 /// For `is_refused`: whatever call it is.
 inline constexpr std::uint64_t kAnyCall = std::numeric_limits<std::uint64_t>::max();
 
-/// Keeps ranks whose calls do not fit together from meeting in gloo: see NOTE [The fingerprint board].
+/// Keeps ranks whose calls do not fit together from meeting in gloo: see NOTE [The fingerprint table].
 /// Calls come one at a time; `refusal` may be asked for meanwhile by other threads.
 class FingerprintCheck {
  public:
-  /// @param board null where this rank does not see one: nothing is compared then
-  FingerprintCheck(const Group& group, std::unique_ptr<FingerprintBoard> board);
+  /// @param table null where this rank does not see one: nothing is compared then
+  FingerprintCheck(const Group& group, std::unique_ptr<FingerprintTable> table);
 
   /// Tells the others what is about to be given to gloo. Returns false where another rank has told something else for
   /// the same call, or did so before: then gloo must not get it, and `refusal` says why.
@@ -45,11 +45,11 @@ class FingerprintCheck {
   bool fits(int rank, const CollectiveFingerprint& own, const CollectiveRequest& request) const;
   void wait_for_others(std::uint64_t number) const;
   std::string refusal_of_call(std::uint64_t number) const;
-  std::string refusal_of(const BoardMessage& message) const;
+  std::string refusal_of(const TableMessage& message) const;
   std::string line_of(int rank, const std::optional<CollectiveFingerprint>& call) const;
 
   const Group& group_;
-  std::unique_ptr<FingerprintBoard> board_;
+  std::unique_ptr<FingerprintTable> table_;
   std::uint64_t proposed_ = 0;
   std::vector<std::uint64_t> sent_;
   std::vector<std::uint64_t> received_;

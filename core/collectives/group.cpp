@@ -60,15 +60,15 @@ Identity own_identity(c10::Device device) {
 
 std::string to_text(const Identity& identity) {
   std::ostringstream text;
-  text << identity.bus_id << ' ' << identity.process << ' ' << identity.ordinal << ' ' << identity.board << ' '
-       << identity.board_key << ' ' << identity.machine;
+  text << identity.bus_id << ' ' << identity.process << ' ' << identity.ordinal << ' ' << identity.table << ' '
+       << identity.table_key << ' ' << identity.machine;
   return text.str();
 }
 
 Identity identity_from_text(const std::string& text) {
   std::istringstream stream(text);
   Identity identity;
-  stream >> identity.bus_id >> identity.process >> identity.ordinal >> identity.board >> identity.board_key;
+  stream >> identity.bus_id >> identity.process >> identity.ordinal >> identity.table >> identity.table_key;
   stream.get();
   std::getline(stream, identity.machine);
   TORCH_CHECK(!stream.fail(), "devsan: expected a rank of an emulated nccl group, got \"", text, "\" in the store");

@@ -33,8 +33,8 @@ struct Identity {
   std::int64_t bus_id = 0;  ///< of its GPU: domain, bus and device of PCI
   std::int64_t process = 0;
   int ordinal = 0;              ///< of its GPU in the process
-  int board = -1;               ///< descriptor of the communicator's board in the process, where it has made it
-  std::uint64_t board_key = 0;  ///< that stands on it
+  int table = -1;               ///< descriptor of the communicator's table in the process, where it has made it
+  std::uint64_t table_key = 0;  ///< that stands on it
 };
 
 /// Of this process, with its GPU `device`.

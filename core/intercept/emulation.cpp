@@ -37,7 +37,7 @@ void self_check() {
 std::vector<model::DeviceSpec> with_room(std::vector<model::DeviceSpec> devices) {
   for (model::DeviceSpec& device : devices) {
     device.total_memory = std::max(device.total_memory, std::uint64_t{1} << 30);
-    device.busy = 0;
+    device.used_memory = 0;
   }
   return devices;
 }

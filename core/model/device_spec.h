@@ -12,7 +12,7 @@ struct DeviceSpec {
   std::string profile;             ///< DevSan's name of it, e.g. "a100-80g"
   std::string uuid;                ///< 16 bytes as hexadecimal text, without the "GPU-" prefix
   std::uint64_t total_memory = 0;  ///< bytes
-  std::uint64_t busy = 0;          ///< bytes that other processes hold
+  std::uint64_t used_memory = 0;   ///< bytes that other processes hold
   int major = 0;                   ///< compute capability
   int minor = 0;
   int multi_processor_count = 0;

@@ -101,6 +101,7 @@ struct RankFacts {
   std::string sentence;        ///< its first line
   Frame where;                 ///< the program's line that raised; of one that was terminated: where it was
   bool in_collective = false;  ///< the exception came out of a call of torch.distributed
+  bool peer_failed = false;    ///< the exception says that a peer rank is gone or does not come
   std::vector<OwnFinding> findings;
 };
 

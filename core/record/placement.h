@@ -15,9 +15,9 @@ namespace devsan::record {
 // A program that generates code (the cells of a notebook, torch.compile, torch.fx) has places without end, and each keeps
 // a code object alive. So the recorder has a budget of bytes. Tensors do not count references to their placement, since
 // that would cost every operator something. Instead, when the budget runs out, the recorder asks for the numbers that
-// living tensors carry, and drops what they do not lead to, the placement that was used longest ago first, down to half
+// live tensors carry, and drops what they do not lead to, the placement that was used longest ago first, down to half
 // of the budget. It looks at memory without its lock, and so a number may be on its way into a tensor meanwhile: what was used
-// since, and what each thread noted last, stays. When living tensors take the whole budget, new placements are not kept.
+// since, and what each thread noted last, stays. When live tensors take the whole budget, new placements are not kept.
 // A number is never given out twice. A tensor that carries one without a record behind it is known to have been placed by
 // something that was dropped, and a report says so.
 

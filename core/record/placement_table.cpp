@@ -53,7 +53,7 @@ std::optional<PlacementRecord> PlacementTable::find(PlacementId id) const {
   return found == records_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::vector<PlacementRecord> PlacementTable::unneeded(std::span<const PlacementId> living, std::uint64_t began) const {
+std::vector<PlacementRecord> PlacementTable::unneeded(std::span<const PlacementId> live, std::uint64_t began) const {
   std::unordered_map<PlacementId, int> needed;  // and how far back from there
   const auto need = [&](PlacementId id) {
     for (int depth = kDeepest; depth > 0; --depth) {
@@ -65,7 +65,7 @@ std::vector<PlacementRecord> PlacementTable::unneeded(std::span<const PlacementI
       id = record->second.placement.source;
     }
   };
-  for (const PlacementId id : living) need(id);
+  for (const PlacementId id : live) need(id);
   for (const auto& [id, record] : records_) {
     if (record.last_use > began) need(id);
   }

@@ -41,9 +41,9 @@ class PlacementTable {
 
   std::optional<PlacementRecord> find(PlacementId id) const;
 
-  /// What the tensors that say `living` do not need, the one that was used longest ago first.
+  /// What the tensors that say `live` do not need, the one that was used longest ago first.
   /// @param began what `uses` was when the asking for them began: what was used since is needed too
-  std::vector<PlacementRecord> unneeded(std::span<const PlacementId> living, std::uint64_t began) const;
+  std::vector<PlacementRecord> unneeded(std::span<const PlacementId> live, std::uint64_t began) const;
 
   /// Drops placements; their numbers are not given out again.
   void drop(const std::unordered_set<PlacementId>& ids);

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "record/living_list.h"
+#include "record/live_origins.h"
 #include "record/timeline.h"
 
 namespace devsan::record {
@@ -38,13 +38,13 @@ Recorder& Recorder::instance() {
 void Recorder::before_fork() {
   instance().names_mutex_.lock();
   instance().mutex_.lock();
-  LivingList::instance().before_fork();
+  LiveOrigins::instance().before_fork();
   Timeline::instance().before_fork();
 }
 
 void Recorder::after_fork() {
   Timeline::instance().after_fork();
-  LivingList::instance().after_fork();
+  LiveOrigins::instance().after_fork();
   instance().mutex_.unlock();
   instance().names_mutex_.unlock();
 }
@@ -56,14 +56,14 @@ void Recorder::after_fork_in_child() {
   std::erase_if(instance().threads_, [](const Latest* each) { return each != &latest(); });
 }
 
-void Recorder::start(const Surroundings& surroundings, std::size_t budget) {
+void Recorder::start(const Callbacks& callbacks, std::size_t budget) {
   // It fails only when memory runs out; then a child may wait for ever, as any program's may.
   static const int registered = pthread_atfork(&before_fork, &after_fork, &after_fork_in_child);
   static_cast<void>(registered);
   bool is_sweep_due = false;
   {
     const std::lock_guard lock(mutex_);
-    around_ = surroundings;
+    callbacks_ = callbacks;
     budget_ = budget;
     is_sweep_due = is_nearly_full();  // what earlier GPUs have left is nobody's
   }
@@ -82,14 +82,14 @@ PlacementId Recorder::note(Placement placement, std::uint64_t bytes) {
     is_due = wants_sweep(frames);
     is_held_up = mine.noted == kDroppedPlacement && (is_due || sweeping_.load());
   };
-  around_.with_stack(std::ref(take));
+  callbacks_.with_stack(std::ref(take));
   PlacementId id = mine.noted;
   if (is_due || is_held_up) {
     sweep();
     mine.noted = mine.given_out = id;  // what runs while code objects are given back may place tensors
   }
   if (is_held_up) {
-    around_.with_stack(std::ref(take));
+    callbacks_.with_stack(std::ref(take));
     id = mine.noted;
   }
   if (placement.kind == PlacementKind::kMoved) Timeline::instance().add_transfer(id, bytes);
@@ -106,7 +106,7 @@ PlacementId Recorder::note_filled(PlacementId made, OperatorId op, std::int8_t f
     const std::lock_guard lock(mutex_);
     id = mine.given_out = count_filled(made, how, frames, bytes);
   };
-  around_.with_stack(std::ref(take));
+  callbacks_.with_stack(std::ref(take));
   if (id == made) return made;
   mine.noted = kUnknownPlacement;  // a second copy into the same tensor is not what placed it
   if (id != source) Timeline::instance().add_transfer(id, bytes);
@@ -132,7 +132,7 @@ PlacementId Recorder::count(Placement placement, std::span<const Frame> frames, 
   const std::size_t before = taken();
   const std::size_t known = placements_.size();
   const bool has_room = !is_full();
-  placement.stack = has_room ? stacks_.put(frames, around_.keep) : stacks_.find(frames);
+  placement.stack = has_room ? stacks_.put(frames, callbacks_.keep) : stacks_.find(frames);
   const PlacementRecord* record = nullptr;
   if (placement.stack != kNoStack || frames.empty()) record = placements_.count(placement, bytes, has_room);
   if (record == nullptr) {

@@ -17,7 +17,7 @@
 namespace devsan::record {
 
 /// What the recorder asks of others.
-struct Surroundings {
+struct Callbacks {
   using UseStack = std::function<void(std::span<const Frame>)>;
 
   /// Calls `use` with the calling thread's Python stack, innermost frame first; none where Python does not know the
@@ -28,7 +28,7 @@ struct Surroundings {
   /// Gives back the references of `keep`. Called without any lock.
   void (*release)(std::span<const void* const> codes);
   /// Adds the placements that memory of GPUs carries. Called without any lock.
-  void (*collect_living)(std::vector<PlacementId>& living);
+  void (*collect_live)(std::vector<PlacementId>& live);
 };
 
 /// What this process has seen: where tensors were placed. There is one, and it is never destroyed, because tensors carry
@@ -42,7 +42,7 @@ class Recorder {
   /// Whether placements are noted. Off until `start`; off means no stack is ever captured.
   bool is_on() const noexcept { return on_.load(std::memory_order_relaxed); }
   /// @param budget bytes that the records may take: see NOTE [When the recorder is full]
-  void start(const Surroundings& surroundings, std::size_t budget = kDefaultBudget);
+  void start(const Callbacks& callbacks, std::size_t budget = kDefaultBudget);
   void stop() noexcept { on_.store(false, std::memory_order_relaxed); }
 
   /// Notes that the calling thread places a tensor. Costs one capture of the stack, which takes the place of
@@ -103,7 +103,7 @@ class Recorder {
   std::atomic<bool> on_{false};
   std::atomic<bool> sweeping_{false};
   mutable std::mutex mutex_;
-  Surroundings around_{};
+  Callbacks callbacks_{};
   StackDepot stacks_;
   PlacementTable placements_;
   std::size_t budget_ = kDefaultBudget;

@@ -1,14 +1,14 @@
 // The recorder's sweep: how it makes room. See NOTE [When the recorder is full].
 #include <unordered_set>
 
-#include "record/living_list.h"
+#include "record/live_origins.h"
 #include "record/recorder.h"
 #include "record/timeline.h"
 
 namespace devsan::record {
 namespace {
 
-// A sweep looks at all living memory. It comes when only this part of the budget is left, and not again before as much
+// A sweep looks at all live memory. It comes when only this part of the budget is left, and not again before as much
 // was asked for: what it costs is then spread over thousands of placements.
 constexpr std::size_t kPart = 8;
 
@@ -46,7 +46,7 @@ void Recorder::sweep() {
     const Sweeping end(sweeping_);
     drop_unneeded(codes);
   }
-  around_.release(codes);
+  callbacks_.release(codes);
 }
 
 void Recorder::drop_unneeded(std::vector<const void*>& codes) {
@@ -56,14 +56,14 @@ void Recorder::drop_unneeded(std::vector<const void*>& codes) {
     began = placements_.uses();
     asked_for_ = 0;
   }
-  std::vector<PlacementId> living;
-  LivingList::instance().collect(living);
-  Timeline::instance().collect(living);
-  around_.collect_living(living);
+  std::vector<PlacementId> live;
+  LiveOrigins::instance().collect(live);
+  Timeline::instance().collect(live);
+  callbacks_.collect_live(live);
   const std::lock_guard lock(mutex_);
   std::unordered_set<PlacementId> dropped;
-  for (const Latest* each : threads_) living.push_back(each->given_out);
-  for (const PlacementRecord& each : placements_.unneeded(living, began)) {
+  for (const Latest* each : threads_) live.push_back(each->given_out);
+  for (const PlacementRecord& each : placements_.unneeded(live, began)) {
     if (taken() <= budget_ / 2 + dropped.size() * PlacementTable::kBytes) break;
     stacks_.drop(each.placement.stack, codes);
     dropped.insert(each.id);

@@ -79,9 +79,9 @@ void Timeline::add_sample(std::int8_t device, std::int64_t allocated, std::int64
   push(samples_, next_sample_, kMaxSamples, {time, device, allocated, reserved}, gone);
 }
 
-void Timeline::collect(std::vector<PlacementId>& living) const {
+void Timeline::collect(std::vector<PlacementId>& live) const {
   const std::lock_guard lock(mutex_);
-  for (const Transfer& each : transfers_) living.push_back(each.placement);
+  for (const Transfer& each : transfers_) live.push_back(each.placement);
 }
 
 Timeline::Entries Timeline::drain() {

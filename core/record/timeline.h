@@ -70,7 +70,7 @@ class Timeline {
   Entries drain();
 
   /// Adds the placements of what nobody has fetched yet.
-  void collect(std::vector<PlacementId>& living) const;
+  void collect(std::vector<PlacementId>& live) const;
 
   /// For pthread_atfork: the child must not inherit the lock taken.
   void before_fork() { mutex_.lock(); }

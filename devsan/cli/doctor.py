@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from devsan.cli.command import Action, Parser, add_format
+from devsan.cli.executables import find_command
 from devsan.cli.misplaced import find
 from devsan.cli.source import script_among, texts
 from devsan.diagnostics.diagnostic import Diagnostic
@@ -97,7 +97,7 @@ def _launch_among(words: Sequence[str]) -> int:
     """Returns where a launch command without its -- begins: a word that is no file here and a command on PATH."""
     for at, word in enumerate(words):
         is_value = at > 0 and words[at - 1] in ("--lang", "--format")
-        if not (is_value or word.startswith("-") or os.path.exists(word)) and shutil.which(word) is not None:
+        if not (is_value or word.startswith("-") or os.path.exists(word)) and find_command(word) is not None:
             return at
     return len(words)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
 from devsan.cli.command import Action, Command
+from devsan.cli.executables import find_command
 from devsan.cmake_prefix import cmake_prefix
 from devsan.errors import DevsanError, UsageError, tell
 from devsan.options import OPTIONS
@@ -110,7 +110,7 @@ def _rearranged(words: Sequence[str]) -> str | None:
             return shlex.join(["devsan", words[at], *words[:at], *words[at + 1 :]])
         option = words[0].partition("=")[0]
         return shlex.join(["devsan", "run", *words]) if any(option in each.spellings for each in OPTIONS) else None
-    return shlex.join(["devsan", "run", "--", *words]) if shutil.which(words[0]) is not None else None
+    return shlex.join(["devsan", "run", "--", *words]) if find_command(words[0]) is not None else None
 
 
 def _show_help() -> int:

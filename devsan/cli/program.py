@@ -14,7 +14,6 @@ import builtins
 import importlib.machinery
 import importlib.util
 import os
-import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +23,7 @@ from typing import Protocol
 
 from devsan import excepthook, overlay
 from devsan.cli import source
+from devsan.cli.executables import find_command
 from devsan.errors import DevsanError, StartError, UsageError, tell
 from devsan.job import supervisor
 from devsan.numbers import observer, statements
@@ -200,14 +200,6 @@ class CommandLine:
     def run(self) -> int:
         """Waits for the command, whose exit code or signal becomes this process's, and reports on its ranks."""
         return supervisor.run(self._words, self._options)
-
-
-def find_command(word: str) -> str | None:
-    """Returns what to start for ``word``: the word itself where it is on PATH, else the command of that name beside
-    this Python, whose environment may not be activated; None where there is neither."""
-    if shutil.which(word) is not None:
-        return word
-    return shutil.which(word, path=os.path.dirname(sys.executable))
 
 
 def _set_first_on_path(directory: str, also_when_safe: bool = False) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import time
 from collections.abc import Sequence
 
 from devsan import excepthook, session
 from devsan.cli.command import Action, Parser
+from devsan.cli.executables import find_command
 from devsan.cli.misplaced import apart, find
 from devsan.cli.program import Code, CommandLine, Module, Program, Script
 from devsan.errors import UsageError
@@ -164,7 +164,7 @@ def _find_program(words: Sequence[str], before: Sequence[str]) -> Program:
     flag = first if first == "--" else first[:2]
     what = {"-m": "a module", "-c": "code", "--": "a command"}.get(flag)
     if what is None:
-        if not os.path.exists(first) and shutil.which(first) is not None:
+        if not os.path.exists(first) and find_command(first) is not None:
             raise UsageError("a script that exists", repr(first), _line(before, "--", *words))
         return Script(first, rest)
     if first == flag and rest and rest[0].partition("=")[0] in READERS:

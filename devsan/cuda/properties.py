@@ -38,7 +38,7 @@ class DeviceProperties:
     pci_domain_id: int
     uuid: DeviceUuid
 
-    _HIDDEN = frozenset({"profile", "busy", "uuid"})
+    _HIDDEN = frozenset({"profile", "used_memory", "uuid"})
 
     def __init__(self, spec: DeviceSpec) -> None:
         for field in spec.__dataclass_fields__:

@@ -138,7 +138,7 @@ class Diagnostic:
         evidence: whole sentences: what was seen that makes it this cause and not another, the deciding one first; where
             it is undecided each begins with its code ("DV101: ...").
         candidates: codes with their names, only where it is undecided.
-        fixes: the best first.
+        fixes: the surest first, whoever added them; of those that are as sure the first given.
         naive_fix: what a bare ``.to(device)`` at the failing line would break.
         notes: further lines, each a fact.
     """
@@ -160,6 +160,9 @@ class Diagnostic:
     fixes: tuple[Fix, ...] = ()
     naive_fix: str = ""
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fixes", tuple(sorted(self.fixes, key=lambda fix: CONFIDENCES[fix.confidence])))
 
     @property
     def place(self) -> Place | None:

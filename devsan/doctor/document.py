@@ -77,12 +77,15 @@ def _read(file: str, as_yaml: bool) -> Document:
             data = stream.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise Malformed(
-                place, message("a configuration of at most {n} MiB", n=MAX_BYTES >> 20), message("a longer file")
+                place, message("a configuration of at most {n} MiB", n=MAX_BYTES >> 20), message("a larger file")
             )
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         return Document(
-            file, "unknown", None, error=Malformed(place, "UTF-8", message("byte {n} of another kind", n=error.start))
+            file,
+            "unknown",
+            None,
+            error=Malformed(place, "UTF-8", message("a byte that is not UTF-8 at offset {n}", n=error.start)),
         )
     except OSError as error:
         return Document(

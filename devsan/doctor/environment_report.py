@@ -17,7 +17,7 @@ from devsan.render.terminal.text import Line, display_width
 
 Row = tuple[str, str]
 
-_STATES = {"hanging": "does not answer", "failing": "fails", "broken": "cannot be imported", "absent": "none"}
+_STATES = {"hanging": "does not respond", "failing": "fails", "broken": "cannot be imported", "absent": "none"}
 
 
 def rows_of(facts: Facts, launch: LaunchFacts, say: Language) -> Iterator[Row]:

@@ -89,7 +89,7 @@ class _Scanner:
             self._fail(start, message("a value"), self._shown(start))
         said = bare.group().rstrip()
         self.at = start + len(said)
-        self._quirk(start, self.at, message("a text without quotes"))
+        self._quirk(start, self.at, message("an unquoted string"))
         return said
 
     def _string(self) -> str:
@@ -98,7 +98,7 @@ class _Scanner:
             read: tuple[str, int] = decoder.scanstring(self.text, start + 1, True)  # type: ignore[attr-defined]
         except JSONDecodeError as error:
             self._fail(
-                min(error.pos, len(self.text)), message("a text in quotes that ends on its line"), error.msg.lower()
+                min(error.pos, len(self.text)), message("a quoted string that ends on the same line"), error.msg.lower()
             )
         self.at = read[1]
         return read[0]

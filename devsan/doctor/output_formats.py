@@ -5,7 +5,6 @@ A finding has the form that it has in a run (docs/reference/run.schema.json); wh
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -13,14 +12,12 @@ from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from devsan.diagnostics.codec import plain_of as plain
-from devsan.diagnostics.codes import name_of
 from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.as_report import report_of
 from devsan.doctor.facts import Facts
 from devsan.doctor.launch import LaunchFacts
 from devsan.render.language import Language
-from devsan.run_files.document import NOTHING_FAILED
+from devsan.run_files.document import id_of, without_failure
 
 Plain = dict[str, Any]
 
@@ -58,17 +55,11 @@ def run_of(document: Mapping[str, Any], command: Sequence[str]) -> Plain:
 def plain_of(finding: Diagnostic, say: Language) -> Plain:
     """Returns a finding as runs have it, in the language of ``say``."""
     shown = report_of(finding)
-    where = [f"{each.file}:{each.lines.get(each.line, '').strip()}" for each in shown.sites[:1]]
-    digest = hashlib.sha256("\0".join([finding.code, finding.title, *where]).encode("utf-8", "replace"))
-    title = say.text(finding.title)
     sites = tuple(replace(site, note=say.text(site.note)) for site in shown.sites)
     fixes = tuple(replace(fix, text=say.text(fix.text)) for fix in finding.fixes)
     evidence = tuple(say.text(each) for each in finding.evidence)
-    said = replace(shown, title=title, sites=sites, fixes=fixes, evidence=evidence, notes=())
-    return {
-        **NOTHING_FAILED, **plain(said), "id": digest.hexdigest()[:12], "name": name_of(finding.code), "title": title,
-        "count": 1,
-    }  # fmt: skip
+    said = replace(shown, title=say.text(finding.title), sites=sites, fixes=fixes, evidence=evidence, notes=())
+    return {**without_failure(said), "id": id_of(shown), "count": 1}
 
 
 def written(value: Mapping[str, Any]) -> str:

@@ -109,7 +109,7 @@ def ask_torch(seconds: float) -> Torch:
             read.version,
             read.cuda,
             read.hip,
-            message("import torch did not end within {seconds} s", seconds=f"{seconds:g}"),
+            message("import torch did not finish within {seconds} s", seconds=f"{seconds:g}"),
         )
     try:
         said = json.loads(answer.out)
@@ -124,7 +124,7 @@ def ask_torch(seconds: float) -> Torch:
 def _why(answer: Answer) -> str:
     if answer.code < 0:
         try:
-            return message("import torch ends with {signal}", signal=signal.Signals(-answer.code).name)
+            return message("import torch is killed by {signal}", signal=signal.Signals(-answer.code).name)
         except ValueError:
-            return message("import torch ends with signal {n}", n=-answer.code)
-    return answer.sentence() or message("import torch ends with exit code {n}", n=answer.code)
+            return message("import torch is killed by signal {n}", n=-answer.code)
+    return answer.sentence() or message("import torch exits with code {n}", n=answer.code)

@@ -18,7 +18,7 @@ def read_yaml(text: str, file: str) -> Node:
     try:
         import yaml
     except ImportError as error:  # it comes with accelerate, transformers and DevSan itself
-        raise Malformed(Place(file), message("PyYAML, to read YAML with"), str(error)) from None
+        raise Malformed(Place(file), message("PyYAML to read YAML"), str(error)) from None
 
     try:
         loader = yaml.SafeLoader(text)

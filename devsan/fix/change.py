@@ -22,17 +22,24 @@ class Change:
         kind: where it is made: "configuration", "map", "creation_site", "use_site", "workaround", "statement_order".
         edits: of one or more files.
         code: of the cause that proposes it; "" where none does.
+        doubt: what speaks against it; the smallest is tried first. See NOTE [Doubts] in ``candidates``.
     """
 
     text: str
     kind: str
     edits: tuple[Edit, ...]
     code: str = ""
+    doubt: int = 0
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Returns the files that it changes."""
         return tuple(sorted({edit.place.path or edit.place.file for edit in self.edits}))
+
+
+def joined(changes: Sequence[Change]) -> tuple[Edit, ...]:
+    """Returns the edits of all changes of the same files, each once."""
+    return tuple(dict.fromkeys(edit for change in changes for edit in change.edits))
 
 
 def applied(changes: Sequence[Change]) -> dict[str, str]:

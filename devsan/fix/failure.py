@@ -59,6 +59,15 @@ class Failure:
         """Returns whether a library's code failed, and no file of the user's."""
         return bool(self.library_frames)
 
+    @property
+    def is_mixed(self) -> bool:
+        """Returns whether tensors on several devices met, so that one of them may go to another."""
+        return self.finding["kind"] in ("mixed", "index", "placement", "gradient")
+
+    def is_live(self, frame: Mapping[str, Any]) -> bool:
+        """Returns whether the call of ``frame`` has not returned: what it returns cannot be at fault."""
+        return any(_span(frame) == _span(live) for live in self.finding["stack"])
+
     def pairs(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
         """Yields what may be moved with where it may go: operands on different devices; the offending one first."""
         found = [
@@ -70,9 +79,13 @@ class Failure:
         return iter(sorted(found, key=lambda pair: (not pair[0]["offending"], _size(pair[0]), -_size(pair[1]))))
 
 
+def _span(frame: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(frame[key] for key in ("path", "function", "line", "column", "end_line", "end_column"))
+
+
 def _size(operand: Mapping[str, Any]) -> int:
     elements = 1
-    for extent in operand["shape"]:
+    for extent in operand["shape"] or ():  # a generator has none
         elements *= extent
     return elements
 
@@ -156,6 +169,14 @@ class Source:
                 return node
         return None
 
+    def named_at(self, line: int, name: str) -> ast.expr | None:
+        """Returns the first expression on ``line`` that reads ``name``; None if there is none."""
+        for node in ast.walk(self.tree):
+            read = isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))
+            if isinstance(node, ast.expr) and read and node.lineno == line and self.segment(node) == name:
+                return node
+        return None
+
     def statement_around(self, node: ast.AST) -> ast.stmt:
         """Returns the innermost statement that ``node`` is in."""
         while not isinstance(node, ast.stmt):
@@ -167,6 +188,20 @@ class Source:
         while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)):
             node = self.parents[node]
         return node
+
+    def class_around(self, node: ast.AST) -> ast.ClassDef | None:
+        """Returns the innermost class that ``node`` is in; None outside of classes."""
+        found: ast.AST | None = node
+        while found is not None and not isinstance(found, ast.ClassDef):
+            found = self.parents.get(found)
+        return found
+
+    def block_of(self, statement: ast.stmt) -> list[ast.stmt]:
+        """Returns the statements among which ``statement`` stands."""
+        for _, value in ast.iter_fields(self.parents[statement]):
+            if isinstance(value, list) and statement in value:
+                return value
+        return [statement]
 
     def replace(self, node: ast.AST, after: str) -> Edit:
         """Returns the edit that puts ``after`` in the place of ``node``."""
@@ -187,6 +222,14 @@ class Source:
         first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
         place = Place(self.path, first, 1, first, 1, path=self.path)
         return Edit(place, "", "".join(f"{self._indent(statement)}{each}\n" for each in lines))
+
+    def remove(self, statement: ast.stmt) -> Edit:
+        """Returns the edit that takes ``statement`` away with its lines; where it is the only one, ``pass`` stays."""
+        if len(self.block_of(statement)) == 1:
+            return self.replace(statement, "pass")
+        last = statement.end_lineno or statement.lineno
+        lines = self.lines[statement.lineno - 1 : last]
+        return Edit(Place(self.path, statement.lineno, 1, last + 1, 1, path=self.path), "\n".join(lines) + "\n", "")
 
     def _indent(self, statement: ast.stmt) -> str:
         line = self.lines[statement.lineno - 1]

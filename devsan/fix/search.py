@@ -75,10 +75,10 @@ class Search:
         return patches[0] if patches and patches[0] is not self.verified[0] else None
 
 
-def _cost(trial: Trial) -> tuple[int, int, int]:
+def _cost(trial: Trial) -> tuple[bool, int, int, int]:
     kinds = max(KINDS.index(change.kind) if change.kind in KINDS else len(KINDS) for change in trial.changes)
     transferred = trial.outcome.transferred if trial.outcome is not None else 0
-    return (len(trial.changes), kinds, transferred)
+    return (trial.is_patch, len(trial.changes), kinds, transferred)
 
 
 def search(laboratory: Laboratory, told: Callable[[str, int, int], None], all_of_them: bool = False) -> Search:

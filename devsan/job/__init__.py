@@ -7,6 +7,7 @@
   exit_watcher  when the ranks ended, and by what
   outcome       what happened to each rank, and who was first
   ranks         what is true of each rank, and what the ranks show together
+  peer_errors   the errors of a rank whose peer failed
   findings      what the ranks found, joined
   diagnosis     all of that, made once, and kept in the run files
   text          the diagnosis on a terminal

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,16 +10,9 @@ from typing import Any
 from devsan.diagnosis.source import shown_path
 from devsan.introspect.frames.places import package_of
 from devsan.job.exit_watcher import Exit
+from devsan.job.peer_errors import is_about_peer
 
 Document = Mapping[str, Any]
-
-_PEER_FAILED = re.compile(
-    # gloo (transport/tcp), the stores (TCPStoreLibUvBackend), ProcessGroupNCCL's watchdog and ncclGetErrorString
-    r"[Cc]onnection (closed|reset) by peer|Broken pipe|recvValue failed|[Ss]ocket [Tt]imeout|Timed out waiting|"
-    r"[Ww]ait timeout|Application timeout caused pair closure|failed to (recv|send)|[Cc]onnection was likely closed|"
-    r"Watchdog caught collective operation timeout|ncclRemoteError|remote process exited|"
-    r"caused rank \d+ to|Failed to TCPStore|The client socket has (failed|timed out)",
-)
 
 
 @dataclass(frozen=True)
@@ -98,12 +90,10 @@ def _fate(document: Document) -> Fate:
     code = ended["code"] if ended is not None else None
     if failure is not None:
         lines = str(failure["message"]).strip().splitlines()
-        about_peers = [line for line in lines if _PEER_FAILED.search(line)]
-        peer_failed = bool(about_peers)
-        message = (
-            min(about_peers, key=len) if about_peers else next(iter(lines), "")
-        )  # NCCL's own word comes behind a line about its source
-        how = "peer_failed" if peer_failed else "failed"
+        about_peers = [line for line in lines if is_about_peer(line)]
+        # NCCL's own word comes behind a line about its source.
+        message = min(about_peers, key=len) if about_peers else next(iter(lines), "")
+        how = "peer_failed" if about_peers else "failed"
         return Fate(rank, how, failure["time"], str(failure["type"]), message, failure["place"], code)
     place = _where(document)
     if ended is not None and ended["signal"] is not None:

@@ -26,7 +26,7 @@ def findings_of(report: Diagnostic, explanation: Explanation | None, time: float
         time: seconds since the start of the run.
     """
     if explanation is None or not explanation.findings:
-        return [{**NOTHING_FAILED, **_identity(report), **plain_of(report), "time": time}]
+        return [{**without_failure(report), "time": time}]
     if not explanation.documents:
         failure = failure_of(explanation.facts.failure)
         explanation.documents = [{**failure, **finding_of(each), "also_at": []} for each in explanation.findings]
@@ -45,9 +45,15 @@ NOTHING_FAILED: Plain = {
 """The facts of a failure in a finding that is about none."""
 
 
-def _identity(report: Diagnostic) -> Plain:
+def without_failure(report: Diagnostic) -> Plain:
+    """Returns a diagnostic as a finding that is about no failure: of the doctor, of a live model, of words alone."""
+    name = {"id": id_of(report), "name": name_of(report.code), "title": report.title}
+    return {**NOTHING_FAILED, **name, **plain_of(report)}
+
+
+def id_of(report: Diagnostic) -> str:
+    """Returns what stays of a diagnostic from run to run, in any language: its title and the text of its line."""
     place = report.place
     line = place.lines.get(place.line, "").strip() if place is not None else ""
     words = [report.title, place.file if place is not None else "", line]
-    digest = hashlib.sha256("\0".join(words).encode("utf-8", "replace"))
-    return {"id": digest.hexdigest()[:12], "name": name_of(report.code), "title": report.title}
+    return hashlib.sha256("\0".join(words).encode("utf-8", "replace")).hexdigest()[:12]

@@ -177,7 +177,7 @@ class _Run:
         for index, gpu in enumerate(gpus):
             allocated, reserved = self._peaks.get(index, (0, 0))
             devices.append({
-                "device": gpu["device"], "budget": self._budgets.get(index, gpu["memory"] - gpu["busy"]),
+                "device": gpu["device"], "budget": self._budgets.get(index, gpu["memory"] - gpu["used_memory"]),
                 "peak_allocated": allocated, "peak_reserved": reserved,
             })  # fmt: skip
         process = dict(self._head["process"])

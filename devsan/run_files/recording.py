@@ -184,14 +184,14 @@ def _models_at_the_end() -> list[dict[str, Any]]:
         return []
     try:
         from devsan.introspect.frames.tensors import plain_attributes
-        from devsan.introspect.models.heap import living_models
+        from devsan.introspect.models.heap import live_models
         from devsan.introspect.provenance.placed import model_of
         from devsan.introspect.provenance.reader import ProvenanceReader
         from devsan.run_files import records
 
         with plain_attributes():
             reader = ProvenanceReader()
-            trees = [tree for tree in living_models() if len(tree.modules) <= _MOST_MODULES]
+            trees = [tree for tree in live_models() if len(tree.modules) <= _MOST_MODULES]
             largest = sorted(trees, key=lambda tree: -len(tree.modules))[:_MOST_MODELS]
             return [{"finding": "", **records.model_of(model_of(tree, reader))} for tree in largest]
     except Exception:  # the run is worth having without them
@@ -245,7 +245,7 @@ def _gpus(devices: Sequence[DeviceSpec]) -> list[dict[str, Any]]:
     visible = visible_devices(os.environ.get(VARIABLE), [f"GPU-{device.uuid}" for device in devices])
     return [
         {"device": f"cuda:{index}", "name": devices[number].name, "profile": devices[number].profile,
-         "memory": devices[number].total_memory, "busy": devices[number].busy}
+         "memory": devices[number].total_memory, "used_memory": devices[number].used_memory}
         for index, number in enumerate(visible)
     ]  # fmt: skip
 
@@ -256,7 +256,13 @@ def _real_gpus() -> list[dict[str, Any]]:
         return []
     found = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
     return [
-        {"device": f"cuda:{index}", "name": str(each.name), "profile": "", "memory": int(each.total_memory), "busy": 0}
+        {
+            "device": f"cuda:{index}",
+            "name": str(each.name),
+            "profile": "",
+            "memory": int(each.total_memory),
+            "used_memory": 0,
+        }
         for index, each in enumerate(found)
     ]
 

@@ -42,15 +42,16 @@ class Named {
   Named(std::string_view name, const Value& value)
       : name_(name),
         value_(&value),
-        compare_(
-            [](const void* held, detail::Agreement& seen) { detail::visit(seen, *static_cast<const Value*>(held)); }),
+        compare_([](const void* held, detail::DeviceComparison& seen) {
+          detail::visit(seen, *static_cast<const Value*>(held));
+        }),
         list_([](const void* held, detail::Rows& rows) { detail::visit(rows, *static_cast<const Value*>(held)); }) {}
 
   /// Without a name: the report counts.
   template <detail::HoldsTensors Value>
   Named(const Value& value) : Named({}, value) {}
 
-  void compare(detail::Agreement& seen) const { compare_(value_, seen); }
+  void compare(detail::DeviceComparison& seen) const { compare_(value_, seen); }
   void list(detail::Rows& rows, std::size_t number) const {
     rows.begin(name_.empty() ? "tensor " + std::to_string(number) : std::string(name_));
     list_(value_, rows);
@@ -59,14 +60,14 @@ class Named {
  private:
   std::string_view name_;
   const void* value_;
-  void (*compare_)(const void*, detail::Agreement&);
+  void (*compare_)(const void*, detail::DeviceComparison&);
   void (*list_)(const void*, detail::Rows&);
 };
 
 /// Throws unless all tensors are on one device.
 /// @throws DeviceMismatch naming every tensor and where it is.
 inline void check(std::initializer_list<Named> tensors, std::source_location where = std::source_location::current()) {
-  detail::Agreement seen;
+  detail::DeviceComparison seen;
   for (const Named& each : tensors) each.compare(seen);
   if (seen.agree()) [[likely]]
     return;
@@ -86,7 +87,7 @@ void check(const Value& tensors, std::source_location where = std::source_locati
 /// @throws DeviceMismatch naming every tensor and where it is.
 inline void expect(c10::Device device, std::initializer_list<Named> tensors,
                    std::source_location where = std::source_location::current()) {
-  detail::Agreement seen(device);
+  detail::DeviceComparison seen(device);
   for (const Named& each : tensors) each.compare(seen);
   if (seen.agree()) [[likely]]
     return;
@@ -109,7 +110,7 @@ template <class... Values>
 void check_written(const char* text, std::source_location where, const Values&... values) {
   static_assert((HoldsTensors<Values> && ...),
                 "DEVSAN_CHECK: expected tensors or containers of tensors, got an argument that can hold none");
-  Agreement seen;
+  DeviceComparison seen;
   (visit(seen, values), ...);
   if (seen.agree()) [[likely]]
     return;
@@ -122,7 +123,7 @@ template <class... Values>
 void expect_written(c10::Device device, const char* text, std::source_location where, const Values&... values) {
   static_assert((HoldsTensors<Values> && ...),
                 "DEVSAN_EXPECT: expected tensors or containers of tensors, got an argument that can hold none");
-  Agreement seen(device);
+  DeviceComparison seen(device);
   (visit(seen, values), ...);
   if (seen.agree()) [[likely]]
     return;

@@ -104,7 +104,7 @@ def test_a_finding_is_shown_where_it_is(doctor):
     done = doctor.devsan("doctor", "--no-facts", "ds_config.json", *LAUNCH)
     assert done.returncode == 1
     assert done.stdout.startswith(
-        "\nerror[DV416]: train_batch_size is 63, and the Trainer computes 8 * 1 * 2 ranks = 16\n"
+        "\nerror[DV416]: train_batch_size is 63, but the Trainer computes 8 * 1 * 2 ranks = 16\n"
         "  --> ds_config.json:3:23\n"
         "   |\n"
         ' 3 |   "train_batch_size": 63,\n'
@@ -161,7 +161,7 @@ def test_github(doctor):
     assert done.returncode == 1
     assert done.stdout.startswith(
         "::error file=ds_config.json,line=3,endLine=3,col=23,endColumn=24,title=DV416 trainer-and-configuration::"
-        "train_batch_size is 63, and the Trainer computes 8 * 1 * 2 ranks = 16%0A"
+        "train_batch_size is 63, but the Trainer computes 8 * 1 * 2 ranks = 16%0A"
     )
     assert done.stdout.count("\n") == 1
 
@@ -185,7 +185,7 @@ def test_fast_is_silent_where_nothing_is_wrong_and_imports_no_torch(doctor):
     assert doctor.log() == []
     done = doctor.devsan("doctor", "--fast", *LAUNCH, CUDA_VISIBLE_DEVICES="1")
     assert done.returncode == 1
-    assert "error[DV407]: 2 ranks on this machine, and 1 of its GPUs is visible" in done.stdout
+    assert "error[DV407]: 2 ranks on this machine, but 1 of its GPUs is visible" in done.stdout
 
 
 def test_chinese(doctor):
@@ -200,7 +200,7 @@ def test_chinese(doctor):
     ("torch", "sentence"),
     [
         ("raise ImportError('libtorch_cuda.so: undefined symbol: ncclCommResume')", "undefined symbol: ncclCommResume"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "import torch ends with SIGSEGV"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "import torch is killed by SIGSEGV"),
     ],
 )
 def test_a_broken_torch_is_a_finding(doctor, torch, sentence):
@@ -222,7 +222,7 @@ def test_a_driver_that_is_slow_does_not_hold_a_launch_up(doctor):
     doctor.write("bin/nvidia-smi", "#!/bin/sh\nsleep 30\n")
     done = doctor.devsan("doctor", "--fast", "ds_config.json", *LAUNCH)
     assert done.returncode == 0
-    assert "note[DV403]: nvidia-smi does not answer" in done.stdout
+    assert "note[DV403]: nvidia-smi does not respond" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ HEAD = {
     "process": {"command": ["devsan", "run", "--gpus", "2", "-o", "run.dvs", "train.py", "-v"], "directory": "/x",
                 "pid": 1, "rank": 0, "local_rank": 0, "world_size": 1, "devsan": "", "python": "3.12.0",
                 "torch": "2.13.0", "platform": ""},
-    "gpus": [{"device": "cuda:0", "name": "GPU", "profile": "l4-24g", "memory": 1024, "busy": 0}],
+    "gpus": [{"device": "cuda:0", "name": "GPU", "profile": "l4-24g", "memory": 1024, "used_memory": 0}],
 }  # fmt: skip
 MEMORY = {"record": "memory", "rows": [[0.5, 0, 512, 1000]], "peaks": [[0, 600, 1000]], "budgets": [[0, 1024]]}
 END = {

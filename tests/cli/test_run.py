@@ -112,8 +112,15 @@ def test_sentences(front, words, sentence):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "expected a command (run, fix, report, doctor, explain, profiles), got nothing; did you mean devsan --help?"),
-        (["rn"], "expected a command (run, fix, report, doctor, explain, profiles), got 'rn'; did you mean devsan run?"),
+        (
+            [],
+            "expected a command (run, fix, report, doctor, explain, profiles), got nothing; "
+            "did you mean devsan --help?",
+        ),
+        (
+            ["rn"],
+            "expected a command (run, fix, report, doctor, explain, profiles), got 'rn'; did you mean devsan run?",
+        ),
         (
             ["train.py"],
             "expected a command (run, fix, report, doctor, explain, profiles), got 'train.py'; "
@@ -121,7 +128,8 @@ def test_sentences(front, words, sentence):
         ),
         (
             ["--vers"],
-            "expected a command (run, fix, report, doctor, explain, profiles), got '--vers'; did you mean devsan --version?",
+            "expected a command (run, fix, report, doctor, explain, profiles), got '--vers'; "
+            "did you mean devsan --version?",
         ),
         (
             ["profiles", "a100"],

@@ -8,7 +8,7 @@ import pytest
 
 from devsan import emulate
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the package `matrix` and the module `wordings`
+sys.path.insert(0, str(Path(__file__).parent))  # for the package `matrix` and the module `sentences`
 
 
 @pytest.fixture(scope="module", autouse=True)

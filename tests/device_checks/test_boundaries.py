@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sentences import A, B, Case, check, ones, row
 from torch import nn
-from wordings import A, B, Case, check, ones, row
 
 
 class Misplaced(torch.autograd.Function):

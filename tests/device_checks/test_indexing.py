@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import torch
+from sentences import A, B, Case, check, longs, offending, ones, row, scalar, two
 from torch.nn import functional
-from wordings import A, B, Case, check, longs, offending, ones, row, scalar, two
 
 
 def index_on(device: str) -> str:

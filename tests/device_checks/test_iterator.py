@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from sentences import A, B, Case, check, ones, out_on, row, scalar, two
 from torch.nn import functional
-from wordings import A, B, Case, check, ones, out_on, row, scalar, two
 
 CASES = [
     row("addcdiv takes no CPU scalar", lambda: torch.addcdiv(ones(2, on=A), scalar(), ones(2, on=A)), two(A, "cpu")),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from sentences import A, B, Case, check, longs, offending, ones, row, two
 from torch import nn
 from torch.nn import functional
-from wordings import A, B, Case, check, longs, offending, ones, row, two
 
 
 def types(first: str, what: str, second: str) -> str:

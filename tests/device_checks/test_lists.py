@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import torch
+from sentences import A, B, Case, check, offending, ones, row, scalar, two
 from torch import nn
-from wordings import A, B, Case, check, offending, ones, row, scalar, two
 
 
 def step_after_move(optimizer: type[torch.optim.Optimizer], **options: Any) -> None:

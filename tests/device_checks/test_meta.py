@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from sentences import A, Case, longs, ones
 from torch.nn import functional
-from wordings import A, Case, longs, ones
 
 from devsan import _core
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from sentences import A, B, Case, check, longs, offending, ones, row, scalar
 from torch.nn import functional
-from wordings import A, B, Case, check, longs, offending, ones, row, scalar
 
 CASES = [
     row("mm", lambda: ones(2, 3, on=A) @ ones(3, 2), offending("mat2", "cpu", A, "mm")),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from sentences import A, B, Case, check, longs, offending, ones, row
 from torch.nn import functional
-from wordings import A, B, Case, check, longs, offending, ones, row
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

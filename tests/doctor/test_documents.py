@@ -12,9 +12,9 @@ from tests.doctor.conftest import ACCELERATE
     ("name", "content", "expected", "got"),
     [
         ("none.json", None, "a configuration file", "no such file"),
-        ("latin.json", b'{"a": "\xe4"}', "UTF-8", "byte 7 of another kind"),
+        ("latin.json", b'{"a": "\xe4"}', "UTF-8", "a byte that is not UTF-8 at offset 7"),
         ("list.json", b"[1]", "an object, { ... }", "[...]"),
-        ("long.json", b"{" + b" " * MAX_BYTES + b"}", "a configuration of at most 4 MiB", "a longer file"),
+        ("long.json", b"{" + b" " * MAX_BYTES + b"}", "a configuration of at most 4 MiB", "a larger file"),
         ("tab.yaml", b"a:\n\t- b", "YAML", "found character '\\t' that cannot start any token"),
         ("open.yaml", b"a: [1, 2", "YAML", "expected ',' or ']', but got '<stream end>'"),
         ("self.yaml", b"a: &x [*x]", "at most 100 levels", "a value that contains itself"),

@@ -140,7 +140,7 @@ def test_a_fix_that_does_not_hold_is_refused(empty, after, why):
     (fault,) = empty.findings()
     place = Place("ds_config.json", 2, 23, 2, 25)
     bad = finding(fault.code, fault.title, place, (), "", (Edit(place, "-8", after),))
-    title = fault.title if after != "0" else "train_batch_size is 0, expected a whole number above 0"
+    title = fault.title if after != "0" else "train_batch_size is 0, expected a positive integer"
     bad = bad if after != "0" else finding(fault.code, title, place, (), "", (Edit(place, "-8", after),))
     made, notes = fixed_files(empty.case(), [bad], False)
     assert made == []

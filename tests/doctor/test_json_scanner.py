@@ -75,7 +75,7 @@ def test_reads_what_hjson_reads(text, value, quirk):
         ('{"a": 1', 1, 8, "}"),
         ('{"a" 1}', 1, 6, "a colon after 'a'"),
         ('{"a": 1 "b": 2}', 1, 9, "a comma or }"),
-        ('{\n  "a": "b\n}', 2, 10, "a text in quotes that ends on its line"),
+        ('{\n  "a": "b\n}', 2, 10, "a quoted string that ends on the same line"),
         ('{"a": 1} {', 1, 10, "the end of the file"),
         ("[" * 200, 1, 101, "at most 100 levels"),
     ],

@@ -128,4 +128,4 @@ def test_what_is_no_command_is_translated():
 def test_what_others_say_is_quoted(quoted):
     zh = language_named("zh")
     assert zh.text(quoted) == quoted
-    assert zh.text(message("name it in the configuration: {entry}", entry=quoted)).endswith(quoted)
+    assert zh.text(message("configure it in the file: {entry}", entry=quoted)).endswith(quoted)

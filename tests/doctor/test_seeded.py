@@ -95,8 +95,8 @@ def test_more_ranks_than_visible_gpus(deepspeed):
     # PICK-pytorch 14, MiniCPM-V 356
     deepspeed.launch = "env CUDA_VISIBLE_DEVICES=1,2 torchrun --nproc_per_node=4 train.py"
     finding = only(deepspeed)
-    assert (finding.code, finding.fixes[0].text) == ("DV407", "start 2: --nproc_per_node=2")
-    assert [fix.text for fix in finding.fixes[1:]] == ["let it see more: CUDA_VISIBLE_DEVICES=0,1,2,3"]
+    assert (finding.code, finding.fixes[0].text) == ("DV407", "start only 2: --nproc_per_node=2")
+    assert [fix.text for fix in finding.fixes[1:]] == ["make more GPUs visible: CUDA_VISIBLE_DEVICES=0,1,2,3"]
     deepspeed.launch = "env CUDA_VISIBLE_DEVICES=1,2 torchrun --nproc_per_node=2 train.py"
     assert deepspeed.findings() == []
 
@@ -156,7 +156,7 @@ def test_accelerate_is_told_not_to_refuse(deepspeed):
     deepspeed.environment["ACCELERATE_BYPASS_DEVICE_MAP"] = "true"
     finding = only(deepspeed)
     assert finding.code == "DV417"
-    assert finding.fixes[0].text == "unset it, and load without device_map in ranks"
+    assert finding.fixes[0].text == "unset it, and load the model in each rank without device_map"
 
 
 @pytest.mark.parametrize(
@@ -182,30 +182,30 @@ def test_releases_that_moved_the_rotary_embedding_or_the_count(empty, packages, 
         ({"zero_optimization.stage": 2}, "DV411", "use stage 3"),
         ({"zero_optimization.stage": 0, "zero_optimization.offload_param": ...}, "DV411", "use stage 1, 2 or 3"),
         ({"zero_optimization.offload_param": {"device": "nvme"}}, "DV411",
-         "give nvme_path: a folder on a local NVMe disk"),
+         "set nvme_path to a folder on a local NVMe disk"),
         ({"zero_optimization.stage3_gather_16bit_weights_on_model_save": False}, "DV415",
          "set stage3_gather_16bit_weights_on_model_save to true"),
         ({"zero_optimization.stage3_gather_16bit_weights_on_model_save": ...}, "DV415",
          "set stage3_gather_16bit_weights_on_model_save to true"),
         ({"zero_optimization.overlap_coms": True}, "DV410", "write overlap_comm"),
         ({"zero_optimization.stage": 4}, "DV410", "write one of 0, 1, 2, 3"),
-        ({"zero_optimization.reduce_bucket_size": "5e8"}, "DV410", "write a whole number"),
+        ({"zero_optimization.reduce_bucket_size": "5e8"}, "DV410", "write an integer"),
         ({"zero_optimization.aio": {}}, "DV410", "move it to the top of the file"),
         ({"zero_optimization.mics_shard_size": 8}, "DV410", "remove it"),
         ({"gradient_acumulation_steps": 4}, "DV410", "write gradient_accumulation_steps"),
-        ({"scheduler.params.warmup_num_steps": 0}, "DV410", "write 1 for no warm-up"),
+        ({"scheduler.params.warmup_num_steps": 0}, "DV410", "write 1 for no warmup"),
         ({"scheduler.type": "WarmupDecayLR"}, "DV410",
-         'give scheduler.params.total_num_steps, or "auto" under the Trainer'),
+         'set scheduler.params.total_num_steps, or write "auto" with the Trainer'),
         ({"fp16": {"enabled": True}, "bf16.enabled": True}, "DV414",
-         "enable bf16 alone on GPUs since Ampere, fp16 alone on older ones"),
+         "enable only bf16 on Ampere or newer GPUs, only fp16 on older ones"),
         ({"optimizer.type": "OneBitAdam"}, "DV412", None),
-        ({"optimizer.type": "Lamb"}, "DV412", "write AdamW, which DeepSpeed then makes as DeepSpeedCPUAdam"),
+        ({"optimizer.type": "Lamb"}, "DV412", "write AdamW: DeepSpeed then creates a DeepSpeedCPUAdam"),
         ({"optimizer.params.max_grad_norm": 1.0}, "DV412", "remove it, and set gradient_clipping"),
-        ({"train_micro_batch_size_per_gpu": 2}, "DV416", 'write "auto": the Trainer then gives its own value'),
+        ({"train_micro_batch_size_per_gpu": 2}, "DV416", 'write "auto": the Trainer then fills in its own value'),
         ({"train_batch_size": 64}, "DV416", 'write "auto"'),
-        ({"optimizer.params.lr": 3e-4}, "DV416", 'write "auto": the Trainer then gives its own value'),
-        ({"bf16.enabled": False}, "DV416", 'write "auto": the Trainer then gives its own value'),
-        ({"gradient_accumulation_steps": "8"}, "DV416", 'write "auto": the Trainer then gives its own value'),
+        ({"optimizer.params.lr": 3e-4}, "DV416", 'write "auto": the Trainer then fills in its own value'),
+        ({"bf16.enabled": False}, "DV416", 'write "auto": the Trainer then fills in its own value'),
+        ({"gradient_accumulation_steps": "8"}, "DV416", 'write "auto": the Trainer then fills in its own value'),
     ],
 )  # fmt: skip
 def test_a_fault_in_the_deepspeed_file(deepspeed, changed: Changed, settings, code, fix):
@@ -262,7 +262,7 @@ def test_an_optimizer_of_the_script_under_offload(empty, changed: Changed):
     )
     empty.write("train.py", text)
     finding = only(empty)
-    assert (finding.code, finding.fixes[0].text) == ("DV412", "make deepspeed.ops.adam.DeepSpeedCPUAdam instead")
+    assert (finding.code, finding.fixes[0].text) == ("DV412", "use deepspeed.ops.adam.DeepSpeedCPUAdam instead")
     assert finding.place.line == 2
     empty.write("train.py", text.replace("torch.optim.AdamW", "deepspeed.ops.adam.DeepSpeedCPUAdam"))
     assert empty.findings() == []
@@ -281,7 +281,7 @@ def test_half_precision_against_the_model(deepspeed, changed: Changed, model, fo
         assert deepspeed.findings() == []
         return
     finding = only(deepspeed)
-    assert (finding.code, finding.fixes[0].text) == ("DV414", "use bf16 on GPUs since Ampere, 32 bits on older ones")
+    assert (finding.code, finding.fixes[0].text) == ("DV414", "use bf16 on Ampere or newer GPUs, fp32 on older ones")
     assert finding.see_also[0].line == 3
 
 
@@ -341,7 +341,7 @@ def test_a_key_twice_and_a_comment(deepspeed):
 @pytest.mark.parametrize(
     ("old", "new", "code", "fix"),
     [
-        ("num_processes: 4", "num_processes: 8", "DV407", "start 4: --num_processes=4"),
+        ("num_processes: 4", "num_processes: 8", "DV407", "start only 4: --num_processes=4"),
         ("sync_module_states: true", "sync_module_states: false", "DV419", "write true"),
         ("FULL_SHARD", "FULL_SHRD", "DV419", "write FULL_SHARD"),
         ("LlamaDecoderLayer", "LLaMADecoderLayer", "DV419", "write LlamaDecoderLayer"),
@@ -422,7 +422,7 @@ def test_torch_and_the_machine(empty):
     [
         (Driver("failing", sentence="Failed to initialize NVML: Driver/library version mismatch"), "reboot"),
         (Driver("hanging"), "look for Xid errors in dmesg, and reboot the machine"),
-        (Driver("ok", "560.35.03", "12.6"), "give the container or the job GPUs"),
+        (Driver("ok", "560.35.03", "12.6"), "assign GPUs to the container or the job"),
         (Driver("absent"), "run the doctor on the machine that runs the job"),
     ],
 )
@@ -443,8 +443,8 @@ def test_a_broken_torch(empty):
     found = {finding.code: finding for finding in empty.findings()}
     assert set(found) == {"DV402", "DV405"}
     assert "both installed" in found["DV402"].evidence[1]
-    assert found["DV402"].fixes[0].text == "install it anew: pip install --force-reinstall torch==2.9.1"
-    assert found["DV405"].fixes[0].text == "pip uninstall nvidia-nccl-cu13, then install torch anew"
+    assert found["DV402"].fixes[0].text == "reinstall it: pip install --force-reinstall torch==2.9.1"
+    assert found["DV405"].fixes[0].text == "pip uninstall nvidia-nccl-cu13, then reinstall torch"
 
 
 def test_packages_of_another_torch(empty):
@@ -458,7 +458,7 @@ def test_packages_of_another_torch(empty):
     finding = only(empty)
     assert (finding.code, finding.fixes[0].text) == (
         "DV405",
-        "install both from one index: pip install torch torchvision --index-url https://download.pytorch.org/whl/cu126",
+        "install both from the same index: pip install torch torchvision --index-url https://download.pytorch.org/whl/cu126",
     )
 
 
@@ -487,7 +487,7 @@ def test_ranks_left_over_from_another_job(empty):
     finding = only(empty)
     assert (finding.code, finding.fixes[0].text) == (
         "DV407",
-        "unset RANK LOCAL_RANK WORLD_SIZE, or start with torchrun",
+        "unset RANK LOCAL_RANK WORLD_SIZE, or launch with torchrun",
     )
     empty.environment["TORCHELASTIC_RUN_ID"] = "none"
     assert empty.findings() == []

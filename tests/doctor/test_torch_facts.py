@@ -55,8 +55,8 @@ def test_it_is_asked_in_a_child(torch):
     [
         ("raise ImportError('libcudnn.so.9: cannot open shared object file')",
          "ImportError: libcudnn.so.9: cannot open shared object file"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "import torch ends with SIGSEGV"),
-        ("import os; os._exit(3)", "import torch ends with exit code 3"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "import torch is killed by SIGSEGV"),
+        ("import os; os._exit(3)", "import torch exits with code 3"),
         ("", "AttributeError: module 'torch' has no attribute '__version__'"),
     ],
 )  # fmt: skip

@@ -99,7 +99,7 @@ def test_every_option_reads_back_what_it_writes(option):
 def test_defaults():
     devices = Options().devices()
     assert [device.profile for device in devices] == ["a100-80g"] * DEFAULT_GPUS
-    assert [device.busy for device in devices] == [0] * DEFAULT_GPUS
+    assert [device.used_memory for device in devices] == [0] * DEFAULT_GPUS
 
 
 def test_a_later_key_wins():
@@ -117,7 +117,7 @@ def test_devices():
     devices = read_variable("gpus=2*l4-24g,t4-16g:memory=1GiB,2GiB,3GiB:used-memory=1B").devices()
     assert [device.profile for device in devices] == ["l4-24g", "l4-24g", "t4-16g"]
     assert [device.total_memory for device in devices] == [GIB, 2 * GIB, 3 * GIB]
-    assert [device.busy for device in devices] == [1, 1, 1]
+    assert [device.used_memory for device in devices] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_from_values():
         "gpus=l4-24g,t4-16g:memory=1GiB,5B"
     )
     assert from_values(gpus="4:l4-24g") == read_variable("gpus=4*l4-24g")
-    assert from_values(gpus=2, used_memory=0).devices()[1].busy == 0
+    assert from_values(gpus=2, used_memory=0).devices()[1].used_memory == 0
     assert "got 'gpuz'" in sentence(lambda: from_values(gpuz=2))
     assert "got 0" in sentence(lambda: from_values(gpus=0))
     assert "'True'" in sentence(lambda: from_values(gpus=True))

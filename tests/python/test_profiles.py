@@ -48,11 +48,11 @@ def test_total_capacity_as_torch_prints_it(key, gib):
 def test_a_device_of_a_profile():
     device = find_profile("a100-80g").device(1)
     assert (device.name, device.profile) == ("NVIDIA A100-SXM4-80GB", "a100-80g")
-    assert (device.total_memory, device.busy) == (84987740160, 0)
+    assert (device.total_memory, device.used_memory) == (84987740160, 0)
     assert (device.clock_rate, device.memory_clock_rate) == (1410000, 1593000)  # kHz, as cudaDeviceProp has it
     assert (device.warp_size, device.max_threads_per_block, device.is_integrated) == (32, 1024, 0)
-    small = find_profile("a100-80g").device(1, total_memory=2**20, busy=2**10)
-    assert (small.total_memory, small.busy) == (2**20, 2**10)
+    small = find_profile("a100-80g").device(1, total_memory=2**20, used_memory=2**10)
+    assert (small.total_memory, small.used_memory) == (2**20, 2**10)
 
 
 def test_devices_can_be_told_apart_and_are_the_same_each_time():

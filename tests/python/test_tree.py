@@ -98,3 +98,15 @@ def test_a_violation_is_found_and_placed(tmp_path: Path, path: str, text: str, s
     assert sentence in result.stdout
     assert re.match(r"\S+\.(h|cpp|py):?\d*: expected ", result.stdout)
     assert len(result.stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["torch.__version__ >= '2.9'", "f(torch.__version__) < f('2')", "hasattr(torch._C, 'a')"]
+)
+def test_one_folder_tells_versions_of_torch_apart(tmp_path: Path, text: str) -> None:
+    tree = lawful_tree(tmp_path)
+    write(tree, "devsan/cuda/a.py", f"import torch\nb = {text}\n")
+    assert check("check_layers.py", tree).stdout == ""
+    write(tree, "devsan/job/a.py", f"import torch\nb = {text}\nc = str(torch.__version__)\n")
+    expected = "devsan/job/a.py:2: expected only devsan/cuda to ask which torch it is\n"
+    assert check("check_layers.py", tree).stdout == expected

@@ -7,19 +7,32 @@ docs/reference/regressions.md has the figures of each round before anything was 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from edits import applied, edits_of, same
+from edits import applied
 from expectation import CASES, expectation
 from translation import left_in_english
 
 from devsan.diagnostics.messages import message
 
 NEEDS = ("accelerate", "transformers", "peft", "lightning", "torchmetrics")
+
+
+def edits_of(finding: Any, case: Path) -> Iterator[Any]:
+    """Yields the edits of ``finding`` that change ``case``."""
+    for fix in finding.fixes:
+        if fix.edit is not None and Path(fix.edit.file) == case:
+            yield fix.edit
+
+
+def same(one: Any, other: Any) -> bool:
+    """Returns whether two findings say the same of the same line."""
+    lines = [[site.frame.span.line for site in finding.sites] for finding in (one, other)]
+    return one.code == other.code and one.title == other.title and lines[0] == lines[1]
 
 
 def test_there_are_enough_cases_of_every_class():

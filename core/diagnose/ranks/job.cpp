@@ -1,10 +1,8 @@
 #include "diagnose/ranks/job.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
 
 namespace devsan::diagnose::ranks {
@@ -14,37 +12,6 @@ using model::Device;
 using model::Message;
 using model::RankEnd;
 using model::RankFacts;
-
-namespace {
-
-// What a collective says when it is the peer that is gone or does not come: gloo's transport (gloo/transport/tcp/pair.cc,
-// unbound_buffer.cc), NCCL and its watchdog (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp), the store.
-constexpr std::array<std::string_view, 17> kPeerIsGone = {
-    "Connection closed by peer",
-    "Connection reset by peer",
-    "Broken pipe",
-    "Timed out waiting",
-    "Application timeout caused pair closure",
-    "Socket Timeout",
-    "wait timeout",
-    "remote process exited",
-    "ncclRemoteError",
-    "communicator was aborted",
-    "Watchdog caught collective operation timeout",
-    "collective operation timeout",
-    "Rank(s) failed to pass monitoredBarrier",
-    "Ranks failed to pass monitoredBarrier",
-    "failed to pass monitoredBarrier",
-    "has inconsistent 0 params",  // DDP of a rank whose peer gave nothing
-    "but store->get('0') got error",
-};
-
-bool says_peer_is_gone(std::string_view sentence) {
-  return std::ranges::any_of(kPeerIsGone,
-                             [&](std::string_view words) { return sentence.find(words) != std::string_view::npos; });
-}
-
-}  // namespace
 
 Job::Job(const std::vector<RankFacts>& facts) {
   for (const RankFacts& each : facts) ranks_.push_back(&each);
@@ -133,7 +100,7 @@ std::size_t Job::gpus_beside(const RankFacts& rank) const {
 
 const Collective* Job::waiting(const RankFacts& rank) {
   if (rank.end == RankEnd::kFinished || rank.end == RankEnd::kExited) return nullptr;
-  if (rank.end == RankEnd::kRaised && !rank.in_collective && !says_peer_is_gone(rank.sentence)) return nullptr;
+  if (rank.end == RankEnd::kRaised && !rank.in_collective && !rank.peer_failed) return nullptr;
   const auto found = std::ranges::find(rank.collectives, false, &Collective::finished);
   return found == rank.collectives.end() ? nullptr : &*found;
 }
@@ -150,7 +117,7 @@ Message Job::waited_text(const RankFacts& rank) const {
 }
 
 bool Job::is_victim(const RankFacts& rank) {
-  return rank.end == RankEnd::kTerminated || (rank.end == RankEnd::kRaised && says_peer_is_gone(rank.sentence));
+  return rank.end == RankEnd::kTerminated || (rank.end == RankEnd::kRaised && rank.peer_failed);
 }
 
 bool Job::failed(const RankFacts& rank) {

@@ -12,7 +12,7 @@
 #include <c10/core/GeneratorImpl.h>
 
 #include "emulate/runtime/gpu_trace.h"
-#include "record/living_list.h"
+#include "record/live_origins.h"
 
 namespace devsan::emulate {
 namespace {
@@ -30,7 +30,7 @@ struct Header {
   memory::Block* block;
   Memory memory;
   record::CarriedOrigin
-      carried;  ///< of memory of the host, in the LivingList; that of a GPU has its placement as block->tag too
+      carried;  ///< of memory of the host, in LiveOrigins; that of a GPU has its placement as block->tag too
 };
 
 constexpr std::size_t kAlignment = 64;  // c10::gAlignment: what CPU kernels count on
@@ -93,7 +93,7 @@ void release_charge(void* data) {
     trace(&Tell::trace_gpu_memory_deallocation, reinterpret_cast<std::uintptr_t>(data));
     header.allocator->free(header.block);
   } else {
-    record::LivingList::instance().leave(header_of(data)->carried);
+    record::LiveOrigins::instance().leave(header_of(data)->carried);
   }
   header.memory.release(header.memory.base);
 }
@@ -103,7 +103,7 @@ c10::DataPtr allocate_with_header(c10::Allocator& source, size_t bytes, memory::
   const Memory memory = take_memory(source, bytes + kOverhead);
   void* data = first_after_header(memory.base);
   auto* header = new (header_of(data)) Header{seal_of(data), allocator, block, memory, {origin}};
-  if (allocator == nullptr) record::LivingList::instance().enter(header->carried);
+  if (allocator == nullptr) record::LiveOrigins::instance().enter(header->carried);
   return {data, data, &release_charge, c10::Device(c10::DeviceType::CPU)};
 }
 
@@ -138,7 +138,7 @@ void set_origin(const c10::DataPtr& data_ptr, record::Origin origin) noexcept {
   if (!is_charged(data_ptr)) return;
   Header& header = *header_of(data_ptr.get_context());
   if (header.allocator == nullptr) {
-    record::LivingList::instance().change(header.carried, origin);
+    record::LiveOrigins::instance().change(header.carried, origin);
     return;
   }
   if (header.carried.origin.placement != origin.placement) header.allocator->set_tag(header.block, origin.placement);

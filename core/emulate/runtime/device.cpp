@@ -61,7 +61,7 @@ std::uint64_t key_of(const std::string& uuid, std::uint64_t node) {
 memory::DeviceBudget budget_of(const model::DeviceSpec& spec, bool shared) {
   memory::DeviceBudget budget;
   budget.total_bytes = spec.total_memory;
-  budget.busy_bytes = spec.busy;
+  budget.busy_bytes = spec.used_memory;
   // A very small budget is a test's; the context must not take all of it.
   budget.context_bytes = std::min(kContextBytes, spec.total_memory / 50);
   if (shared && g_table != nullptr) {

@@ -85,8 +85,8 @@ record::Origin note_made_on_host(record::OperatorId op) {
   return {Recorder::instance().note({PlacementKind::kMade, record::kHost, record::kHost, op}), record::kNoOperator};
 }
 
-void collect_living(std::vector<record::PlacementId>& living) {
-  for_each_device([&living](EmulatedDevice& each) { each.allocator.collect_tags(living); });
+void collect_live(std::vector<record::PlacementId>& live) {
+  for_each_device([&live](EmulatedDevice& each) { each.allocator.collect_tags(live); });
 }
 
 record::Origin origin_of(const at::Tensor& tensor) noexcept {

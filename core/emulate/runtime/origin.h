@@ -35,7 +35,7 @@ record::Origin note_made_on_host(record::OperatorId op);
 void note_computed_from(record::OperatorId op, const at::Tensor& result, const at::Tensor& operand);
 
 /// Adds the placements that memory of GPUs carries.
-void collect_living(std::vector<record::PlacementId>& living);
+void collect_live(std::vector<record::PlacementId>& live);
 
 /// What the memory of `tensor` says; unknown for tensors without storage or not allocated here.
 record::Origin origin_of(const at::Tensor& tensor) noexcept;

@@ -130,7 +130,7 @@ class Library:
 
     def nvmlDeviceGetMemoryInfo(self, handle: Handle, version: int | None = None) -> Memory:
         spec = self._spec(handle)
-        used = min(spec.total_memory, spec.busy + sum(use for _, use in self._uses(handle)))
+        used = min(spec.total_memory, spec.used_memory + sum(use for _, use in self._uses(handle)))
         return Memory(spec.total_memory, spec.total_memory - used, used, version or 0)
 
     def nvmlDeviceGetMemoryBusWidth(self, device: Handle) -> int:
@@ -215,7 +215,7 @@ class Library:
         if shared or ordinal is None or not torch.cuda.is_initialized() or _core.memory_now()[ordinal][3] == 0:
             return shared
         free, total = _core.memory_info(ordinal)
-        return [(os.getpid(), total - free - spec.busy)]
+        return [(os.getpid(), total - free - spec.used_memory)]
 
 
 def functions(library: Library) -> dict[str, Callable[..., Any]]:

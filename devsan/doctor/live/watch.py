@@ -73,12 +73,12 @@ def _look(optimizer: Any) -> None:
     from devsan.doctor.live.subject import subject_of
     from devsan.introspect.deadline import Late, within
     from devsan.introspect.frames.tensors import plain_attributes
-    from devsan.introspect.models.heap import living, living_modules
+    from devsan.introspect.models.heap import instances_of, live_modules
     from devsan.introspect.models.referrers import parameters_of
 
     def found() -> list[Any]:
-        everything = subject_of([optimizer, *living_modules(_MOST)], Lines(caller=sys._getframe(2)))
-        everything.elsewhere = living(sys.modules["torch.optim"].Optimizer)
+        everything = subject_of([optimizer, *live_modules(_MOST)], Lines(caller=sys._getframe(2)))
+        everything.elsewhere = instances_of(sys.modules["torch.optim"].Optimizer)
         own = {id(each) for each in parameters_of(optimizer)}
         stepped = [each for each in everything.models if any(id(held.tensor) in own for held in each.tensors)]
         told = check(everything, (stale_parameters,), lambda rule, error: None)

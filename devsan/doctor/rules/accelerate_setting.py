@@ -102,7 +102,7 @@ def _kind(document: Document) -> Iterator[Diagnostic]:
         other = document.at(section)
         if other is not None and other.node.members and said != kind:
             yield finding(
-                CODE, message("{section} is given, and distributed_type is {type}", section=section, type=said),
+                CODE, message("{section} is set, but distributed_type is {type}", section=section, type=said),
                 other.place,
                 (message("The section is ignored: {type} is not used.", type=kind),),
                 message("write distributed_type: {type}, or remove the section", type=kind), severity="warning",
@@ -119,19 +119,20 @@ def _numbers(document: Document) -> Iterator[Diagnostic]:
     if count is not None and (many is None or many < 1):
         yield finding(
             CODE,
-            message("{setting} is {value}, expected a whole number above 0", setting="num_processes",
+            message("{setting} is {value}, expected a positive integer", setting="num_processes",
                     value=count.node.written()),
             count.node.place,
-            (message("accelerate launch needs the number of ranks of all machines together."),),
+            (message("accelerate launch needs the total number of ranks on all machines."),),
             message("write the number of GPUs"), severity="error", confidence="certain",
         )  # fmt: skip
     elif count is not None and many is not None and many % nodes:
         yield finding(
             CODE,
-            message("num_processes {processes} is no multiple of num_machines {machines}", processes=many,
+            message("num_processes {processes} is not a multiple of num_machines {machines}", processes=many,
                     machines=nodes),
             count.node.place,
-            (message("num_processes counts the ranks of all machines together; each machine starts its equal share."),),
+            (message("num_processes is the total number of ranks on all machines; each machine starts an equal "
+                     "share."),),
             message("write a multiple of {number}", number=nodes), severity="error", confidence="certain",
         )  # fmt: skip
     ids = document.at("gpu_ids")
@@ -140,10 +141,10 @@ def _numbers(document: Document) -> Iterator[Diagnostic]:
         fewer = len(listed) < many
         yield finding(
             CODE,
-            plural("gpu_ids names {n} GPU, and num_processes is {processes}",
-                   "gpu_ids names {n} GPUs, and num_processes is {processes}", len(listed), processes=many),
+            plural("gpu_ids lists {n} GPU, but num_processes is {processes}",
+                   "gpu_ids lists {n} GPUs, but num_processes is {processes}", len(listed), processes=many),
             ids.node.place,
-            (message("Ranks beyond the GPUs fail: invalid device ordinal.") if fewer
+            (message("The ranks without a GPU fail: invalid device ordinal.") if fewer
              else message("The other GPUs stay idle."),),
             message("write num_processes: {processes}", processes=len(listed)),
             severity="error" if fewer else "warning", confidence="certain",
@@ -175,15 +176,15 @@ def _deepspeed(document: Document) -> Iterator[Diagnostic]:
             near = nearest(name, _DEEPSPEED)
             yield finding(
                 CODE, message("{key} is not a key of deepspeed_config", key=name), member.place,
-                (message("accelerate passes it over; DeepSpeed's own names belong into a file of DeepSpeed's."),),
+                (message("accelerate ignores it; DeepSpeed's own settings belong in a DeepSpeed file."),),
                 message("write {correction}", correction=near) if near
-                else message("write a DeepSpeed file, and name it in deepspeed_config_file"),
+                else message("write a DeepSpeed file, and set deepspeed_config_file to its path"),
                 severity="warning", confidence="likely",
                 edits=renamed(document, member.place, near) if near and near not in section.node.members else (),
             )  # fmt: skip
         elif file is not None and name in _IGNORED_WITH_FILE:
             yield finding(
-                CODE, message("{key} stands beside deepspeed_config_file", key=name), member.place,
+                CODE, message("{key} and deepspeed_config_file are both set", key=name), member.place,
                 (message("accelerate stops: these variables are ignored when a DeepSpeed file is given."),),
                 message("remove it, and set it in the DeepSpeed file"), severity="error", confidence="certain",
                 edits=removed(document, member, False), sites=(file.node.place,),
@@ -192,7 +193,7 @@ def _deepspeed(document: Document) -> Iterator[Diagnostic]:
         precision = document.at("mixed_precision")
         if precision is not None and precision.node.value is not None:  # "no", too: _validate_launch_command
             yield finding(
-                CODE, message("mixed_precision stands beside deepspeed_config_file"), precision.place,
+                CODE, message("mixed_precision and deepspeed_config_file are both set"), precision.place,
                 (message("accelerate stops: these variables are ignored when a DeepSpeed file is given."),),
                 message("remove it, and enable fp16 or bf16 in the DeepSpeed file"), severity="error",
                 confidence="likely", edits=removed(document, precision, False), sites=(file.node.place,),

@@ -46,7 +46,7 @@ def _checked(
     below = next((name for name in given if numbers[name] is not None and (numbers[name] or 0) <= 0), None)
     if below is not None:
         return _finding(
-            message("{setting} is {value}, expected a whole number above 0", setting=below, value=numbers[below]),
+            message("{setting} is {value}, expected a positive integer", setting=below, value=numbers[below]),
             given[below], (), message("write 1 or more"),
         )  # fmt: skip
     train, micro, steps = numbers[_TRAIN], numbers[_MICRO], numbers[_STEPS]
@@ -68,7 +68,7 @@ def _checked(
         title = message("train_batch_size is {value}, but {product} = {right}", value=train, product=product,
                         right=right)  # fmt: skip
     else:
-        title = message("train_batch_size {value} is no multiple of {product}", value=train, product=product)
+        title = message("train_batch_size {value} is not a multiple of {product}", value=train, product=product)
     evidence = [message("DeepSpeed stops unless train_batch_size = micro batch * accumulation steps * ranks.")]
     if world:
         evidence.append(plural("{source} starts {n} rank.", "{source} starts {n} ranks.", world,
@@ -76,7 +76,7 @@ def _checked(
     exact = micro is not None and steps is not None and bool(world)
     fix = (message("write {correction}", correction=right) if exact
               else message("write a multiple of {number}", number=right))  # fmt: skip
-    others = [message("leave train_batch_size out: DeepSpeed computes it")] if micro is not None else []
+    others = [message("remove train_batch_size: DeepSpeed computes it")] if micro is not None else []
     if world and train % each == 0 and micro is not None and train // each != world:
         others.append(plural("start {n} rank", "start {n} ranks", train // each))
     sites = tuple(setting.place for name, setting in given.items() if setting is not None and name != _TRAIN)
@@ -92,10 +92,10 @@ def _missing(case: Case, settings: Settings) -> Diagnostic | None:
     root = settings.document.root
     assert root is not None
     return finding(
-        CODE, message("neither train_batch_size nor train_micro_batch_size_per_gpu is given"),
+        CODE, message("neither train_batch_size nor train_micro_batch_size_per_gpu is set"),
         Place(root.place.file, root.place.line, root.place.column),
         (message("DeepSpeed stops: one of them needs to be provided."),),
-        message('add "train_micro_batch_size_per_gpu", or "auto" under the Trainer and accelerate'),
+        message('add "train_micro_batch_size_per_gpu"; with the Trainer or accelerate it can be "auto"'),
         severity="error" if filled == "nobody" else "warning" if case.launch.launcher else "note",
         confidence="certain" if filled == "nobody" else "likely",
     )  # fmt: skip

@@ -29,7 +29,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
         )  # fmt: skip
     elif torch.state == "hanging":
         yield finding(
-            CODE, message("import torch does not end"), None,
+            CODE, message("import torch does not finish"), None,
             (torch.sentence,
              message("It waits for a file system or for the driver: nvidia-smi and `python -X importtime` show "
                      "which.")),
@@ -38,8 +38,8 @@ def check(case: Case) -> Iterator[Diagnostic]:
         )  # fmt: skip
     elif torch.state == "absent" and _needs_torch(case):
         yield finding(
-            CODE, message("torch is not installed here"), None,
-            (message("The doctor runs in {python}, which has none.", python=case.facts.system.executable),),
+            CODE, message("torch is not installed"), None,
+            (message("The doctor runs in {python}, which has no torch.", python=case.facts.system.executable),),
             message("run devsan doctor with the Python that runs the job"), severity="error", confidence="likely",
             subject="torch",
         )  # fmt: skip
@@ -53,10 +53,10 @@ def _needs_torch(case: Case) -> bool:
 def _why(case: Case, sentence: str) -> tuple[Message, ...]:
     several = [name for name in case.facts.packages if name.startswith("nvidia-nccl-")]
     if "undefined symbol: nccl" in sentence and len(several) > 1:
-        return (message("{packages} are both installed; the one that is found first is not torch's.",
+        return (message("{packages} are both installed; the one found first is not torch's.",
                         packages=together(several)),)  # fmt: skip
     if "undefined symbol: nccl" in sentence or "libcudnn" in sentence or "libcublas" in sentence:
-        return (message("A library of another CUDA is found before torch's own."),)
+        return (message("A library from another CUDA version is found before torch's own."),)
     return ()
 
 
@@ -64,14 +64,14 @@ def _others(case: Case, sentence: str) -> tuple[Message, ...]:
     if (
         "undefined symbol" in sentence or "cannot open shared object" in sentence
     ) and "LD_LIBRARY_PATH" in case.facts.variables:
-        return (message("unset LD_LIBRARY_PATH for the job: torch's wheels bring their libraries along"),)
+        return (message("unset LD_LIBRARY_PATH for the job: torch wheels include their libraries"),)
     return ()
 
 
 def _reinstall(version: str) -> Message:
     if not version:
         return message("install torch")
-    return message("install it anew: pip install --force-reinstall torch=={version}", version=version.partition("+")[0])
+    return message("reinstall it: pip install --force-reinstall torch=={version}", version=version.partition("+")[0])
 
 
 def _shadows(case: Case) -> Iterator[Diagnostic]:
@@ -81,7 +81,7 @@ def _shadows(case: Case) -> Iterator[Diagnostic]:
             file = os.path.join(folder, f"{name}.py")
             if os.path.isfile(file):
                 yield finding(
-                    CODE, message("{module}.py beside the script is imported instead of {module}", module=name),
+                    CODE, message("{module}.py next to the script is imported instead of {module}", module=name),
                     Place(file),
                     (message("Python looks in the script's folder first."),), message("rename the file"),
                     severity="error", confidence="certain",

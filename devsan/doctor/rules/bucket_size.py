@@ -51,10 +51,10 @@ def _checked(settings: Settings, memory: int, name: str) -> Iterator[Diagnostic]
         message("the buckets take {needed} GiB of {memory} GiB on {gpu}", needed=f"{needed / 1024:.1f}",
                 memory=f"{memory / 1024:.0f}", gpu=name),
         largest.place,
-        (message("Buffers of {elements} elements, {factor} times for overlap_comm, 2 bytes each.",
+        (message("Buffers of {elements} elements, times {factor} for overlap_comm, 2 bytes each.",
                  elements=f"{elements:.3g}", factor=f"{factor:g}") if factor > 1
          else message("Buffers of {elements} elements, 2 bytes each.", elements=f"{elements:.3g}"),),
         message("write {limit} or less", limit=min(fitting, _USUAL)), severity="warning", confidence="likely",
         sites=tuple(setting.place for setting, _ in sizes if setting is not largest),
-        others=(message('"auto" under the Trainer, which takes hidden_size squared'),),
+        others=(message('with the Trainer, write "auto", which becomes hidden_size squared'),),
     )  # fmt: skip

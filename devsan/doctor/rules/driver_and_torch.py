@@ -30,25 +30,25 @@ def check(case: Case) -> Iterator[Diagnostic]:
     wants = bool(torch.cuda) and _wants_gpus(case)
     if driver.state == "absent" and driver.devices:
         yield finding(
-            CODE, message("this machine has an NVIDIA driver and no nvidia-smi"), None,
-            (message("Without it the doctor cannot see the GPUs; in a container it comes with the utility "
-                     "capability."),),
+            CODE, message("this machine has an NVIDIA driver but no nvidia-smi"), None,
+            (message("Without it, the doctor cannot see the GPUs; in a container, the utility capability provides "
+                     "it."),),
             message("start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility"), severity="note",
             confidence="possible", subject="nvidia-smi",
         )  # fmt: skip
     elif driver.state == "absent" and wants and not torch.available:
         yield finding(
-            CODE, message("torch is built for CUDA {cuda}, and this machine has no NVIDIA driver", cuda=torch.cuda),
+            CODE, message("torch is built for CUDA {cuda}, but this machine has no NVIDIA driver", cuda=torch.cuda),
             None,
             (message("There is neither nvidia-smi nor /dev/nvidia0: torch.cuda.is_available() is False."),),
             message("run the doctor on the machine that runs the job"), severity="warning", confidence="likely",
-            subject="driver", others=(message("rehearse here without a GPU: devsan run --gpus 2 train.py"),),
+            subject="driver", others=(message("test the job without a GPU: devsan run --gpus 2 train.py"),),
         )  # fmt: skip
     elif driver.state == "ok" and not driver.gpus:
         yield finding(
-            CODE, message("the driver is there, and it has no GPU"), None,
+            CODE, message("the NVIDIA driver is loaded but finds no GPU"), None,
             (message("nvidia-smi prints: No devices were found."),),
-            message("give the container or the job GPUs (--gpus all, --gres=gpu:N)"),
+            message("assign GPUs to the container or the job (--gpus all, --gres=gpu:N)"),
             severity="error" if wants else "warning", confidence="likely", subject=f"driver {driver.version}",
         )  # fmt: skip
     if driver.state == "ok" and driver.gpus:
@@ -67,18 +67,18 @@ def _broken(case: Case) -> Diagnostic:
         # Without persistence mode it may take some seconds, which `--fast` does not give it.
         soon = case.facts.fast
         return finding(
-            CODE, message("nvidia-smi does not answer"), None,
-            (message("It was ended after its time. A job would wait there as well, silently."),),
+            CODE, message("nvidia-smi does not respond"), None,
+            (message("The doctor stopped it after a timeout. A job would hang there as well, without a message."),),
             message("look for Xid errors in dmesg, and reboot the machine"), severity="note" if soon else "error",
             confidence="possible" if soon else "likely", subject="nvidia-smi",
         )  # fmt: skip
     mismatch = "version mismatch" in driver.sentence
-    why = (message("The driver was updated, and the kernel still has the old module."),) if mismatch else ()
+    why = (message("The driver was updated, but the old kernel module is still loaded."),) if mismatch else ()
     return finding(
         CODE, message("nvidia-smi fails"), None,
         (driver.sentence or message("It prints nothing."), *why),
         message("reboot, or load the new kernel module") if mismatch
-        else message("install or load NVIDIA's driver; in a container, its toolkit"),
+        else message("install or load the NVIDIA driver; for a container, the NVIDIA Container Toolkit"),
         severity="error", confidence="certain", subject="nvidia-smi",
     )  # fmt: skip
 
@@ -89,11 +89,11 @@ def _build(case: Case) -> Iterator[Diagnostic]:
         family = ".".join(driver.cuda.split(".")[:2])
         yield finding(
             CODE,
-            plural("torch {version} is built without CUDA, and the machine has {n} GPU",
-                   "torch {version} is built without CUDA, and the machine has {n} GPUs", len(driver.gpus),
+            plural("torch {version} is built without CUDA, but the machine has {n} GPU",
+                   "torch {version} is built without CUDA, but the machine has {n} GPUs", len(driver.gpus),
                    version=torch.version),
             None,
-            (message("torch.version.cuda is None: nothing will run on a GPU."),),
+            (message("torch.version.cuda is None: this torch cannot use a GPU."),),
             message("install a build for CUDA {cuda} or older: https://pytorch.org/get-started/locally", cuda=family)
             if family
             else message("install a build for CUDA: https://pytorch.org/get-started/locally"),
@@ -107,10 +107,10 @@ def _age(case: Case) -> Iterator[Diagnostic]:
     if needed and driver.version and _numbers(driver.version) < _numbers(needed):
         yield finding(
             CODE,
-            message("driver {driver} is too old for CUDA {cuda}, which torch is built for", driver=driver.version,
+            message("driver {driver} is too old for CUDA {cuda}, which torch is built with", driver=driver.version,
                     cuda=torch.cuda),
             None,
-            (message("CUDA {cuda} needs driver {needed} or later; this one knows CUDA {known}.",
+            (message("CUDA {cuda} needs driver {needed} or later; this driver supports CUDA {known}.",
                      cuda=torch.cuda.partition(".")[0], needed=needed, known=driver.cuda) if driver.cuda
              else message("CUDA {cuda} needs driver {needed} or later.", cuda=torch.cuda.partition(".")[0],
                           needed=needed),),
@@ -122,11 +122,11 @@ def _age(case: Case) -> Iterator[Diagnostic]:
     elif torch.state == "ok" and torch.cuda and not torch.available and case.facts.visible:
         yield finding(
             CODE,
-            plural("nvidia-smi sees {n} GPU, and torch cannot use it",
-                   "nvidia-smi sees {n} GPUs, and torch cannot use them", len(driver.gpus)),
+            plural("nvidia-smi sees {n} GPU, but torch cannot use it",
+                   "nvidia-smi sees {n} GPUs, but torch cannot use them", len(driver.gpus)),
             None,
             (torch.sentence or message("torch.cuda.is_available() is False."),),
-            message("look at the sentence above; a driver that was updated needs a reboot, a container --gpus all"),
+            message("see the message above; an updated driver needs a reboot, a container needs --gpus all"),
             severity="error", confidence="likely", subject=f"torch {torch.version}",
         )  # fmt: skip
 
@@ -153,7 +153,7 @@ def _kernels(case: Case) -> Iterator[Diagnostic]:
             None,
             (message("It is built for {architectures}.", architectures=" ".join(case.facts.torch.archs)),
              message("The first kernel fails: no kernel image is available for execution on the device.")),
-            message("install a newer torch, built for a newer CUDA") if newer
+            message("install a newer torch that is built for a newer CUDA") if newer
             else message("install a torch that is built for an older CUDA"),
             severity="error", confidence="certain", subject=f"GPU {gpu.index}",
         )  # fmt: skip

@@ -74,8 +74,8 @@ def _names(document: Document, section: Node) -> Iterator[Diagnostic]:
         near = nearest(plain, _NAMES)
         shown = f"fsdp_{near}" if near and document.kind == "accelerate" else near
         yield finding(
-            CODE, message("{setting} is not a setting of FSDP", setting=name), member.place,
-            (message("It is ignored: accelerate and the Trainer read the names that they know."),),
+            CODE, message("{setting} is not an FSDP setting", setting=name), member.place,
+            (message("It is ignored: accelerate and the Trainer read only the names that they know."),),
             message("write {correction}", correction=shown) if shown else message("remove it"), severity="warning",
             confidence="likely",
             edits=removed(document, member, False) if not shown
@@ -114,7 +114,7 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Diagnost
             yield _refused(
                 "reshard_after_forward",
                 reshard,
-                message("FSDP 2 takes true or false"),
+                message("FSDP 2 accepts only true or false"),
                 message("write {correction}", correction="true"),
                 written(document, reshard.node, True),
             )
@@ -123,7 +123,7 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Diagnost
             yield _refused(
                 "forward_prefetch",
                 prefetch,
-                message("FSDP 2 does not have it"),
+                message("FSDP 2 does not support it"),
                 message("write false, or use version 1"),
                 written(document, prefetch.node, False),
             )
@@ -132,14 +132,14 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Diagnost
             yield _refused(
                 "state_dict_type",
                 local,
-                message("FSDP 2 does not have it"),
+                message("FSDP 2 does not support it"),
                 message("write {correction}", correction="SHARDED_STATE_DICT"),
                 written(document, local.node, "SHARDED_STATE_DICT"),
             )
         for name in ("sharding_strategy", "sync_module_states", "use_orig_params", "backward_prefetch"):
             if name in given:
                 yield finding(
-                    CODE, message("{setting} is of FSDP 1, and version is 2", setting=name), given[name].place,
+                    CODE, message("{setting} is an FSDP 1 setting, but version is 2", setting=name), given[name].place,
                     (message("It is ignored."),),
                     message("remove it") if name != "sharding_strategy"
                     else message("write {correction}", correction="reshard_after_forward"),
@@ -150,7 +150,7 @@ def _together(document: Document, given: dict[str, Member]) -> Iterator[Diagnost
         yield _refused(
             "reshard_after_forward",
             reshard,
-            message("FSDP 1 takes the name of a sharding strategy"),
+            message("FSDP 1 expects the name of a sharding strategy"),
             message("write {correction}", correction="FULL_SHARD"),
             written(document, reshard.node, "FULL_SHARD" if reshard.node.value else "SHARD_GRAD_OP", False),
         )
@@ -182,8 +182,9 @@ def _efficient_loading(given: dict[str, Member]) -> Iterator[Diagnostic]:
     if truth(sync.node.value) is False:
         yield finding(
             CODE, message("cpu_ram_efficient_loading needs sync_module_states, which is false"), sync.node.place,
-            (message("Rank 0 alone loads the weights; without the broadcast every other rank trains on empty ones."),
-             message("accelerate before 0.31 refuses it, later releases turn it on with a warning.")),
+            (message("Only rank 0 loads the weights; without the broadcast, every other rank trains uninitialized "
+                     "weights."),
+             message("accelerate before 0.31 rejects it; later releases enable it with a warning.")),
             message("write {correction}", correction="true"), severity="error", confidence="certain",
             sites=(loading.node.place,),
         )  # fmt: skip
@@ -195,9 +196,9 @@ def _wrapping(given: dict[str, Member]) -> Iterator[Diagnostic]:
     said = str(policy.node.value).upper() if policy is not None else ""
     if policy is not None and said in ("NO_WRAP", "SIZE_BASED_WRAP") and layer is not None and layer.node.value:
         yield finding(
-            CODE, message("transformer_layer_cls_to_wrap is given, and auto_wrap_policy is {policy}", policy=said),
+            CODE, message("transformer_layer_cls_to_wrap is set, but auto_wrap_policy is {policy}", policy=said),
             layer.place,
-            (message("The class is ignored: that policy does not look at it."),),
+            (message("The class is ignored: that policy does not use it."),),
             message("write auto_wrap_policy: TRANSFORMER_BASED_WRAP"), severity="warning", confidence="certain",
             sites=(policy.node.place,),
         )  # fmt: skip
@@ -205,8 +206,8 @@ def _wrapping(given: dict[str, Member]) -> Iterator[Diagnostic]:
     if said == "SIZE_BASED_WRAP" and not number:
         yield finding(
             CODE, message("SIZE_BASED_WRAP without min_num_params"), policy.node.place if policy is not None else None,
-            (message("Without a size every module with a parameter is wrapped by itself."),),
-            message("give min_num_params, such as 100000000"), severity="warning", confidence="likely",
+            (message("Without a size, every module that has a parameter is wrapped separately."),),
+            message("set min_num_params, for example to 100000000"), severity="warning", confidence="likely",
         )  # fmt: skip
     names = (
         [layer.node]
@@ -219,7 +220,7 @@ def _wrapping(given: dict[str, Member]) -> Iterator[Diagnostic]:
         for name in str(node.value).split(","):
             if name.strip() in _CLASSES:
                 yield finding(
-                    CODE, message("no model has a class {class_name}", class_name=name.strip()), node.place,
+                    CODE, message("no model has a class named {class_name}", class_name=name.strip()), node.place,
                     (message("accelerate stops: Could not find the transformer layer class to wrap in the model."),),
                     message("write {correction}", correction=_CLASSES[name.strip()]), severity="error",
                     confidence="likely",

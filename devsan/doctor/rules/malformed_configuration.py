@@ -16,7 +16,7 @@ CODE = own_code(__name__)
 _STOPS = {"deepspeed": message("DeepSpeed stops when it reads this file."),
           "accelerate": message("accelerate stops when it reads this file."),
           "fsdp": message("The Trainer stops when it reads this file."),
-          "unknown": message("Its reader stops when it reads this file.")}  # fmt: skip
+          "unknown": message("The program that reads this file stops.")}  # fmt: skip
 
 
 def check(case: Case) -> Iterator[Diagnostic]:
@@ -38,10 +38,10 @@ def _fix(document: Document) -> Message:
     error = document.error
     assert error is not None
     if error.got == "no such file":
-        return message("name a file that exists, relative to the folder in which the job starts")
+        return message("give the path of an existing file, relative to the folder in which the job starts")
     if error.place.line:
-        return message("write there what is expected")
-    return message("write the file anew, as UTF-8 text")
+        return message("write the expected text there")
+    return message("save the file as UTF-8 text")
 
 
 def _twice(document: Document) -> Iterator[Diagnostic]:
@@ -50,9 +50,9 @@ def _twice(document: Document) -> Iterator[Diagnostic]:
     for key, place in document.root.all_twice():
         refused = document.kind == "deepspeed"
         yield finding(
-            CODE, message('"{key}" is given twice', key=key), place,
-            (message("DeepSpeed refuses a file that gives a key twice.") if refused
-             else message("The last one is taken, silently."),),
+            CODE, message('duplicate key "{key}"', key=key), place,
+            (message("DeepSpeed rejects a file with duplicate keys.") if refused
+             else message("The last one is used, without a warning."),),
             message("keep one of the two"), severity="error" if refused else "warning", confidence="certain",
         )  # fmt: skip
 
@@ -63,10 +63,10 @@ def _quirks(document: Document, filled_by: str) -> Iterator[Diagnostic]:
     strict = filled_by in ("Trainer", "accelerate", "Lightning") or document.kind != "deepspeed" or _has_auto(document)
     first = document.quirks[0]
     yield finding(
-        CODE, message("{quirk}: not every reader takes this for JSON", quirk=first.what), first.place,
-        (message("DeepSpeed reads its file with hjson, which takes this; transformers, accelerate and Lightning "
+        CODE, message("{quirk}: not every JSON parser accepts this", quirk=first.what), first.place,
+        (message("DeepSpeed reads its file with hjson, which accepts this; transformers, accelerate and Lightning "
                  "read it with json, which does not."),),
-        message("write plain JSON: no comments, keys in double quotes, commas between the entries only"),
+        message("write plain JSON: no comments, keys in double quotes, commas only between entries"),
         severity="error" if strict else "note", confidence="certain" if strict else "possible",
         sites=tuple(quirk.place for quirk in document.quirks[1:10]),
         edits=tuple(Edit(quirk.place, ",", "") for quirk in document.quirks)

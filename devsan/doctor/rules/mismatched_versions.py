@@ -23,21 +23,23 @@ def check(case: Case) -> Iterator[Diagnostic]:
     for each in case.facts.unmet:
         torch = each.name == "torch"
         compiled = each.owner in _COMPILED
-        evidence = [message("{package} says that it needs {requirement}.", requirement=each.needs,
+        evidence = [message("{package} declares that it needs {requirement}.", requirement=each.needs,
                             package=f"{each.owner} {case.facts.version(each.owner)}")]  # fmt: skip
         if torch and compiled:
-            sentence = message("Its compiled part is linked against that torch: operators are missing, or it crashes.")
-            evidence.append(sentence)
+            evidence.append(
+                message("Its compiled extension is linked against that torch: operators are missing, or it crashes.")
+            )
         found = message("{package} is not installed", package=each.name)
         if each.found:
             found = message("{package} is installed", package=f"{each.name} {each.found}")
         yield finding(
             CODE,
-            message("{package} needs {requirement}, and {found}", package=each.owner, requirement=each.needs,
+            message("{package} needs {requirement}, but {found}", package=each.owner, requirement=each.needs,
                     found=found),
             None,
             tuple(evidence),
-            message('install the {package} of this torch: pip install "{package}" --upgrade', package=each.owner)
+            message('install the {package} that matches this torch: pip install "{package}" --upgrade',
+                    package=each.owner)
             if torch and compiled
             else message('pip install "{requirement}"', requirement=each.needs),
             severity="error" if torch and compiled else "warning", confidence="certain",
@@ -59,10 +61,10 @@ def _builds(case: Case) -> Iterator[Diagnostic]:
                 message("{package} is built for {build}, torch for {torch_build}", package=name, build=build,
                         torch_build=torch),
                 None,
-                (message("{package} was made with another build of torch: operator torchvision::nms does not exist.",
+                (message("{package} was built with another build of torch: operator torchvision::nms does not exist.",
                          package=f"{name} {version}") if name == "torchvision"
-                 else message("{package} was made with another build of torch.", package=f"{name} {version}"),),
-                message("install both from one index: pip install torch {package} --index-url "
+                 else message("{package} was built with another build of torch.", package=f"{name} {version}"),),
+                message("install both from the same index: pip install torch {package} --index-url "
                         "https://download.pytorch.org/whl/{torch_build}",
                         package=name, torch_build=torch),
                 severity="error", confidence="likely", subject=f"{name} {version}",
@@ -81,7 +83,8 @@ def _twice(case: Case) -> Iterator[Diagnostic]:
             extra = [name for name in found if name != own] if own in found else found[1:]
             yield finding(
                 CODE, message("{packages} are both installed", packages=together(found)), None,
-                (message("They install the same library into the same folder, and the one that came last is there."),),
-                message("pip uninstall {packages}, then install torch anew", packages=" ".join(extra)),
+                (message("They install the same library into the same folder, and the last one installed overwrites "
+                         "the other."),),
+                message("pip uninstall {packages}, then reinstall torch", packages=" ".join(extra)),
                 severity="warning", confidence="likely", subject=" ".join(found),
             )  # fmt: skip

@@ -27,10 +27,10 @@ def check(case: Case) -> Iterator[Diagnostic]:
             yield _without_zero(optimizer)
         if stage in (1, 2) and optimizer is not None and optimizer.value == "nvme":
             yield finding(
-                CODE, message("the optimizer goes to NVMe with stage 3 only, this is stage {stage}", stage=stage),
+                CODE, message("optimizer offload to NVMe needs ZeRO stage 3, but the stage is {stage}", stage=stage),
                 optimizer.place,
-                (message("Stages 1 and 2 keep its state on the host whatever the device says: memory of the host "
-                         "fills instead."),),
+                (message("Stages 1 and 2 keep the optimizer state on the host whatever the device is: host memory "
+                         "fills up instead."),),
                 message('write "cpu", or use stage 3'), severity="warning", confidence="certain",
             )  # fmt: skip
         for which, setting in zip(OFFLOADS, (optimizer, param), strict=True):
@@ -42,18 +42,18 @@ def check(case: Case) -> Iterator[Diagnostic]:
 
 def _ignored_param(param: Setting, settings: Settings, stage: int) -> Diagnostic:
     return finding(
-        CODE, message("parameters are offloaded by stage 3 only, this is stage {stage}", stage=stage), param.place,
+        CODE, message("parameter offload needs ZeRO stage 3, but the stage is {stage}", stage=stage), param.place,
         (message("DeepSpeed ignores the setting: every parameter stays on the GPU."),
-         message("Stages 0 to 2 keep a whole copy of the parameters on each GPU.")),
+         message("Stages 0 to 2 keep a full copy of the parameters on each GPU.")),
         message("set zero_stage: 3") if settings.by_accelerate else message("use stage 3"), severity="warning",
-        confidence="certain", others=(message("remove offload_param, and offload the optimizer alone"),),
+        confidence="certain", others=(message("remove offload_param, and offload only the optimizer"),),
     )  # fmt: skip
 
 
 def _without_zero(optimizer: Setting) -> Diagnostic:
     return finding(
-        CODE, message("the optimizer is offloaded, and ZeRO is off (stage 0)"), optimizer.place,
-        (message("DeepSpeed then makes its CPU optimizer, while the parameters stay on the GPU: the first step "
+        CODE, message("the optimizer is offloaded, but ZeRO is disabled (stage 0)"), optimizer.place,
+        (message("DeepSpeed then creates its CPU optimizer, but the parameters stay on the GPU: the first step "
                  "fails."),),
         message("use stage 1, 2 or 3"), severity="error", confidence="likely",
         others=(message("remove {setting}", setting="offload_optimizer"),),
@@ -65,15 +65,15 @@ def _path(settings: Settings, which: str, setting: Setting) -> Iterator[Diagnost
     said = path.value if path is not None else None
     if not isinstance(said, str) or said in ("", "none"):
         yield finding(
-            CODE, message("{section} goes to NVMe, and no nvme_path says where", section=which), setting.place,
-            (message("DeepSpeed makes its swap folder below nvme_path and fails without one."),),
-            message("give nvme_path: a folder on a local NVMe disk"), severity="error", confidence="certain",
+            CODE, message("{section} offloads to NVMe, but nvme_path is not set", section=which), setting.place,
+            (message("DeepSpeed creates its swap folder in nvme_path, and fails if nvme_path is not set."),),
+            message("set nvme_path to a folder on a local NVMe disk"), severity="error", confidence="certain",
         )  # fmt: skip
     elif path is not None and not os.path.isdir(said):
         yield finding(
-            CODE, message("nvme_path {path} is no folder of this machine", path=said), path.place,
-            (message("It has to exist, and be writable, on each machine of the job."),),
-            message("make the folder, or name another"), severity="warning", confidence="likely",
+            CODE, message("nvme_path {path} is not a folder on this machine", path=said), path.place,
+            (message("It must exist and be writable on each machine of the job."),),
+            message("create the folder, or set another one"), severity="warning", confidence="likely",
         )  # fmt: skip
 
 
@@ -85,10 +85,10 @@ def _only_stage_3(settings: Settings, stage: int | None) -> Iterator[Diagnostic]
     if ratio is not None and part is not None and part < 1 and not ratio.auto:
         yield finding(
             CODE,
-            message("offloading a part of the optimizer (ratio {ratio}) needs stage 3, this is stage {stage}",
+            message("partial offload of the optimizer (ratio {ratio}) needs ZeRO stage 3, but the stage is {stage}",
                     ratio=ratio.node.written(), stage=stage),
             ratio.place,
-            (message("DeepSpeed refuses the file."),), message("use stage 3"), severity="error", confidence="certain",
+            (message("DeepSpeed rejects the file."),), message("use stage 3"), severity="error", confidence="certain",
             others=(message("remove {setting}", setting="ratio"),),
         )  # fmt: skip
 
@@ -103,17 +103,17 @@ def _pinned(case: Case, settings: Settings) -> Iterator[Diagnostic]:
             and "microsoft" in case.facts.system.name.lower()
         ):
             yield finding(
-                CODE, message("{section} pins memory of the host, of which WSL has little", section=which),
+                CODE, message("{section} pins host memory, and WSL can pin only a part of it", section=which),
                 setting.place,
-                (message("CUDA on WSL can pin only a part of the host's memory; DeepSpeed pins all that it "
+                (message("CUDA on WSL can pin only a part of the host memory; DeepSpeed pins everything that it "
                          "offloads."),),
                 message("write {correction}", correction="false"), severity="warning", confidence="possible",
                 edits=written(settings.document, setting.node, False, safe=False),
             )  # fmt: skip
         elif settings.flag(f"zero_optimization.{which}.pin_memory") is False:
             yield finding(
-                CODE, message("{section} does not pin what it keeps on the host", section=which), setting.place,
-                (message("Copies from memory that is not pinned do not overlap with computing, and are slower."),),
-                message("write true, unless memory of the host is short"), severity="note", confidence="possible",
+                CODE, message("{section} keeps its data in unpinned host memory", section=which), setting.place,
+                (message("Copies from unpinned memory are slower and do not overlap with computation."),),
+                message("write true, unless host memory is scarce"), severity="note", confidence="possible",
                 edits=written(settings.document, setting.node, True, safe=False),
             )  # fmt: skip

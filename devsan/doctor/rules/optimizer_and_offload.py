@@ -44,9 +44,9 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Diagnostic]:
     if name in _REMOVED or (name not in _OWN and kind.value not in _OF_TORCH):
         near = nearest(str(kind.value), (*_SPELLED, *_OF_TORCH))
         yield finding(
-            CODE, message("{optimizer} is not an optimizer that DeepSpeed makes", optimizer=kind.value), kind.place,
-            (message("It knows Adam, AdamW, Adagrad, Lamb, Lion and Muon, and takes those of torch.optim by their "
-                     "exact names."),),
+            CODE, message("DeepSpeed does not provide the optimizer {optimizer}", optimizer=kind.value), kind.place,
+            (message("It provides Adam, AdamW, Adagrad, Lamb, Lion and Muon, and accepts the exact class names of "
+                     "torch.optim."),),
             message("write {correction}", correction=near) if near else message("write one of these names"),
             severity="error", confidence="likely",
         )  # fmt: skip
@@ -55,12 +55,12 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Diagnostic]:
     if offload is not None and settings.stage in (1, 2, 3) and name not in _ON_HOST:
         yield finding(
             CODE,
-            message("{optimizer} has no form that works on the host, and the optimizer is offloaded",
+            message("the optimizer is offloaded, but {optimizer} has no CPU implementation",
                     optimizer=kind.value),
             kind.place,
-            (message("{section} keeps its state and the gradients on the host.", section=offload.name),
-             message("DeepSpeed has CPU forms of Adam, AdamW, Adagrad and Lion.")),
-            message("write AdamW, which DeepSpeed then makes as DeepSpeedCPUAdam"),
+            (message("{section} keeps the optimizer state and the gradients on the host.", section=offload.name),
+             message("DeepSpeed has CPU implementations of Adam, AdamW, Adagrad and Lion.")),
+            message("write AdamW: DeepSpeed then creates a DeepSpeedCPUAdam"),
             severity="error" if name == "lamb" else "warning", confidence="likely", sites=(offload.place,),
             others=(message("do not offload the optimizer"),),
         )  # fmt: skip
@@ -70,7 +70,7 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Diagnostic]:
         and settings.flag("zero_allow_untested_optimizer") is not True
     ):
         yield finding(
-            CODE, message("{optimizer} is not among the optimizers that ZeRO was tested with", optimizer=kind.value),
+            CODE, message("ZeRO was not tested with {optimizer}", optimizer=kind.value),
             kind.place,
             (message("DeepSpeed stops: You are using an untested ZeRO Optimizer."),),
             message('write AdamW, or add "zero_allow_untested_optimizer": true'), severity="error",
@@ -81,7 +81,7 @@ def _by_name(settings: Settings, kind: Setting) -> Iterator[Diagnostic]:
         fixed = real(scale.value) if scale is not None and not scale.auto else None
         if scale is not None and fixed:
             yield finding(
-                CODE, message("Lamb needs dynamic loss scaling, and fp16.loss_scale is fixed"), scale.place,
+                CODE, message("Lamb needs dynamic loss scaling, but fp16.loss_scale is fixed"), scale.place,
                 (message("DeepSpeed stops: optimizer requires dynamic loss scaling."),),
                 message("write {correction}", correction="0"), severity="error", confidence="certain",
                 edits=written(settings.document, scale.node, 0),
@@ -92,8 +92,8 @@ def _clipping(settings: Settings) -> Iterator[Diagnostic]:
     setting = settings.get("optimizer.params.max_grad_norm")
     if setting is not None:
         yield finding(
-            CODE, message("max_grad_norm is no parameter of the optimizer"), setting.key,
-            (message("DeepSpeed stops: it clips by gradient_clipping at the top of the file."),),
+            CODE, message("max_grad_norm is not an optimizer parameter"), setting.key,
+            (message("DeepSpeed stops: the top-level key gradient_clipping configures clipping."),),
             message("remove it, and set gradient_clipping"), severity="error", confidence="certain",
             edits=_to_the_top(settings, setting),
         )  # fmt: skip
@@ -125,12 +125,12 @@ def _by_script(settings: Settings, script: Script) -> Iterator[Diagnostic]:
     if made:
         yield finding(
             CODE,
-            message("the optimizer is offloaded, and {optimizer} is handed to deepspeed.initialize",
+            message("the optimizer is offloaded, but {optimizer} is passed to deepspeed.initialize",
                     optimizer=made[0].name),
             made[0].place,
             (message("DeepSpeed stops: You are using ZeRO-Offload with a client provided optimizer."),),
-            message("make deepspeed.ops.adam.DeepSpeedCPUAdam instead"), severity="error", confidence="certain",
+            message("use deepspeed.ops.adam.DeepSpeedCPUAdam instead"), severity="error", confidence="certain",
             sites=(offload.place,),
-            others=(message("name it in the configuration: {entry}", entry='"optimizer": {"type": "AdamW", ...}'),
-                    message('"zero_force_ds_cpu_optimizer": false, which is slow')),
+            others=(message("configure it in the file: {entry}", entry='"optimizer": {"type": "AdamW", ...}'),
+                    message('add "zero_force_ds_cpu_optimizer": false, which is slow')),
         )  # fmt: skip

@@ -32,7 +32,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
             yield finding(
                 CODE, message("fp16 and bf16 are both enabled"), on["bf16"].place,
                 (message("DeepSpeed stops: bfloat16 and fp16 modes cannot be simultaneously enabled."),),
-                message("enable bf16 alone on GPUs since Ampere, fp16 alone on older ones"), severity="error",
+                message("enable only bf16 on Ampere or newer GPUs, only fp16 on older ones"), severity="error",
                 confidence="certain", sites=(on["fp16"].place,),
             )  # fmt: skip
         for name, setting in on.items():
@@ -58,9 +58,9 @@ def _overflowing(case: Case, place: Place) -> Iterator[Diagnostic]:
             if not _T5.match(name):
                 continue
             yield finding(
-                CODE, message("fp16 is enabled, and {model} was trained in bf16", model=call.first), place,
-                (message("Its hidden states grow beyond 65504, the largest number of fp16: the loss becomes NaN."),),
-                message("use bf16 on GPUs since Ampere, 32 bits on older ones"), severity="warning",
+                CODE, message("fp16 is enabled, but {model} was trained in bf16", model=call.first), place,
+                (message("Its hidden states exceed 65504, the largest fp16 value: the loss becomes NaN."),),
+                message("use bf16 on Ampere or newer GPUs, fp32 on older ones"), severity="warning",
                 confidence="likely", sites=(call.place,),
             )  # fmt: skip
             return
@@ -76,10 +76,10 @@ def _hardware(case: Case, name: str, place: Place) -> Iterator[Diagnostic]:
     fix = (
         message("use fp16 on these GPUs")
         if name == "bf16" and all(_has_half(gpu) for gpu in lacking)
-        else message("use 32 bits on these GPUs")
+        else message("use fp32 on these GPUs")
     )
     yield finding(
-        CODE, message("{precision} is enabled, and {gpus} does not have it", precision=name, gpus=_listed(lacking)),
+        CODE, message("{precision} is enabled, but {gpus} does not support it", precision=name, gpus=_listed(lacking)),
         place,
         (message("{gpu} has compute capability {capability}, and {precision} needs {needed}.", gpu=lacking[0].name,
                  capability=lacking[0].capability, precision=name, needed=needed),),
@@ -101,7 +101,7 @@ def _reduction(settings: Settings) -> Iterator[Diagnostic]:
     setting = settings.get("gradient_allreduce_op")
     if setting is not None and str(setting.value).lower() == "sum" and settings.stage == 3:
         yield finding(
-            CODE, message("gradients are to be summed, which ZeRO stage 3 does not do"), setting.place,
+            CODE, message("gradient_allreduce_op is sum, which ZeRO stage 3 does not support"), setting.place,
             (message("DeepSpeed stops: gradient_allreduce_op='sum' is not supported with ZeRO stage 3."),),
             message("write {correction}", correction='"mean"'), severity="error", confidence="certain",
         )  # fmt: skip
@@ -113,7 +113,7 @@ def _masters(settings: Settings, on: dict[str, Setting]) -> Iterator[Diagnostic]
         if setting is not None and settings.flag(setting.name) is True and settings.stage == 0:
             yield finding(
                 CODE,
-                message("{precision}_master_weights_and_grads needs ZeRO, which is off (stage 0)", precision=name),
+                message("{precision}_master_weights_and_grads needs ZeRO, which is disabled (stage 0)", precision=name),
                 setting.place,
                 (message("DeepSpeed stops when it reads the file."),), message("use stage 1, 2 or 3"), severity="error",
                 confidence="certain",
@@ -142,10 +142,10 @@ def _two_files(case: Case, document: Document) -> Iterator[Diagnostic]:
         if enabled is not None and settings.flag(f"{other}.enabled") is True:
             yield finding(
                 CODE,
-                message("accelerate is configured for {precision}, DeepSpeed for {other}", precision=wanted,
+                message("accelerate is configured for {precision}, but DeepSpeed for {other}", precision=wanted,
                         other=other),
                 member.node.place,
-                (message("With deepspeed_config_file accelerate takes the precision from that file."),),
-                message("leave mixed_precision out, or write {other}", other=other), severity="error",
+                (message("With deepspeed_config_file, accelerate takes the precision from that file."),),
+                message("remove mixed_precision, or set it to {other}", other=other), severity="error",
                 confidence="likely", sites=(enabled.place,),
             )  # fmt: skip

@@ -22,14 +22,14 @@ def check(case: Case) -> Iterator[Diagnostic]:
     per_node = _per_node(case)
     machine = len(case.facts.driver.gpus) if case.facts.driver.state == "ok" else 0
     visible = plural("{n} of its GPUs is visible", "{n} of its GPUs are visible", gpus)
-    title = plural("{n} rank on this machine, and {visible}", "{n} ranks on this machine, and {visible}", per_node,
+    title = plural("{n} rank on this machine, but {visible}", "{n} ranks on this machine, but {visible}", per_node,
                    visible=visible)  # fmt: skip
     if gpus and per_node > gpus:
-        evidence = [message("Rank r takes GPU r: the ranks beyond fail with CUDA error: invalid device ordinal.")]
+        evidence = [message("Rank r uses GPU r: the ranks without a GPU fail with CUDA error: invalid device ordinal.")]
         if text is not None and machine:
             evidence.append(message("CUDA_VISIBLE_DEVICES={value}; the machine has {n}.", value=text, n=machine))
         elif text is not None:
-            evidence.append(message("CUDA_VISIBLE_DEVICES={value} names no others.", value=text))
+            evidence.append(message("CUDA_VISIBLE_DEVICES={value} lists no other GPUs.", value=text))
         yield finding(
             CODE, title, place, tuple(evidence), _fewer(case, gpus), severity="error", confidence="certain",
             subject="" if place else _subject(case), others=_more(text, machine, per_node),
@@ -37,7 +37,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
     elif machine and 0 < per_node < gpus and case.launch.launcher not in ("", "python") and text is None:
         yield finding(
             CODE, title, None,
-            (message("The others stay idle, unless each rank has several."),),
+            (message("The others stay idle, unless each rank uses several."),),
             plural("start {n} rank", "start {n} ranks", gpus), severity="note", confidence="possible",
             subject=_subject(case),
         )  # fmt: skip
@@ -94,13 +94,14 @@ def _fewer(case: Case, gpus: int) -> Message:
     option = {"torchrun": f"--nproc_per_node={gpus}", "deepspeed": f"--num_gpus={gpus}",
               "accelerate": f"--num_processes={gpus * case.launch.nodes}"}.get(case.launch.launcher)  # fmt: skip
     if option is None:
-        return message("start {n}", n=gpus)
-    return message("start {n}: {option}", n=gpus, option=option)
+        return message("start only {n}", n=gpus)
+    return message("start only {n}: {option}", n=gpus, option=option)
 
 
 def _more(text: str | None, machine: int, per_node: int) -> tuple[Message, ...]:
     if text is not None and machine >= per_node:
-        return (message("let it see more: CUDA_VISIBLE_DEVICES={value}", value=",".join(map(str, range(per_node)))),)
+        value = ",".join(map(str, range(per_node)))
+        return (message("make more GPUs visible: CUDA_VISIBLE_DEVICES={value}", value=value),)
     return ()
 
 
@@ -120,7 +121,7 @@ def _config_file(case: Case) -> Iterator[Diagnostic]:
                 message("--num_processes {given} on the command line, num_processes {processes} in the file",
                         given=said, processes=many),
                 member.node.place,
-                (message("accelerate launch takes the one of the command line."),), message("keep one of the two"),
+                (message("accelerate launch uses the value from the command line."),), message("keep one of the two"),
                 severity="note", confidence="likely",
             )  # fmt: skip
 
@@ -138,9 +139,9 @@ def _stale(case: Case) -> Iterator[Diagnostic]:
     if world == "1":
         return
     yield finding(
-        CODE, message("{variables} are set, and one process is started without a launcher", variables=", ".join(left)),
+        CODE, message("{variables} are set, but one process is started without a launcher", variables=", ".join(left)),
         None,
-        (message("The Trainer, accelerate and DeepSpeed then wait for the other ranks, which nobody starts."),),
-        message("unset {variables}, or start with torchrun", variables=" ".join(left)), severity="error",
+        (message("The Trainer, accelerate and DeepSpeed then wait for other ranks that are never started."),),
+        message("unset {variables}, or launch with torchrun", variables=" ".join(left)), severity="error",
         confidence="likely", subject=" ".join(f"{name}={variables[name]}" for name in left),
     )  # fmt: skip

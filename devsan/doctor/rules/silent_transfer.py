@@ -27,8 +27,9 @@ def check(case: Case) -> Iterator[Diagnostic]:
     if case.facts.variables.get("NCCL_P2P_DISABLE", "0") not in ("", "0"):
         return
     yield finding(
-        CODE, message("the IOMMU is on, and the GPUs have no NVLink"), None,
-        (message("With some boards copies between GPUs then arrive as zeros, and nothing fails."),),
-        message("run the test of `devsan explain DV601` once on this machine"), severity="note", confidence="possible",
+        CODE, message("the IOMMU is enabled and the GPUs have no NVLink"), None,
+        (message("On some mainboards, copies between GPUs then silently arrive as zeros."),),
+        message("run the test from `devsan explain DV601` once on this "
+                "machine"), severity="note", confidence="possible",
         subject="nvidia-smi topo -m", others=(message("export NCCL_P2P_DISABLE=1, which is slower"),),
     )  # fmt: skip

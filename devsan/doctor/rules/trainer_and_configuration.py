@@ -91,12 +91,12 @@ def _same(setting: Setting, value: Any) -> bool:
 def _differs(settings: Settings, setting: Setting, shown: str, place: Place | None, value: Any) -> Diagnostic:
     return finding(
         CODE,
-        message("{setting} is {value}, and the Trainer is given {argument}", setting=setting.name,
+        message("{setting} is {value}, but the Trainer gets {argument}", setting=setting.name,
                 value=setting.node.written(), argument=shown),
         setting.place,
-        (_MISMATCH,), message('write "auto": the Trainer then gives its own value'), severity="error",
+        (_MISMATCH,), message('write "auto": the Trainer then fills in its own value'), severity="error",
         confidence="certain", sites=(place,) if place is not None else (),
-        others=(message("give the Trainer {value}", value=setting.node.written()),),
+        others=(message("pass {value} to the Trainer", value=setting.node.written()),),
         edits=written(settings.document, setting.node, "auto"),
     )  # fmt: skip
 
@@ -114,7 +114,7 @@ def _product(case: Case, settings: Settings, call: Call | None, words: dict[str,
     right = (each or 0) * (many or 0) * world
     yield finding(
         CODE,
-        message("train_batch_size is {value}, and the Trainer computes {product} = {right}", value=train,
+        message("train_batch_size is {value}, but the Trainer computes {product} = {right}", value=train,
                 product=plural("{product} * {n} rank", "{product} * {n} ranks", world, product=f"{each} * {many}"),
                 right=right),
         setting.place,
@@ -136,20 +136,20 @@ def _lightning(case: Case, settings: Settings) -> Iterator[Diagnostic]:
             if steps is not None and not steps.auto:
                 yield finding(
                     CODE,
-                    message("gradient_accumulation_steps is in the file, and Lightning's Trainer sets it itself "
+                    message("the file sets gradient_accumulation_steps, which Lightning's Trainer sets itself "
                             "({argument})",
                             argument=own.shown) if own is not None
-                    else message("gradient_accumulation_steps is in the file, and Lightning's Trainer sets it itself"),
+                    else message("the file sets gradient_accumulation_steps, which Lightning's Trainer sets itself"),
                     steps.place,
                     (message("Lightning stops: do not set gradient_accumulation_steps in the DeepSpeed config."),),
-                    message("remove it, and give Trainer(accumulate_grad_batches=...)"), severity="error",
+                    message("remove it, and use Trainer(accumulate_grad_batches=...)"), severity="error",
                     confidence="certain", sites=(own.place,) if own is not None else (),
                     edits=removed(settings.document, Member(steps.key, steps.node)) if own is not None else (),
                 )  # fmt: skip
             by_value = call.arguments.get("gradient_clip_algorithm")
             if by_value is not None and by_value.value == "value":
                 yield finding(
-                    CODE, message("gradients are to be clipped by value, and DeepSpeed clips them by norm"),
+                    CODE, message("gradient clipping by value is configured, but DeepSpeed clips by norm only"),
                     by_value.place,
                     (message("Lightning stops: DeepSpeed does not support clipping gradients by value."),),
                     message("write {correction}", correction='gradient_clip_algorithm="norm"'), severity="error",
@@ -166,10 +166,10 @@ def _lightning(case: Case, settings: Settings) -> Iterator[Diagnostic]:
             if enabled is not None and settings.flag(f"{other}.enabled") is True:
                 yield finding(
                     CODE,
-                    message("the file enables {precision}, and the Trainer is given {argument}", precision=other,
+                    message("the file enables {precision}, but the Trainer gets {argument}", precision=other,
                             argument=precision.shown),
                     enabled.place,
-                    (message("Lightning adds its own section beside it, and DeepSpeed then has both."),),
+                    (message("Lightning adds its own section, and DeepSpeed then gets both."),),
                     message("remove {precision} from the file", precision=other), severity="error", confidence="likely",
                     sites=(precision.place,),
                 )  # fmt: skip

@@ -31,10 +31,10 @@ def _loading(script: Script, call: Call, stage: Place | None) -> Iterator[Diagno
     low = call.arguments.get("low_cpu_mem_usage")
     if low is not None and low.value is True:
         yield finding(
-            CODE, message("low_cpu_mem_usage=True beside ZeRO stage 3"), low.place,
-            (message("zero.Init shards the weights as they are made; low_cpu_mem_usage makes them empty and fills "
-                     "them later."),
-             message("transformers 4 refuses the two together.")),
+            CODE, message("low_cpu_mem_usage=True with ZeRO stage 3"), low.place,
+            (message("zero.Init shards the weights as they are created; low_cpu_mem_usage creates them empty and "
+                     "fills them later."),
+             message("transformers 4 rejects this combination.")),
             message("remove {setting}", setting="low_cpu_mem_usage"), severity="warning", confidence="likely",
             sites=sites,
         )  # fmt: skip
@@ -45,10 +45,10 @@ def _loading(script: Script, call: Call, stage: Place | None) -> Iterator[Diagno
         place = configs[0].arguments["load_in_8bit"].place if configs else None
     if place is not None:
         yield finding(
-            CODE, message("8-bit weights beside ZeRO stage 3"), place,
-            (message("bitsandbytes keeps 8-bit weights and their scales whole on the rank's GPU, and ZeRO-3 would "
+            CODE, message("8-bit weights with ZeRO stage 3"), place,
+            (message("bitsandbytes keeps 8-bit weights and their scales unsharded on the rank's GPU, but ZeRO-3 would "
                      "shard them."),),
-            message("use ZeRO stage 2, or 4-bit weights with bnb_4bit_quant_storage of the training's type"),
+            message("use ZeRO stage 2, or 4-bit weights with bnb_4bit_quant_storage set to the training dtype"),
             severity="error", confidence="likely", sites=sites,
         )  # fmt: skip
     yield from _four_bits(script, call, sites)
@@ -61,9 +61,10 @@ def _four_bits(script: Script, call: Call, sites: tuple[Place, ...]) -> Iterator
     for config in script.named("BitsAndBytesConfig"):
         if _is_true(config, "load_in_4bit") and config.whole and not config.says("bnb_4bit_quant_storage"):
             yield finding(
-                CODE, message("4-bit weights beside ZeRO stage 3 without bnb_4bit_quant_storage"), config.place,
-                (message("The default storage is uint8, and ZeRO-3 shards one type of parameters together."),),
-                message("give bnb_4bit_quant_storage=torch.bfloat16, the type of the training"), severity="warning",
+                CODE, message("4-bit weights with ZeRO stage 3, but without bnb_4bit_quant_storage"), config.place,
+                (message("The default storage type is uint8, and ZeRO-3 shards parameters of the same dtype "
+                         "together."),),
+                message("set bnb_4bit_quant_storage=torch.bfloat16, the training dtype"), severity="warning",
                 confidence="likely", sites=sites,
             )  # fmt: skip
 
@@ -88,8 +89,8 @@ def _engines(case: Case) -> Iterator[Diagnostic]:
 
 def _two(place: Place) -> Diagnostic:
     return finding(
-        CODE, message("accelerate is configured for FSDP, and the Trainer for DeepSpeed"), place,
-        (message("Both shard the parameters and place them; the Trainer takes one."),),
+        CODE, message("accelerate is configured for FSDP, but the Trainer for DeepSpeed"), place,
+        (message("Both shard and place the parameters; the Trainer uses only one of them."),),
         message("keep one: distributed_type: DEEPSPEED, or no DeepSpeed configuration"), severity="error",
         confidence="likely",
     )  # fmt: skip
@@ -99,9 +100,10 @@ def _bypass(case: Case) -> Iterator[Diagnostic]:
     value = case.facts.variables.get("ACCELERATE_BYPASS_DEVICE_MAP", "")
     if value.lower() in ("1", "true", "yes", "on") and (case.world > 1 or (not case.world and case.launch.launcher)):
         yield finding(
-            CODE, message("ACCELERATE_BYPASS_DEVICE_MAP lets a model with a device map into several ranks"), None,
-            (message("accelerate refuses such models because hooks send inputs to the GPUs of other ranks; this "
-                     "turns it off."),),
-            message("unset it, and load without device_map in ranks"), severity="warning", confidence="certain",
+            CODE, message("ACCELERATE_BYPASS_DEVICE_MAP allows a model with a device map in several ranks"), None,
+            (message("accelerate rejects such models because hooks send inputs to the GPUs of other ranks; this "
+                     "variable disables the check."),),
+            message("unset it, and load the model in each rank without "
+                    "device_map"), severity="warning", confidence="certain",
             subject=f"ACCELERATE_BYPASS_DEVICE_MAP={value}",
         )  # fmt: skip

@@ -32,15 +32,15 @@ def check(case: Case) -> Iterator[Diagnostic]:
         place = setting.place if setting is not None else _stage_place(settings)
         name = "zero3_save_16bit_model" if settings.by_accelerate else _GATHER.rpartition(".")[2]
         yield finding(
-            CODE, message("stage 3 shards the weights, and they are not gathered when the model is saved"), place,
+            CODE, message("stage 3 shards the weights, but they are not gathered when the model is saved"), place,
             (message("{setting} is not set: the saved model has no weights.", setting=name) if setting is None
              else message("{setting} is false: the saved model has no weights.", setting=name),
-             message("The Trainer saves DeepSpeed's shards instead, which zero_to_fp32.py joins.")
+             message("The Trainer saves DeepSpeed's shards instead, which zero_to_fp32.py merges.")
              if saver == "Trainer"
              else message("accelerate saves DeepSpeed's shards instead, which zero_to_fp32.py joins.")),
             message("set {setting} to true", setting=name), severity="warning", confidence="certain",
             edits=_edits(settings, setting, name),
-            others=(message("join the shards after the training: python zero_to_fp32.py . pytorch_model.bin"),),
+            others=(message("merge the shards after training: python zero_to_fp32.py . pytorch_model.bin"),),
         )  # fmt: skip
 
 

@@ -37,15 +37,15 @@ def _entries(case: Case, text: str) -> Iterator[Diagnostic]:
         if count and _wants_gpus(case):
             yield finding(
                 CODE, message("{variable} hides every GPU", variable=_NAME), None,
-                (message("An empty value, or -1, is not the same as no value: no GPU is visible."),),
-                message("unset {variable}, or name GPUs: 0,1", variable=_NAME),
+                (message("An empty value or -1 differs from an unset variable: no GPU is visible."),),
+                message("unset {variable}, or list GPUs: 0,1", variable=_NAME),
                 severity="error" if case.world > 1 else "warning", confidence="likely", subject=subject,
             )  # fmt: skip
         return
     if len(set(entries)) < len(entries):
         yield finding(
-            CODE, message("{variable} names a GPU twice", variable=_NAME), None,
-            (message("CUDA then shows no GPU at all."),), _set(dict.fromkeys(entries)), severity="error",
+            CODE, message("{variable} lists a GPU twice", variable=_NAME), None,
+            (message("CUDA then reports no GPU at all."),), _set(dict.fromkeys(entries)), severity="error",
             confidence="certain", subject=subject,
         )  # fmt: skip
         return
@@ -55,7 +55,7 @@ def _entries(case: Case, text: str) -> Iterator[Diagnostic]:
             yield finding(
                 CODE, message("{variable} has {entry}: {reason}", variable=_NAME, entry=repr(entry), reason=wrong),
                 None,
-                (message("CUDA stops reading at the first entry that names no GPU: {left}.",
+                (message("CUDA stops reading at the first invalid entry: {left}.",
                          left=plural("only the first {n} is visible", "only the first {n} are visible", position)
                               if position
                               else message("no GPU is visible")),),
@@ -71,12 +71,12 @@ def _wrong(case: Case, entry: str, count: int) -> Message | None:
         found = [gpu for gpu in case.facts.driver.gpus if gpu.uuid.startswith(entry)]
         return message("no GPU of this machine has this UUID") if count and not found else None
     if entry.lower() in _OTHERS:
-        return message("CUDA knows numbers and UUIDs only")
+        return message("CUDA accepts only numbers and UUIDs")
     if re.fullmatch(r"cuda:\d+", entry):
-        return message("a number is expected, without cuda:")
+        return message("expected a number without cuda:")
     number = re.match(r"[+-]?\d+", entry)
     if number is None or int(number.group()) < 0:
-        return message("no number")
+        return message("not a number")
     if count and int(number.group()) >= count:
         return message("this machine has GPUs 0 to {last}", last=count - 1)
     return None
@@ -109,8 +109,8 @@ def _order(case: Case, text: str | None) -> Iterator[Diagnostic]:
     if text is not None and text.startswith(("GPU-", "MIG-")):
         return
     yield finding(
-        CODE, message("GPU numbers of CUDA and of nvidia-smi differ on this machine"), None,
-        (message("It has {gpus}: CUDA numbers the fastest first, nvidia-smi by the bus.",
+        CODE, message("CUDA and nvidia-smi number the GPUs of this machine differently"), None,
+        (message("It has {gpus}: CUDA orders the GPUs fastest first, nvidia-smi by PCI bus ID.",
                  gpus=", ".join(dict.fromkeys(gpu.name for gpu in gpus))),),
         message("export {variable}={value}", variable="CUDA_DEVICE_ORDER", value="PCI_BUS_ID"), severity="warning",
         confidence="likely", subject=f"CUDA_DEVICE_ORDER={order or ''}",
@@ -123,9 +123,10 @@ def _ignored(case: Case, text: str | None) -> Iterator[Diagnostic]:
     if case.launch.launcher != "deepspeed" or text in (None, "") or not used:
         return
     yield finding(
-        CODE, message("the deepspeed launcher ignores {variable} beside --{option}", variable=_NAME, option=used[0]),
+        CODE, message("the deepspeed launcher ignores {variable} if --{option} is given", variable=_NAME,
+                      option=used[0]),
         None,
-        (message("It reports this in its first lines, and starts on the GPUs that its own options name."),),
+        (message("It logs this in its first lines, and uses the GPUs that its own options select."),),
         message("deepspeed --include localhost:{gpus}", gpus=text), severity="warning", confidence="certain",
-        subject=f"{_NAME}={text}", others=(message("leave --{option} out", option=used[0]),),
+        subject=f"{_NAME}={text}", others=(message("remove --{option}", option=used[0]),),
     )  # fmt: skip

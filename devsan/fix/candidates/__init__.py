@@ -1,13 +1,28 @@
-"""What could be changed: each module here proposes changes of one sort for one finding."""
+"""What could be changed: each module here proposes changes of one sort for one finding.
+
+NOTE [Doubts] Every candidate is an experiment that costs seconds, and the search ends at the first that is verified, so
+that the order decides what a user sees. A change has a doubt; the smallest is tried first:
+
+  0 to 9    what the diagnosis offers; a registration, a statement's place, a result that was thrown away
+  10 to 19  the boundary, where a program says what a library needs: NumPy, generators, ordinals, a kernel's device
+  20 to 29  the place where a tensor is made or used, by an expression that is in scope
+  30 to 39  a move that should not be; what is kept follows
+  +25       a device that is written out (scope.LITERAL)
+  +40       towards the host (scope.HOST)
+
+What one principle changes at all places of a run is one candidate more, behind the change of the first place.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from devsan.diagnostics.messages import Message, message
 from devsan.errors import DevsanError
-from devsan.fix.change import Change, texts
+from devsan.fix.change import Change, joined, texts
 from devsan.fix.failure import Failure, showing
 
 
@@ -15,14 +30,19 @@ def candidates(failure: Failure) -> list[Change]:
     """Returns the changes to try for ``failure``, the most promising first, each once."""
     found: dict[object, Change] = {}
     with showing(failure.texts):
-        for change in _proposed(failure):
+        own = list(_proposed(failure))
+        elsewhere = [list(_proposed(Failure(other))) for other in failure.others[:_MOST_PLACES]]
+        for change in (*own, *_everywhere(own, elsewhere)):
             try:
                 key = frozenset(texts(change.edits, failure.texts).items())
             except (DevsanError, ValueError, SyntaxError):  # the file is another one by now
                 continue
-            if change.edits and key not in found and _is_python(dict(key)):
+            if change.edits and _is_python(dict(key)) and (key not in found or change.doubt < found[key].doubt):
                 found[key] = change
-    return sorted(found.values(), key=lambda change: _rank(change))
+    return sorted(found.values(), key=_rank)
+
+
+_MOST_PLACES = 16
 
 
 def _proposed(failure: Failure) -> Iterator[Change]:
@@ -30,6 +50,22 @@ def _proposed(failure: Failure) -> Iterator[Change]:
         propose = getattr(importlib.import_module(f"{__name__}.{entry.name}"), "propose", None)
         if propose is not None:
             yield from propose(failure)
+
+
+def _everywhere(own: Sequence[Change], elsewhere: Sequence[Sequence[Change]]) -> Iterator[Change]:
+    """Each change together with the first of its sort for every other finding of the run."""
+    for change in own:
+        same = [change]
+        for others in elsewhere:
+            same += [each for each in others if _sort(each) == _sort(change)][:1]
+        edits = joined(same)
+        if len(edits) > len(change.edits):
+            text = message("{change}, and do so at all places of this run", change=change.text)
+            yield replace(change, text=text, edits=edits, doubt=change.doubt + 1)
+
+
+def _sort(change: Change) -> tuple[object, ...]:
+    return (change.kind, change.text.id if isinstance(change.text, Message) else change.text, change.doubt)
 
 
 PATCH = "upstream_patch"
@@ -41,8 +77,7 @@ KINDS = ("configuration", "map", "creation_site", "statement_order", "use_site",
 
 
 def _rank(change: Change) -> tuple[int, int]:
-    place = KINDS.index(change.kind) if change.kind in KINDS else len(KINDS)
-    return (0 if change.code else 1, place)
+    return (change.doubt, KINDS.index(change.kind) if change.kind in KINDS else len(KINDS))
 
 
 def _is_python(changed: dict[str, str]) -> bool:

@@ -7,19 +7,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
-from devsan.fix.candidates.use_site import device_of
+from devsan.fix.calls import is_factory, keyword, placed
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.scope import devices
 
-_MOVES = ("to", "cuda", "cpu")
+_DOUBT = 20
 
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the changes of the lines that placed an operand, the innermost first."""
-    for operand, partner in failure.pairs():
+    for operand, partner in failure.pairs() if failure.is_mixed else ():
         for event in operand["provenance"]:
             for frame in event["frames"]:
-                if is_own(frame["path"]):
+                if is_own(frame["path"]) and not failure.is_live(frame):
                     yield from _at(frame, operand, partner)
 
 
@@ -28,29 +29,27 @@ def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[s
     node = source.expression_at(frame) if source is not None else None
     if source is None or not isinstance(node, ast.Call):
         return
-    named = f'"{partner["device"]}"'
-    for device in dict.fromkeys((device_of(partner, source, node), named)):
-        after = _placed(source, node, device)
-        text = message("put `{name}` on {device} where it is made", name=operand["name"] or operand["qualified_name"],
-                       device=device.strip('"'))  # fmt: skip
-        yield Change(text, "creation_site", (source.replace(node, after),))
+    base = _DOUBT + (0 if operand["offending"] else 3)
+    name = operand["name"] or operand["qualified_name"]
+    beside = _factories_beside(source, node)
+    for device, doubt in devices(source, node, partner):
+        text = message("put `{name}` on {device} where it is made", name=name, device=device.strip('"'))
+        yield Change(text, "creation_site", (source.replace(node, placed(source, node, device)),), doubt=base + doubt)
+        if len(beside) > 1:
+            text = message("make the tensors of `{function}` on {device}", device=device.strip('"'),
+                           function=getattr(source.function_around(node), "name", "<module>"))  # fmt: skip
+            edits = tuple(source.replace(each, placed(source, each, device)) for each in beside)
+            yield Change(text, "creation_site", edits, doubt=base + doubt + 1)
 
 
-def _placed(source: Source, call: ast.Call, device: str) -> str:
-    """The text of ``call`` with its device replaced, or with a move behind it."""
-    for keyword in call.keywords:
-        if keyword.arg == "device":
-            return _with(source, call, keyword.value, device)
-    if isinstance(call.func, ast.Attribute) and call.func.attr in _MOVES and len(call.args) <= 1 and not call.keywords:
-        return f"{source.segment(call.func.value)}.to({device})"
-    return f"{source.segment(call)}.to({device})"
-
-
-def _with(source: Source, call: ast.Call, value: ast.expr, device: str) -> str:
-    text, inner = source.segment(call), source.segment(value)
-    line, column, _, _ = source.span(call)
-    its_line, its_column, _, _ = source.span(value)
-    lines = text.split("\n")
-    before = sum(len(each) + 1 for each in lines[: its_line - line])
-    offset = before + its_column - 1 - (column - 1 if its_line == line else 0)
-    return text[:offset] + device + text[offset + len(inner) :]
+def _factories_beside(source: Source, node: ast.Call) -> list[ast.Call]:
+    """All factories without a device in the function of ``node``, where it is one."""
+    function = source.function_around(node)
+    if not is_factory(node) or isinstance(function, ast.Module):
+        return []
+    found = [
+        each for each in ast.walk(function)
+        if isinstance(each, ast.Call) and is_factory(each) and keyword(each, "device") is None
+    ]  # fmt: skip
+    inside = {inner for each in found for inner in ast.walk(each) if inner is not each}
+    return [each for each in found if each not in inside] if node in found else []

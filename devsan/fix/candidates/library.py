@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from devsan.fix.candidates import PATCH
-from devsan.fix.candidates.use_site import device_of, is_read, move
+from devsan.fix.candidates.use_site import is_read, move, operand_at
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, source_of
+from devsan.fix.scope import LITERAL, devices
 
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the moves of one operand to another in the library's innermost file."""
-    if not failure.in_library:
+    if not failure.is_mixed:
         return
     for operand, partner in failure.pairs():
         for frame in failure.library_frames[:1]:
-            change = _move(frame, operand, partner)
-            if change is not None:
-                yield replace(change, kind=PATCH)
-
-
-
-def _move(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]) -> Change | None:
-    source = source_of(frame["path"])
-    node = source.expression_at(operand) if source is not None and operand["line"] else None
-    if source is None or node is None or not is_read(source, node):
-        return None
-    return move(source, node, device_of(partner, source, node), operand["name"] or source.segment(node))
+            source = source_of(frame["path"])
+            node = operand_at(source, frame, operand) if source is not None else None
+            if source is None or node is None or not is_read(source, node):
+                continue
+            for device, doubt in devices(source, node, partner)[:2]:
+                if doubt < LITERAL:  # a library cannot know a GPU by its number
+                    name = operand["name"] or source.segment(node)
+                    yield replace(move(source, node, device, name, (0 if operand["offending"] else 3) + doubt), kind=PATCH)

@@ -13,6 +13,7 @@ from devsan.fix.failure import Failure, Source, is_own, source_of
 from devsan.fix.loading import Loading
 from devsan.fix.placed_model import PlacedModel, placed_models
 
+_DOUBT = 3
 _TAKE_CLASSES = ("infer_auto_device_map", "get_balanced_memory", "load_checkpoint_and_dispatch")
 
 
@@ -24,7 +25,7 @@ def propose(failure: Failure) -> Iterator[Change]:
             if model.loading is not None:
                 yield from _in_calls(model.loading.source, type)
                 if model.loading.function == "from_pretrained":
-                    yield Change(text, "map", _before(model, model.loading, type))
+                    yield Change(text, "map", _before(model, model.loading, type), doubt=_DOUBT)
             yield from _in_library(failure, type)
 
 
@@ -42,7 +43,7 @@ def _in_calls(source: Source, type: str) -> Iterator[Change]:
                 )  # fmt: skip
             else:
                 edits.append(source.replace(given, f'[*({source.segment(given)} or ()), "{type}"]'))
-    yield Change(message("have device maps keep each {type} whole", type=type), "map", tuple(edits))
+    yield Change(message("have device maps keep each {type} whole", type=type), "map", tuple(edits), doubt=_DOUBT)
 
 
 def _before(model: PlacedModel, loading: Loading, type: str) -> tuple:

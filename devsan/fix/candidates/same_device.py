@@ -13,6 +13,8 @@ from devsan.fix.change import Change
 from devsan.fix.failure import Failure
 from devsan.fix.placed_model import placed_models
 
+_DOUBT, _BEHIND_USE_SITES = 12, 28  # see NOTE [Doubts]
+
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the loop over the hooks, behind the call that placed the model."""
@@ -28,4 +30,4 @@ def propose(failure: Failure) -> Iterator[Change]:
         ))  # fmt: skip
         text = message("have the hooks of `{model}` bring outputs back to the device of the inputs",
                        model=model.facts["expression"] or model.facts["type"])  # fmt: skip
-        yield Change(text, "workaround", edits)
+        yield Change(text, "workaround", edits, doubt=_DOUBT if failure.in_library else _BEHIND_USE_SITES)

@@ -7,50 +7,83 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
+from devsan.fix.calls import moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.scope import HOST, LITERAL, devices
+
+_DOUBT = 22
+_ARGUMENT = 24
 
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the moves of one operand to another where the operation stands, then of the arguments further out."""
+    if not failure.is_mixed:
+        return
     for operand, partner in failure.pairs():
         for frame in failure.own_frames[:1]:
-            source = source_of(frame["path"])
-            node = source.expression_at(operand) if source is not None and operand["line"] else None
-            if source is not None and node is not None and is_read(source, node):
-                where = device_of(partner, source, node)
-                yield move(source, node, where, operand["name"] or source.segment(node))
-    for frame in failure.own_frames:
-        yield from _arguments(failure, frame)
+            yield from _operand(failure, frame, operand, partner)
+    for number, frame in enumerate(failure.own_frames):
+        yield from _arguments(failure, frame, _ARGUMENT + number)
 
 
-def _arguments(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:
-    """An argument of a call further out goes to a named device: what is inside is a library's, or another file's."""
+def _operand(
+    failure: Failure, frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]
+) -> Iterator[Change]:
+    source = source_of(frame["path"])
+    node = operand_at(source, frame, operand) if source is not None else None
+    if source is None or node is None or not is_read(source, node):
+        return
+    base = _DOUBT + (0 if operand["offending"] else 3)
+    elsewhere = {f"{each['name']}.device" for each in failure.operands if each["device"] != partner["device"]}
+    listed = operand["name"].startswith(f"{source.segment(node)}[")
+    for device, doubt in devices(source, node, partner):
+        if device in elsewhere:
+            continue
+        if listed:  # the elements of a list are the operands: torch.stack(losses)
+            text = message("move the elements of `{name}` to {device} where they are joined", name=source.segment(node),
+                           device=device.strip('"'))  # fmt: skip
+            after = f"[each.to({device}) for each in {source.segment(node)}]"
+            yield Change(text, "use_site", (source.replace(node, after),), doubt=base + doubt)
+        else:
+            yield move(source, node, device, operand["name"] or source.segment(node), base + doubt)
+
+
+def operand_at(source: Source, frame: Mapping[str, Any], operand: Mapping[str, Any]) -> ast.expr | None:
+    """Returns the expression in the innermost frame of the user's that is ``operand``; None where there is none."""
+    name = operand["name"]
+    node = source.expression_at(operand) if operand["line"] else None
+    if node is not None and name.startswith(source.segment(node)):
+        return node
+    return source.named_at(frame["line"], name) if name else None
+
+
+def _arguments(failure: Failure, frame: Mapping[str, Any], base: int) -> Iterator[Change]:
+    """An argument of a call further out: what is inside is a library's, or another file's."""
     source = source_of(frame["path"])
     call = source.expression_at(frame) if source is not None else None
     if source is None or not isinstance(call, ast.Call):
         return
+    arguments = [*call.args, *(each.value for each in call.keywords)]
+    tensors = [
+        each for each in arguments if not isinstance(each, (ast.Constant, ast.Starred, ast.Lambda, ast.Dict, ast.List))
+    ]
+    for argument in tensors:
+        for other in arguments:
+            where = _device_said(source, other)
+            if other is not argument and where:
+                yield move(source, argument, where, source.segment(argument), base)
     for device in dict.fromkeys(partner["device"] for _, partner in failure.pairs()):
-        for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
-            if not isinstance(argument, (ast.Constant, ast.Starred, ast.Lambda, ast.Dict, ast.List)):
-                yield move(source, argument, f'"{device}"', source.segment(argument))
+        for argument in tensors:
+            doubt = base + LITERAL + (HOST if device == "cpu" else 0)
+            yield move(source, argument, f'"{device}"', source.segment(argument), doubt)
 
 
-def device_of(operand: Mapping[str, Any], source: Source, beside: ast.AST) -> str:
-    """Returns what says the device of ``operand`` beside ``beside``: ``x.device``, or its name in quotes."""
-    name = operand["name"]
-    try:
-        parsed: ast.AST | None = ast.parse(name, mode="eval").body if name else None
-    except SyntaxError:
-        parsed = None
-    if parsed is None or any(isinstance(node, ast.Call) for node in ast.walk(parsed)):
-        return f'"{operand["device"]}"'
-    root = parsed
-    while isinstance(root, (ast.Attribute, ast.Subscript)):
-        root = root.value
-    known = {node.id for node in ast.walk(source.function_around(beside)) if isinstance(node, ast.Name)}
-    known |= {node.arg for node in ast.walk(source.function_around(beside)) if isinstance(node, ast.arg)}
-    return f"{name}.device" if isinstance(root, ast.Name) and root.id in known else f'"{operand["device"]}"'
+def _device_said(source: Source, argument: ast.expr) -> str:
+    """Where an argument goes: ``device`` of ``x.to(device)``, ``x.device`` of ``x``; "" where it says nothing."""
+    if moved(argument) is not None and isinstance(argument, ast.Call):
+        return source.segment(argument.args[0]) if argument.args else ""
+    return f"{source.segment(argument)}.device" if isinstance(argument, (ast.Name, ast.Attribute)) else ""
 
 
 def is_read(source: Source, node: ast.AST) -> bool:
@@ -63,13 +96,10 @@ def is_read(source: Source, node: ast.AST) -> bool:
     return not (isinstance(parent, ast.AugAssign) and parent.target is node)
 
 
-def move(source: Source, node: ast.AST, device: str, name: str) -> Change:
+def move(source: Source, node: ast.AST, device: str, name: str, doubt: int = _DOUBT) -> Change:
     """Returns the change that appends ``.to(device)`` to an expression."""
     text = source.segment(node)
     atom = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.Dict))
     after = f"{text}.to({device})" if atom else f"({text}).to({device})"
     told = message("move `{name}` to {device} where it is used", name=name, device=device.strip('"'))
-    return Change(told, "use_site", (source.replace(node, after),))
-
-
-__all__ = ["device_of", "is_own", "is_read", "move", "propose"]
+    return Change(told, "use_site", (source.replace(node, after),), doubt=doubt)

@@ -1,6 +1,6 @@
 """The sentence that refuses a device, in the text of an exception.
 
-A wording is found anywhere in the text of an exception, because libraries put words in front of torch's
+A pattern is found anywhere in the text of an exception, because libraries put words in front of torch's
 ("Caught RuntimeError in replica 0 on device 0. Original Traceback ...").
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from devsan.introspect.frames.error_patterns import WORDINGS, Kind
+from devsan.introspect.frames.error_patterns import ERROR_PATTERNS, Kind
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ _ANY_DEVICE = re.compile(r"\b(?:cuda|xpu|hpu|npu|mps|xla|cpu|meta|privateuseone)
 
 def recognize(message: str) -> Sentence | None:
     """Returns the refusal that ``message`` holds, or None when it is not about devices."""
-    for wording in WORDINGS:
-        match = wording.search(message)
+    for pattern in ERROR_PATTERNS:
+        match = pattern.search(message)
         if match is not None:
-            sentence = _read(wording.kind, match)
+            sentence = _read(pattern.kind, match)
             if sentence is not None:
                 return sentence
     return None

@@ -1,4 +1,4 @@
-"""The wordings in which torch and the libraries around it refuse a device: a table.
+"""The patterns of the errors by which torch and the libraries around it refuse a device: a table.
 
 Old ones stay: what is met is the torch that is installed, and on real GPUs as well.
 """
@@ -31,7 +31,7 @@ class Kind(Enum):
 _DEVICE = r"[a-z][a-z_0-9]*(?::\d+)?"
 
 
-class Wording:
+class ErrorPattern:
     """One way to refuse a device. Its pattern is compiled when a text has its longest fixed piece: most never are.
 
     Args:
@@ -80,8 +80,8 @@ def _fixed_piece(source: str) -> str:
 
 # Groups: offending and common are devices, argument and op as in Sentence; any other name is a figure. The first that
 # fits.
-WORDINGS: tuple[Wording, ...] = tuple(
-    Wording(kind, source)
+ERROR_PATTERNS: tuple[ErrorPattern, ...] = tuple(
+    ErrorPattern(kind, source)
     for kind, source in (
         # c10/core/impl/DeviceGuardImplInterface and the check that torchgen writes, from torch 2.9 on
         (

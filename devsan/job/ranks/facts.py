@@ -8,6 +8,7 @@ from typing import Any
 from devsan import core
 from devsan.diagnosis.source import shown_path
 from devsan.introspect.frames.places import package_of
+from devsan.job.peer_errors import is_about_peer
 from devsan.job.ranks.flight_recorder import with_what_the_stack_told
 from devsan.job.ranks.stack import call_in_text, frame_in_text
 from devsan.run_files.places import frame_from
@@ -100,6 +101,7 @@ def _settle_end(found: core.RankFacts, end: Mapping[str, Any], left: Mapping[str
     found.ended = float(end.get("time") or left.get("time") or 0)
     found.error, found.sentence = str(end.get("error") or ""), str(end.get("sentence") or "")
     found.in_collective = bool(end.get("in_collective"))
+    found.peer_failed = is_about_peer(found.sentence)
     if end.get("where"):
         found.where = frame_from(end["where"])
     given: Any = left.get("code")

@@ -8,7 +8,7 @@ from typing import Any
 from devsan import core
 from devsan.introspect.frames.tensors import dtype_name, plain_attributes
 from devsan.introspect.models.device_maps import asked_for
-from devsan.introspect.models.heap import living_models
+from devsan.introspect.models.heap import live_models
 from devsan.introspect.models.models import Tree
 from devsan.introspect.models.module_facts import device_map_of, facts_of
 from devsan.introspect.provenance.reader import ProvenanceReader
@@ -22,7 +22,7 @@ _ASKED = 64  # tensors whose provenance are searched for the line that asked for
 def models_of_process() -> list[dict[str, Any]]:
     """Returns the models that are alive, the one that is trained first: wrapped ones before others, then by size."""
     with plain_attributes():
-        found = [(tree, sum(1 for _ in tree.tensors())) for tree in living_models()]
+        found = [(tree, sum(1 for _ in tree.tensors())) for tree in live_models()]
         ordered = sorted(found, key=lambda each: (-bool(each[0].wrappers), -each[1]))
         return [_model(tree) for tree, _ in ordered[:_MOST_MODELS]]
 

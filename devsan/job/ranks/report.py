@@ -10,7 +10,7 @@ from devsan import core
 from devsan.diagnosis.cause import confidence_of, fixes_of
 from devsan.diagnosis.source import shown_path, whole_path
 from devsan.diagnostics.codec import plain_fix, plain_of
-from devsan.diagnostics.diagnostic import Diagnostic, Place
+from devsan.diagnostics.diagnostic import CONFIDENCES, Diagnostic, Place
 from devsan.run_files.document import NOTHING_FAILED
 from devsan.run_files.places import frame_of
 from devsan.run_files.records import finding_of as facts_of
@@ -48,10 +48,11 @@ def _of_a_rank(own: Mapping[str, Any], finding: core.Finding, more: Plain) -> Pl
     known = {each["text"] for each in own["fixes"]}
     fresh = [plain_fix(each) for each in fixes_of(finding.fixes) if each.text not in known]
     surer = [each for each in fresh if each["confidence"] == "certain"]  # the ranks together leave no other
+    fixes = [*surer, *own["fixes"], *(each for each in fresh if each not in surer)]
     return {
         **own, "evidence": [*own["evidence"], *finding.evidence], "rank": more["ranks_text"],
         "notes": [*own["notes"], *more["victims"]],
-        "fixes": [*surer, *own["fixes"], *(each for each in fresh if each not in surer)],
+        "fixes": sorted(fixes, key=lambda fix: CONFIDENCES[fix["confidence"]]),
     }  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     for function in (
         findings.places_of, findings.is_wide, findings.inner_frame, findings.told_operands, findings.best_name,
-        findings.placement_of, findings.where_of, findings.fixes_of, findings.diff_of, findings.source_rows,
+        findings.placement_of, findings.where_of, findings.diff_of, findings.source_rows,
     ):  # fmt: skip
         environment.globals[function.__name__] = function
     return environment

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devsan.diagnostics.diagnostic import CONFIDENCES
 from devsan.render.html.excerpt import Mark, Row, rows_of
 from devsan.render.terminal.text import display_width
 
@@ -96,11 +95,6 @@ def where_of(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
     site, installed = event["site"], event["owner"]["where"]
     frame: Mapping[str, Any] | None = installed if installed is not None and (not site or site["package"]) else site
     return frame
-
-
-def fixes_of(finding: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Returns the fixes, the surest first; of those that are as sure the first, as in the terminal's report."""
-    return sorted(finding["fixes"], key=lambda fix: CONFIDENCES[fix["confidence"]])
 
 
 def diff_of(edit: Mapping[str, Any]) -> list[DiffRow]:

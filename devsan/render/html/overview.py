@@ -22,7 +22,7 @@ class Gpus:
     name: str
     profile: str
     memory: int
-    busy: int
+    used_memory: int
     count: int
 
 
@@ -76,7 +76,7 @@ def gpus_of(runs: Sequence[Run]) -> list[Gpus]:
     seen = {(gpu["device"], gpu["name"]): gpu for run in runs for gpu in run["gpus"]}
     counts: dict[tuple[str, str, int, int], int] = {}
     for gpu in seen.values():
-        key = (str(gpu["name"]), str(gpu["profile"]), int(gpu["memory"]), int(gpu["busy"]))
+        key = (str(gpu["name"]), str(gpu["profile"]), int(gpu["memory"]), int(gpu["used_memory"]))
         counts[key] = counts.get(key, 0) + 1
     return [Gpus(*key, count) for key, count in counts.items()]
 

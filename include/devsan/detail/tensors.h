@@ -119,10 +119,10 @@ void visit(Visitor& visitor, const Value& value) {
 }
 
 /// Compares as it goes, silently about what it sees: this is what runs while all is well.
-class Agreement {
+class DeviceComparison {
  public:
-  Agreement() = default;
-  explicit Agreement(c10::Device expected) : device_(expected), seen_(true) {}
+  DeviceComparison() = default;
+  explicit DeviceComparison(c10::Device expected) : device_(expected), seen_(true) {}
 
   void tensor(const at::TensorBase& tensor) {
     if (!tensor.defined()) return;

@@ -20,7 +20,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the package `names`
 
-from names.judge import Verdict, judge
+from names.check import CheckResult, check
 from names.program import Program
 from names.programs import program
 
@@ -31,27 +31,27 @@ DRAWN = range(1000, 1024)
 MOST_UNNAMED = 0.03
 
 
-def verdicts(seeds: range, folder: Path) -> Iterator[tuple[int, Program, Verdict]]:
+def verdicts(seeds: range, folder: Path) -> Iterator[tuple[int, Program, CheckResult]]:
     """Yields what is wrong with the reports on the programs of ``seeds``."""
     with devsan.emulate(gpus=2), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in seeds:
             gc.collect()  # another program's models are no part of this one
             made = program(seed)
-            yield seed, made, judge(made, folder, seed)
+            yield seed, made, check(made, folder, seed)
 
 
 def test_no_report_names_what_never_reached_the_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(cause, "_SECONDS", 60.0)  # of a busy machine
     found = list(verdicts(DRAWN, tmp_path))
-    judged = [each for each in found if not each[2].skipped]
-    assert len(judged) >= 0.9 * len(found)
-    wrong = [f"{seed}: {made.label}: {text}" for seed, made, verdict in judged for text in verdict.wrong]
+    checked = [each for each in found if not each[2].skipped]
+    assert len(checked) >= 0.9 * len(found)
+    wrong = [f"{seed}: {made.label}: {text}" for seed, made, result in checked for text in result.wrong]
     assert not wrong
-    led_back = [f"{seed}: {made.label}: {text}" for seed, made, verdict in judged for text in verdict.led_back]
+    led_back = [f"{seed}: {made.label}: {text}" for seed, made, result in checked for text in result.led_back]
     assert not led_back
-    unnamed = [f"{seed}: {made.label}: {text}" for seed, made, verdict in judged for text in verdict.unnamed]
-    assert len(unnamed) <= max(1, MOST_UNNAMED * sum(verdict.named for *_, verdict in judged)), unnamed
+    unnamed = [f"{seed}: {made.label}: {text}" for seed, made, result in checked for text in result.unnamed]
+    assert len(unnamed) <= max(1, MOST_UNNAMED * sum(result.named for *_, result in checked)), unnamed
 
 
 def main(first: int, count: int) -> None:
@@ -59,16 +59,16 @@ def main(first: int, count: int) -> None:
     cause._SECONDS = 60.0
     figures: dict[str, Counter[str]] = defaultdict(Counter)
     with tempfile.TemporaryDirectory() as folder:
-        for seed, made, verdict in verdicts(range(first, first + count), Path(folder)):
-            if verdict.skipped:
+        for seed, made, result in verdicts(range(first, first + count), Path(folder)):
+            if result.skipped:
                 figures["all"]["skipped"] += 1
                 continue
-            for text in (*verdict.wrong, *verdict.unnamed, *verdict.led_back):
+            for text in (*result.wrong, *result.unnamed, *result.led_back):
                 print(f"{seed}: {made.label}: {text}", flush=True)
             for name in ("all", *made.family.split("+")):
                 figures[name].update(
-                    programs=1, wrong=bool(verdict.wrong), named=verdict.named, unnamed=len(verdict.unnamed),
-                    edits=verdict.edits, mended=verdict.mended, led_back=len(verdict.led_back),
+                    programs=1, wrong=bool(result.wrong), named=result.named, unnamed=len(result.unnamed),
+                    edits=result.edits, mended=result.fixed, led_back=len(result.led_back),
                 )  # fmt: skip
             if figures["all"]["programs"] % 25 == 0:
                 print(dict(figures["all"]), flush=True)

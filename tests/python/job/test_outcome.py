@@ -10,6 +10,7 @@ import pytest
 
 from devsan.job import diagnosis, findings, outcome, record, text
 from devsan.job.exit_watcher import exit_of
+from devsan.job.peer_errors import is_about_peer
 
 GLOO = "[/pytorch/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:424"
 
@@ -125,3 +126,23 @@ def test_launches_are_told_apart():
     assert pids(record.launches(again)) == [[30, 40]], "an elastic launcher's last attempt counts"
     beside = [started(0, 7, 1), started(0, 8, 2), started(1, 7, 3), started(1, 8, 4)]
     assert pids(record.launches(beside)) == [[10, 30], [20, 40]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GLOO, True),
+        ("Rank 0 successfully reached monitoredBarrier, but received errors: Rank(s) failed to pass monitoredBarrier",
+         True),
+        ("[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)", True),
+        ("NCCL communicator was aborted on rank 1.", True),
+        ("The client socket has timed out after 300000ms while trying to connect", True),
+        ("DDP expects same model across all ranks, but Rank 0 has 2 params, while rank 1 has inconsistent 0 params.",
+         True),
+        ("DDP expects same model across all ranks, but Rank 0 has 2 params, while rank 1 has inconsistent 3 params.",
+         False),
+        ("Expected all tensors to be on the same device", False),
+    ],
+)  # fmt: skip
+def test_the_errors_of_a_rank_whose_peer_failed(text, expected):
+    assert is_about_peer(text) == expected

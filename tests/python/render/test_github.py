@@ -74,7 +74,7 @@ def test_ranks_that_share_a_finding_have_one_annotation(failed):
 
 
 def test_at_the_failure(programs):
-    from recorded import FAILS
+    from recorded_runs import FAILS
 
     _, out, error = programs.run(FAILS, "--format", "github")
     assert out == ""

@@ -71,7 +71,7 @@ def test_labels_stand_below_their_columns() -> None:
     assert rows[2].index("└") == line.index("logits") and rows[2].endswith("└ cuda:1  float32[6,10]")
 
 
-def test_the_surest_fix_comes_first_with_its_diff() -> None:
+def test_the_first_fix_stands_at_the_head_and_each_has_its_diff() -> None:
     page = page_of(documents.run())
     text = page.text()
     assert "Fix: move labels to the device of logits" in text

@@ -128,7 +128,7 @@ def test_hostile_text_does_nothing_in_a_browser(browser: Chromium, saved: Save) 
     run = documents.run(process={**documents.run()["process"], "command": [documents.HOSTILE]})
     finding = run["findings"][0]
     finding["title"] = finding["sentence"] = finding["operands"][0]["name"] = documents.HOSTILE
-    finding["sites"][0]["lines"][0]["text"] = finding["fixes"][1]["edits"][0]["after"] = documents.HOSTILE
+    finding["sites"][0]["lines"][0]["text"] = finding["fixes"][0]["edits"][0]["after"] = documents.HOSTILE
     finding["evidence"] = [documents.HOSTILE]
     run["models"][0]["modules"][1]["type"] = run["places"][0]["event"]["site"]["file"] = documents.HOSTILE
     browser.errors.clear()

@@ -8,9 +8,8 @@ import json
 
 import jsonschema
 import pytest
-from recorded import validate
+from recorded_runs import validate
 
-from devsan.diagnosis.cause import fixes_of
 from devsan.diagnostics.codec import diagnostic_of, plain_of
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Operand, Place
 from devsan.diagnostics.messages import restored
@@ -89,32 +88,3 @@ def test_the_terminal_shows_what_was_printed(failed):
     printed = failed.error[failed.error.index("\nerror[") : failed.error.index("devsan: the run is in")]
     assert stream.getvalue().startswith(printed)
     assert failed.run["findings"][0]["printed"]
-
-
-def test_edits_that_could_not_run_are_sketches(tmp_path):
-    from devsan import emulate
-
-    with emulate():
-        from devsan import _core
-
-    source = tmp_path / "made.py"
-    source.write_text("    a = torch.ones(3, device='cuda:0')  # first\n    b = a + c\n", encoding="utf-8")
-
-    class Edited:
-        def __init__(self, before, after, line=1, kind=_core.FixKind.CREATION_SITE):
-            self.kind, self.text, self.confidence = kind, "make it there", _core.Confidence.LIKELY
-            self.edit = type("E", (), {"file": str(source), "line": line, "before": before, "after": after})()
-
-    def edit_of(before, after, **more):
-        ((fix,),) = (fixes_of([Edited(before, after, **more)]),)
-        assert fix.text == "make it there"
-        return fix.edits[0]
-
-    made = "a = torch.ones(3, device='cuda:0')"
-    assert not edit_of(made, "a = torch.ones(3, device=c.device)").safe
-    fits = edit_of(made, "a = torch.ones(3, device='cuda:1')")
-    assert fits.safe
-    place = fits.place
-    assert (place.line, place.column, place.end_line, place.end_column) == (1, 5, 1, 5 + len(made))
-    elsewhere = edit_of("b = a - c", "b = a - c.to(a.device)", line=2, kind=_core.FixKind.USE_SITE)
-    assert not elsewhere.safe, "the source does not hold it"

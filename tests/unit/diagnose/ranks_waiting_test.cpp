@@ -13,7 +13,7 @@ TEST(EndedRank, TheExceptionBeforeTheTimeouts) {
     job.waits(number, "all_reduce", 12);
     job.raises(number, "RuntimeError", "[pair.cc:534] Connection closed by peer [127.0.0.1]:4711",
                own("train.py", 12, "train"), 101);
-    job[number].in_collective = true;
+    job[number].peer_failed = true;
   }
   const auto first = expect_first(job, "DV306", {2});
   EXPECT_EQ(job.found().size(), 1u) << text_of(job.found());

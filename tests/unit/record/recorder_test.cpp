@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "record/living_list.h"
+#include "record/live_origins.h"
 
 namespace devsan::record {
 namespace {
@@ -20,7 +20,7 @@ thread_local std::int32_t t_line = 0;
 thread_local const void* t_code = nullptr;
 
 /// A program of one frame that stands at t_line.
-void with_stack(const Surroundings::UseStack& use) {
+void with_stack(const Callbacks::UseStack& use) {
   static const int code = 0;
   const std::array<Frame, 1> frames{Frame{t_code != nullptr ? t_code : &code, t_line}};
   use(frames);
@@ -37,16 +37,16 @@ void release(std::span<const void* const> codes) { g_codes -= static_cast<int>(c
 /// What memory of GPUs carries, of all threads.
 std::mutex g_living_mutex;
 std::set<PlacementId> g_living;
-void collect_living(std::vector<PlacementId>& living) {
+void collect_live(std::vector<PlacementId>& live) {
   const std::lock_guard lock(g_living_mutex);
-  living.insert(living.end(), g_living.begin(), g_living.end());
+  live.insert(live.end(), g_living.begin(), g_living.end());
 }
 
 constexpr std::size_t kBudget = std::size_t{2} << 20;
 
 class RecorderTest : public testing::Test {
  protected:
-  RecorderTest() { recorder.start({&with_stack, &keep, &release, &collect_living}); }
+  RecorderTest() { recorder.start({&with_stack, &keep, &release, &collect_live}); }
   ~RecorderTest() override {
     recorder.stop();
     g_living.clear();
@@ -54,7 +54,7 @@ class RecorderTest : public testing::Test {
   }
 
   /// From here on with little room, and without what other tests have left.
-  void restrict() { recorder.start({&with_stack, &keep, &release, &collect_living}, kBudget); }
+  void restrict() { recorder.start({&with_stack, &keep, &release, &collect_live}, kBudget); }
 
   /// A tensor that new code places.
   PlacementId made_by_new_code(std::int8_t device) {
@@ -203,10 +203,10 @@ TEST_F(RecorderTest, WhereLivingTensorsTakeItAllNewPlacementsAreDropped) {
 TEST_F(RecorderTest, MemoryOfTheHostCounts) {
   restrict();
   CarriedOrigin carried{{made_by_new_code(kHost), kNoOperator}};
-  LivingList::instance().enter(carried);
+  LiveOrigins::instance().enter(carried);
   for (int statement = 0; statement < 5000; ++statement) made_by_new_code(0);
   EXPECT_TRUE(recorder.find(carried.origin.placement).has_value());
-  LivingList::instance().leave(carried);
+  LiveOrigins::instance().leave(carried);
   for (int statement = 0; statement < 5000; ++statement) made_by_new_code(0);
   EXPECT_FALSE(recorder.find(carried.origin.placement).has_value());
 }

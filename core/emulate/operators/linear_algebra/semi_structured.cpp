@@ -15,7 +15,7 @@ at::Tensor dense_of(const at::Tensor& values, const at::Tensor& codes) {
 }
 
 /// A product in the type that the tensor cores sum up in.
-at::Tensor wide_product(const at::Tensor& left, const at::Tensor& right) {
+at::Tensor upcast_product(const at::Tensor& left, const at::Tensor& right) {
   TORCH_CHECK(left.dtype() == right.dtype(), "two_four_sgemm: Expected tensors of one datatype, but got ", left.dtype(),
               " and ", right.dtype());
   const at::ScalarType type = left.scalar_type() == at::kChar ? at::kInt : at::kFloat;
@@ -40,13 +40,13 @@ std::tuple<at::Tensor, at::Tensor> to_semi_structured(const at::Tensor& dense) {
 
 at::Tensor semi_structured_mm(const at::Tensor& values, const at::Tensor& codes, const at::Tensor& dense,
                               std::optional<at::ScalarType> out_dtype) {
-  return narrowed(wide_product(dense_of(values, codes), dense), result_type(values, out_dtype));
+  return narrowed(upcast_product(dense_of(values, codes), dense), result_type(values, out_dtype));
 }
 
 at::Tensor semi_structured_addmm(const at::Tensor& input, const at::Tensor& values, const at::Tensor& codes,
                                  const at::Tensor& dense, const at::Scalar& alpha, const at::Scalar& beta,
                                  std::optional<at::ScalarType> out_dtype) {
-  at::Tensor product = wide_product(dense_of(values, codes), dense) * alpha;
+  at::Tensor product = upcast_product(dense_of(values, codes), dense) * alpha;
   product = product + input.to(product.scalar_type()).unsqueeze(1) * beta;  // a bias per row
   return narrowed(product, result_type(values, out_dtype));
 }
@@ -54,7 +54,7 @@ at::Tensor semi_structured_addmm(const at::Tensor& input, const at::Tensor& valu
 at::Tensor semi_structured_linear(const at::Tensor& input, const at::Tensor& values, const at::Tensor& codes,
                                   const std::optional<at::Tensor>& bias, std::optional<c10::string_view> activation,
                                   std::optional<at::ScalarType> out_dtype) {
-  at::Tensor product = wide_product(input, dense_of(values, codes).t());
+  at::Tensor product = upcast_product(input, dense_of(values, codes).t());
   if (is_given(bias)) product = product + bias->to(product.scalar_type());
   const c10::string_view name = activation.value_or("none");
   TORCH_CHECK(name == "none" || name == "relu" || name == "silu", "_sparse_semi_structured_linear: Activation \"", name,
@@ -75,7 +75,7 @@ at::Tensor cslt_mm(const at::Tensor& compressed, const at::Tensor& dense, const 
                    const std::optional<at::Tensor>& alpha, std::optional<at::ScalarType> out_dtype, bool transposed,
                    std::int64_t /*algorithm*/, std::int64_t /*split_k*/, std::int64_t /*split_k_mode*/) {
   const at::Tensor matrix = from_run(compressed.cpu().contiguous(), dense.size(0)).dense().to(compressed.device());
-  at::Tensor product = wide_product(matrix, dense);
+  at::Tensor product = upcast_product(matrix, dense);
   if (is_given(alpha)) product = product * alpha->to(at::kFloat).reshape({-1, 1});
   if (is_given(bias)) product = product + bias->to(product.scalar_type()).unsqueeze(1);
   const at::Tensor result = narrowed(product, result_type(compressed, out_dtype));

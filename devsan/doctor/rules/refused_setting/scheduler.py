@@ -31,8 +31,8 @@ def check(case: Case) -> Iterator[Diagnostic]:
         if kind.value not in (*_OWN, *_OF_TORCH):
             near = nearest(kind.value, (*_OWN, *_OF_TORCH))
             yield finding(
-                CODE, message("{scheduler} is not a scheduler that DeepSpeed knows", scheduler=kind.value), kind.place,
-                (message("It has {schedulers}, and takes those of torch.optim.lr_scheduler by their names.",
+                CODE, message("DeepSpeed does not know the scheduler {scheduler}", scheduler=kind.value), kind.place,
+                (message("It has {schedulers}, and accepts the class names of torch.optim.lr_scheduler.",
                          schedulers=", ".join(_OWN)),),
                 message("write {correction}", correction=near) if near else message("write one of these names"),
                 severity="error", confidence="likely",
@@ -48,19 +48,19 @@ def _steps(settings: Settings, kind: str) -> Iterator[Diagnostic]:
     if warmup is not None and few is not None and few <= 0:
         yield finding(
             CODE,
-            message("{setting} is {value}, expected a whole number above 0", setting="warmup_num_steps",
+            message("{setting} is {value}, expected a positive integer", setting="warmup_num_steps",
                     value=warmup.node.written()),
             warmup.place,
-            (message("DeepSpeed refuses it since 0.19.6; before, it took 2 instead silently."),),
-            message("write 1 for no warm-up"), severity="error", confidence="certain",
+            (message("DeepSpeed rejects it since 0.19.6; earlier versions silently used 2 instead."),),
+            message("write 1 for no warmup"), severity="error", confidence="certain",
             edits=written(settings.document, warmup.node, 1),
         )  # fmt: skip
     if kind in _FULL and total is None:
         place = settings.get("scheduler.type")
         yield finding(
             CODE, message("{scheduler} needs total_num_steps", scheduler=kind), place.place if place else None,
-            (message("It decays over all steps of the training, and has no default for their number."),),
-            message('give scheduler.params.total_num_steps, or "auto" under the Trainer'), severity="error",
+            (message("It decays over all training steps, and their number has no default."),),
+            message('set scheduler.params.total_num_steps, or write "auto" with the Trainer'), severity="error",
             confidence="certain",
         )  # fmt: skip
     many = whole(total.value) if total is not None and not total.auto else None
@@ -68,6 +68,6 @@ def _steps(settings: Settings, kind: str) -> Iterator[Diagnostic]:
         yield finding(
             CODE, message("total_num_steps {total} is less than warmup_num_steps {warmup}", total=many, warmup=few),
             total.place,
-            (message("The training ends while the learning rate still rises."),),
-            message("count steps of the optimizer in both"), severity="warning", confidence="certain",
+            (message("Training ends while the learning rate is still rising."),),
+            message("count optimizer steps in both"), severity="warning", confidence="certain",
         )  # fmt: skip

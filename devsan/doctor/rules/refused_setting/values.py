@@ -23,10 +23,10 @@ CODE = own_code(__name__)
 
 _BOUNDS = {"gt": message("above"), "ge": message("at least"), "lt": message("below"), "le": message("at most")}
 _NAMES = {
-    "int": message("a whole number"),
+    "int": message("an integer"),
     "float": message("a number"),
     "bool": message("true or false"),
-    "text": message("a text"),
+    "text": message("a string"),
     "object": message("an object"),
 }
 _NEEDED_AT_ONCE = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
@@ -64,7 +64,7 @@ def _removed(document: Document, known: dict[str, Any], installed: str) -> Itera
         refused, later = _not_older(installed, known["version"]), bool(installed)
         yield finding(
             CODE, message("{setting} was removed from DeepSpeed", setting=name), member.place,
-            (message("DeepSpeed {version} refuses the whole file because of it.", version=known["version"]),),
+            (message("DeepSpeed {version} rejects the whole file because of it.", version=known["version"]),),
             message("remove it"), severity="error" if refused else "note" if later else "warning",
             confidence="certain" if refused else "possible" if later else "likely",
             edits=removed(document, member, refused),
@@ -82,16 +82,16 @@ def _top(document: Document, known: dict[str, Any], installed: str) -> Iterator[
             near = nearest(name, known["top"], _CLOSE)
             if near:
                 yield finding(
-                    CODE, message("{setting} is not a setting of DeepSpeed", setting=name), member.place,
-                    (message("DeepSpeed ignores keys at the top of the file that it does not know."),),
+                    CODE, message("{setting} is not a DeepSpeed setting", setting=name), member.place,
+                    (message("DeepSpeed ignores unknown top-level keys."),),
                     message("write {correction}", correction=near), severity="warning", confidence="likely",
                     edits=() if near in root.members else renamed(document, member.place, near),
                 )  # fmt: skip
             continue
         if name == "zero_optimization" and isinstance(member.node.value, bool):
             yield finding(
-                CODE, message("zero_optimization is an object since DeepSpeed 0.3"), member.place,
-                (message("true means stage 1 there, and nothing else can be set."),),
+                CODE, message("zero_optimization must be an object since DeepSpeed 0.3"), member.place,
+                (message("true means stage 1, and no other setting can be given."),),
                 message("write {correction}", correction='{"stage": 1}'), severity="warning", confidence="certain",
             )  # fmt: skip
             continue
@@ -139,7 +139,7 @@ def _expected(node: Node, taken: dict[str, Any]) -> Message | None:
     for bound, word in _BOUNDS.items():
         if bound in taken and not _within(number, bound, taken[bound]):
             limit = f"{taken[bound]:g}"
-            return (message("a whole number {bound} {limit}", bound=word, limit=limit) if kind == "int"
+            return (message("an integer {bound} {limit}", bound=word, limit=limit) if kind == "int"
                     else message("a number {bound} {limit}", bound=word, limit=limit))  # fmt: skip
     return None
 
@@ -195,12 +195,12 @@ def _unknown(
     same = installed in ("", known["version"])
     evidence = [
         message(
-            "{section} may hold only what DeepSpeed {version} knows: one unknown key, and the file is refused.",
+            "{section} may contain only keys that DeepSpeed {version} knows: it rejects a file with an unknown key.",
             section=path, version=known["version"],
         )
     ]  # fmt: skip
     if not same:
-        evidence.append(message("DeepSpeed {version} is installed, which may know others.", version=installed))
+        evidence.append(message("DeepSpeed {version} is installed, which may support others.", version=installed))
     return finding(
         CODE, message("{setting} is not a setting of {section}", setting=name, section=path), member.place,
         tuple(evidence),
@@ -217,9 +217,9 @@ def _deprecated(document: Document, path: str, name: str, node: Node, new: str) 
     both = bool(new) and " " not in new and (new in node.members or new.removeprefix("stage3_") in node.members)
     yield finding(
         CODE, message("{section}.{setting} is deprecated", section=path, setting=name), member.place,
-        (message("DeepSpeed refuses {setting} beside {replacement}, which took its place.", setting=name,
+        (message("DeepSpeed rejects {setting} together with {replacement}, which replaced it.", setting=name,
                  replacement=new) if both
-         else message("DeepSpeed still reads {setting}, and says in the log that it is deprecated.", setting=name),),
+         else message("DeepSpeed still reads {setting} and logs that it is deprecated.", setting=name),),
         message("remove {setting}", setting=name) if both
         else message("write {correction} instead", correction=new) if new else message("remove it"),
         severity="error" if both else "note", confidence="certain",
@@ -246,8 +246,8 @@ def _auto(settings: Settings, filled_by: str) -> Iterator[Diagnostic]:
         setting = settings.get(name)
         if setting is not None and setting.auto:
             yield finding(
-                CODE, message('{setting} is "auto", and nobody replaces it', setting=name), setting.place,
-                (message('The Trainer and accelerate replace "auto" by their own values; deepspeed.initialize does '
+                CODE, message('{setting} is "auto", but nothing replaces it', setting=name), setting.place,
+                (message('The Trainer and accelerate replace "auto" with their own values; deepspeed.initialize does '
                          "not."),),
                 message("write the number"), severity="error", confidence="likely",
             )  # fmt: skip
@@ -259,7 +259,7 @@ def _wrong(path: str, member: Member, expected: Message, edits: tuple[Edit, ...]
         message("{setting} is {value}, expected {expected}", setting=path, value=member.node.written(),
                 expected=expected),
         member.node.place,
-        (message("DeepSpeed refuses the value when it reads the file, or fails where it first counts with it."),),
+        (message("DeepSpeed rejects the value when it reads the file, or fails when it first computes with it."),),
         message("write {correction}", correction=expected), severity="error", confidence="certain", edits=edits,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from devsan.introspect.frames.error_match import recognize
 from devsan.introspect.frames.error_patterns import Kind
 
 SAME = "Expected all tensors to be on the same device, but "
-WORDINGS: list[tuple[str, Kind, tuple[str, ...], str | None, str | None]] = [
+MESSAGES: list[tuple[str, Kind, tuple[str, ...], str | None, str | None]] = [
     (
         SAME + "got mat2 is on cpu, different from other tensors on cuda:1 (when checking argument in method "
         "wrapper_CUDA_mm)",
@@ -138,7 +138,7 @@ WORDINGS: list[tuple[str, Kind, tuple[str, ...], str | None, str | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("message", "kind", "devices", "argument", "op"), WORDINGS)
+@pytest.mark.parametrize(("message", "kind", "devices", "argument", "op"), MESSAGES)
 def test_a_wording(message: str, kind: Kind, devices: tuple[str, ...], argument: str | None, op: str | None) -> None:
     sentence = recognize(message)
     assert sentence is not None
@@ -146,7 +146,7 @@ def test_a_wording(message: str, kind: Kind, devices: tuple[str, ...], argument:
     assert sentence.text == message.split("\n")[0]
 
 
-@pytest.mark.parametrize("message", [message for message, *_ in WORDINGS])
+@pytest.mark.parametrize("message", [message for message, *_ in MESSAGES])
 def test_a_wrapper_keeps_the_sentence_intact(message: str) -> None:
     wrapped = (
         "Caught RuntimeError in replica 0 on device 0.\nOriginal Traceback (most recent call last):\n"

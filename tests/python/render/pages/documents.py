@@ -99,9 +99,9 @@ def finding(number: int = 1, **more: Any) -> Document:
         "evidence": ["`logits` came from lm_head, which device_map puts on cuda:1.",
                      message("No hook moves {name}.", name="`labels`")],
         "fixes": [
-            {"kind": "map", "text": "put `lm_head` beside the embedding", "confidence": "possible", "edits": []},
             {"kind": "use_site", "text": "move `labels` to the device of `logits`", "confidence": "likely",
              "edits": [edit]},
+            {"kind": "map", "text": "put `lm_head` beside the embedding", "confidence": "possible", "edits": []},
         ],
         "naive_fix": "Moving the logits instead would copy them at each step.", "candidates": [],
         "source": "torch", "see_also": [], "subject": "", "rank": None, "rows": [], "placed": [], "notes": [],
@@ -172,7 +172,7 @@ def run(rank: int = 0, world_size: int = 1, gpus: int = 2, steps: int = 12, **mo
         },
         "gpus": [
             {"device": device, "name": "NVIDIA GeForce RTX 3090", "profile": "rtx3090-24g", "memory": 24 << 30,
-             "busy": 0}
+             "used_memory": 0}
             for device in devices
         ],
         "findings": [finding()], "models": [model(gpus=gpus)], "places": places, "transfers": transfers,

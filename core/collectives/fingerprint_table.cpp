@@ -1,4 +1,4 @@
-#include "collectives/fingerprint_board.h"
+#include "collectives/fingerprint_table.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -15,29 +15,29 @@
 namespace devsan::collectives {
 namespace {
 
-constexpr const char* kBoardName = "devsan-board";
+constexpr const char* kTableName = "devsan-fingerprints";
 
-struct BoardHeader {
+struct TableHeader {
   std::uint64_t key;
   std::uint64_t refused_call;
   std::uint64_t refused_message;  ///< from, to, number: 12, 12 and 40 bits
 };
 
-constexpr std::size_t kBoardCallsAt = 4096;
+constexpr std::size_t kTableCallsAt = 4096;
 static_assert(sizeof(CollectiveFingerprint) == 256);
 
 std::size_t shares_at(int ranks) {
-  return kBoardCallsAt + static_cast<std::size_t>(ranks) * kBoardCalls * sizeof(CollectiveFingerprint);
+  return kTableCallsAt + static_cast<std::size_t>(ranks) * kTableCalls * sizeof(CollectiveFingerprint);
 }
 
 std::size_t messages_at(int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
-  return shares_at(ranks) + count * kBoardShares * (1 + 2 * count) * sizeof(std::int64_t);
+  return shares_at(ranks) + count * kTableShares * (1 + 2 * count) * sizeof(std::int64_t);
 }
 
 std::size_t size_of_board(int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
-  return messages_at(ranks) + count * count * 2 * kBoardMessages * 2 * sizeof(std::int64_t);
+  return messages_at(ranks) + count * count * 2 * kTableMessages * 2 * sizeof(std::int64_t);
 }
 
 /// Memory that other processes write, too.
@@ -58,8 +58,8 @@ std::uint64_t random_key() {
 
 }  // namespace
 
-std::unique_ptr<FingerprintBoard> FingerprintBoard::make(int ranks) {
-  const int file = ::memfd_create(kBoardName, MFD_CLOEXEC);
+std::unique_ptr<FingerprintTable> FingerprintTable::make(int ranks) {
+  const int file = ::memfd_create(kTableName, MFD_CLOEXEC);
   if (file < 0) return nullptr;
   const std::size_t size = size_of_board(ranks);
   // Not reserved: a page is there once a rank has written to it.
@@ -68,18 +68,18 @@ std::unique_ptr<FingerprintBoard> FingerprintBoard::make(int ranks) {
     ::close(file);
     return nullptr;
   }
-  const BoardPlace place{getpid(), file, random_key()};
-  reinterpret_cast<BoardHeader*>(memory)->key = place.key;
-  return std::unique_ptr<FingerprintBoard>(new FingerprintBoard(place, memory, ranks));
+  const TablePlace place{getpid(), file, random_key()};
+  reinterpret_cast<TableHeader*>(memory)->key = place.key;
+  return std::unique_ptr<FingerprintTable>(new FingerprintTable(place, memory, ranks));
 }
 
-std::unique_ptr<FingerprintBoard> FingerprintBoard::open(const BoardPlace& place, int ranks) {
+std::unique_ptr<FingerprintTable> FingerprintTable::open(const TablePlace& place, int ranks) {
   if (place.descriptor < 0) return nullptr;
   const std::string path = "/proc/" + std::to_string(place.process) + "/fd/" + std::to_string(place.descriptor);
   // On another machine, or in another container, the number is another process's, and so is whatever it has open.
   std::array<char, 64> target{};
   if (::readlink(path.c_str(), target.data(), target.size() - 1) < 0) return nullptr;
-  if (std::string_view(target.data()).find(kBoardName) == std::string_view::npos) return nullptr;
+  if (std::string_view(target.data()).find(kTableName) == std::string_view::npos) return nullptr;
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return nullptr;
   const std::size_t size = size_of_board(ranks);
@@ -87,48 +87,48 @@ std::unique_ptr<FingerprintBoard> FingerprintBoard::open(const BoardPlace& place
   char* memory = fits ? map_board(file, size) : nullptr;
   ::close(file);
   if (memory == nullptr) return nullptr;
-  if (reinterpret_cast<const BoardHeader*>(memory)->key != place.key) {
+  if (reinterpret_cast<const TableHeader*>(memory)->key != place.key) {
     ::munmap(memory, size);
     return nullptr;
   }
-  return std::unique_ptr<FingerprintBoard>(new FingerprintBoard({place.process, -1, place.key}, memory, ranks));
+  return std::unique_ptr<FingerprintTable>(new FingerprintTable({place.process, -1, place.key}, memory, ranks));
 }
 
-FingerprintBoard::~FingerprintBoard() {
+FingerprintTable::~FingerprintTable() {
   ::munmap(memory_, size_of_board(ranks_));
   if (place_.descriptor >= 0) ::close(place_.descriptor);
 }
 
-CollectiveFingerprint& FingerprintBoard::call(int rank, std::uint64_t number) const noexcept {
-  const std::size_t index = static_cast<std::size_t>(rank) * kBoardCalls + number % kBoardCalls;
-  return reinterpret_cast<CollectiveFingerprint*>(memory_ + kBoardCallsAt)[index];
+CollectiveFingerprint& FingerprintTable::call(int rank, std::uint64_t number) const noexcept {
+  const std::size_t index = static_cast<std::size_t>(rank) * kTableCalls + number % kTableCalls;
+  return reinterpret_cast<CollectiveFingerprint*>(memory_ + kTableCallsAt)[index];
 }
 
-std::size_t FingerprintBoard::shares_size() const noexcept { return 1 + 2 * static_cast<std::size_t>(ranks_); }
+std::size_t FingerprintTable::shares_size() const noexcept { return 1 + 2 * static_cast<std::size_t>(ranks_); }
 
-std::int64_t* FingerprintBoard::shares(int rank, std::uint64_t number) const noexcept {
-  const std::size_t index = static_cast<std::size_t>(rank) * kBoardShares + number % kBoardShares;
+std::int64_t* FingerprintTable::shares(int rank, std::uint64_t number) const noexcept {
+  const std::size_t index = static_cast<std::size_t>(rank) * kTableShares + number % kTableShares;
   return reinterpret_cast<std::int64_t*>(memory_ + shares_at(ranks_)) + index * shares_size();
 }
 
-std::int64_t* FingerprintBoard::message(const BoardMessage& message, bool sends) const noexcept {
+std::int64_t* FingerprintTable::message(const TableMessage& message, bool sends) const noexcept {
   const std::size_t pair = static_cast<std::size_t>(message.from * ranks_ + message.to) * 2 + (sends ? 0 : 1);
-  const std::size_t index = pair * kBoardMessages + message.number % kBoardMessages;
+  const std::size_t index = pair * kTableMessages + message.number % kTableMessages;
   return reinterpret_cast<std::int64_t*>(memory_ + messages_at(ranks_)) + index * 2;
 }
 
-void FingerprintBoard::write(int rank, const CollectiveFingerprint& written) noexcept {
+void FingerprintTable::write(int rank, const CollectiveFingerprint& written) noexcept {
   CollectiveFingerprint& place = call(rank, written.number);
   shared(place.number).store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   std::memcpy(reinterpret_cast<char*>(&place) + sizeof(place.number),
               reinterpret_cast<const char*>(&written) + sizeof(written.number), sizeof(place) - sizeof(place.number));
-  // What follows is a look at the others: see NOTE [The fingerprint board].
+  // What follows is a look at the others: see NOTE [The fingerprint table].
   shared(place.number).store(written.number, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-void FingerprintBoard::write_shares(int rank, std::uint64_t number, const std::vector<std::int64_t>& given,
+void FingerprintTable::write_shares(int rank, std::uint64_t number, const std::vector<std::int64_t>& given,
                                     const std::vector<std::int64_t>& wanted) noexcept {
   std::int64_t* place = shares(rank, number);
   const auto count = static_cast<std::size_t>(ranks_);
@@ -139,11 +139,11 @@ void FingerprintBoard::write_shares(int rank, std::uint64_t number, const std::v
   shared(place[0]).store(static_cast<std::int64_t>(number), std::memory_order_release);
 }
 
-void FingerprintBoard::erase(int rank, std::uint64_t number) noexcept {
+void FingerprintTable::erase(int rank, std::uint64_t number) noexcept {
   shared(call(rank, number).number).store(0, std::memory_order_seq_cst);
 }
 
-std::optional<CollectiveFingerprint> FingerprintBoard::read(int rank, std::uint64_t number) const noexcept {
+std::optional<CollectiveFingerprint> FingerprintTable::read(int rank, std::uint64_t number) const noexcept {
   CollectiveFingerprint& place = call(rank, number);
   if (shared(place.number).load(std::memory_order_acquire) != number) return std::nullopt;
   const CollectiveFingerprint found = place;
@@ -152,7 +152,7 @@ std::optional<CollectiveFingerprint> FingerprintBoard::read(int rank, std::uint6
   return found;
 }
 
-bool FingerprintBoard::differs(int rank, const CollectiveFingerprint& own) const noexcept {
+bool FingerprintTable::differs(int rank, const CollectiveFingerprint& own) const noexcept {
   CollectiveFingerprint& place = call(rank, own.number);
   if (shared(place.number).load(std::memory_order_acquire) != own.number) return false;
   const bool other =
@@ -161,7 +161,7 @@ bool FingerprintBoard::differs(int rank, const CollectiveFingerprint& own) const
   return other && shared(place.number).load(std::memory_order_relaxed) == own.number;
 }
 
-std::optional<std::pair<std::int64_t, std::int64_t>> FingerprintBoard::read_share(int rank, std::uint64_t number,
+std::optional<std::pair<std::int64_t, std::int64_t>> FingerprintTable::read_share(int rank, std::uint64_t number,
                                                                                   int other) const noexcept {
   std::int64_t* place = shares(rank, number);
   const auto wanted = static_cast<std::int64_t>(number);
@@ -172,7 +172,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> FingerprintBoard::read_shar
   return found;
 }
 
-void FingerprintBoard::write_message(const BoardMessage& written, bool sends, std::int64_t bytes) noexcept {
+void FingerprintTable::write_message(const TableMessage& written, bool sends, std::int64_t bytes) noexcept {
   std::int64_t* place = message(written, sends);
   shared(place[0]).store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
@@ -181,7 +181,7 @@ void FingerprintBoard::write_message(const BoardMessage& written, bool sends, st
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-std::optional<std::int64_t> FingerprintBoard::read_message(const BoardMessage& wanted, bool sends) const noexcept {
+std::optional<std::int64_t> FingerprintTable::read_message(const TableMessage& wanted, bool sends) const noexcept {
   std::int64_t* place = message(wanted, sends);
   const auto number = static_cast<std::int64_t>(wanted.number);
   if (shared(place[0]).load(std::memory_order_acquire) != number) return std::nullopt;
@@ -191,30 +191,30 @@ std::optional<std::int64_t> FingerprintBoard::read_message(const BoardMessage& w
   return bytes;
 }
 
-void FingerprintBoard::refuse(std::uint64_t number) noexcept {
-  const auto first = shared(reinterpret_cast<BoardHeader*>(memory_)->refused_call);
+void FingerprintTable::refuse(std::uint64_t number) noexcept {
+  const auto first = shared(reinterpret_cast<TableHeader*>(memory_)->refused_call);
   std::uint64_t known = first.load();
   while ((known == 0 || number < known) && !first.compare_exchange_weak(known, number)) {
   }
 }
 
-void FingerprintBoard::refuse(const BoardMessage& message) noexcept {
+void FingerprintTable::refuse(const TableMessage& message) noexcept {
   const std::uint64_t packed = (static_cast<std::uint64_t>(message.from) << 52) |
                                (static_cast<std::uint64_t>(message.to) << 40) |
                                (message.number & ((std::uint64_t{1} << 40) - 1));
   std::uint64_t none = 0;
-  shared(reinterpret_cast<BoardHeader*>(memory_)->refused_message).compare_exchange_strong(none, packed);
+  shared(reinterpret_cast<TableHeader*>(memory_)->refused_message).compare_exchange_strong(none, packed);
 }
 
-std::uint64_t FingerprintBoard::refused_call() const noexcept {
-  return shared(reinterpret_cast<BoardHeader*>(memory_)->refused_call).load(std::memory_order_seq_cst);
+std::uint64_t FingerprintTable::refused_call() const noexcept {
+  return shared(reinterpret_cast<TableHeader*>(memory_)->refused_call).load(std::memory_order_seq_cst);
 }
 
-std::optional<BoardMessage> FingerprintBoard::refused_message() const noexcept {
+std::optional<TableMessage> FingerprintTable::refused_message() const noexcept {
   const std::uint64_t packed =
-      shared(reinterpret_cast<BoardHeader*>(memory_)->refused_message).load(std::memory_order_seq_cst);
+      shared(reinterpret_cast<TableHeader*>(memory_)->refused_message).load(std::memory_order_seq_cst);
   if (packed == 0) return std::nullopt;
-  return BoardMessage{static_cast<int>(packed >> 52), static_cast<int>((packed >> 40) & 0xFFF),
+  return TableMessage{static_cast<int>(packed >> 52), static_cast<int>((packed >> 40) & 0xFFF),
                       packed & ((std::uint64_t{1} << 40) - 1)};
 }
 

@@ -17,16 +17,16 @@ struct CarriedOrigin {
 /// Memory of the host that was placed, so that the recorder can tell what it still needs. Each of its placements takes a
 /// stack, beside which a lock is nothing. (Memory of a GPU is known to its allocator.) There is one list, and it is never
 /// destroyed. May be used from any thread.
-class LivingList {
+class LiveOrigins {
  public:
-  static LivingList& instance();
+  static LiveOrigins& instance();
 
   void enter(CarriedOrigin& carried) noexcept;
   void leave(CarriedOrigin& carried) noexcept;
   void change(CarriedOrigin& carried, Origin origin) noexcept;
 
   /// Adds the placements that memory in the list carries.
-  void collect(std::vector<PlacementId>& living) const;
+  void collect(std::vector<PlacementId>& live) const;
 
   /// For pthread_atfork: the child must not inherit the lock taken.
   void before_fork() { mutex_.lock(); }

@@ -1,21 +1,12 @@
-"""What the diagnosis adds to a report, and that the report is today's where it adds nothing."""
+"""How a cause looks on a terminal: evidence, fixes, what a naive fix would break."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Operand, Place
 from devsan.diagnostics.placement import Placement
-from devsan.introspect.deadline import Late, look, within
-from devsan.introspect.frames.edits import can_run
 from devsan.render.terminal.printer import lines_of
-
-Run = Callable[[str], str]
 
 
 def below(cause: Diagnostic, *sites: Place) -> list[str]:
@@ -23,50 +14,6 @@ def below(cause: Diagnostic, *sites: Place) -> list[str]:
         "".join(piece for piece, _ in line).rstrip() for line in lines_of(replace(cause, sentence="s", sites=sites))
     ]
     return lines[lines.index(next(line for line in lines if line.endswith("= torch: s"))) + 1 :]
-
-
-def fail(failure: object) -> None:
-    raise ValueError("no")
-
-
-def spin(failure: object) -> None:
-    while True:
-        look()
-
-
-def test_no_diagnosis_no_difference(gpus: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = run("loss")
-    monkeypatch.setattr("devsan.diagnosis.cause.explain", lambda failure: None)
-    plain = run("loss")
-    assert told.startswith("\nerror[DV104]: ")
-    assert told.replace("error[DV104]", "error", 1).startswith(plain)
-    monkeypatch.setattr("devsan.diagnosis.cause.explain", fail)
-    assert run("loss") == plain
-
-
-def test_a_diagnosis_that_takes_too_long_is_left_out(gpus: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("devsan.diagnosis.cause.explain", spin)
-    start = time.process_time()
-    assert run("loss").startswith("\nerror: ")
-    assert time.process_time() - start < 5
-
-
-def test_time_is_up() -> None:
-    with pytest.raises(Late):
-        within(0.01, lambda: spin(None))
-    assert within(10, lambda: 3) == 3
-
-
-def test_time_in_which_the_thread_does_nothing_counts_a_fifth() -> None:
-    def wait() -> int:
-        time.sleep(0.6)
-        for _ in range(100):
-            look()
-        return 3
-
-    assert within(0.5, wait) == 3
-    with pytest.raises(Late):
-        within(0.1, wait)
 
 
 def test_a_candidate_each_where_it_is_undecided() -> None:
@@ -126,27 +73,6 @@ def test_a_change_of_another_file_says_which() -> None:
     lines = below(cause, Place("train.py", 9))
     assert lines[1:-1] == ["help: r (certain)", "   --> other.py:3", "    4 -     1,", "    4 +     2,"]
     assert "   --> other.py:3" not in below(cause, Place("other.py", 9))
-
-
-@pytest.mark.parametrize(
-    ("line", "name", "runs"),
-    [
-        (3, "x", True),  # an argument
-        (3, "later", False),
-        (6, "later", True),
-        (3, "table", True),  # of the module: bound when f is called
-        (8, "late", False),
-        (8, "nobody", False),
-    ],
-)
-def test_only_a_change_that_can_run_is_shown(line: int, name: str, runs: bool, tmp_path: Path) -> None:
-    file = tmp_path / "program.py"
-    file.write_text(
-        "table = 0\ndef f(x):\n    y = zeros(3)\n    for later in x:\n        y += later\n    z = zeros(3)\n\n"
-        "w = zeros(3)\nlate = 1\n",
-        encoding="utf-8",
-    )
-    assert can_run(str(file), line, "zeros(3)", f"zeros(3, device={name}.device)") is runs
 
 
 def test_a_change_of_a_part_of_a_line_shows_the_line() -> None:

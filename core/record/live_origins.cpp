@@ -1,13 +1,13 @@
-#include "record/living_list.h"
+#include "record/live_origins.h"
 
 namespace devsan::record {
 
-LivingList& LivingList::instance() {
-  static auto* list = new LivingList();
+LiveOrigins& LiveOrigins::instance() {
+  static auto* list = new LiveOrigins();
   return *list;
 }
 
-void LivingList::enter(CarriedOrigin& carried) noexcept {
+void LiveOrigins::enter(CarriedOrigin& carried) noexcept {
   const std::lock_guard lock(mutex_);
   carried.previous = nullptr;
   carried.next = first_;
@@ -15,21 +15,21 @@ void LivingList::enter(CarriedOrigin& carried) noexcept {
   first_ = &carried;
 }
 
-void LivingList::leave(CarriedOrigin& carried) noexcept {
+void LiveOrigins::leave(CarriedOrigin& carried) noexcept {
   const std::lock_guard lock(mutex_);
   (carried.previous != nullptr ? carried.previous->next : first_) = carried.next;
   if (carried.next != nullptr) carried.next->previous = carried.previous;
 }
 
-void LivingList::change(CarriedOrigin& carried, Origin origin) noexcept {
+void LiveOrigins::change(CarriedOrigin& carried, Origin origin) noexcept {
   const std::lock_guard lock(mutex_);
   carried.origin = origin;
 }
 
-void LivingList::collect(std::vector<PlacementId>& living) const {
+void LiveOrigins::collect(std::vector<PlacementId>& live) const {
   const std::lock_guard lock(mutex_);
   for (const CarriedOrigin* each = first_; each != nullptr; each = each->next) {
-    living.push_back(each->origin.placement);
+    live.push_back(each->origin.placement);
   }
 }
 

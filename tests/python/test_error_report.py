@@ -13,7 +13,7 @@ import pytest
 from devsan.error_report import on_exception
 
 MIXED = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 Reporter = Callable[[BaseException], str]
 

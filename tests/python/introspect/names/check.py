@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from edits import applied
 from names.program import Kind, Program, Truth
 
 from devsan.diagnosis.build import build
@@ -23,7 +24,7 @@ _QUOTED = re.compile(r"`([^`]+)`")
 
 
 @dataclass
-class Verdict:
+class CheckResult:
     """What is wrong with one report.
 
     Attributes:
@@ -40,7 +41,7 @@ class Verdict:
     named: int = 0
     led_back: list[str] = field(default_factory=list)
     edits: int = 0
-    mended: int = 0
+    fixed: int = 0
     skipped: str = ""
 
 
@@ -84,9 +85,9 @@ def run(text: str, file: Path) -> Told | None:
     return Told(failure, report, explanation, line)
 
 
-def judge(program: Program, folder: Path, number: int) -> Verdict:
+def check(program: Program, folder: Path, number: int) -> CheckResult:
     """Returns what is wrong with the report on ``program``."""
-    verdict = Verdict()
+    result = CheckResult()
     seen: dict[int, Kind] = {}
 
     def see(place: int, value: Any) -> Any:
@@ -98,21 +99,21 @@ def judge(program: Program, folder: Path, number: int) -> Verdict:
         probed = failure_in(program.probed, folder / f"probed_{number}.py", _see=see)
         told = run(program.text, folder / f"program_{number}.py")
     except (RuntimeError, IndexError, TypeError, ValueError) as error:  # torch refuses it for another reason
-        return Verdict(skipped=f"{type(error).__name__}: {error}")
+        return CheckResult(skipped=f"{type(error).__name__}: {error}")
     if told is None or probed is None:
-        return Verdict(skipped="it does not fail")
+        return CheckResult(skipped="it does not fail")
     for place, kind in seen.items():
         assert kind == program.truths[place].kind, f"the program is not what it should be: {program.label}"
     if told.failure.refusal is None:
-        return Verdict(skipped="the core did not refuse it")
-    verdict.wrong += [*_wrong_operands(program, told), *_wrong_labels(program, told), *_wrong_words(program, told)]
+        return CheckResult(skipped="the core did not refuse it")
+    result.wrong += [*_wrong_operands(program, told), *_wrong_labels(program, told), *_wrong_words(program, told)]
     for truth in program.truths:
         if truth.named:
-            verdict.named += 1
+            result.named += 1
             if not any(_says(truth, name) for name in _all_names(told)):
-                verdict.unnamed.append(f"{sorted(truth.names)} {truth.kind}")
-    _try_edits(program, told, folder, number, verdict)
-    return verdict
+                result.unnamed.append(f"{sorted(truth.names)} {truth.kind}")
+    _try_edits(program, told, folder, number, result)
+    return result
 
 
 def kind_of(tensor: torch.Tensor) -> Kind:
@@ -225,38 +226,26 @@ def _dtype(name: str) -> str:
     return dtype_name(str(name))
 
 
-def _try_edits(program: Program, told: Told, folder: Path, number: int, verdict: Verdict) -> None:
+def _try_edits(program: Program, told: Told, folder: Path, number: int, result: CheckResult) -> None:
     finding = told.explanation.findings[0]
     for place, fix in enumerate(finding.fixes):
         edit = fix.edit
         if edit is None or Path(edit.file).name != f"program_{number}.py":
             continue
-        verdict.edits += 1
+        result.edits += 1
         text = applied(program.text, edit)
         try:
             again = failure_in(text, folder / f"edited_{number}_{place}.py")
         except Exception as error:  # the edited program fails for another reason than devices
-            verdict.led_back.append(f"{edit.after!r} ends in {type(error).__name__}: {error}")
+            result.led_back.append(f"{edit.after!r} ends in {type(error).__name__}: {error}")
             continue
         if again is None:
-            verdict.mended += 1
+            result.fixed += 1
         elif _failure(*again) == _failure(told.failure, told.line):
-            verdict.led_back.append(f"{edit.before!r} -> {edit.after!r} fails in the same way")
+            result.led_back.append(f"{edit.before!r} -> {edit.after!r} fails in the same way")
 
 
 def _failure(failure: Failure, line: int) -> object:
     refusal = failure.refusal
     operands = [(each.name, each.device) for each in refusal.operands] if refusal is not None else failure.message
     return refusal.op if refusal is not None else "", line, operands
-
-
-def applied(text: str, edit: Any) -> str:
-    """Returns ``text`` with ``edit`` made in it; the indentation is kept."""
-    lines = text.split("\n")
-    count = edit.before.count("\n") + 1
-    first = lines[edit.line - 1]
-    indent = first[: len(first) - len(first.lstrip())]
-    found = "\n".join(lines[edit.line - 1 : edit.line - 1 + count]).strip()
-    assert edit.before.strip() in found, "expected the text that the edit replaces"
-    lines[edit.line - 1 : edit.line - 1 + count] = (indent + found.replace(edit.before.strip(), edit.after)).split("\n")
-    return "\n".join(lines)

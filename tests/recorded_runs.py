@@ -13,7 +13,7 @@ from programs import run as run_forked
 
 from devsan.run_files.reader import read_run
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[1]
 
 MOVES = """
 import torch

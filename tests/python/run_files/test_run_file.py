@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from recorded import MOVES
+from recorded_runs import MOVES
 
 from devsan.errors import DevsanError, UsageError
 from devsan.run_files import recording, run_file

@@ -9,7 +9,7 @@
 
 namespace devsan::collectives {
 
-// NOTE [The fingerprint board]
+// NOTE [The fingerprint table]
 // Memory that the ranks of a communicator share as long as they are on one machine. Each writes there what it is about
 // to give to gloo, and then looks what the others have written for the same call. Of two ranks that differ at least the
 // later one sees it (both write before they look), and gives gloo nothing; so no two ranks that differ ever meet in gloo,
@@ -17,17 +17,17 @@ namespace devsan::collectives {
 // a thread of its own). Nobody waits for anybody. It is a file without a name (memfd_create), which the first rank makes
 // and the others open through /proc: nothing is left behind when ranks are killed.
 //
-//   BoardHeader                                     one
-//   CollectiveFingerprint [rank][kBoardCalls]       by the number of the call: the newest ones
-//   shares                [rank][kBoardShares][1+2N] of all_to_all: the number, bytes given to each rank, bytes wanted
+//   TableHeader                                     one
+//   CollectiveFingerprint [rank][kTableCalls]       by the number of the call: the newest ones
+//   shares                [rank][kTableShares][1+2N] of all_to_all: the number, bytes given to each rank, bytes wanted
 //                                                   from each
-//   messages              [from][to][2][kBoardMessages] bytes that are sent, and bytes that are expected
+//   messages              [from][to][2][kTableMessages] bytes that are sent, and bytes that are expected
 //
 // A place that a later call has taken says nothing: a rank that is so far behind is not compared.
 
-inline constexpr std::uint64_t kBoardCalls = 256;
-inline constexpr std::uint64_t kBoardShares = 64;
-inline constexpr std::uint64_t kBoardMessages = 256;
+inline constexpr std::uint64_t kTableCalls = 256;
+inline constexpr std::uint64_t kTableShares = 64;
+inline constexpr std::uint64_t kTableMessages = 256;
 
 /// The fingerprint of a call of a rank: what the ranks compare of it, and what a refusal says of it.
 struct CollectiveFingerprint {
@@ -44,30 +44,30 @@ struct CollectiveFingerprint {
   Text<160> file{};
 };
 
-/// Where a rank's board is: a descriptor of a process.
-struct BoardPlace {
+/// Where a rank's table is: a descriptor of a process.
+struct TablePlace {
   std::int64_t process = 0;
   int descriptor = -1;
-  std::uint64_t key = 0;  ///< stands on the board, too
+  std::uint64_t key = 0;  ///< stands in the table, too
 };
 
 /// A message that sender and receiver see differently.
-struct BoardMessage {
+struct TableMessage {
   int from = 0;
   int to = 0;
   std::uint64_t number = 0;  ///< counts the messages of the one to the other, from 1
 };
 
-class FingerprintBoard {
+class FingerprintTable {
  public:
   /// Both give nothing where it cannot be made, or seen from here: ranks are then not compared.
-  static std::unique_ptr<FingerprintBoard> make(int ranks);
-  static std::unique_ptr<FingerprintBoard> open(const BoardPlace& place, int ranks);
-  ~FingerprintBoard();
-  FingerprintBoard(const FingerprintBoard&) = delete;
-  FingerprintBoard& operator=(const FingerprintBoard&) = delete;
+  static std::unique_ptr<FingerprintTable> make(int ranks);
+  static std::unique_ptr<FingerprintTable> open(const TablePlace& place, int ranks);
+  ~FingerprintTable();
+  FingerprintTable(const FingerprintTable&) = delete;
+  FingerprintTable& operator=(const FingerprintTable&) = delete;
 
-  const BoardPlace& place() const { return place_; }
+  const TablePlace& place() const { return place_; }
 
   void write(int rank, const CollectiveFingerprint& call) noexcept;
   void write_shares(int rank, std::uint64_t number, const std::vector<std::int64_t>& given,
@@ -82,24 +82,24 @@ class FingerprintBoard {
   std::optional<std::pair<std::int64_t, std::int64_t>> read_share(int rank, std::uint64_t number,
                                                                   int other) const noexcept;
 
-  void write_message(const BoardMessage& message, bool sends, std::int64_t bytes) noexcept;
-  std::optional<std::int64_t> read_message(const BoardMessage& message, bool sends) const noexcept;
+  void write_message(const TableMessage& message, bool sends, std::int64_t bytes) noexcept;
+  std::optional<std::int64_t> read_message(const TableMessage& message, bool sends) const noexcept;
 
   /// No rank goes beyond such a call; of several the first counts.
   void refuse(std::uint64_t number) noexcept;
-  void refuse(const BoardMessage& message) noexcept;
+  void refuse(const TableMessage& message) noexcept;
   /// 0 for none.
   std::uint64_t refused_call() const noexcept;
-  std::optional<BoardMessage> refused_message() const noexcept;
+  std::optional<TableMessage> refused_message() const noexcept;
 
  private:
-  FingerprintBoard(const BoardPlace& place, char* memory, int ranks) : place_(place), memory_(memory), ranks_(ranks) {}
+  FingerprintTable(const TablePlace& place, char* memory, int ranks) : place_(place), memory_(memory), ranks_(ranks) {}
   std::size_t shares_size() const noexcept;
   CollectiveFingerprint& call(int rank, std::uint64_t number) const noexcept;
   std::int64_t* shares(int rank, std::uint64_t number) const noexcept;
-  std::int64_t* message(const BoardMessage& message, bool sends) const noexcept;
+  std::int64_t* message(const TableMessage& message, bool sends) const noexcept;
 
-  BoardPlace place_;
+  TablePlace place_;
   char* memory_;
   int ranks_;
 };

@@ -1,4 +1,4 @@
-#include "collectives/fingerprint_board.h"
+#include "collectives/fingerprint_table.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,13 +16,13 @@ CollectiveFingerprint call(std::uint64_t number, std::int64_t bytes) {
   return made;
 }
 
-class FingerprintBoardTest : public ::testing::Test {
+class FingerprintTableTest : public ::testing::Test {
  protected:
-  std::unique_ptr<FingerprintBoard> first_ = FingerprintBoard::make(3);
-  std::unique_ptr<FingerprintBoard> second_ = FingerprintBoard::open(first_->place(), 3);
+  std::unique_ptr<FingerprintTable> first_ = FingerprintTable::make(3);
+  std::unique_ptr<FingerprintTable> second_ = FingerprintTable::open(first_->place(), 3);
 };
 
-TEST_F(FingerprintBoardTest, ARankSeesWhatAnotherWrites) {
+TEST_F(FingerprintTableTest, ARankSeesWhatAnotherWrites) {
   ASSERT_NE(second_, nullptr);
   EXPECT_FALSE(second_->read(0, 1).has_value());
   first_->write(0, call(1, 40));
@@ -31,7 +31,7 @@ TEST_F(FingerprintBoardTest, ARankSeesWhatAnotherWrites) {
   EXPECT_FALSE(second_->read(0, 2).has_value());
 }
 
-TEST_F(FingerprintBoardTest, OnlyTheSameCallCanDiffer) {
+TEST_F(FingerprintTableTest, OnlyTheSameCallCanDiffer) {
   first_->write(0, call(1, 40));
   EXPECT_FALSE(second_->differs(0, call(1, 40)));
   EXPECT_TRUE(second_->differs(0, call(1, 44)));
@@ -43,48 +43,48 @@ TEST_F(FingerprintBoardTest, OnlyTheSameCallCanDiffer) {
   EXPECT_FALSE(second_->differs(0, call(1, 44)));
 }
 
-TEST_F(FingerprintBoardTest, APlaceThatWasTakenSaysNothing) {
+TEST_F(FingerprintTableTest, APlaceThatWasTakenSaysNothing) {
   first_->write(0, call(1, 40));
-  first_->write(0, call(1 + kBoardCalls, 44));
+  first_->write(0, call(1 + kTableCalls, 44));
   EXPECT_FALSE(second_->read(0, 1).has_value());
   EXPECT_FALSE(second_->differs(0, call(1, 44)));
-  EXPECT_TRUE(second_->differs(0, call(1 + kBoardCalls, 40)));
+  EXPECT_TRUE(second_->differs(0, call(1 + kTableCalls, 40)));
 }
 
-TEST_F(FingerprintBoardTest, SharesAreThoseOfOneRankForEachOther) {
+TEST_F(FingerprintTableTest, SharesAreThoseOfOneRankForEachOther) {
   first_->write_shares(2, 7, {4, 8, 12}, {1, 2, 3});
   EXPECT_EQ(second_->read_share(2, 7, 1), std::make_pair(std::int64_t{8}, std::int64_t{2}));
   EXPECT_FALSE(second_->read_share(2, 6, 1).has_value());
   EXPECT_FALSE(second_->read_share(1, 7, 1).has_value());
 }
 
-TEST_F(FingerprintBoardTest, MessagesHaveTwoSides) {
-  const BoardMessage message{0, 2, 5};
+TEST_F(FingerprintTableTest, MessagesHaveTwoSides) {
+  const TableMessage message{0, 2, 5};
   first_->write_message(message, true, 40);
   EXPECT_EQ(second_->read_message(message, true), 40);
   EXPECT_FALSE(second_->read_message(message, false).has_value());
   EXPECT_FALSE(second_->read_message({2, 0, 5}, true).has_value());
 }
 
-TEST_F(FingerprintBoardTest, TheFirstRefusedCallCounts) {
+TEST_F(FingerprintTableTest, TheFirstRefusedCallCounts) {
   EXPECT_EQ(second_->refused_call(), 0U);
   first_->refuse(9);
   second_->refuse(7);
   first_->refuse(8);
   EXPECT_EQ(first_->refused_call(), 7U);
   EXPECT_FALSE(first_->refused_message().has_value());
-  second_->refuse(BoardMessage{1, 2, 300});
+  second_->refuse(TableMessage{1, 2, 300});
   EXPECT_EQ(first_->refused_message()->from, 1);
   EXPECT_EQ(first_->refused_message()->to, 2);
   EXPECT_EQ(first_->refused_message()->number, 300U);
 }
 
-TEST_F(FingerprintBoardTest, AnotherProcessOpensIt) {
+TEST_F(FingerprintTableTest, AnotherProcessOpensIt) {
   const pid_t child = fork();
   if (child == 0) {
-    const auto board = FingerprintBoard::open(first_->place(), 3);
-    if (board == nullptr) _exit(1);
-    board->write(1, call(4, 16));
+    const auto table = FingerprintTable::open(first_->place(), 3);
+    if (table == nullptr) _exit(1);
+    table->write(1, call(4, 16));
     _exit(0);
   }
   int status = 0;
@@ -93,11 +93,11 @@ TEST_F(FingerprintBoardTest, AnotherProcessOpensIt) {
   EXPECT_TRUE(first_->differs(1, call(4, 20)));
 }
 
-TEST_F(FingerprintBoardTest, WhatIsNoBoardIsNotOpened) {
-  EXPECT_EQ(FingerprintBoard::open({getpid(), 0, 1}, 3), nullptr);   // a descriptor of something else
-  EXPECT_EQ(FingerprintBoard::open({getpid(), -1, 1}, 3), nullptr);  // none was made
-  EXPECT_EQ(FingerprintBoard::open({getpid(), first_->place().descriptor, 1}, 3), nullptr);  // another board
-  EXPECT_EQ(FingerprintBoard::open(first_->place(), 4), nullptr);                            // of another group
+TEST_F(FingerprintTableTest, WhatIsNoBoardIsNotOpened) {
+  EXPECT_EQ(FingerprintTable::open({getpid(), 0, 1}, 3), nullptr);   // a descriptor of something else
+  EXPECT_EQ(FingerprintTable::open({getpid(), -1, 1}, 3), nullptr);  // none was made
+  EXPECT_EQ(FingerprintTable::open({getpid(), first_->place().descriptor, 1}, 3), nullptr);  // another table
+  EXPECT_EQ(FingerprintTable::open(first_->place(), 4), nullptr);                            // of another group
 }
 
 }  // namespace

@@ -1,0 +1,80 @@
+"""The text of a call, changed: with another device, with one more keyword, without its move."""
+
+from __future__ import annotations
+
+import ast
+
+from devsan.diagnostics.torch_names import FACTORIES, FROM_DATA, LIKE, MOVES, NEW
+from devsan.fix.failure import Source
+
+_TAKE_DEVICE = FACTORIES | FROM_DATA | LIKE | NEW | {"Generator"}
+
+
+def function_name(call: ast.expr) -> str:
+    """Returns the last name of the function that is called: "zeros" of ``torch.zeros(2)``."""
+    function = call.func if isinstance(call, ast.Call) else call
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """Returns the value of a keyword of ``call``; None where it is not given."""
+    return next((each.value for each in call.keywords if each.arg == name), None)
+
+
+def is_factory(node: ast.AST) -> bool:
+    """Returns whether ``node`` calls a function of torch that takes a device."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TAKE_DEVICE
+
+
+def moved(node: ast.AST | None) -> ast.expr | None:
+    """Returns what ``node`` moves, as far as its name says: ``x`` of ``x.cuda()``; None where it is no such call."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MOVES:
+        return node.func.value
+    return None
+
+
+def placed(source: Source, call: ast.Call, device: str) -> str:
+    """Returns the text of ``call`` with ``device`` as its device: its own argument, or a move behind it."""
+    given = keyword(call, "device")
+    if given is not None:
+        return with_value(source, call, given, device)
+    receiver = moved(call)
+    if receiver is not None:
+        if function_name(call) == "to" and call.args and not _is_dtype(source, call.args[0]):
+            return with_value(source, call, call.args[0], device)
+        if len(call.args) <= 1 and not call.keywords and function_name(call) != "to":
+            return f"{source.segment(receiver)}.to({device})"
+    if is_factory(call):
+        return with_keyword(source, call, "device", device)
+    return f"{source.segment(call)}.to({device})"
+
+
+def with_keyword(source: Source, call: ast.Call, name: str, value: str) -> str:
+    """Returns the text of ``call`` with a keyword, in the place of the one of that name or behind all others."""
+    given = keyword(call, name)
+    if given is not None:
+        return with_value(source, call, given, value)
+    text = source.segment(call)
+    inside = text[:-1].rstrip()
+    between = "" if inside.endswith("(") else " " if inside.endswith(",") else ", "
+    return f"{inside}{between}{name}={value}{text[len(inside) :]}"
+
+
+def with_value(source: Source, outer: ast.expr, inner: ast.expr, after: str) -> str:
+    """Returns the text of ``outer`` with ``after`` in the place of ``inner``, a part of it."""
+    text = source.segment(outer)
+    line, column, _, _ = source.span(outer)
+    its_line, its_column, _, _ = source.span(inner)
+    before = sum(len(each) + 1 for each in text.split("\n")[: its_line - line])
+    offset = before + its_column - 1 - (column - 1 if its_line == line else 0)
+    return text[:offset] + after + text[offset + len(source.segment(inner)) :]
+
+
+def _is_dtype(source: Source, node: ast.expr) -> bool:
+    text = source.segment(node)
+    return "dtype" in text or (text.startswith("torch.") and isinstance(node, ast.Attribute))
+
+
+__all__ = ["function_name", "is_factory", "keyword", "moved", "placed", "with_keyword", "with_value"]

@@ -1,0 +1,84 @@
+"""A generator is made on the device on which it draws, or draws where it is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from devsan.diagnostics.messages import message
+from devsan.fix.calls import function_name, keyword, placed, with_keyword, with_value
+from devsan.fix.change import Change
+from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.scope import devices
+
+_DOUBT = 10
+_SAMPLERS = frozenset({"DataLoader", "RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler", "random_split"})
+
+
+def propose(failure: Failure) -> Iterator[Change]:
+    """Yields the changes for generators."""
+    if failure.finding["kind"] != "generator":
+        return
+    for operand in failure.operands:
+        if operand["offending"]:
+            yield from _made(failure, operand)
+    for frame in failure.own_frames[:1]:
+        yield from _drawn(frame, failure)
+    for frame in failure.own_frames:
+        source = source_of(frame["path"])
+        if source is not None:
+            yield from _samplers(source)
+
+
+def _made(failure: Failure, operand: Mapping[str, Any]) -> Iterator[Change]:
+    """The generator goes to the device of what it fills."""
+    wanted = _wanted(failure, operand)
+    for frame in _frames(operand):
+        source = source_of(frame["path"])
+        node = source.expression_at(frame) if source is not None else None
+        if source is None or not isinstance(node, ast.Call) or function_name(node) != "Generator":
+            continue
+        for device, doubt in devices(source, node, wanted):
+            if device.strip('"') == operand["device"]:
+                continue
+            text = message("make the generator on {device}", device=device.strip('"'))
+            after = with_value(source, node, node.args[0], device) if node.args else placed(source, node, device)
+            # A generator of the host is as good as another: what matters is where it draws.
+            yield Change(text, "creation_site", (source.replace(node, after),), doubt=_DOUBT + min(doubt, 5))
+
+
+def _wanted(failure: Failure, operand: Mapping[str, Any]) -> Mapping[str, Any]:
+    for other in failure.operands:
+        if other is not operand and other["device"] != operand["device"]:
+            return other
+    device = "cuda" if operand["device"] == "cpu" else "cpu"
+    return {"name": "", "device": device, "provenance": ()}
+
+
+def _frames(operand: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return (frame for event in operand["provenance"] for frame in event["frames"] if is_own(frame["path"]))
+
+
+def _drawn(frame: Mapping[str, Any], failure: Failure) -> Iterator[Change]:
+    """The numbers are drawn where the generator is, and moved."""
+    source = source_of(frame["path"])
+    call = source.expression_at(frame) if source is not None else None
+    generator = keyword(call, "generator") if isinstance(call, ast.Call) else None
+    if source is None or generator is None or not isinstance(call, ast.Call):
+        return
+    drawn = f"{source.segment(generator)}.device"
+    device = keyword(call, "device")
+    behind = f".to({source.segment(device)})" if device is not None else ""
+    text = message("draw on the device of `{name}`, and move what is drawn", name=source.segment(generator))
+    after = with_keyword(source, call, "device", drawn) + behind
+    yield Change(text, "use_site", (source.replace(call, after),), doubt=_DOUBT + 6)
+
+
+def _samplers(source: Source) -> Iterator[Change]:
+    """A sampler that makes its own generator is given one on the device on which tensors are made."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and function_name(node) in _SAMPLERS and keyword(node, "generator") is None:
+            text = message("give `{name}` a generator on the default device", name=function_name(node))
+            after = with_keyword(source, node, "generator", "torch.Generator(device=torch.get_default_device())")
+            yield Change(text, "use_site", (source.replace(node, after),), doubt=_DOUBT + 7)

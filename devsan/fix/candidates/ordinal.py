@@ -1,0 +1,76 @@
+"""A GPU that is not there becomes one that is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from devsan.diagnostics.messages import message
+from devsan.fix.calls import keyword, with_keyword, with_value
+from devsan.fix.candidates.use_site import operand_at
+from devsan.fix.change import Change
+from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.scope import devices
+
+_DOUBT = 10
+_COUNT = "torch.cuda.device_count()"
+
+
+def propose(failure: Failure) -> Iterator[Change]:
+    """Yields ordinals within the number of GPUs, and checkpoints that are read to where the program computes."""
+    sentence = failure.finding["sentence"]
+    if failure.finding["kind"] == "ordinal":
+        for number, frame in enumerate(failure.own_frames):
+            source = source_of(frame["path"])
+            if source is None:
+                continue
+            for operand in failure.operands:
+                node = operand_at(source, frame, operand) if number == 0 else None
+                if node is not None:
+                    yield from _within(source, node, _DOUBT + number)
+            call = source.expression_at(frame)
+            for argument in [*call.args, *(each.value for each in call.keywords)] if isinstance(call, ast.Call) else []:
+                yield from _within(source, argument, _DOUBT + number)
+    elif "deserialize" in sentence:
+        yield from _loaded(failure)
+
+
+def _within(source: Source, node: ast.expr, doubt: int) -> Iterator[Change]:
+    text = source.segment(node)
+    after = ""
+    if isinstance(node, ast.Constant):
+        if isinstance(node.value, int) and not isinstance(node.value, bool):
+            after = "0"
+        elif isinstance(node.value, str) and re.fullmatch(r"cuda:\d+", node.value):
+            after = '"cuda:0"'
+    elif isinstance(node, ast.JoinedStr):
+        numbers = [each for each in node.values if isinstance(each, ast.FormattedValue)]
+        if numbers and "cuda" in text:
+            inner = numbers[-1].value
+            after = text.replace(
+                f"{{{source.segment(inner) or ast.unparse(inner)}}}", f"{{{ast.unparse(inner)} % {_COUNT}}}"
+            )
+    elif isinstance(node, ast.Call):
+        for argument in node.args:
+            for change in _within(source, argument, doubt):
+                yield Change(change.text, change.kind, (source.replace(node, with_value(
+                    source, node, argument, change.edits[0].after)),), doubt=change.doubt)  # fmt: skip
+    elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+        after = f"{text} % {_COUNT}"
+    if after and after != text:
+        said = message("take a GPU that is there: {device}", device=after.strip('"'))
+        yield Change(said, "use_site", (source.replace(node, after),), doubt=doubt)
+
+
+def _loaded(failure: Failure) -> Iterator[Change]:
+    nowhere = {"name": "", "device": "cpu", "provenance": ()}
+    for frame in failure.own_frames:
+        source = source_of(frame["path"])
+        call = source.expression_at(frame) if source is not None else None
+        if source is None or not isinstance(call, ast.Call) or keyword(call, "map_location") is not None:
+            continue
+        for device, doubt in devices(source, call, nowhere):
+            text = message("read the checkpoint to {device}, wherever it was saved", device=device.strip('"'))
+            after = with_keyword(source, call, "map_location", device)
+            yield Change(text, "creation_site", (source.replace(call, after),), doubt=_DOUBT + min(doubt, 5))

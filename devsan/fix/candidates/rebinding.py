@@ -1,0 +1,104 @@
+"""The result of a move that was thrown away is kept; what an object keeps follows its partner."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from devsan.diagnostics.messages import message
+from devsan.fix.calls import moved
+from devsan.fix.candidates.use_site import is_read, operand_at
+from devsan.fix.change import Change
+from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.scope import devices
+
+_DISCARDED = 3
+_FOLLOWS = 30
+
+
+def propose(failure: Failure) -> Iterator[Change]:
+    """Yields moves whose results are kept now, then the lines that let a kept tensor follow."""
+    for path in dict.fromkeys(_paths(failure)):
+        source = source_of(path)
+        if source is not None:
+            yield from _kept(source)
+    for operand, partner in failure.pairs() if failure.is_mixed else ():
+        for frame in failure.own_frames[:1]:
+            yield from _following(frame, operand, partner)
+
+
+def _paths(failure: Failure) -> Iterator[str]:
+    yield from (frame["path"] for frame in failure.own_frames)
+    for operand in failure.operands:
+        for event in operand["provenance"]:
+            yield from (frame["path"] for frame in event["frames"] if is_own(frame["path"]))
+
+
+def _kept(source: Source) -> Iterator[Change]:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Expr):
+            receiver = moved(node.value)
+            if isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)):
+                name = source.segment(receiver)
+                text = message("keep the result of the move: {code}", code=f"{name} = ...")
+                after = f"{name} = {source.segment(node.value)}"
+                yield Change(text, "creation_site", (source.replace(node, after),), doubt=_DISCARDED)
+        if isinstance(node, ast.For):
+            yield from _elements(source, node)
+
+
+def _elements(source: Source, loop: ast.For) -> Iterator[Change]:
+    """A loop that moves the elements of a list or a dictionary, and keeps none of them."""
+    statement = loop.body[0] if len(loop.body) == 1 else None
+    call = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
+    each = moved(call)
+    if call is None or not isinstance(each, ast.Name):
+        return
+    if isinstance(statement, ast.Assign) and source.segment(statement.targets[0]) != each.id:
+        return
+    names = [node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)]
+    held = source.segment(loop.iter)
+    made = ""
+    if names == [each.id] and held.endswith(".values()"):
+        held = held.removesuffix(".values()")
+        made = f"{held} = {{key: {source.segment(call)} for key, {each.id} in {held}.items()}}"
+    elif len(names) == 2 and names[1] == each.id and held.endswith(".items()"):
+        held = held.removesuffix(".items()")
+        made = f"{held} = {{{names[0]}: {source.segment(call)} for {names[0]}, {each.id} in {held}.items()}}"
+    elif names == [each.id] and isinstance(loop.iter, (ast.Name, ast.Attribute)):
+        made = f"{held} = [{source.segment(call)} for {each.id} in {held}]"
+    if made:
+        text = message("keep the results of the moves in `{name}`", name=held)
+        yield Change(text, "creation_site", (source.replace(loop, made),), doubt=_DISCARDED)
+
+
+def _following(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:
+    """The line ``kept = kept.to(partner.device)`` before what reads an attribute, or an element of one."""
+    source = source_of(frame["path"])
+    node = operand_at(source, frame, operand) if source is not None else None
+    if source is None or node is None:
+        return
+    statement = source.statement_around(node)
+    if isinstance(node, ast.Name):
+        node, statement = _assigned(source, node) or (node, statement)
+    if not isinstance(node, (ast.Attribute, ast.Subscript)) or not is_read(source, node):
+        return
+    held = source.segment(node)
+    if any(isinstance(each, ast.Call) for each in ast.walk(node)):
+        return
+    for device, doubt in devices(source, statement, partner):
+        if device == f"{held}.device":
+            continue
+        text = message("let `{name}` follow to {device} before it is used", name=held, device=device.strip('"'))
+        line = f"{held} = {held}.to({device})"
+        yield Change(text, "use_site", (source.insert_before(statement, [line]),), doubt=_FOLLOWS + doubt)
+
+
+def _assigned(source: Source, name: ast.Name) -> tuple[ast.expr, ast.stmt] | None:
+    """The last value that was assigned to ``name`` before it is read, and the statement."""
+    found = None
+    for node in ast.walk(source.function_around(name)):
+        if isinstance(node, ast.Assign) and node.lineno < name.lineno and name.id in map(source.segment, node.targets):
+            found = (node.value, node)
+    return found

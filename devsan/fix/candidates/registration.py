@@ -1,0 +1,104 @@
+"""What a module holds as a plain attribute becomes a part of it, so that it moves with the module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from devsan.diagnostics.messages import message
+from devsan.fix.calls import function_name
+from devsan.fix.change import Change
+from devsan.fix.failure import Failure, Source, is_own, source_of
+
+_DOUBT = 4
+
+
+def propose(failure: Failure) -> Iterator[Change]:
+    """Yields the registration of each attribute that led to an operand."""
+    for operand in sorted(failure.operands, key=lambda each: not each["offending"]):
+        for frame in (*_frames(operand), *failure.own_frames[:1]):
+            source = source_of(frame["path"])
+            if source is not None:
+                for statement in _assignments(source, frame, operand):
+                    yield from _registered(source, statement, operand)
+
+
+def _frames(operand: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return (frame for event in operand["provenance"] for frame in event["frames"] if is_own(frame["path"]))
+
+
+def _assignments(source: Source, frame: Mapping[str, Any], operand: Mapping[str, Any]) -> Iterator[ast.Assign]:
+    """The ``self.name = ...`` of a module's constructor around a frame, and those of an attribute by its name."""
+    node = source.expression_at(frame)
+    if node is None:
+        node = source.named_at(frame["line"], operand["name"] or "")
+    if node is None:
+        return
+    around = source.statement_around(node)
+    if _attribute(around) and isinstance(around, ast.Assign) and _is_constructor(source, around):
+        yield around
+    inside = source.class_around(node)
+    name = (operand["name"] or "").partition("[")[0].removeprefix("self.")
+    for each in ast.walk(inside) if inside is not None and name.isidentifier() else ():
+        if isinstance(each, ast.Assign) and _attribute(each) == name and _is_constructor(source, each):
+            yield each
+
+
+def _attribute(statement: ast.AST) -> str:
+    """The name in ``self.name = ...``; "" for another statement."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            return target.attr
+    return ""
+
+
+def _is_constructor(source: Source, node: ast.AST) -> bool:
+    """Whether ``node`` is in the constructor of a class that looks like a module."""
+    inside = source.class_around(node)
+    if inside is None or getattr(source.function_around(node), "name", "") not in ("__init__", "setup"):
+        return False
+    return any("Module" in source.segment(base) for base in inside.bases) or any(
+        isinstance(each, ast.FunctionDef) and each.name == "forward" for each in inside.body
+    )
+
+
+def _registered(source: Source, statement: ast.Assign, operand: Mapping[str, Any]) -> Iterator[Change]:
+    name, value = _attribute(statement), statement.value
+    container = _container(value)
+    if operand["kind"] == "parameter" or container:
+        if container:
+            text = message("hold the modules of `{name}` in a {container}", name=f"self.{name}", container=container)
+            after = f"{_networks(source)}.{container}({source.segment(value)})"
+            yield Change(text, "creation_site", (source.replace(value, after),), doubt=_DOUBT)
+        return
+    if function_name(value)[:1].isupper() and "Tensor" not in function_name(value):
+        return  # a module, or another object
+    made = source.segment(value)
+    text = message("register `{name}` as a buffer, so that it moves with the module", name=f"self.{name}")
+    if isinstance(value, ast.Constant) and value.value is not None:
+        return
+    after = f'self.register_buffer("{name}", {made}, persistent=False)'
+    yield Change(text, "creation_site", (source.replace(statement, after),), doubt=_DOUBT)
+
+
+def _container(value: ast.expr) -> str:
+    """The class of torch that holds modules as ``value`` does."""
+    if isinstance(value, (ast.List, ast.ListComp)):
+        return "ModuleList"
+    return "ModuleDict" if isinstance(value, (ast.Dict, ast.DictComp)) else ""
+
+
+def _networks(source: Source) -> str:
+    """How the file calls torch.nn."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "torch":
+            for each in node.names:
+                if each.name == "nn":
+                    return each.asname or "nn"
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                if each.name == "torch.nn" and each.asname:
+                    return each.asname
+    return "torch.nn"

@@ -1,0 +1,42 @@
+"""What was made on the meta device, with shapes and no values, is made on a device that has them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from devsan.diagnostics.messages import message
+from devsan.fix.change import Change
+from devsan.fix.failure import Failure, Source, is_own, source_of
+
+_DOUBT = 15
+
+
+def propose(failure: Failure) -> Iterator[Change]:
+    """Yields the program with another device for each "meta" in it."""
+    devices = {operand["device"] for operand in failure.operands}
+    if failure.finding["kind"] != "meta" and "meta" not in devices:
+        return
+    wanted = sorted(devices - {"meta", "cpu"}) or ["cuda"]
+    for path in dict.fromkeys(_paths(failure)):
+        source = source_of(path)
+        if source is not None:
+            for device in wanted:
+                yield from _elsewhere(source, device)
+
+
+def _paths(failure: Failure) -> Iterator[str]:
+    yield from (frame["path"] for frame in failure.own_frames)
+    for operand in failure.operands:
+        for event in operand["provenance"]:
+            yield from (frame["path"] for frame in event["frames"] if is_own(frame["path"]))
+
+
+def _elsewhere(source: Source, device: str) -> Iterator[Change]:
+    places = [node for node in ast.walk(source.tree) if isinstance(node, ast.Constant) and node.value == "meta"]
+    text = message("make on {device} what is made on the meta device", device=device)
+    for place in places:
+        yield Change(text, "creation_site", (source.replace(place, f'"{device}"'),), doubt=_DOUBT)
+    if len(places) > 1:
+        edits = tuple(source.replace(place, f'"{device}"') for place in places)
+        yield Change(text, "creation_site", edits, doubt=_DOUBT + 1)

@@ -1,0 +1,113 @@
+"""A module moves before something is made from its parameters; what an optimizer keeps follows them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from devsan.diagnostics.messages import message
+from devsan.fix.calls import moved
+from devsan.fix.change import Change
+from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.scope import devices
+
+_DOUBT = 5
+_STATE = 7
+_EARLIER = 9
+_READ = frozenset({"parameters", "named_parameters", "state_dict", "buffers", "named_buffers"})
+
+
+def propose(failure: Failure) -> Iterator[Change]:
+    """Yields statements in another order, then the lines that bring state after the weights."""
+    for operand, partner in failure.pairs() if failure.is_mixed else ():
+        for first in _frames(operand):
+            source = source_of(first["path"])
+            if source is None or failure.is_live(first):
+                continue
+            for second in _frames(partner, "moved"):
+                if second["path"] == first["path"] and not failure.is_live(second):
+                    yield from _ordered(source, first, second)
+            yield from _moved_before(source, first, partner)
+    for frame in (*failure.own_frames, *(frame for operand in failure.operands for frame in _frames(operand))):
+        source = source_of(frame["path"])
+        if source is not None and failure.finding["code"] == "DV110":
+            yield from _state_follows(source)
+
+
+def _frames(operand: Mapping[str, Any], kind: str = "") -> Iterator[Mapping[str, Any]]:
+    for event in operand["provenance"]:
+        if kind in ("", event["kind"]):
+            yield from (frame for frame in event["frames"] if is_own(frame["path"]))
+
+
+def _ordered(source: Source, first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Change]:
+    """What placed the one operand stands before what placed the other, in one block: the second goes first."""
+    early, late = source.expression_at(first), source.expression_at(second)
+    if early is None or late is None:
+        return
+    one, other = source.statement_around(early), source.statement_around(late)
+    block = source.block_of(other)
+    if (
+        one not in block
+        or block.index(one) >= block.index(other)
+        or isinstance(other, (ast.Return, ast.For, ast.While))
+    ):
+        return
+    moved = source.segment(other).split("\n")
+    text = message("move `{statement}` before `{place}`", statement=moved[0], place=source.segment(one).split("\n")[0])
+    yield Change(text, "statement_order", (source.insert_before(one, moved), source.remove(other)), doubt=_DOUBT)
+
+
+def _moved_before(source: Source, frame: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:
+    """``model.to(device)`` in front of what is made from ``model.parameters()``, or from ``model``."""
+    call = source.expression_at(frame)
+    if not isinstance(call, ast.Call) or partner["device"] == "cpu":
+        return
+    statement = source.statement_around(call)
+    for argument in [*call.args, *(each.value for each in call.keywords)]:
+        module = _module(source, argument)
+        if module is not None:
+            name = source.segment(module)
+            for device, doubt in devices(source, call, partner):
+                if device != f"{name}.device":
+                    text = message("move `{name}` to {device} before `{place}`", name=name, device=device.strip('"'),
+                                   place=source.segment(statement).split("\n")[0])  # fmt: skip
+                    line = f"{name}.to({device})"
+                    edits = (source.insert_before(statement, [line]),)
+                    yield Change(text, "statement_order", edits, doubt=_EARLIER + doubt)
+
+
+def _module(source: Source, argument: ast.expr) -> ast.expr | None:
+    """The module in ``model.parameters()``, and a name that is moved as modules are."""
+    if isinstance(argument, ast.Call) and isinstance(argument.func, ast.Attribute):
+        return argument.func.value if argument.func.attr in _READ else None
+    if isinstance(argument, (ast.Name, ast.Attribute)):
+        receivers = [moved(each) for each in ast.walk(source.tree)]
+        if source.segment(argument) in [source.segment(each) for each in receivers if each is not None]:
+            return argument
+    return None
+
+
+def _state_follows(source: Source) -> Iterator[Change]:
+    """Behind each move of a module the state of its optimizer is loaded once more, which puts it beside the weights."""
+    for made in ast.walk(source.tree):
+        if not isinstance(made, ast.Assign) or not isinstance(made.value, ast.Call):
+            continue
+        modules = {
+            source.segment(each.func.value) for each in ast.walk(made.value)
+            if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "parameters"
+        }  # fmt: skip
+        for move in ast.walk(source.function_around(made)):
+            receiver = moved(move.value) if isinstance(move, (ast.Expr, ast.Assign)) else None
+            if receiver is None or not isinstance(move, (ast.Expr, ast.Assign)) or move.lineno < made.lineno:
+                continue
+            if source.segment(receiver) in modules:
+                name = source.segment(made.targets[0])
+                text = message(
+                    "load the state of `{name}` once more after `{move}`, so that it is where the weights are",
+                    name=name,
+                    move=source.segment(move),
+                )
+                line = f"{name}.load_state_dict({name}.state_dict())"
+                yield Change(text, "statement_order", (source.insert_after(move, [line]),), doubt=_STATE)

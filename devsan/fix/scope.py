@@ -1,0 +1,136 @@
+"""Which expressions say the device that is wanted, at a place of the source.
+
+NOTE [Expressions before literals] A change that says ``x.device`` works on every machine; one that says ``"cuda:0"``
+works on this one. What a place can say is read from its function: the operand itself where it is in scope, the text
+that placed it, names that are devices by what they are called, arguments that are used as tensors, the module's own
+parameters. That is a guess; each is an experiment, and a wrong one fails.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from devsan.diagnostics.torch_names import NEW
+from devsan.fix.failure import Source
+
+LITERAL = 25
+"""The doubt of a device that is written out."""
+
+HOST = 40
+"""The doubt of a move to the host, where the program wants a GPU."""
+
+_MOST = 5
+_OF_TENSORS = NEW | {
+    "device", "shape", "size", "dim", "ndim", "dtype", "to", "view", "reshape", "numel", "float", "long", "transpose",
+    "permute", "unsqueeze",
+}  # fmt: skip
+
+
+def devices(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Returns expressions for the device of ``operand`` that may stand at ``node``, each with its doubt."""
+    named = dict.fromkeys(_expressions(source, node, operand))
+    found = [(text, number) for number, text in enumerate(list(named)[:_MOST])]
+    found.append((f'"{operand["device"]}"', LITERAL))
+    host = HOST if operand["device"] == "cpu" else 0
+    return [(text, doubt + host) for text, doubt in found]
+
+
+def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> Iterator[str]:
+    bound = names_bound(source, node)
+    name = _parsed(operand["name"])
+    if name is not None and _root(name) in bound:
+        yield operand["name"] if "device" in operand["name"] else f"{operand['name']}.device"
+    for event in operand["provenance"][:2]:
+        text = _parsed(event["device_text"])
+        if text is not None and _root(text) in bound and event["device_text"] in source.text:
+            yield event["device_text"]
+    function = source.function_around(node)
+    inside = source.class_around(node)
+    for scope in (function, inside, source.tree):
+        if scope is not None:
+            yield from _devices_in(source, scope, bound)
+    yield from (f"{argument}.device" for argument in _tensors(function))
+    if inside is not None and "self" in bound and getattr(function, "name", "") != "__init__":
+        yield "next(self.parameters()).device"
+
+
+def names_bound(source: Source, node: ast.AST) -> set[str]:
+    """Returns the names that may have a value at ``node``: those assigned before it, and what is around."""
+    found: set[str] = set()
+    line = getattr(node, "lineno", 0)
+    around: ast.AST | None = node
+    innermost = True
+    while around is not None:
+        if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)):
+            if not isinstance(around, ast.Module):
+                found |= {each.arg for each in ast.walk(around.args) if isinstance(each, ast.arg)}
+            for each in own_nodes(around):
+                if (
+                    isinstance(each, ast.Name)
+                    and isinstance(each.ctx, ast.Store)
+                    and (each.lineno < line or not innermost)
+                ):
+                    found.add(each.id)
+            innermost = False
+        elif isinstance(around, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            found |= {
+                each.id for made in around.generators for each in ast.walk(made.target) if isinstance(each, ast.Name)
+            }
+        around = source.parents.get(around)
+    return found
+
+
+def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yields what is in ``scope`` and in no function or class inside of it."""
+    waiting = list(ast.iter_child_nodes(scope))
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _devices_in(source: Source, scope: ast.AST, bound: set[str]) -> Iterator[str]:
+    """The names and attributes in ``scope`` that are called devices."""
+    known = bound - {"torch", "self" if isinstance(scope, ast.Module) else "torch"}
+    for node in ast.walk(scope):
+        if isinstance(node, ast.arg) and "device" in node.arg and not node.arg.endswith("s") and node.arg in bound:
+            yield node.arg
+        if isinstance(node, ast.Name) and "device" in node.id and not node.id.endswith("s") and node.id in bound:
+            yield node.id
+        if isinstance(node, ast.Attribute) and node.attr == "device" and _root(node) in known:
+            yield source.segment(node)
+
+
+def _tensors(function: ast.AST) -> Iterator[str]:
+    """The arguments of ``function`` that are used as tensors are."""
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return
+    used = {
+        node.value.id for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _OF_TENSORS
+    }  # fmt: skip
+    for node in ast.walk(function) if function.name != "__init__" else ():  # its arguments are sizes
+        if isinstance(node, ast.BinOp):
+            used |= {side.id for side in (node.left, node.right) if isinstance(side, ast.Name)}
+    for each in [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]:
+        if each.arg in used and each.arg not in ("self", "cls"):
+            yield each.arg
+
+
+def _parsed(text: str | None) -> ast.expr | None:
+    try:
+        return ast.parse(text, mode="eval").body if text else None
+    except SyntaxError:
+        return None
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+__all__ = ["HOST", "LITERAL", "devices", "names_bound", "own_nodes"]

@@ -1,0 +1,47 @@
+"""A small program and the change of it that ends with the right numbers."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devsan.fix.change import joined, texts
+from devsan.fix.experiment import Laboratory
+from devsan.fix.job import Job
+from devsan.fix.search import Search, search
+from devsan.options import Options
+
+
+@pytest.fixture
+def searched(tmp_path: Path) -> Callable[..., Search]:
+    """Returns the search for a fix of a program's text on so many GPUs."""
+
+    def run(text: str, gpus: int = 1) -> Search:
+        script = tmp_path / "train.py"
+        script.write_text(text, encoding="utf-8")
+        environ = {**os.environ, "OMP_NUM_THREADS": "1"}
+        job = Job(Options().updated({"gpus": str(gpus)}), (str(script),), str(tmp_path), environ)
+        with Laboratory(job, 120) as laboratory:
+            return search(laboratory, lambda *_: None)
+
+    return run
+
+
+@pytest.fixture
+def fixed(searched: Callable[..., Search]) -> Callable[..., list[str]]:
+    """Returns the lines that the verified fix of a program's text adds, without their indentation."""
+
+    def run(text: str, gpus: int = 1) -> list[str]:
+        found = searched(text, gpus)
+        assert found.verified, [
+            (trial.status, [str(change.text) for change in trial.changes]) for trial in found.trials
+        ]
+        (after,) = texts(joined(found.verified[0].changes)).values()
+        lines = difflib.ndiff(text.split("\n"), after.split("\n"))
+        return [line[2:].strip() for line in lines if line.startswith("+ ")]
+
+    return run

@@ -1,0 +1,58 @@
+"""A tensor is made where it is needed: by an expression that is in scope, before a device that is written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Fixed = Callable[..., list[str]]
+
+
+def test_a_factory_is_told_the_device_of_an_argument(fixed: Fixed):
+    assert fixed("""
+import torch
+
+def state(x):
+    return torch.zeros(x.shape[0], 3)
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.layer(x) + state(x)
+
+print(Net().to("cuda")(torch.randn(2, 3, device="cuda")).sum())
+""") == ["return torch.zeros(x.shape[0], 3, device=x.device)"]
+
+
+def test_a_module_without_tensors_among_its_arguments_asks_its_parameters(fixed: Fixed):
+    assert fixed("""
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+
+    def table(self):
+        return torch.ones(3)
+
+    def forward(self, x):
+        return self.layer(x) * self.table()
+
+print(Net().to("cuda")(torch.randn(2, 3, device="cuda")).sum())
+""") == ["return torch.ones(3, device=next(self.parameters()).device)"]
+
+
+def test_a_name_that_says_a_device_comes_before_the_device_itself(fixed: Fixed):
+    (line,) = fixed("""
+import torch
+
+device = "cuda:0"
+layer = torch.nn.Linear(3, 3).to(device)
+weights = torch.ones(3)
+out = layer(torch.randn(2, 3, device=device))
+print((weights * out).sum())
+""")
+    assert '"cuda:0"' not in line

@@ -1,0 +1,55 @@
+"""Results of moves are kept, and what an object keeps follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Fixed = Callable[..., list[str]]
+
+
+def test_the_results_of_a_loop_over_a_batch_are_kept(fixed: Fixed):
+    assert fixed("""
+import torch
+
+model = torch.nn.Bilinear(2, 2, 1).cuda()
+batch = {"input1": torch.randn(3, 2), "input2": torch.randn(3, 2)}
+for tensor in batch.values():
+    tensor = tensor.to("cuda")
+model(**batch).sum().backward()
+""") == ['batch = {key: tensor.to("cuda") for key, tensor in batch.items()}']
+
+
+def test_a_cache_that_is_written_in_place_follows_its_layer(fixed: Fixed):
+    (line,) = fixed(
+        """
+import torch
+
+class Cache:
+    def __init__(self, layers):
+        self.keys = [torch.zeros(2, 4, device="cuda:0") for _ in range(layers)]
+
+    def update(self, layer, states, place):
+        keys = self.keys[layer]
+        keys.index_copy_(0, place, states)
+        return keys
+
+class Block(torch.nn.Module):
+    def __init__(self, number):
+        super().__init__()
+        self.number, self.key = number, torch.nn.Linear(4, 4)
+
+    def forward(self, x, cache, place):
+        return cache.update(self.number, self.key(x), place)
+
+cache = Cache(2)
+blocks = [Block(number).to(f"cuda:{number}") for number in range(2)]
+x = torch.randn(1, 4)
+with torch.no_grad():
+    for step in range(2):
+        for number, block in enumerate(blocks):
+            block(x.to(f"cuda:{number}"), cache, torch.tensor([step], device=f"cuda:{number}"))
+stored = [each.cpu() for each in cache.keys]
+""",
+        gpus=2,
+    )
+    assert line == "self.keys[layer] = self.keys[layer].to(states.device)"

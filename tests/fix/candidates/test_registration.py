@@ -1,0 +1,45 @@
+"""What a module holds is registered with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Fixed = Callable[..., list[str]]
+
+
+def test_a_plain_attribute_becomes_a_buffer_of_every_replica(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 4)
+        self.scale = torch.full((4,), 2.0, device="cuda:0")
+
+    def forward(self, x):
+        return self.layer(x) * self.scale
+
+model = torch.nn.DataParallel(Scaled().to("cuda:0"))
+model(torch.randn(4, 4, device="cuda:0")).sum().backward()
+""",
+        gpus=2,
+    ) == ['self.register_buffer("scale", torch.full((4,), 2.0, device="cuda:0"), persistent=False)']
+
+
+def test_a_list_of_modules_becomes_a_module_list(fixed: Fixed):
+    assert fixed("""
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads = [nn.Linear(4, 2) for _ in range(2)]
+
+    def forward(self, x):
+        return sum(head(x) for head in self.heads)
+
+print(Net().to("cuda")(torch.randn(3, 4, device="cuda")).sum())
+""") == ["self.heads = nn.ModuleList([nn.Linear(4, 2) for _ in range(2)])"]

@@ -1,0 +1,38 @@
+"""A module moves before what is made from its parameters; state that is there already follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Fixed = Callable[..., list[str]]
+
+
+def test_the_copy_of_weights_is_made_after_the_move(fixed: Fixed):
+    assert fixed("""
+import torch
+
+model = torch.nn.Linear(3, 1)
+average = [each.detach().clone() for each in model.parameters()]
+model.to("cuda")
+with torch.no_grad():
+    for mean, weight in zip(average, model.parameters()):
+        mean.lerp_(weight, 0.1)
+""") in (['model.to("cuda")'], ["average = [each.detach().clone() for each in model.parameters()]"])
+
+
+def test_the_state_of_an_optimizer_that_has_stepped_follows_the_weights(fixed: Fixed):
+    assert fixed("""
+import torch
+
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.Adam(model.parameters())
+
+def step(x):
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+
+step(torch.randn(2, 3))
+model.cuda()
+step(torch.randn(2, 3).cuda())
+""") == ["optimizer.load_state_dict(optimizer.state_dict())"]

@@ -1,0 +1,43 @@
+"""Operands move where they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Fixed = Callable[..., list[str]]
+
+
+def test_the_elements_of_a_list_are_joined_on_one_device(fixed: Fixed):
+    (line,) = fixed(
+        """
+import torch
+
+heads = [torch.nn.Linear(2, 1).to(f"cuda:{number}") for number in range(2)]
+
+def total(x):
+    losses = [head(x.to(head.weight.device)).mean() for head in heads]
+    return torch.stack(losses).sum()
+
+total(torch.randn(3, 2)).backward()
+""",
+        gpus=2,
+    )
+    assert line == "return torch.stack([each.to(losses[0].device) for each in losses]).sum()"
+
+
+def test_an_argument_goes_where_the_argument_beside_it_goes(fixed: Fixed):
+    (line,) = fixed(
+        """
+import torch
+from torch import nn
+
+devices = ["cuda:0", "cuda:1"]
+layers = [nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, norm_first=True, device=each) for each in devices]
+x, mask = torch.randn(2, 3, 4, device="cuda:0"), torch.tensor([[False, False, True]] * 2, device="cuda:0")
+for device, layer in zip(devices, layers):
+    x = layer(x.to(device), src_key_padding_mask=mask)
+print(x.sum())
+""",
+        gpus=2,
+    )
+    assert line == "x = layer(x.to(device), src_key_padding_mask=mask.to(device))"

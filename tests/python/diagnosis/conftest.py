@@ -1,0 +1,5 @@
+"""A program and its report."""
+
+from reports import run
+
+__all__ = ["run"]

@@ -1,0 +1,5 @@
+"""Recorded runs."""
+
+from reports import failed, programs
+
+__all__ = ["failed", "programs"]
