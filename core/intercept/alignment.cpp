@@ -68,10 +68,8 @@ std::optional<c10::Device> meeting_place(const c10::FunctionSchema& schema, cons
 bool is_refused(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
   const std::string name = c10::toString(op.operator_name());
   const guard::OperatorCheck check = guard::check_of(name);
-  if (check.rule == guard::Rule::kUnknown) return false;
-  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && !guard::has_kernel_check(name)) {
-    return false;
-  }
+  const bool composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  if ((composite || check.rule == guard::Rule::kUnknown) && !guard::has_kernel_check(name)) return false;
   std::string sentence;
   try {
     guard::check_devices(check, op.schema(), stack);

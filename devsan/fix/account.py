@@ -9,7 +9,7 @@ from devsan.diagnostics.codes import UNDECIDED, name_of
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.errors import DevsanError
 from devsan.fix.candidates import KINDS
-from devsan.fix.change import Change, joined, texts
+from devsan.fix.change import Change, applied
 from devsan.fix.experiment import Outcome
 from devsan.fix.failure import is_own
 from devsan.fix.patch import FilePatch, patches
@@ -58,7 +58,7 @@ def patches_of(fix: TriedFix | None, found: Search) -> list[FilePatch]:
 
 
 def _changed(changes: Sequence[Change]) -> dict[str, str]:
-    return texts(joined(changes))
+    return applied(changes)
 
 
 def _texts(changes: Sequence[Change]) -> tuple[str, ...]:

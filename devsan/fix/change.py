@@ -36,8 +36,23 @@ class Change:
 
 
 def joined(changes: Sequence[Change]) -> tuple[Edit, ...]:
-    """Returns the edits of all changes, each once."""
+    """Returns the edits of all changes of the same files, each once."""
     return tuple(dict.fromkeys(edit for change in changes for edit in change.edits))
+
+
+def applied(changes: Sequence[Change]) -> dict[str, str]:
+    """Returns the new text of each file that ``changes`` change, one after the other.
+
+    Args:
+        changes: the places of each are those of the files as the ones before it left them.
+
+    Raises:
+        DevsanError: as ``texts`` does.
+    """
+    after: dict[str, str] = {}
+    for change in changes:
+        after.update(texts(change.edits, after))
+    return after
 
 
 def texts(edits: Sequence[Edit], before: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from devsan import overlay
-from devsan.diagnostics.diagnostic import Edit
 from devsan.errors import DevsanError
-from devsan.fix.change import texts
 from devsan.fix.job import PYTHON, Job
 from devsan.numbers import observer
 from devsan.numbers.comparison import Event, read_events
@@ -41,6 +39,7 @@ class Outcome:
         places: the lines that moved tensors between devices, as docs/reference/run.schema.json has them.
         seconds: of wall time.
         error: the last line that it wrote on stderr.
+        models: of the run's file, or of the job's, as docs/reference/run.schema.json has them.
     """
 
     exit_code: int
@@ -51,6 +50,7 @@ class Outcome:
     places: Sequence[Mapping[str, Any]]
     seconds: float
     error: str = ""
+    models: Sequence[Mapping[str, Any]] = ()
 
     @property
     def transfers(self) -> int:
@@ -93,25 +93,22 @@ class Laboratory:
             self._stage.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def run(self, edits: Sequence[Edit] = (), policy: str = "stop", fresh: bool = False) -> Outcome:
+    def run(self, texts: Mapping[str, str] | None = None, policy: str = "stop", fresh: bool = False) -> Outcome:
         """Runs the job once.
 
         Args:
-            edits: what is changed.
+            texts: the new texts of the files that are changed, by their paths.
             policy: of the emulation: "warn" goes on after mismatches, which is what one device would compute.
             fresh: in a process of its own instead of a fork of the stage.
-
-        Raises:
-            DevsanError: the edits do not fit the files.
         """
         self._count += 1
         folder = self._folder / str(self._count)
         folder.joinpath("numbers").mkdir(parents=True)
         overlaid = None
-        if edits:
+        if texts:
             overlaid = folder / "overlay"
             overlaid.mkdir()
-            overlay.write(overlaid, texts(edits))
+            overlay.write(overlaid, texts)
         environ = {**self.job.environment, observer.VARIABLE: str(folder / "numbers"), "PYTHONHASHSEED": "0"}
         environ = overlay.environment(overlaid, environ)
         words = self.job.run_words(policy, str(folder / "run.dvs"))
@@ -196,12 +193,14 @@ def _stop(group: int) -> None:
 def _outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Outcome:
     findings: list[Mapping[str, Any]] = []
     job_findings: list[Mapping[str, Any]] = []
+    models: list[Mapping[str, Any]] = []
     peaks: dict[str, int] = {}
     places: list[Mapping[str, Any]] = []
     for path in sorted(folder.glob("*.dvs")):
         with contextlib.suppress(DevsanError):
             run = read_run(str(path))
             findings += run["findings"]
+            models += run["models"]
             if run["job"] is not None and not job_findings:
                 job_findings = list(run["job"]["findings"])
             for device in run["memory"]["devices"]:
@@ -211,5 +210,5 @@ def _outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Outcom
     own = [line for line in lines if line.strip() and not line.startswith(("devsan:", " "))]
     return Outcome(
         code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, places, seconds,
-        own[-1] if own else "",
+        own[-1] if own else "", models,
     )  # fmt: skip

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import os
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from devsan.diagnostics.diagnostic import Edit, Place
@@ -22,11 +23,15 @@ class Failure:
 
     Attributes:
         finding: as docs/reference/run.schema.json has it.
-        others: what else went wrong in the same run, where it went on.
+        models: of the program at that time, likewise, the largest first.
+        others: the findings at other places, which the same run showed.
+        texts: of the files that were changed for this run, by path.
     """
 
     finding: Mapping[str, Any]
-    others: tuple[Mapping[str, Any], ...] = ()
+    models: Sequence[Mapping[str, Any]] = ()
+    others: Sequence[Mapping[str, Any]] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def operands(self) -> Sequence[Mapping[str, Any]]:
@@ -37,6 +42,22 @@ class Failure:
     def own_frames(self) -> list[Mapping[str, Any]]:
         """Returns the frames of the user's own files, the innermost first."""
         return [frame for frame in self.finding["stack"] if is_own(frame["path"])]
+
+    @property
+    def library_frames(self) -> list[Mapping[str, Any]]:
+        """Returns the frames of libraries under the user's own, without torch's and accelerate's, the innermost first."""
+        found = []
+        for frame in self.finding["stack"]:
+            if is_own(frame["path"]):
+                break
+            if frame["package"] not in ("torch", "accelerate", "") and os.path.isfile(frame["path"]):
+                found.append(frame)
+        return found
+
+    @property
+    def in_library(self) -> bool:
+        """Returns whether a library's code failed, and no file of the user's."""
+        return bool(self.library_frames)
 
     @property
     def is_mixed(self) -> bool:
@@ -77,14 +98,36 @@ def is_own(path: str) -> bool:
     return os.path.isfile(real)
 
 
-@functools.lru_cache(maxsize=64)
+_shown: dict[str, str] = {}
+
+
+@contextlib.contextmanager
+def showing(texts: Mapping[str, str]) -> Iterator[None]:
+    """Has ``source_of`` show files as a run saw them.
+
+    Args:
+        texts: of the files that were changed for it, by path.
+    """
+    before = dict(_shown)
+    _shown.update(texts)
+    try:
+        yield
+    finally:
+        _shown.clear()
+        _shown.update(before)
+
+
 def source_of(path: str) -> Source | None:
     """Returns the source file at ``path``; None where it cannot be read."""
     try:
-        text = text_of(path)
-        return Source(path, text, ast.parse(text))
+        return _parsed(path, _shown[path] if path in _shown else text_of(path))
     except (OSError, SyntaxError, ValueError):
         return None
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(path: str, text: str) -> Source:
+    return Source(path, text, ast.parse(text))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,24 +2,26 @@
 
 NOTE [Rounds] The job runs once with the policy "warn": that shows all places, and computes what one device would
 compute, which is the reference. Then candidates run, one each. One that ends the job with the reference's numbers is
-verified. One after which the job fails elsewhere may be the first of several: the best of these is kept and the next
-round begins from it. A candidate whose numbers differ is rejected, however well it runs.
+verified. One after which the job fails elsewhere may be the first of several. Where the reference shows that other place
+too, the change has done its part, and the next round begins from it at once; otherwise it waits until nothing else is
+left. A candidate whose numbers differ is rejected, however well it runs. Where the fault is in a library, its users need
+a change of their own files and its authors a patch, so that both are looked for, one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from devsan.errors import DevsanError
-from devsan.fix.candidates import candidates
-from devsan.fix.change import Change, joined
+from devsan.fix.candidates import KINDS, PATCH, candidates
+from devsan.fix.change import Change, applied
 from devsan.fix.experiment import Laboratory, Outcome
 from devsan.fix.failure import Failure
 from devsan.numbers.comparison import Comparison, compare
 
 MOST_ROUNDS = 6
-MOST_TRIALS = 24
+MOST_TRIALS = 32
 
 _ENDED = ("verified", "unverified")
 
@@ -41,6 +43,11 @@ class Trial:
     comparison: Comparison | None
     status: str
 
+    @property
+    def is_patch(self) -> bool:
+        """Returns whether it changes a library, which is for the library's authors to do."""
+        return any(change.kind == PATCH for change in self.changes)
+
 
 @dataclass
 class Search:
@@ -50,7 +57,7 @@ class Search:
         first: the run as it is, under the policy "warn".
         failing: the run as it is, as on GPUs; None where ``first`` shows all.
         trials: in their order.
-        untried: what was left when a fix was verified.
+        untried: what was left of the candidates when a fix was verified.
         seconds: that it took.
     """
 
@@ -62,8 +69,8 @@ class Search:
 
     @property
     def verified(self) -> list[Trial]:
-        """Returns the verified fixes, in their order; ``account`` says which is the best."""
-        return [trial for trial in self.trials if trial.status == "verified"]
+        """Returns the verified fixes, the best first."""
+        return sorted((trial for trial in self.trials if trial.status == "verified"), key=_cost)
 
     @property
     def experiments(self) -> int:
@@ -71,12 +78,24 @@ class Search:
         alone = sum(run is not None for run in (self.first, self.failing))
         return alone + sum(trial.outcome is not None for trial in self.trials)
 
+    @property
+    def patch(self) -> Trial | None:
+        """Returns the best verified patch of a library that stands beside a fix of the user's files; None without one."""
+        patches = [trial for trial in self.verified if trial.is_patch]
+        return patches[0] if patches and patches[0] is not self.verified[0] else None
+
+
+def _cost(trial: Trial) -> tuple[bool, int, int, int]:
+    kinds = max(KINDS.index(change.kind) if change.kind in KINDS else len(KINDS) for change in trial.changes)
+    transferred = trial.outcome.transferred if trial.outcome is not None else 0
+    return (trial.is_patch, len(trial.changes), kinds, transferred)
+
 
 def search(
     laboratory: Laboratory,
     told: Callable[[str, int, int], None],
     all_of_them: bool = False,
-    rounds: int = MOST_ROUNDS,
+    most_rounds: int = MOST_ROUNDS,
 ) -> Search:
     """Tries what could be changed.
 
@@ -84,42 +103,101 @@ def search(
         laboratory: of the job.
         told: called before each experiment with what is tried, its number and how many there are in this round.
         all_of_them: go on after the first verified fix, to find the best.
-        rounds: how many failures are followed, one behind the other.
+        most_rounds: how many failures are followed, one behind the other.
     """
     found = Search()
     told("reference", 0, 0)
     found.first = laboratory.run(policy="warn")
     laboratory.seconds = min(laboratory.seconds, 60 + 10 * found.first.seconds)
-    state: tuple[Change, ...] = ()
     failing = found.first
     if not found.first.findings or not found.first.ended:
         told("failure", 0, 0)
         failing = found.failing = laboratory.run()
-    seen = {_identity(failing)}
-    for _ in range(rounds):
-        if not failing.findings:
-            break
-        best: Trial | None = None
-        offered = candidates(Failure(failing.findings[0], tuple(failing.findings[1:])))[:MOST_TRIALS]
-        for number, change in enumerate(offered, start=1):
-            told(change.text, number, len(offered))
-            trial = _tried(laboratory, (*state, change), found.first, seen)
-            found.trials.append(trial)
-            if trial.status == "verified" and not all_of_them:
-                found.untried = offered[number:]
-                return found
-            if trial.status == "other" and best is None:
-                best = trial
-        if best is None or best.outcome is None or any(trial.status in _ENDED for trial in found.trials):
-            break
-        state, failing = best.changes, best.outcome
-        seen.add(_identity(failing))
+    if failing.findings:
+        explore = _Exploration(laboratory, found, told, all_of_them, most_rounds)
+        explore.from_failure(failing, [kind for kind in KINDS if kind != PATCH])
+        if _failure((), failing).in_library or not found.verified:
+            explore.from_failure(failing, [PATCH])
     return found
 
 
-def _tried(laboratory: Laboratory, changes: tuple[Change, ...], reference: Outcome, seen: set[str]) -> Trial:
+@dataclass
+class _Round:
+    """A failure, and what is left to try for it.
+
+    Attributes:
+        changes: after which the job fails so.
+        failing: that run.
+        offered: the candidates.
+        places: the failures that led here, by their ids.
+        next: number of the candidate to try next.
+    """
+
+    changes: tuple[Change, ...]
+    failing: Outcome
+    offered: list[Change]
+    places: frozenset[str]
+    next: int = 0
+
+
+@dataclass
+class _Exploration:
+    """Tries the candidates of failures; see NOTE [Rounds]."""
+
+    laboratory: Laboratory
+    found: Search
+    told: Callable[[str, int, int], None]
+    all_of_them: bool
+    most_rounds: int
+
+    def from_failure(self, failing: Outcome, kinds: Sequence[str]) -> None:
+        """Tries changes of these kinds until one is verified."""
+        assert self.found.first is not None
+        known = _places(self.found.first)
+        rounds = [self._round((), failing, kinds, frozenset())]
+        elsewhere: list[_Round] = []
+        entered = {_identity(failing)}
+        for _ in range(MOST_TRIALS):
+            while rounds and rounds[-1].next >= len(rounds[-1].offered):
+                rounds.pop()
+                if not rounds and elsewhere and self._is_open():
+                    rounds.append(elsewhere.pop(0))
+            if not rounds:
+                return
+            trial = self._next_trial(rounds[-1])
+            if trial.status == "verified" and not self.all_of_them:
+                self.found.untried += rounds[-1].offered[rounds[-1].next :]
+                return
+            place = _identity(trial.outcome) if trial.outcome is not None else ""
+            if trial.status == "other" and place not in entered and len(trial.changes) < self.most_rounds:
+                entered.add(place)
+                assert trial.outcome is not None
+                deeper = self._round(trial.changes, trial.outcome, kinds, rounds[-1].places)
+                next_one = not self.found.first.ended or bool(_places(trial.outcome) & known)
+                (rounds if next_one else elsewhere).append(deeper)
+
+    def _is_open(self) -> bool:
+        return not any(trial.status in _ENDED for trial in self.found.trials)
+
+    def _round(
+        self, changes: tuple[Change, ...], failing: Outcome, kinds: Sequence[str], places: frozenset[str]
+    ) -> _Round:
+        offered = [change for change in candidates(_failure(changes, failing)) if change.kind in kinds]
+        return _Round(changes, failing, offered, places | {_identity(failing)})
+
+    def _next_trial(self, round: _Round) -> Trial:
+        change = round.offered[round.next]
+        round.next += 1
+        self.told(change.text, round.next, len(round.offered))
+        assert self.found.first is not None
+        trial = _tried(self.laboratory, (*round.changes, change), self.found.first, round.places)
+        self.found.trials.append(trial)
+        return trial
+
+
+def _tried(laboratory: Laboratory, changes: tuple[Change, ...], reference: Outcome, seen: Collection[str]) -> Trial:
     try:
-        outcome = laboratory.run(joined(changes))
+        outcome = laboratory.run(applied(changes))
     except DevsanError:
         return Trial(changes, None, None, "failed")
     if not outcome.ended:
@@ -132,6 +210,23 @@ def _tried(laboratory: Laboratory, changes: tuple[Change, ...], reference: Outco
     if comparison.impossible:
         return Trial(changes, outcome, comparison, "unverified")
     return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected")
+
+
+def _failure(changes: Sequence[Change], outcome: Outcome) -> Failure:
+    """The first failure of a run, with the models as they were then."""
+    first, *others = outcome.findings
+    models = [model for model in outcome.models if model["finding"] == first["id"]]
+    return Failure(first, models or outcome.models, others, applied(changes))
+
+
+def _places(outcome: Outcome) -> set[tuple[str, str, str]]:
+    """Where a run failed or would have: operator, file and function, which other lines of the file do not change."""
+    found = set()
+    for finding in outcome.findings:
+        sites = [{"frame": finding["stack"][0], "op": finding["op"]}] if finding["stack"] else []
+        for site in [*sites, *finding["also_at"]]:
+            found.add((site["op"], site["frame"]["path"], site["frame"]["function"]))
+    return found
 
 
 def _identity(outcome: Outcome) -> str:

@@ -47,6 +47,18 @@ def test_the_program_goes_on_and_the_result_is_the_hosts(capsys):
     assert "the program continued after mismatches at 1 place with 1 cause (policy=warn)" in err
 
 
+def test_attention_over_two_devices_goes_on(capsys):
+    # The composite itself refuses it, and torch's table of device checks does not name a composite.
+    with devsan.emulate(gpus=2, policy="warn"):
+        torch.manual_seed(0)
+        query, key, value = (torch.rand(1, 2, 4, 8, device=f"cuda:{gpu}") for gpu in (0, 1, 1))
+        made = torch.nn.functional.scaled_dot_product_attention(query, key, value)
+        assert made.device == query.device
+        expected = torch.nn.functional.scaled_dot_product_attention(query.cpu(), key.cpu(), value.cpu())
+        assert torch.allclose(made.cpu(), expected)
+    assert "operands of aten::scaled_dot_product_attention are on cuda:0 and cuda:1" in told(capsys)
+
+
 def test_what_is_written_stays_where_it_is(capsys):
     with devsan.emulate(gpus=2, policy="warn"):
         host, gpu = torch.zeros(3), torch.ones(3, device="cuda:1")

@@ -23,21 +23,22 @@ from dataclasses import replace
 from devsan.diagnostics.messages import Message, message
 from devsan.errors import DevsanError
 from devsan.fix.change import Change, joined, texts
-from devsan.fix.failure import Failure
+from devsan.fix.failure import Failure, showing
 
 
 def candidates(failure: Failure) -> list[Change]:
     """Returns the changes to try for ``failure``, the most promising first, each once."""
     found: dict[object, Change] = {}
-    own = list(_proposed(failure))
-    elsewhere = [list(_proposed(Failure(other))) for other in failure.others[:_MOST_PLACES]]
-    for change in (*own, *_everywhere(own, elsewhere)):
-        try:
-            key = frozenset(texts(change.edits).items())
-        except (DevsanError, ValueError, SyntaxError):  # the file is another one by now
-            continue
-        if change.edits and _is_python(dict(key)) and (key not in found or change.doubt < found[key].doubt):
-            found[key] = change
+    with showing(failure.texts):
+        own = list(_proposed(failure))
+        elsewhere = [list(_proposed(Failure(other))) for other in failure.others[:_MOST_PLACES]]
+        for change in (*own, *_everywhere(own, elsewhere)):
+            try:
+                key = frozenset(texts(change.edits, failure.texts).items())
+            except (DevsanError, ValueError, SyntaxError):  # the file is another one by now
+                continue
+            if change.edits and _is_python(dict(key)) and (key not in found or change.doubt < found[key].doubt):
+                found[key] = change
     return sorted(found.values(), key=_rank)
 
 
@@ -67,7 +68,11 @@ def _sort(change: Change) -> tuple[object, ...]:
     return (change.kind, change.text.id if isinstance(change.text, Message) else change.text, change.doubt)
 
 
-KINDS = ("configuration", "map", "creation_site", "statement_order", "use_site", "workaround", "upstream_patch")
+PATCH = "upstream_patch"
+"""A change of a library: shown, and never written."""
+
+KINDS = ("configuration", "map", "creation_site", "statement_order", "use_site", "workaround", "one_device",
+         PATCH)  # fmt: skip
 """Where a change is made, the best place first."""
 
 
