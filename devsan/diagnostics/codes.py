@@ -33,6 +33,7 @@ class Code:
         name: "kv-cache", also that of its folder and of the files that detect it.
         summary: one sentence, by language.
         naive_fix: what a bare ``.to(device)`` at the failing line does instead of fixing it, by language; may be empty.
+        chinese: the Chinese of the sentences that its detectors alone say, by the English templates.
         words: its vocabulary, shared by all its detectors: what names of the user's program speak for it.
     """
 
@@ -40,6 +41,7 @@ class Code:
     name: str
     summary: Mapping[str, str]
     naive_fix: Mapping[str, str]
+    chinese: Mapping[str, str]
     words: Mapping[str, tuple[str, ...]]
 
     def page(self, language: str = "en") -> str:
@@ -123,6 +125,7 @@ def _read(path: Path) -> Code:
     try:
         manifest = tomllib.loads(path.read_text(encoding="utf-8"))
         words = {group: tuple(listed) for group, listed in manifest.get("words", {}).items()}
-        return Code(manifest["code"], path.parent.name, manifest["summary"], manifest.get("naive_fix", {}), words)
+        said = manifest.get("chinese", {})
+        return Code(manifest["code"], path.parent.name, manifest["summary"], manifest.get("naive_fix", {}), said, words)
     except (KeyError, ValueError) as error:
         raise DevsanError(f"expected {path} to be the manifest of a code, got {error!r}") from None
