@@ -75,9 +75,17 @@ def page_file(code: Code, language: str = "en") -> Path:
 
 @cache
 def all_codes() -> Mapping[str, Code]:
-    """Returns the codes by their numbers, in order."""
-    found = sorted(map(_read, folder().glob("*/manifest.toml")), key=lambda code: code.code)
-    return {code.code: code for code in found}
+    """Returns the codes by their numbers, in order.
+
+    Raises:
+        DevsanError: a manifest cannot be read, or two have the same number.
+    """
+    found: dict[str, Code] = {}
+    for code in sorted(map(_read, folder().glob("*/manifest.toml")), key=lambda code: (code.code, code.name)):
+        if code.code in found:
+            raise DevsanError(f"expected {code.code} to be one code, got {found[code.code].name} and {code.name}")
+        found[code.code] = code
+    return found
 
 
 def find_code(text: str) -> Code | None:
