@@ -43,12 +43,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         if first.map is not None:
             yield finding(
                 CODE,
-                message("`{call}` wraps a model that the device map `{map}` has spread",
+                message("`{call}` wraps a model that the device map `{map}` splits",
                         call=shown, map=first.map.text),
                 source.place(first.node),
-                (message("the device map stands in line {line}", line=line_of(first.map.node)),
+                (message("the device map is in line {line}", line=line_of(first.map.node)),
                  message("{wrapper} needs the whole model on one GPU", wrapper=first.by)),
-                message("keep one of the two: the device map spreads the model, the wrapper copies it"),
+                message("keep one of the two: the device map splits the model, the wrapper replicates it"),
                 severity="error",
             )  # fmt: skip
             continue
@@ -57,11 +57,11 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         if first.by == "DataParallel" and placed.kind == "gpu" and (placed.index or 0) != first_gpu:
             yield finding(
                 CODE,
-                message("`{call}` wraps a model that is {where}; it has to be on cuda:{index}",
+                message("`{call}` wraps a model that is {where}; it must be on cuda:{index}",
                         call=shown, where=in_words(placed), index=first_gpu),
                 source.place(first.node),
-                (message("DataParallel copies the module from the first of its GPUs"),),
-                message('move the model to "cuda:{index}", or name its GPU first in `device_ids`', index=first_gpu),
+                (message("DataParallel copies the module from its first GPU"),),
+                message('move the model to "cuda:{index}", or list its GPU first in `device_ids`', index=first_gpu),
                 severity="error",
                 confidence="certain",
             )  # fmt: skip

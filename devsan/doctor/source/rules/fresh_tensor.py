@@ -60,7 +60,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         device = _device(program, group)
         yield finding(
             CODE,
-            message("`{made}` is created {where} and meets `{other}`",
+            message("`{made}` is created {where} but is used with `{other}`",
                     made=source.shown(made), where=in_words(first.offending.tensor.where), other=other),
             source.place(made),
             known(
@@ -68,8 +68,8 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
                 message("`{name}` is {where}", name=other, where=in_words(first.other.tensor.where)),
                 came(program, first.other.tensor),
             ),
-            message("create it where it is used: `device={device}`", device=device) if device
-            else message("create it on the device of `{other}`: give it `device=`", other=other),
+            message("create it on the device where it is used: `device={device}`", device=device) if device
+            else message("create it on the device of `{other}`: pass `device=`", other=other),
             some(_edit(program, made, device) if edits and device else None),
             severity="error" if first.owner is None else "warning",
             confidence="certain" if first.owner is None else "likely",

@@ -69,11 +69,11 @@ def _discarded(program: Program, edits: bool) -> Iterator[Diagnostic]:
             edit = assigned(source, statement, first.target, safe=not first.tensor.leaf)
         yield finding(
             CODE,
-            message("the result of `{call}` is thrown away", call=call),
+            message("the result of `{call}` is discarded", call=call),
             source.place(first.node),
-            (message("`Tensor.to` and `Tensor.cuda` return a copy; only a module's move in place"),
+            (message("`Tensor.to` and `Tensor.cuda` return a copy; only `Module.to` and `Module.cuda` move in place"),
              message("`{name}` stays {where}", name=target, where=in_words(first.tensor.where))),
-            message("keep it: `{name} = {call}`", name=target, call=call),
+            message("assign the result: `{name} = {call}`", name=target, call=call),
             some(edit),
             confidence="certain",
         )  # fmt: skip
@@ -129,8 +129,8 @@ def _read_by_numpy(program: Program, edits: bool) -> Iterator[Diagnostic]:
             message("`{call}` reads a tensor that is {where}",
                     call=source.shown(first.node), where=in_words(first.tensor.where)),
             source.place(first.node),
-            known(came(program, first.tensor), message("NumPy cannot read the memory of a GPU")),
-            message("bring it to the CPU first: `.cpu().numpy()`"),
+            known(came(program, first.tensor), message("NumPy cannot read GPU memory")),
+            message("move it to the CPU first: `.cpu().numpy()`"),
             some(_through_the_cpu(program, first.node) if edits else None),
             severity="error",
             confidence="certain",

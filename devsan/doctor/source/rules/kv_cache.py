@@ -40,9 +40,9 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         yield cannot_be_joined(
             CODE,
             message(
-                "`{offending}` is generation state {where} and meets `{other}`, which is {there}",
+                "`{offending}` is generation state {where} but is used with `{other}`, which is {there}",
                 offending=source.shown(first.offending.node), where=in_words(first.offending.tensor.where),
                 other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
             ),
-            program, group, message("keep the state of each layer on that layer's GPU, and bring indices to it"),
+            program, group, message("keep the state of each layer on that layer's GPU, and move indices there"),
         )  # fmt: skip

@@ -43,12 +43,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         source = program.source
         yield finding(
             CODE,
-            message("CUDA_VISIBLE_DEVICES is set after CUDA was used, and changes nothing"),
+            message("CUDA_VISIBLE_DEVICES is set after CUDA was used and has no effect"),
             source.place(first.node),
-            (message("`{call}`, line {line}, used CUDA before",
+            (message("`{call}`, line {line}, already used CUDA",
                      call=source.shown(first.used), line=line_of(first.used)),
-             message("the driver reads the variable once, at the first use in the process")),
-            message("set it before: in the shell that starts the program, or above the first use of CUDA"),
+             message("the driver reads the variable once, when the process first uses CUDA")),
+            message("set it earlier: in the shell that starts the program, or before the first use of CUDA"),
             severity="error",
             sites=(source.place(first.used),),
         )  # fmt: skip

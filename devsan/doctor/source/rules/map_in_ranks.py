@@ -46,11 +46,11 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     source, first = program.source, mapped[0]
     yield finding(
         CODE,
-        message("the device map `{map}` spreads the model of every rank over all GPUs", map=first.map.text),
+        message("the device map `{map}` splits the model of every rank across all GPUs", map=first.map.text),
         source.place(first.node),
         (how_ranks_are_known(program, sign),
-         message("each rank needs its whole model, or its part, on its own GPU")),
-        message("load it on the rank's GPU, `{argument}`, or without a map where DeepSpeed or FSDP places it",
+         message("each rank needs its model, or its part of the model, on its own GPU")),
+        message("load it on the rank's GPU, `{argument}`, or without a device map if DeepSpeed or FSDP places it",
                 argument='device_map={"": local_rank}'),
         severity="error",
         confidence="certain" if isinstance(sign, ast.Module) else "likely",

@@ -50,8 +50,8 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
             (message("`Accelerator.prepare` has placed it") if first.map is None
              else message("the device map `{map}`, line {line}, has placed it",
                           map=first.map.text, line=line_of(first.map.node)),
-             message("the hooks that bring its inputs are not told of the move")),
-            message("leave the move out: one owner places a model"),
+             message("the hooks that move its inputs do not know about the move")),
+            message("remove the move: only one owner should place the model"),
             some(_edit(program, first.node) if edits and first.map is not None else None),
             severity="error",
             sites=places_of(program, group),
@@ -64,7 +64,8 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
             message("the device map `{map}` places `self.{attribute}`, which Lightning's strategy will move",
                     map=given.map.text, attribute=given.attribute),
             source.place(given.node),
-            (message("the Trainer moves the whole LightningModule to its GPU; the hooks of the map are not told"),),
+            (message("the Trainer moves the whole LightningModule to its GPU; the hooks of the device map do not know "
+                     "about it"),),
             message("load the model without a device map, and let the Trainer place it"),
             severity="error",
         )  # fmt: skip

@@ -41,12 +41,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         source = program.source
         yield finding(
             CODE,
-            message("`device={device}` is given beside a model that the device map `{map}` has spread",
+            message("`device={device}` is passed with a model that the device map `{map}` splits",
                     device=first.device, map=first.map.text),
             source.place(first.node),
-            (message("the device map stands in line {line}", line=line_of(first.map.node)),
+            (message("the device map is in line {line}", line=line_of(first.map.node)),
              message("transformers refuses to move a model that accelerate has placed")),
-            message("leave `device` out: the device map has placed the model"),
+            message("remove `device`: the device map places the model"),
             severity="error",
             confidence="certain",
         )  # fmt: skip

@@ -59,10 +59,10 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     source = program.source
     yield finding(
         CODE,
-        message("`{call}` names the same GPU in every rank", call=source.shown(found[0].node)),
+        message("`{call}` selects the same GPU in every rank", call=source.shown(found[0].node)),
         source.place(found[0].node),
         (how_ranks_are_known(program, sign),),
-        message('take the number from the rank: `int(os.environ["LOCAL_RANK"])`'),
+        message('take the index from the rank: `int(os.environ["LOCAL_RANK"])`'),
         severity="error",
         sites=places_of(program, found),
     )

@@ -40,5 +40,5 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     for group in meetings_by_operation(program, "sidecar"):
         yield cannot_be_joined(
             CODE, that_they_meet(program, group[0]), program, group,
-            message("make the adapter on the device of the layer that it stands beside: `device=layer.weight.device`"),
+            message("create the adapter on the device of its base layer: `device=layer.weight.device`"),
         )  # fmt: skip

@@ -38,14 +38,15 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         yield cannot_be_joined(
             CODE,
             message(
-                "`{offending}` is {where} and meets `{other}`, which is {there}: the device map cuts inside of this "
+                "`{offending}` is {where} but is used with `{other}`, which is {there}: the device map splits this "
                 "block",
                 offending=source.shown(first.offending.node), where=in_words(first.offending.tensor.where),
                 other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
             ),
             program, group,
-            message("keep the block whole: name its class among those not to split, or put its parts on one GPU in "
-                    "the map"),
-            evidence=(message("`{call}` joins parts that the map has put apart, and has no hook",
+            message("keep the block whole: add its class to `no_split_module_classes`, or put its parts on one GPU in "
+                    "the device map"),
+            evidence=(message("`{call}` combines parts that the device map places on different devices, and has no "
+                              "hook",
                               call=source.shown(first.node)),),
         )  # fmt: skip

@@ -44,8 +44,8 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         yield cannot_be_joined(
             CODE,
             message(
-                "`{name}` remembers a tensor that is {where} and meets `{other}`, which is {there}",
+                "`{name}` caches a tensor that is {where} but is used with `{other}`, which is {there}",
                 name=tensor.kept, where=in_words(tensor.where), other=other, there=in_words(first.other.tensor.where),
             ),
-            program, group, message("remember it for each device: make the device a part of the key"), at=tensor.made,
+            program, group, message("cache it per device: make the device part of the key"), at=tensor.made,
         )  # fmt: skip

@@ -63,7 +63,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         at = statement or tensor.made or first.node
         yield finding(
             CODE,
-            message("`{name}` does not move with its module and meets `{other}`", name=shown, other=other),
+            message("`{name}` does not move with its module but is used with `{other}`", name=shown, other=other),
             source.place(at),
             known(
                 what_joins(program, first),

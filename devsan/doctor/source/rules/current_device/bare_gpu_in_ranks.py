@@ -61,12 +61,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         at = groups[0].node if groups and source.function(groups[0].node) is source.function(first.node) else first.node
         yield finding(
             CODE,
-            message('`{call}` uses "cuda" in every rank, and no rank has chosen its GPU',
+            message('`{call}` uses "cuda" in every rank, but no rank has selected its GPU',
                     call=source.shown(first.node)),
             source.place(first.node),
             (how_ranks_are_known(program, sign),
-             message("the current GPU is GPU 0 in every rank until one is chosen")),
-            message("choose it before the first use of CUDA: `{choice}`", choice=_CHOICE),
+             message("the current GPU is GPU 0 in every rank until the rank selects another")),
+            message("select it before the first use of CUDA: `{choice}`", choice=_CHOICE),
             some(_edit(program, at) if edits else None),
             severity="error",
             sites=places_of(program, bare),
@@ -78,12 +78,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         if early and late is not None:
             yield finding(
                 CODE,
-                message("`{call}` comes after CUDA was used", call=source.shown(late.node)),
+                message("`{call}` is called after CUDA was used", call=source.shown(late.node)),
                 source.place(late.node),
-                (message("`{call}`, line {line}, used the current GPU before: GPU 0 in every rank",
+                (message("`{call}`, line {line}, already used the current GPU: GPU 0 in every rank",
                          call=source.shown(early[0].node), line=line_of(early[0].node)),
                  how_ranks_are_known(program, sign)),
-                message("choose the GPU before the first use of CUDA"),
+                message("select the GPU before the first use of CUDA"),
                 sites=places_of(program, early),
             )  # fmt: skip
 

@@ -53,14 +53,15 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         if in_ranks and sign is not None:
             why = how_ranks_are_known(program, sign)
         elif node in moved:
-            why = message("`{call}`, line {line}, moves it afterwards: twice through a GPU, or none",
+            why = message("`{call}`, line {line}, moves it again: it is copied to two GPUs, or the first one does not "
+                          "exist",
                           call=source.shown(moved[node]), line=line_of(moved[node]))  # fmt: skip
         else:
             continue
         safe = isinstance(node, ast.Call) and len(node.args) == 1
         yield finding(
             CODE,
-            message("`{call}` loads to the GPUs that the checkpoint remembers", call=source.shown(node)),
+            message("`{call}` loads tensors to the GPUs that the checkpoint was saved from", call=source.shown(node)),
             source.place(node),
             (why,),
             message('load to the CPU: `map_location="cpu"`'),

@@ -48,14 +48,14 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         yield finding(
             CODE,
             message(
-                "`{offending}` is on the current GPU and meets `{other}`, which is {there}",
+                "`{offending}` is on the current GPU but is used with `{other}`, which is {there}",
                 offending=source.shown(bare.node), other=source.shown(numbered.node),
                 there=in_words(numbered.tensor.where),
             ),
             source.place(bare.tensor.made if bare.tensor.made is not None else first.node),
             known(came(program, bare.tensor), came(program, numbered.tensor),
-                  message("the current GPU is GPU 0: nothing in this file chooses another")),
-            message("say which GPU: `{device}`; or choose it once with `torch.cuda.set_device`",
+                  message("the current GPU is GPU 0: nothing in this file selects another")),
+            message("name the GPU: `{device}`; or select it once with `torch.cuda.set_device`",
                     device=numbered.tensor.where),
             severity="error",
             confidence="likely",

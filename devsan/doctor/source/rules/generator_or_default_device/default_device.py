@@ -41,10 +41,10 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         yield cannot_be_joined(
             CODE,
             message(
-                "`{offending}` is {where} and meets `{other}`, which is {there}: the default device has changed",
+                "`{offending}` is {where} but is used with `{other}`, which is {there}: the default device was changed",
                 offending=source.shown(first.offending.node), where=in_words(first.offending.tensor.where),
                 other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
             ),
-            program, group, message("name the device where tensors are made, and leave the default as it is"),
+            program, group, message("pass the device where tensors are created, and do not change the default device"),
             at=first.offending.tensor.made,
         )  # fmt: skip

@@ -47,13 +47,13 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         wanted = "cpu" if first.where == HOST else str(first.where)
         yield finding(
             CODE,
-            message("`{made}` is {where} and fills a tensor {there}", made=source.shown(made),
+            message("the generator `{made}` is {where} but fills a tensor {there}", made=source.shown(made),
                     where=in_words(first.generator.where), there=in_words(first.where)),
             source.place(made),
             (message("`{call}`, line {line}, uses it", call=source.shown(first.node), line=line_of(first.node)),
-             message("a generator fills tensors of its own device only")),
-            message('make it on that device: `torch.Generator(device="{device}")`; or draw on the CPU and move the '
-                    'result', device=wanted),
+             message("a generator can fill only tensors on its own device")),
+            message('create it on that device: `torch.Generator(device="{device}")`; or sample on the CPU and move '
+                    "the result", device=wanted),
             some(_edit(program, made, wanted) if edits else None),
             severity="error",
             confidence="certain",

@@ -50,11 +50,11 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         if missing:
             yield finding(
                 CODE,
-                message("the device map `{map}` does not name `{name}`", map=first.map.text, name=missing),
+                message("the device map `{map}` does not contain `{name}`", map=first.map.text, name=missing),
                 program.source.place(first.node),
-                (message("transformers has one rotary embedding beside the layers since 4.43; its buffer is in no "
-                         "checkpoint, so that nothing asks where it belongs"),),
-                message('add "{name}" to the map, on the GPU of the first layers', name=missing),
+                (message("since 4.43, transformers has a single rotary embedding next to the layers; its buffer is in "
+                         "no checkpoint, so no check requires a device for it"),),
+                message('add "{name}" to the device map, on the GPU of the first layers', name=missing),
             )  # fmt: skip
 
 

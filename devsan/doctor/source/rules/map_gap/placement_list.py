@@ -52,10 +52,10 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
             that_they_meet(program, first),
             source.place(first.offending.node),
             known(what_joins(program, first), came(program, first.other.tensor)),
-            message("place `{name}` with the rest: in the device map, or by moving the whole module",
+            message("place `{name}` with the rest: add it to the device map, or move the whole module",
                     name=source.shown(first.offending.node))
             if isinstance(first.offending.node, ast.Name | ast.Attribute)
-            else message("place it with the rest: in the device map, or by moving the whole module"),
+            else message("place it with the rest: add it to the device map, or move the whole module"),
             severity="error",
             sites=places_of(program, group),
         )  # fmt: skip

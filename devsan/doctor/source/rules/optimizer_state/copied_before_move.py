@@ -41,7 +41,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         offending, other = source.shown(first.offending.node), source.shown(first.other.node)
         yield cannot_be_joined(
             CODE,
-            message("`{offending}` was copied from a model before it moved, and meets `{other}`",
+            message("`{offending}` was copied from a model before the model moved, but is used with `{other}`",
                     offending=offending, other=other),
             program, group, message("move the model first, then copy its parameters"),
             evidence=(message("`{name}` is {where}", name=offending, where=in_words(first.offending.tensor.where)),

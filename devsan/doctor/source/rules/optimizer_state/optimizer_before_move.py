@@ -53,12 +53,13 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         eager = any(name in built for name in _EAGER)
         yield finding(
             CODE,
-            message("the optimizer is built before `{call}` moves its model", call=call),
+            message("the optimizer is created before `{call}` moves its model", call=call),
             source.place(first.optimizer),
-            (message("`{call}`, line {line}, comes after `{built}`", call=call, line=line_of(first.node), built=built),
-             message("this optimizer makes its state when it is built: it stays on the CPU") if eager else
-             message("this optimizer makes its state in its first step, so that this order works by accident")),
-            message("move the model first, then build the optimizer, then load its state"),
+            (message("`{call}`, line {line}, is called after `{built}`", call=call, line=line_of(first.node),
+                     built=built),
+             message("this optimizer creates its state in its constructor: the state stays on the CPU") if eager else
+             message("this optimizer creates its state in its first step, so this order works only by accident")),
+            message("move the model first, then create the optimizer, then load its state"),
             severity="error" if eager else "note",
             confidence="certain" if eager else "possible",
             sites=places_of(program, group),

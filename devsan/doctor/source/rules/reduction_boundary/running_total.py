@@ -40,6 +40,6 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     for group in meetings_by_operation(program, "total"):
         yield cannot_be_joined(
             CODE, that_they_meet(program, group[0]), program, group,
-            message("bring the numbers of all devices to one before they are summed: `.to({name}.device)`",
+            message("move the values of all devices to one before they are summed: `.to({name}.device)`",
                     name=program.source.shown(group[0].offending.node)),
         )  # fmt: skip
