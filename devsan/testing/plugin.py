@@ -37,8 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--devsan-report",
         action=argparse.BooleanOptionalAction,
-        help="explain device errors behind their traceback (default: where GPUs are emulated or devsan.install() was "
-        "called)",
+        help="explain device errors after their traceback (default: with emulated GPUs or after devsan.install())",
     )
 
 
