@@ -52,7 +52,7 @@ def check(pattern: str) -> None:
     path = name_of(pattern, {})
     check_place(path)
     if os.path.lexists(path) and not (os.path.isfile(path) and is_run_file(path)):
-        raise UsageError("a new file or a run file for output", f"{path!r}, which is something else")
+        raise UsageError("a new file or a run file for output", f"{path!r}, which is another file")
 
 
 def check_place(path: str) -> None:

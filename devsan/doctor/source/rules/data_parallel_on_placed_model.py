@@ -1,12 +1,12 @@
-"""DV202: DataParallel or DistributedDataParallel wraps a model that is spread over GPUs.
+"""DV202: DataParallel or DistributedDataParallel wraps a model that is split across GPUs.
 
 What it does
-    Finds `DataParallel(model)` and `DistributedDataParallel(model)` where a device map has spread the model, and
+    Finds `DataParallel(model)` and `DistributedDataParallel(model)` where a device map splits the model, and
     DataParallel of a model that was moved to another GPU than the first.
 
 Why is this bad
-    DataParallel wants the whole module on its first GPU and copies it to the others. A model that a map has spread is
-    neither there nor whole.
+    DataParallel needs the whole module on its first GPU and replicates it to the others. A model that a device map
+    splits is not on one GPU.
 
 Example
     model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
@@ -16,7 +16,7 @@ Use instead
     model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
 
 Fix safety
-    Not edited: to spread a model and to copy it are two designs.
+    Not edited: splitting a model and replicating it are two different designs.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """DV450: CUDA_VISIBLE_DEVICES is set after CUDA has read it.
 
 What it does
-    Finds `os.environ["CUDA_VISIBLE_DEVICES"] = ...` (also `setdefault`, `update`, `putenv`) behind a use of CUDA: a
-    tensor or model on a GPU, `torch.cuda.is_available()`, a device map.
+    Finds `os.environ["CUDA_VISIBLE_DEVICES"] = ...` (also `setdefault`, `update`, `putenv`) after a use of CUDA: a
+    tensor or model on a GPU, `torch.cuda.is_available()`, or a device map.
 
 Why is this bad
-    The driver reads the variable when CUDA is first used in a process. What is set later changes nothing: the program
-    runs on other GPUs than it says, silently.
+    The driver reads the variable when a process first uses CUDA. A later change has no effect: without a warning,
+    the program runs on other GPUs than it selects.
 
 Example
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,11 +1,11 @@
-"""DV107: a device map cuts inside of a block, and plain Python joins the two sides.
+"""DV107: a device map splits a block, and plain Python code combines the two sides.
 
 What it does
-    Finds operations in a module's own method that join what parts of it give, where the device map has put these parts
-    on several GPUs: a residual, a skip connection, an own parameter beside a layer.
+    Finds operations in a module's own method that combine the outputs of its parts, where the device map has put
+    these parts on several GPUs: a residual, a skip connection, or a parameter of the module used with a layer.
 
 Why is this bad
-    The hooks of a device map bring the inputs of modules. `+` and `torch.cat` are no modules and have no hook.
+    The hooks of a device map move the inputs of modules. `+` and `torch.cat` are not modules and have no hook.
 
 Example
     # Block.forward gives self.norm(x) + self.mlp(x)
@@ -15,7 +15,7 @@ Use instead
     model = dispatch_model(Block(), {"": 0})
 
 Fix safety
-    Not edited: where the map may cut is for the one who knows the block to say.
+    Not edited: only the author of the block knows where the device map may split it.
 """
 
 from __future__ import annotations

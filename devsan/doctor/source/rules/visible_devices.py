@@ -1,11 +1,11 @@
-"""DV406: a GPU is named by a number that CUDA_VISIBLE_DEVICES leaves none for.
+"""DV406: a GPU index is out of range for CUDA_VISIBLE_DEVICES.
 
 What it does
-    Finds `cuda:k`, `set_device(k)` and their like where CUDA_VISIBLE_DEVICES, set by the program or its launch command,
-    names k GPUs or fewer.
+    Finds `cuda:k`, `set_device(k)` and similar calls where CUDA_VISIBLE_DEVICES, set by the program or its launch
+    command, lists k GPUs or fewer.
 
 Why is this bad
-    A program numbers the GPUs that it sees from 0. With `CUDA_VISIBLE_DEVICES=2,3` they are cuda:0 and cuda:1, and
+    A program numbers its visible GPUs from 0. With `CUDA_VISIBLE_DEVICES=2,3` they are cuda:0 and cuda:1, and
     cuda:2 is an invalid device ordinal.
 
 Example

@@ -1,12 +1,12 @@
-"""DV115: a program that runs in ranks uses "cuda" without having said which GPU is its own, or says it too late.
+"""DV115: a program that runs as several ranks uses "cuda" before it selects its GPU, or never selects one.
 
 What it does
-    In a program that makes a process group (or is launched in several ranks), finds `"cuda"` without a number and
-    `.cuda()` where nothing chooses the current GPU, or where `torch.cuda.set_device` comes after that use.
+    In a program that creates a process group (or is launched with several ranks), finds `"cuda"` without an index
+    and `.cuda()` where nothing selects the current GPU, or where `torch.cuda.set_device` comes after that use.
 
 Why is this bad
     The current GPU is GPU 0 in every rank. All models end up on it, NCCL reports a duplicate GPU, or the ranks run
-    out of memory; a late choice leaves a context, and whatever was already placed, on GPU 0.
+    out of memory. A late selection leaves a context, and the tensors that were already placed, on GPU 0.
 
 Example
     torch.distributed.init_process_group("nccl")
@@ -18,8 +18,8 @@ Use instead
     model = Net().cuda()
 
 Fix safety
-    Shown, not applied unasked: the line is right under torchrun, accelerate and deepspeed, which set LOCAL_RANK;
-    other launchers name it otherwise.
+    Shown, but not applied by default: the line is correct with torchrun, accelerate and deepspeed, which set
+    LOCAL_RANK; other launchers use other names.
 """
 
 from __future__ import annotations

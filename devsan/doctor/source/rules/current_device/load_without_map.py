@@ -1,12 +1,12 @@
 """DV115: torch.load puts tensors back on the GPU that they were saved from.
 
 What it does
-    Finds `torch.load(...)` without `map_location` in a program that runs in ranks, and where what was loaded is then
-    moved.
+    Finds `torch.load(...)` without `map_location` in a program that runs as several ranks, or if the loaded tensors
+    are then moved.
 
 Why is this bad
-    A checkpoint remembers the GPU of each tensor. Every rank loads them to the GPU of the rank that saved them,
-    mostly GPU 0; a machine with fewer GPUs refuses them.
+    A checkpoint stores the GPU of each tensor. Every rank loads the tensors to the GPU of the rank that saved them,
+    usually GPU 0; on a machine with fewer GPUs, the load fails.
 
 Example
     model.load_state_dict(torch.load(path))
@@ -15,7 +15,7 @@ Use instead
     model.load_state_dict(torch.load(path, map_location="cpu"))
 
 Fix safety
-    Safe: `load_state_dict` copies to where the parameters are, and what is moved afterwards is moved from the CPU.
+    Safe: `load_state_dict` copies to the device of the parameters, and a later move then starts from the CPU.
 """
 
 from __future__ import annotations

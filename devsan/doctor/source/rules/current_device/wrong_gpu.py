@@ -1,11 +1,11 @@
-"""DV115: a tensor goes to the current GPU, and meets one on a GPU that was named.
+"""DV115: a tensor goes to the current GPU, and is used with one on a numbered GPU.
 
 What it does
-    Finds `"cuda"` without a number and `.cuda()` whose tensor is joined with one on `cuda:1` or another numbered GPU,
-    where nothing has chosen the current GPU.
+    Finds `"cuda"` without an index and `.cuda()` whose tensor is used with one on `cuda:1` or another numbered GPU,
+    where nothing has selected the current GPU.
 
 Why is this bad
-    `"cuda"` means the current GPU, which is GPU 0 until `torch.cuda.set_device` says otherwise.
+    `"cuda"` means the current GPU, which is GPU 0 until `torch.cuda.set_device` selects another.
 
 Example
     model = torch.nn.Linear(4, 4).to("cuda:1")
@@ -18,7 +18,7 @@ Use instead
     y = model(x) * mask
 
 Fix safety
-    Not edited: the number may be the mistake as well as its absence.
+    Not edited: the mistake may be the number or the missing number.
 """
 
 from __future__ import annotations

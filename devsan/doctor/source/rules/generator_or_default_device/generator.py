@@ -1,10 +1,10 @@
-"""DV111: a random generator fills a tensor of another device.
+"""DV111: a random generator fills a tensor on another device.
 
 What it does
-    Finds factories with `generator=` whose generator is the CPU's and whose device is a GPU, or the reverse.
+    Finds factories with `generator=` whose generator is on the CPU and whose device is a GPU, or the reverse.
 
 Why is this bad
-    A `torch.Generator` belongs to one device; torch refuses the other one.
+    A `torch.Generator` belongs to one device; torch rejects any other.
 
 Example
     generator = torch.Generator().manual_seed(0)
@@ -15,8 +15,8 @@ Use instead
     noise = torch.randn(4, generator=generator, device="cuda")
 
 Fix safety
-    Shown, not applied unasked: a generator of a GPU gives other numbers than the CPU's. Where results have to be the
-    same everywhere, draw on the CPU and move.
+    Shown, but not applied by default: a GPU generator gives other numbers than a CPU generator. If results must be
+    the same everywhere, sample on the CPU and move the result.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""DV105: a part of a module stayed where it was made, while others were moved.
+"""DV105: a part of a module stayed where it was created, but other parts were moved.
 
 What it does
-    Finds weights and buffers of a module that are on another device than what reaches them, where the program has
-    placed other parts: by a device map that does not name the part, part by part, or before it replaced a layer.
+    Finds weights and buffers of a module that are on another device than their inputs, where the program has placed
+    other parts: with a device map that does not contain the part, part by part, or before it replaced a layer.
 
 Why is this bad
-    The operation that joins the part with the others stops the program.
+    The operation on this part and the others raises an error.
 
 Example
     model = Classifier().cuda()
@@ -19,7 +19,7 @@ Use instead
     model(batch.cuda())
 
 Fix safety
-    Not edited: the part belongs into whatever placed the others.
+    Not edited: the part belongs in the code that placed the others.
 """
 
 from __future__ import annotations

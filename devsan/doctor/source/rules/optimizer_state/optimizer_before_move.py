@@ -1,13 +1,13 @@
-"""DV110: an optimizer is built before its model moves.
+"""DV110: an optimizer is created before its model moves.
 
 What it does
     Finds `torch.optim.X(model.parameters())` that is followed by `model.to(...)` or `model.cuda()`.
 
 Why is this bad
-    Optimizers that make their state when they are built (Adagrad, and many that are not torch's) keep it on the CPU.
-    Adam and SGD make theirs in the first step, so that the order works by accident; it stops to work where a move
-    replaces the parameters (DTensor, XLA, `torch.__future__.set_overwrite_module_params_on_conversion`): the
-    optimizer then updates tensors that no model reads. torch's documentation asks for the move first.
+    Optimizers that create their state in the constructor (Adagrad, and many outside of torch) keep it on the CPU.
+    Adam and SGD create it in the first step, so the order works by accident. It fails if a move replaces the
+    parameters (DTensor, XLA, `torch.__future__.set_overwrite_module_params_on_conversion`): the optimizer then
+    updates tensors that no model uses. The documentation of torch requires moving the model first.
 
 Example
     optimizer = torch.optim.Adagrad(model.parameters())
@@ -18,7 +18,7 @@ Use instead
     optimizer = torch.optim.Adagrad(model.parameters())
 
 Fix safety
-    Not edited: what stands between the two may need either order.
+    Not edited: the code between the two may need either order.
 """
 
 from __future__ import annotations
