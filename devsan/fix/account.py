@@ -132,13 +132,16 @@ def _is_naive(change: Change, first: Plain) -> bool:
 
 
 def cost_of(outcome: Outcome) -> Cost:
-    """Returns what a run took: of transfers those that come back in every step, where it has steps."""
+    """Returns what a run took: of transfers between GPUs those that come back in every step, where it has steps.
+
+    What comes from the host is the same with every fix, and most of it is the loading of weights.
+    """
     steps = max((sum(event["kind"] == "loss" for event in events) for events in outcome.numbers.values()), default=0)
-    times, size = outcome.transfers, outcome.transferred
+    between = [place for place in outcome.places if "cpu" not in (place["from"], place["to"])]
+    per = 1
     if steps > 1:
-        again = [place for place in outcome.places if place["times"] >= steps]
-        times = sum(place["times"] // steps for place in again)
-        size = sum(place["bytes"] // steps for place in again)
+        per, between = steps, [place for place in between if place["times"] >= steps]
+    times, size = (sum(place[key] // per for place in between) for key in ("times", "bytes"))
     return Cost(steps, times, size, dict(outcome.peaks), outcome.seconds)
 
 
@@ -146,11 +149,13 @@ def cost_in_words(cost: Cost) -> Message:
     """Returns transfers and peaks as one sentence."""
     size = _amount(cost.transferred)
     if cost.steps > 1:
-        moved = plural("{n} transfer of {size} a step", "{n} transfers of {size} a step", cost.transfers, size=size)
+        moved = plural("{n} transfer between GPUs a step, {size}", "{n} transfers between GPUs a step, {size}",
+                       cost.transfers, size=size)  # fmt: skip
     else:
-        moved = plural("{n} transfer of {size}", "{n} transfers of {size}", cost.transfers, size=size)
+        moved = plural("{n} transfer between GPUs, {size}", "{n} transfers between GPUs, {size}", cost.transfers,
+                       size=size)  # fmt: skip
     if cost.transfers == 0:
-        moved = message("no transfers between devices")
+        moved = message("no transfers between GPUs")
     peaks = ", ".join(f"{device} {_amount(size)}" for device, size in sorted(cost.peaks.items()) if size)
     return message("{moved}; peak {peaks}", moved=moved, peaks=peaks) if peaks else moved
 

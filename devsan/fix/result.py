@@ -23,7 +23,7 @@ class Cost:
 
     Attributes:
         steps: how often it called backward; 0 where it trains nothing.
-        transfers: between devices, in each step, or in the whole run where there are not two steps.
+        transfers: between GPUs, in each step, or in the whole run where there are not two steps.
         transferred: by these, in bytes.
         peaks: the most that was allocated on each GPU, in bytes.
         seconds: of wall time.
