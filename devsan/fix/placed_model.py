@@ -53,7 +53,9 @@ class PlacedModel:
             for block in _around(path)
             if self.types.get(block, "ModuleList") not in _CONTAINERS and len(self._devices_under(block)) > 1
         }
-        ordered = sorted(found, key=lambda block: (self._has_list(block), not _is_element(block), -block.count("."), block))
+        ordered = sorted(
+            found, key=lambda block: (self._has_list(block), not _is_element(block), -block.count("."), block)
+        )
         return list({self.types[block]: block for block in reversed(ordered)}.values())[::-1]
 
     def with_whole(self, block: str) -> dict[str, str]:

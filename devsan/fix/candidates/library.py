@@ -25,4 +25,6 @@ def propose(failure: Failure) -> Iterator[Change]:
             for device, doubt in devices(source, node, partner)[:2]:
                 if doubt < LITERAL:  # a library cannot know a GPU by its number
                     name = operand["name"] or source.segment(node)
-                    yield replace(move(source, node, device, name, (0 if operand["offending"] else 3) + doubt), kind=PATCH)
+                    yield replace(
+                        move(source, node, device, name, (0 if operand["offending"] else 3) + doubt), kind=PATCH
+                    )

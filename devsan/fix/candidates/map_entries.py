@@ -41,7 +41,9 @@ def _maps(model: PlacedModel, failure: Failure) -> Iterator[tuple[Message, Mappi
         yield text, model.with_whole(block), _BLOCKS
     for keys in (model.heads, model.loose):
         if keys:
-            text = message("put {entries} on {device} in the device map", entries=_names(keys), device=model.main_device)
+            text = message(
+                "put {entries} on {device} in the device map", entries=_names(keys), device=model.main_device
+            )
             yield text, model.with_entries_on(keys, model.main_device), entries
     for operand, partner in failure.pairs():
         for event in operand["provenance"]:
