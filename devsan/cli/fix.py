@@ -66,6 +66,9 @@ def _run(job: Job, asked: set[str]) -> int:
 
 
 def _apply(best: Trial, found: Search) -> int:
+    if best.is_patch:  # for the library's authors
+        tell("not applied: the fix is a patch of a library, see --diff")
+        return EXIT_NOT_FIXED
     try:
         for path, text in applied(best.changes).items():
             Path(path).write_text(text, encoding="utf-8")

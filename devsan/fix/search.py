@@ -2,10 +2,10 @@
 
 NOTE [Rounds] The job runs once with the policy "warn": that shows all places, and computes what one device would
 compute, which is the reference. Then candidates run, one each. One that ends the job with the reference's numbers is
-verified. One after which the job fails elsewhere may be the first of several. Where the reference shows that other place
-too, the change has done its part, and the next round begins from it at once; otherwise it waits until nothing else is
-left. A candidate whose numbers differ is rejected, however well it runs. Where the fault is in a library, its users need
-a change of their own files and its authors a patch, so that both are looked for, one after the other.
+verified. One after which the job fails elsewhere may be the first of several. Where the reference shows that other
+place too, the change has done its part, and the next round begins from it at once; otherwise it waits until nothing
+else is left. A candidate whose numbers differ is rejected, however well it runs. Where the fault is in a library, its
+users need a change of their own files and its authors a patch, so that both are looked for, one after the other.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Search:
 
     @property
     def patch(self) -> Trial | None:
-        """Returns the best verified patch of a library that stands beside a fix of the user's files; None without one."""
+        """Returns the best verified patch of a library, where the user's files have a verified fix, too."""
         patches = [trial for trial in self.verified if trial.is_patch]
         return patches[0] if patches and patches[0] is not self.verified[0] else None
 

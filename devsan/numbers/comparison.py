@@ -110,8 +110,8 @@ def _by_name(expected: Sequence[Event], got: Sequence[Event], compared: dict[str
 
 
 def _scale(tensor: Mapping[str, Any]) -> float:
-    """The largest of its numbers: of a large tensor sum and product are sums of terms up to the norm, which is the scale
-    of their rounding."""
+    """The largest of its numbers: of a large tensor sum and product are sums of terms up to the norm, which is the
+    scale of their rounding."""
     return max((abs(value) for value in tensor["values"] if math.isfinite(value)), default=0.0)
 
 

@@ -12,7 +12,7 @@ from devsan.render.terminal.printer import write_lines
 from devsan.render.terminal.text import Line
 
 if TYPE_CHECKING:
-    from devsan.fix.search import Search
+    from devsan.fix.search import Search, Trial
 
 
 def write(found: Search, stream: TextIO) -> None:
@@ -29,9 +29,14 @@ def _lines(found: Search, say: Language) -> Iterator[Line]:
     if not found.verified:
         yield [("not fixed", "error"), (f": {len(found.trials)} changes tried", "")]
         return
-    best = found.verified[0]
-    for change in best.changes:
-        yield [("verified: ", "help"), (say.text(change.text), "")]
+    yield from _changes(found.verified[0], "verified: ", say)
+    if found.patch is not None:
+        yield from _changes(found.patch, "verified, for the library's authors: ", say)
+
+
+def _changes(trial: Trial, head: str, say: Language) -> Iterator[Line]:
+    for change in trial.changes:
+        yield [(head, "help"), (say.text(change.text), "")]
         for edit in change.edits:
             yield [("   --> ", "frame"), (f"{edit.place.file}:{edit.place.line}", "")]
             for sign, style, text in (("-", "removed", edit.before), ("+", "added", edit.after)):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from devsan.fix.change import joined, texts
+from devsan.fix.change import applied
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
 from devsan.fix.search import Search, search
@@ -40,7 +40,7 @@ def fixed(searched: Callable[..., Search]) -> Callable[..., list[str]]:
         assert found.verified, [
             (trial.status, [str(change.text) for change in trial.changes]) for trial in found.trials
         ]
-        (after,) = texts(joined(found.verified[0].changes)).values()
+        (after,) = applied(found.verified[0].changes).values()
         lines = difflib.ndiff(text.split("\n"), after.split("\n"))
         return [line[2:].strip() for line in lines if line.startswith("+ ")]
 
