@@ -10,6 +10,7 @@ users need a change of their own files and its authors a patch, so that both are
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +23,8 @@ from devsan.numbers.comparison import Comparison, compare
 
 MOST_ROUNDS = 6
 MOST_TRIALS = 32
+
+_MOST_VISITS = 3  # of one place: a call of three operands may need two moves
 
 _ENDED = ("verified", "unverified")
 
@@ -140,6 +143,7 @@ class _Exploration:
         rounds = [self._round((), failing, kinds, frozenset())]
         elsewhere: list[_Round] = []
         entered = {_identity(failing)}
+        visits: Counter[frozenset[tuple[str, str, str]]] = Counter()
         for _ in range(MOST_TRIALS):
             while rounds and rounds[-1].next >= len(rounds[-1].offered):
                 rounds.pop()
@@ -154,6 +158,9 @@ class _Exploration:
             if trial.status == "other" and place not in entered and len(trial.changes) < MOST_ROUNDS:
                 entered.add(place)
                 assert trial.outcome is not None
+                visits[frozenset(_places(trial.outcome))] += 1
+                if visits[frozenset(_places(trial.outcome))] > _MOST_VISITS:
+                    continue
                 deeper = self._round(trial.changes, trial.outcome, kinds, rounds[-1].places)
                 next_one = not self.found.first.ended or bool(_places(trial.outcome) & known)
                 (rounds if next_one else elsewhere).append(deeper)
