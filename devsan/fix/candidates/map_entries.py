@@ -55,7 +55,7 @@ def _maps(model: PlacedModel, failure: Failure) -> Iterator[tuple[Message, Mappi
 
 
 def involved(failure: Failure) -> list[str]:
-    """Returns the paths of the modules that ran when it failed, the innermost first, and of those that hold operands."""
+    """Returns the paths of the modules that ran when it failed, the innermost first, and of those with operands."""
     running = [frame["module"] for frame in failure.finding["stack"] if frame["module"]]
     holding = [operand[key] for operand in failure.operands for key in ("holder", "qualified_name") if operand[key]]
     return list(dict.fromkeys([*running, *holding]))

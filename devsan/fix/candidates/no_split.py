@@ -75,10 +75,11 @@ def _in_library(failure: Failure, type: str) -> Iterator[Change]:
             text = message("add {type} to _no_split_modules of {owner}", type=type, owner=each.name)
             listed = kept.get("_no_split_modules")
             if listed is not None and isinstance(listed.value, (ast.List, ast.Constant)):
+                quoted = f'"{type}"'
                 names = [source.segment(name) for name in getattr(listed.value, "elts", ())]
-                edit = source.replace(listed.value, f"[{', '.join([*names, repr(type).replace(chr(39), chr(34))])}]")
+                edit = source.replace(listed.value, f"[{', '.join([*names, quoted])}]")
                 yield Change(text, PATCH, (edit,))
             elif "base_model_prefix" in kept:
-                yield Change(text, PATCH,
-                             (source.insert_after(kept["base_model_prefix"], [f'_no_split_modules = ["{type}"]']),))  # fmt: skip
+                added = source.insert_after(kept["base_model_prefix"], [f'_no_split_modules = ["{type}"]'])
+                yield Change(text, PATCH, (added,))
         return
