@@ -25,6 +25,6 @@ def _step_aside(error: Exception) -> None:
     try:
         from devsan.errors import one_line, tell
 
-        tell(f"{one_line(error)}; the program goes on without emulation (DEVSAN_OPTIONS)")
+        tell(f"{one_line(error)}; the program continues without emulation (DEVSAN_OPTIONS)")
     except Exception:  # not even that: import torch comes first
         return

@@ -79,7 +79,7 @@ def report(kind: type[BaseException], error: BaseException, trace: TracebackType
         with member.failing(error, trace):
             on_exception(kind, error, trace)
     except BaseException as failure:  # also a Ctrl-C during the report: the program has ended with its own error
-        tell(f"the report ended early: {type(failure).__name__}: {failure}")
+        tell(f"the report is incomplete: {type(failure).__name__}: {failure}")
 
 
 def _report_of_a_cell(kind: type[BaseException], error: BaseException, trace: TracebackType | None, /) -> None:

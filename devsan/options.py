@@ -176,7 +176,7 @@ def _one_of(name: str, choices: Sequence[str]) -> Callable[[str], str]:
 def _read_output(text: str) -> str:
     """Reads the name of a file. It is made absolute: children that work in another folder write beside it."""
     if ":" in text:
-        raise UsageError("output without a colon, which ends an option in DEVSAN_OPTIONS", repr(text))
+        raise UsageError("output without a colon, which separates options in DEVSAN_OPTIONS", repr(text))
     path = os.path.abspath(os.path.expanduser(text.strip()))
     if ":" in path:
         raise UsageError("output in a folder without a colon in its name", repr(path))
@@ -198,62 +198,62 @@ class Options:
         metavar="GPUS",
         read=_read_gpus,
         write=_write_gpus,
-        help=f"how many GPUs, or which ones: 4, 4:a100-80g, a100-80g,l4-24g, 2*a100-80g,l4-24g (1 to {MAX_GPUS}); or "
-        f"{REAL}: nothing is emulated, only errors are explained (default: {DEFAULT_GPUS})",
+        help=f"number or models of the GPUs: 4, 4:a100-80g, a100-80g,l4-24g, 2*a100-80g,l4-24g (1 to {MAX_GPUS}); or "
+        f"{REAL}: emulate nothing and only explain errors (default: {DEFAULT_GPUS})",
     )
     profile: str | None = _option(
         None,
         metavar="PROFILE",
         read=_read_profile,
         write=str,
-        help=f"the model of every GPU that gpus does not name; devsan profiles lists them (default: {DEFAULT_PROFILE})",
+        help=f"model of the GPUs if gpus is a number; devsan profiles lists the models (default: {DEFAULT_PROFILE})",
     )
     memory: tuple[int, ...] = _option(
         (),
         metavar="SIZE",
         read=_read_sizes,
         write=_write_sizes,
-        help="memory of every GPU, as in 24GiB, or of each, as in 24GiB,512MiB (default: the profile's)",
+        help="memory of all GPUs (24GiB) or of each GPU (24GiB,512MiB) (default: that of the profile)",
     )
     used_memory: tuple[int, ...] = _option(
         (),
         metavar="SIZE",
         read=_read_sizes,
         write=_write_sizes,
-        help="memory that other programs use on every GPU, or on each, as for memory (default: 0)",
+        help="memory that other programs use on the GPUs, in the same form as memory (default: 0)",
     )
     policy: str = _option(
         "stop",
         metavar="POLICY",
         read=_one_of("policy", POLICIES),
         write=str,
-        help="what a call on mixed devices does: stop, with torch's error as on a GPU; or warn: it is reported, its "
-        "operands meet on one device, and the program goes on to the next (default: stop)",
+        help="what happens at a call on mixed devices: stop raises torch's error, as on a GPU; warn reports the call, "
+        "moves its operands to one device and continues (default: stop)",
     )
     history: int = _option(
         DEFAULT_HISTORY,
         metavar="SIZE",
         read=_read_history,
         write=write_size,
-        help="host memory that the records of where tensors were placed may take, as in 256MiB; what no tensor needs "
-        "any more is dropped when it is full (default: 64MiB)",
+        help="host memory for the records of tensor placements, for example 256MiB; when it is full, records that no "
+        "tensor needs are dropped (default: 64MiB)",
     )
     format: str = _option(
         "terminal",
         metavar="FORMAT",
         read=_one_of("format", (*FORMATS, OFF)),
         write=str,
-        help="of the report: terminal, on stderr behind the traceback of an uncaught exception; github, the same and "
-        "an annotation for GitHub Actions; json, html or sarif, the report on stderr and, at the end of the run, one "
-        "file in place of the run file, which -o names; or off (default: terminal)",
+        help="format of the report: terminal prints it on stderr after the traceback of an uncaught exception; github "
+        "also prints an annotation for GitHub Actions; json, html and sarif also write a file at the end of the run, "
+        "which -o names, instead of the run file; off prints nothing (default: terminal)",
     )
     output: str = _option(
         "",
         metavar="FILE",
         read=_read_output,
         write=str,
-        help="record the run there, for devsan report; %r in the name is the rank, %p the process; or the file that "
-        "the format makes (default: nothing is recorded)",
+        help="record the run in this file, for devsan report; %r in the name is the rank, %p the process ID; or the "
+        "file that the format writes (default: nothing is recorded)",
         short="o",
     )
     lang: str = _option(
@@ -261,7 +261,7 @@ class Options:
         metavar="LANG",
         read=_one_of("lang", LANGUAGES),
         write=str,
-        help="the language of the report: en or zh (default: DEVSAN_LANG, or the locale's)",
+        help="language of the report: en or zh (default: DEVSAN_LANG, or the locale)",
     )
 
     def devices(self) -> tuple[DeviceSpec, ...]:
@@ -289,7 +289,7 @@ class Options:
             profile = find_profile(key or self.profile or DEFAULT_PROFILE)
             device = profile.device(ordinal, memory[ordinal], used[ordinal])
             if device.total_memory == 0:
-                raise UsageError(f"memory of cuda:{ordinal} above 0", "0")
+                raise UsageError(f"memory of cuda:{ordinal} greater than 0", "0")
             if device.used_memory > device.total_memory:
                 raise UsageError(
                     f"used-memory of cuda:{ordinal} to be at most its memory, {write_size(device.total_memory)}",

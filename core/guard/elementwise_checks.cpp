@@ -7,6 +7,7 @@
 #include "guard/operands.h"
 
 namespace devsan::guard {
+namespace {
 
 /// aten/src/ATen/native/cuda/Loss.cu, binary_cross_entropy_out_cuda: the loss is made like the input, its iterator has no
 /// exemption for CPU scalars, and the weight is multiplied afterwards.
@@ -63,12 +64,6 @@ bool check_addr(const Call& call) {
   return true;
 }
 
-/// aten/src/ATen/native/UnaryOps.cpp: iterators without the exemption for CPU scalars.
-bool check_without_host_scalars(const Call& call) {
-  check_tensor_iterator(call.operands, /*host_scalars=*/0);
-  return true;
-}
-
 /// aten/src/ATen/native/cuda/ActivationLogSigmoidKernel.cu, log_sigmoid_forward_out_cuda: the buffer is the CPU's only.
 bool check_log_sigmoid(const Call& call) {
   check_tensor_iterator({*find(call.operands, "output"), *find(call.operands, "self")}, /*host_scalars=*/0);
@@ -82,6 +77,38 @@ bool check_reduce_all(const Call& call) {
   TORCH_CHECK(self.device() == out.device(), "Expected self.device() == out.device() to be true, but got false.  ",
               "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)");
   return true;
+}
+
+}  // namespace
+
+/// aten/src/ATen/native/UnaryOps.cpp: iterators without the exemption for CPU scalars.
+bool check_without_host_scalars(const Call& call) {
+  check_tensor_iterator(call.operands, /*host_scalars=*/0);
+  return true;
+}
+
+std::span<const KernelCheck> elementwise_checks() {
+  static constexpr KernelCheck kChecks[] = {
+      {.op = "aten::binary_cross_entropy", .check = check_binary_cross_entropy},
+      {.op = "aten::binary_cross_entropy.out", .check = check_binary_cross_entropy},
+      {.op = "aten::binomial", .check = check_binomial},
+      {.op = "aten::rsub.Tensor", .check = check_rsub, .host_scalars = 1},
+      {.op = "aten::abs.out", .check = check_without_host_scalars},
+      {.op = "aten::angle.out", .check = check_without_host_scalars},
+      {.op = "aten::hardswish.out", .check = check_without_host_scalars},
+      {.op = "aten::hardtanh.out", .check = check_without_host_scalars},
+      {.op = "aten::logical_not.out", .check = check_without_host_scalars},
+      {.op = "aten::std.correction_out", .check = check_std_var},
+      {.op = "aten::var.correction_out", .check = check_std_var},
+      {.op = "aten::mode.values", .check = check_mode},
+      {.op = "aten::addr_", .check = check_addr},
+      {.op = "aten::log_sigmoid_forward.output", .check = check_log_sigmoid},
+      {.op = "aten::min.unary_out", .check = check_reduce_all},
+      {.op = "aten::max.unary_out", .check = check_reduce_all},
+      {.op = "aten::segment_reduce", .check = check_without_host_scalars, .is_further = true},
+      {.op = "aten::_segment_reduce_backward", .check = check_without_host_scalars, .is_further = true},
+  };
+  return kChecks;
 }
 
 }  // namespace devsan::guard

@@ -31,8 +31,6 @@ bool fills_a_mask(const Call& call, const at::Tensor& self, const at::Tensor& va
               other, "!");
 }
 
-}  // namespace
-
 /// aten/src/ATen/native/TensorAdvancedIndexing.cpp, the meta function of index.Tensor: indices may stay on the CPU, or be
 /// where the indexed tensor is. The result of the out= form is TensorIterator's.
 bool check_index(const Call& call) {
@@ -116,6 +114,28 @@ bool check_sorter(const Call& call) {
               sorter == nullptr ? c10::Device(at::kCPU) : sorter->tensor->device(),
               " and input value tensor device type ", boundaries.device());
   return true;
+}
+
+}  // namespace
+
+std::span<const KernelCheck> indexing_checks() {
+  static constexpr KernelCheck kChecks[] = {
+      {.op = "aten::index.Tensor", .check = check_index},
+      {.op = "aten::index.Tensor_out", .check = check_index},
+      {.op = "aten::_unsafe_index.Tensor", .check = check_index},
+      {.op = "aten::_index_put_impl_", .check = check_index_put, .host_scalars = 1},
+      {.op = "aten::masked_fill_.Scalar", .check = check_masked_fill},
+      {.op = "aten::masked_fill_.Tensor", .check = check_masked_fill},
+      {.op = "aten::where.self", .check = check_where, .host_scalars = 2},
+      {.op = "aten::where.self_out", .check = check_where},
+      {.op = "aten::index_fill_.int_Scalar", .check = check_index_fill},
+      {.op = "aten::index_fill_.int_Tensor", .check = check_index_fill},
+      {.op = "aten::searchsorted.Tensor", .check = check_sorter, .is_further = true},
+      {.op = "aten::searchsorted.Tensor_out", .check = check_sorter, .is_further = true},
+      {.op = "aten::searchsorted.Scalar", .check = check_sorter, .is_further = true},
+      {.op = "aten::searchsorted.Scalar_out", .check = check_sorter, .is_further = true},
+  };
+  return kChecks;
 }
 
 }  // namespace devsan::guard

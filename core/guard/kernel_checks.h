@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "guard/operands.h"
@@ -19,50 +20,24 @@ bool check_kernel(std::string_view op, const Call& call);
 /// What a kernel checks beside the generated check, and after it.
 void check_further(std::string_view op, const Call& call);
 
-// The checks of elementwise operators and reductions whose kernels do not do as their entries say. Each returns true when
-// nothing else is to be checked.
+/// A check of one operator. It stands in the table at the end of its family's file, and nothing else lists it.
+struct KernelCheck {
+  std::string_view op;
+  bool (*check)(const Call& call);  ///< returns true when nothing else is to be checked
+  int host_scalars = 0;             ///< 0-dim CPU operands that the check would accept: no need to ask it
+  /// After the generated check, which leaves out keyword-only arguments, and not in its place.
+  bool is_further = false;
+};
 
-bool check_binary_cross_entropy(const Call& call);
-bool check_binomial(const Call& call);
-bool check_rsub(const Call& call);
-bool check_std_var(const Call& call);
-bool check_mode(const Call& call);
-bool check_addr(const Call& call);
-bool check_log_sigmoid(const Call& call);
-bool check_reduce_all(const Call& call);
+std::span<const KernelCheck> elementwise_checks();  ///< and reductions
+std::span<const KernelCheck> indexing_checks();     ///< operators that take indices and masks
+std::span<const KernelCheck> list_checks();         ///< lists of tensors: foreach and fused optimizers
+/// Layers of networks, whose composites choose among the kernels of several libraries.
+std::span<const KernelCheck> network_checks();
 
-/// TensorIterator's rule without its exemption for 0-dim CPU operands.
+/// TensorIterator's rule without its exemption for 0-dim CPU operands. As a further check it stands where CUDA's kernel
+/// compares nothing and reads through raw pointers: there a call dies of an illegal memory access, here it is refused.
 bool check_without_host_scalars(const Call& call);
-
-// The checks of the operators that take indices and masks. Each returns true: the operator checks nothing else.
-
-bool check_index(const Call& call);
-bool check_index_put(const Call& call);
-bool check_index_fill(const Call& call);
-bool check_masked_fill(const Call& call);
-bool check_where(const Call& call);
-
-/// The sorter of a search, which the generated check leaves out because it is keyword-only.
-bool check_sorter(const Call& call);
-
-// The checks of operators on lists of tensors: foreach and fused optimizers. Each returns true when nothing else is to be
-// checked.
-
-bool check_foreach_add(const Call& call);
-bool check_foreach_add_in_place(const Call& call);
-bool check_foreach_scale(const Call& call);
-bool check_foreach_scale_in_place(const Call& call);
-bool check_fused_with_tensor_lr(const Call& call);
-
-// The checks of the layers of networks, whose composites choose among the kernels of several libraries. Each returns true
-// when nothing else is to be checked.
-
-bool check_convolution(const Call& call);
-bool check_batch_norm(const Call& call);
-bool check_recurrent(const Call& call);
-bool check_recurrent_cell(const Call& call);
-bool check_attention(const Call& call);
-bool check_attention_backward(const Call& call);
 
 /// What CUDA's own kernels for sparse tensors check, in their words: of `op` on COO or compressed tensors.
 /// @return true when the kernel has checks of its own and accepts the operands: nothing else is checked then.

@@ -24,8 +24,6 @@ bool foreach_tensor(const Call& call, bool reads_host_scalar, const char* expect
   return true;
 }
 
-}  // namespace
-
 bool check_foreach_add(const Call& call) { return foreach_tensor(call, /*reads_host_scalar=*/false, "expected"); }
 bool check_foreach_add_in_place(const Call& call) {
   return foreach_tensor(call, /*reads_host_scalar=*/false, "is expected");
@@ -52,6 +50,28 @@ bool check_fused_with_tensor_lr(const Call& call) {
   }
   check_tensor_iterator(lists, /*host_scalars=*/0);
   return true;
+}
+
+}  // namespace
+
+std::span<const KernelCheck> list_checks() {
+  static constexpr KernelCheck kChecks[] = {
+      {.op = "aten::_foreach_add.Tensor", .check = check_foreach_add},
+      {.op = "aten::_foreach_add_.Tensor", .check = check_foreach_add_in_place},
+      {.op = "aten::_foreach_mul.Tensor", .check = check_foreach_scale},
+      {.op = "aten::_foreach_mul_.Tensor", .check = check_foreach_scale_in_place},
+      {.op = "aten::_foreach_div.Tensor", .check = check_foreach_scale},
+      {.op = "aten::_foreach_div_.Tensor", .check = check_foreach_scale_in_place},
+      {.op = "aten::_fused_adam_.tensor_lr", .check = check_fused_with_tensor_lr},
+      {.op = "aten::_fused_adamw_.tensor_lr", .check = check_fused_with_tensor_lr},
+      {.op = "aten::_fused_sgd_.tensor_lr", .check = check_fused_with_tensor_lr},
+      {.op = "aten::_fused_adagrad_.tensor_lr", .check = check_fused_with_tensor_lr},
+      {.op = "aten::_fused_adam_", .check = check_without_host_scalars, .is_further = true},
+      {.op = "aten::_fused_adamw_", .check = check_without_host_scalars, .is_further = true},
+      {.op = "aten::_fused_sgd_", .check = check_without_host_scalars, .is_further = true},
+      {.op = "aten::_fused_adagrad_", .check = check_without_host_scalars, .is_further = true},
+  };
+  return kChecks;
 }
 
 }  // namespace devsan::guard

@@ -44,8 +44,6 @@ void run_composite(const Call& call) {
                           value[7].toIntVector(), value[8].toInt());
 }
 
-}  // namespace
-
 /// aten/src/ATen/native/Convolution.cpp, check_input_same_type_as_parameters, which sees device types and dtypes; between
 /// two GPUs the check that is generated for the chosen kernel speaks, and `bias` is added by TensorIterator.
 bool check_convolution(const Call& call) {
@@ -191,6 +189,33 @@ bool check_attention_backward(const Call& call) {
   }
   check_tensor_iterator(read, /*host_scalars=*/0);
   return true;
+}
+
+}  // namespace
+
+std::span<const KernelCheck> network_checks() {
+  static constexpr KernelCheck kChecks[] = {
+      {.op = "aten::convolution", .check = check_convolution},
+      {.op = "aten::native_batch_norm", .check = check_batch_norm},
+      {.op = "aten::lstm.input", .check = check_recurrent},
+      {.op = "aten::lstm.data", .check = check_recurrent},
+      {.op = "aten::gru.input", .check = check_recurrent},
+      {.op = "aten::gru.data", .check = check_recurrent},
+      {.op = "aten::rnn_tanh.input", .check = check_recurrent},
+      {.op = "aten::rnn_tanh.data", .check = check_recurrent},
+      {.op = "aten::rnn_relu.input", .check = check_recurrent},
+      {.op = "aten::rnn_relu.data", .check = check_recurrent},
+      {.op = "aten::lstm_cell", .check = check_recurrent_cell},
+      {.op = "aten::gru_cell", .check = check_recurrent_cell},
+      {.op = "aten::rnn_tanh_cell", .check = check_recurrent_cell},
+      {.op = "aten::rnn_relu_cell", .check = check_recurrent_cell},
+      {.op = "aten::scaled_dot_product_attention", .check = check_attention},
+      {.op = "aten::_efficient_attention_backward", .check = check_attention_backward},
+      {.op = "aten::_flash_attention_backward", .check = check_attention_backward},
+      {.op = "aten::_scaled_dot_product_efficient_attention_backward", .check = check_attention_backward},
+      {.op = "aten::_scaled_dot_product_flash_attention_backward", .check = check_attention_backward},
+  };
+  return kChecks;
 }
 
 }  // namespace devsan::guard

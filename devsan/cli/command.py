@@ -79,4 +79,4 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raises what argparse found as a UsageError."""
-        raise UsageError(f"the words that devsan {self.prog.split()[-1]} --help shows", message)
+        raise UsageError(f"the arguments that devsan {self.prog.split()[-1]} --help shows", message)

@@ -41,11 +41,12 @@ _KINDS = (".json", ".hjson", ".yaml", ".yml", ".py")
 
 
 class DoctorCommand:
-    """Check environment, versions, configuration and source before a job starts.
+    """Check the environment, versions, configuration and source before a job starts.
 
-    Files are configurations of DeepSpeed, FSDP and accelerate (JSON, YAML), training scripts, and folders of Python
-    source; the command that will start the job comes after --. Nothing is started, changed or fetched.
-    Exits with 0 if nothing is wrong, 1 if something is, 2 for invalid arguments.
+    FILE is a configuration of DeepSpeed, FSDP or accelerate (JSON, YAML), a training script, or a folder of Python
+    source. The command that will start the job comes after --. devsan doctor does not start or download anything, and
+    changes files only with --fix.
+    Exit code: 0 if nothing is wrong, 1 for errors and warnings, 2 for invalid arguments.
     """
 
     name = "doctor"
@@ -78,7 +79,7 @@ class DoctorCommand:
         parser.add_argument("--no-machine", action="store_true",
                             help="check only the files, not the driver, torch and packages")  # fmt: skip
         parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default=None,
-                            help="en or zh (default: DEVSAN_LANG, or the locale's)")  # fmt: skip
+                            help="en or zh (default: DEVSAN_LANG, or the locale)")  # fmt: skip
         options = parser.read(words)
         for file in options.files:
             if not Path(file).is_dir() and not file.lower().endswith(_KINDS):

@@ -13,9 +13,9 @@ from devsan.render.terminal.text import wrapped
 
 
 class ExplainCommand:
-    """Explain a code: what it is, an example, why, the fix.
+    """Explain a code: the problem, an example, the cause and the fix.
 
-    Without a code: list them all. A code's name does as well as its number.
+    Without CODE, list all codes. CODE is a number or a name.
     """
 
     name = "explain"
@@ -25,7 +25,7 @@ class ExplainCommand:
         parser = Parser(self, usage="devsan explain [--lang LANG] [CODE]")
         parser.add_argument("code", metavar="CODE", nargs="?", help="for example DV101, or single-device-assumption")
         parser.add_argument(
-            "--lang", metavar="LANG", default=chosen(), help="en or zh (default: DEVSAN_LANG, or the locale's)"
+            "--lang", metavar="LANG", default=chosen(), help="en or zh (default: DEVSAN_LANG, or the locale)"
         )
         options = parser.read(words)
         if options.code is not None:

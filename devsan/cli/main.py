@@ -38,13 +38,13 @@ class CommandEntry:
 
 
 COMMANDS = (
-    CommandEntry("run", "RunCommand", "Run a Python program, unedited, on emulated GPUs."),
+    CommandEntry("run", "RunCommand", "Run an unmodified Python program on emulated GPUs."),
     CommandEntry("fix", "FixCommand",
                  "Find a fix by rehearsal: try changes until the program runs to its end with the right numbers."),
-    CommandEntry("report", "ReportCommand", "Show what devsan run -o recorded: findings, who moved what, memory."),
+    CommandEntry("report", "ReportCommand", "Show a run that devsan run -o recorded: findings, transfers, memory."),
     CommandEntry("doctor", "DoctorCommand",
-                 "Check environment, versions, configuration and source before a job starts."),
-    CommandEntry("explain", "ExplainCommand", "Explain a code: what it is, an example, why, the fix."),
+                 "Check the environment, versions, configuration and source before a job starts."),
+    CommandEntry("explain", "ExplainCommand", "Explain a code: the problem, an example, the cause and the fix."),
     CommandEntry("profiles", "ProfilesCommand", "List the GPU models that can be emulated."),
 )  # fmt: skip
 
@@ -119,7 +119,7 @@ def _show_help() -> int:
     for command in COMMANDS:
         print(f"  {command.name:<{width}}  {command.summary}")
     print(
-        "\ndevsan COMMAND --help says more; devsan --version names the version;\n"
+        "\ndevsan COMMAND --help shows the options of a command; devsan --version prints the version;\n"
         "devsan --cmake-prefix prints the folder of the C++ headers for CMAKE_PREFIX_PATH."
     )
     return 0

@@ -34,10 +34,10 @@ class Misplaced:
     def tell(self, behind: str, line: str) -> None:
         """Says that the options stand behind something, and the line to type instead."""
         if len(self.spellings) == 1:
-            where = f"{self.spellings[0]} stands behind {behind} and is passed on to it; if it is"
+            where = f"{self.spellings[0]} comes after {behind} and is passed to it; if it is"
         else:
             listed = f"{', '.join(self.spellings[:-1])} and {self.spellings[-1]}"
-            where = f"{listed} stand behind {behind} and are passed on to it; if they are"
+            where = f"{listed} come after {behind} and are passed to it; if they are"
         tell(f"{where} meant for devsan, run: {line}")
 
 

@@ -11,7 +11,7 @@ from devsan.profiles import DEFAULT_PROFILE, Profile, all_profiles, find_profile
 class ProfilesCommand:
     """List the GPU models that can be emulated.
 
-    With a profile's name: its figures, and where they are from.
+    With PROFILE, show all data of this profile and their sources.
     """
 
     name = "profiles"
@@ -19,7 +19,7 @@ class ProfilesCommand:
     def prepare(self, words: Sequence[str]) -> Action:
         """Reads the optional name of a profile."""
         parser = Parser(self, usage="devsan profiles [PROFILE]")
-        parser.add_argument("profile", metavar="PROFILE", nargs="?", help="show this one in full")
+        parser.add_argument("profile", metavar="PROFILE", nargs="?", help="show all data of this profile")
         key = parser.read(words).profile
         if key is None:
             return _list_all

@@ -118,7 +118,7 @@ class Module:
         except ValueError:  # a module without __spec__ is loaded under that name
             found = True
         if not found:
-            raise UsageError("a module that can be found", repr(self._name))
+            raise UsageError("a module that exists", repr(self._name))
 
     def run(self) -> int:
         """Runs the module as ``__main__``."""

@@ -15,9 +15,9 @@ from devsan.run_files.reader import read_run
 
 
 class ReportCommand:
-    """Show what devsan run -o recorded: findings, who moved what, memory.
+    """Show a run that devsan run -o recorded: findings, transfers, memory.
 
-    Several files are the ranks of one run. A file that a killed run left is shown as far as it goes.
+    Several files are the ranks of one run. The file of a killed run is shown up to its last record.
     """
 
     name = "report"
@@ -25,11 +25,11 @@ class ReportCommand:
     def prepare(self, words: Sequence[str]) -> Action:
         """Reads the words and the run files."""
         parser = Parser(self, usage="devsan report [--format FORMAT] [--lang LANG] [-o FILE] run.dvs [run2.dvs ...]")
-        parser.add_argument("files", metavar="run.dvs", nargs="+", help="what devsan run -o wrote")
+        parser.add_argument("files", metavar="run.dvs", nargs="+", help="run file that devsan run -o wrote")
         add_format(parser, *FORMATS)
-        parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
+        parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of stdout")
         parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default="",
-                            help="of terminal: en or zh (default: DEVSAN_LANG, or the locale's)")  # fmt: skip
+                            help="language of terminal: en or zh (default: DEVSAN_LANG, or the locale)")  # fmt: skip
         options = parser.read(words)
         runs = sorted((read_run(file) for file in options.files), key=lambda run: int(run["process"]["rank"]))
         if options.output is None:

@@ -20,21 +20,21 @@ _USAGE = """devsan run [options] script.py [args ...]
        devsan run [options] -- command [args ...]"""
 
 _EPILOG = f"""\
-The same options reach programs that something else starts, through the environment:
+To set the same options for a program that another command starts, use the environment:
 
   {VARIABLE}="gpus=4:profile=a100-80g:memory=24GiB" torchrun --nproc-per-node 4 train.py
 
-devsan run sets {VARIABLE} for the children of the program, and options on its own command line win over it.
-torch reads it through its backend autoloading; TORCH_DEVICE_BACKEND_AUTOLOAD=0 turns that off.
+devsan run sets {VARIABLE} for child processes; options on its command line override the variable.
+torch loads devsan through its backend autoloading; TORCH_DEVICE_BACKEND_AUTOLOAD=0 disables this.
 
-Exit code: that of the program, or 2 when devsan itself could not do what was asked."""
+Exit code: that of the program, or 2 for an error of devsan itself."""
 
 
 class RunCommand:
-    """Run a Python program, unedited, on emulated GPUs.
+    """Run an unmodified Python program on emulated GPUs.
 
-    The program runs as python would run it: the same arguments, paths, traceback and exit code. What devsan itself
-    has to say goes to stderr.
+    The program runs as with python: with the same arguments, paths, traceback and exit code. devsan prints its own
+    messages on stderr.
     """
 
     name = "run"

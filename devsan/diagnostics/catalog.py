@@ -1,8 +1,9 @@
 """The Chinese of what DevSan says: the catalogs of all parts, read once.
 
 A part keeps its own beside its code, ``chinese.json``: groups of templates, by the English ones. "phrases" are what a
-printer says around the sentences; the other groups are for the reader alone. What keeps both languages of a sentence
-side by side is a catalog, too: the naive fixes of the codes, the doctor's known issues.
+printer says around the sentences; the other groups are for the reader alone. A code's manifest has those of its own
+detectors. What keeps both languages of a sentence side by side is a catalog, too: the naive fixes of the codes, the
+doctor's known issues.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def chinese() -> Catalog:
         for name, group in groups.items():
             (phrases if name == "phrases" else templates).update(group)
     for code in all_codes().values():
+        templates.update(code.chinese)
         templates.update(_both(code.naive_fix))
     templates.update(_both(json.loads(_BESIDE_ENGLISH.read_text(encoding="utf-8"))))
     return Catalog(phrases, templates)

@@ -33,6 +33,7 @@ class Code:
         name: "kv-cache", also that of its folder and of the files that detect it.
         summary: one sentence, by language.
         naive_fix: what a bare ``.to(device)`` at the failing line does instead of fixing it, by language; may be empty.
+        chinese: the Chinese of the sentences that its detectors alone say, by the English templates.
         words: its vocabulary, shared by all its detectors: what names of the user's program speak for it.
     """
 
@@ -40,6 +41,7 @@ class Code:
     name: str
     summary: Mapping[str, str]
     naive_fix: Mapping[str, str]
+    chinese: Mapping[str, str]
     words: Mapping[str, tuple[str, ...]]
 
     def page(self, language: str = "en") -> str:
@@ -73,9 +75,17 @@ def page_file(code: Code, language: str = "en") -> Path:
 
 @cache
 def all_codes() -> Mapping[str, Code]:
-    """Returns the codes by their numbers, in order."""
-    found = sorted(map(_read, folder().glob("*/manifest.toml")), key=lambda code: code.code)
-    return {code.code: code for code in found}
+    """Returns the codes by their numbers, in order.
+
+    Raises:
+        DevsanError: a manifest cannot be read, or two have the same number.
+    """
+    found: dict[str, Code] = {}
+    for code in sorted(map(_read, folder().glob("*/manifest.toml")), key=lambda code: (code.code, code.name)):
+        if code.code in found:
+            raise DevsanError(f"expected {code.code} to be one code, got {found[code.code].name} and {code.name}")
+        found[code.code] = code
+    return found
 
 
 def find_code(text: str) -> Code | None:
@@ -123,6 +133,7 @@ def _read(path: Path) -> Code:
     try:
         manifest = tomllib.loads(path.read_text(encoding="utf-8"))
         words = {group: tuple(listed) for group, listed in manifest.get("words", {}).items()}
-        return Code(manifest["code"], path.parent.name, manifest["summary"], manifest.get("naive_fix", {}), words)
+        said = manifest.get("chinese", {})
+        return Code(manifest["code"], path.parent.name, manifest["summary"], manifest.get("naive_fix", {}), said, words)
     except (KeyError, ValueError) as error:
         raise DevsanError(f"expected {path} to be the manifest of a code, got {error!r}") from None

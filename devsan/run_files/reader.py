@@ -38,7 +38,7 @@ def read_run(path: str) -> Plain:
             run.take(len(lines) + 1, cut_off)
         except ValueError:
             if not lines:
-                raise DevsanError(f"expected a run file, got {path!r}, which is none") from None
+                raise DevsanError(f"expected a run file, got {path!r}, which is not one") from None
             run.notes.append(_cut_off(len(rest)))
     return run.document()
 
@@ -81,7 +81,7 @@ class _Run:
 
     def _begin(self, record: Any) -> None:
         if not isinstance(record, dict) or record.get("record") != "run":
-            raise DevsanError(f"expected a run file, got {self._path!r}, which is none")
+            raise DevsanError(f"expected a run file, got {self._path!r}, which is not one")
         if record.get("version") != VERSION:
             raise DevsanError(
                 f"expected a run file of version {VERSION}, got {self._path!r} of version {record.get('version')!r}"

@@ -146,7 +146,7 @@ def _finish() -> None:
     try:
         writer.finish(lambda: _end(writer.seconds), _models_at_the_end)
     except BaseException as error:  # also a Ctrl-C: the program has ended already
-        tell(f"the end is missing from the run file: {type(error).__name__}: {error}")
+        tell(f"the end of the run is missing from the run file: {type(error).__name__}: {error}")
     _last_path = writer.path or ""
     if writer.path is not None and not _for_report and not os.environ.get("RANK"):
         from devsan.diagnosis.source import shown_path

@@ -52,7 +52,7 @@ def check(pattern: str) -> None:
     path = name_of(pattern, {})
     check_place(path)
     if os.path.lexists(path) and not (os.path.isfile(path) and is_run_file(path)):
-        raise UsageError("a new file or a run file for output", f"{path!r}, which is something else")
+        raise UsageError("a new file or a run file for output", f"{path!r}, which is another file")
 
 
 def check_place(path: str) -> None:
@@ -65,9 +65,9 @@ def check_place(path: str) -> None:
     if not os.path.isdir(folder):
         raise UsageError("output in a folder that exists", repr(folder))
     if os.path.isdir(path):
-        raise UsageError("a file for output", f"the folder {path!r}")
+        raise UsageError("a file for output", f"the directory {path!r}")
     if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise UsageError("output in a place that may be written to", repr(path))
+        raise UsageError("output at a writable path", repr(path))
 
 
 def name_of(pattern: str, environment: Mapping[str, str]) -> str:
@@ -114,7 +114,7 @@ def open_new(pattern: str, launched: float) -> tuple[int, str]:
     for path in (name, with_part(name, str(os.getpid())), with_part(name, f"{os.getpid()}-{time.time_ns()}")):
         if os.path.lexists(path):
             if not (os.path.isfile(path) and is_run_file(path)):
-                raise UsageError("a new file or a run file for output", f"{path!r}, which is something else")
+                raise UsageError("a new file or a run file for output", f"{path!r}, which is another file")
             if Path(path).stat().st_mtime >= launched or _is_locked(path):
                 continue
             os.unlink(path)

@@ -168,7 +168,7 @@ class RunWriter:
             os.close(self._file)
             self._file = None
         self._stop_timeline()
-        tell(f"the run is not recorded any further: {error}")
+        tell(f"the run is no longer recorded: {error}")
 
     def _stop_timeline(self) -> None:
         if self._movement is not None:

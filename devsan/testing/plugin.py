@@ -40,8 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--devsan-report",
         action=argparse.BooleanOptionalAction,
-        help="explain device errors behind their traceback (default: where GPUs are emulated or devsan.install() was "
-        "called)",
+        help="explain device errors after their traceback (default: with emulated GPUs or after devsan.install())",
     )
 
 
@@ -127,7 +126,7 @@ def pytest_runtest_makereport(
         except Exception as own:  # the test's own failure is what counts
             text = f"devsan: no report: {type(own).__name__}: {own}"
         else:
-            text += _how_to_fix(item) if text else ""
+            text = text.rstrip("\n") + _how_to_fix(item) if text else text
         add: Any = getattr(result.longrepr, "addsection", None)
         if text and add is not None:
             add("DevSan", text)
@@ -145,7 +144,7 @@ def _how_to_fix(item: pytest.Item) -> str:
     given = [f"--{key}={value}" for key, _, value in kept if key in ("gpus", "profile", "memory", "used-memory")]
     file, colons, name = item.nodeid.partition("::")
     test = f"{os.path.relpath(item.path)}{colons}{name}" if colons else file
-    return f"$ {shlex.join(['devsan', 'fix', *given, '-m', 'pytest', test])}\n"
+    return f"\n$ {shlex.join(['devsan', 'fix', *given, '-m', 'pytest', test])}"
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def test_every_option_in_every_place(told: Told, option: list[str], program: lis
             said = told(*program, *others[:at], *option, *others[at:])
             line = shlex.join(["devsan", "run", *option, *program, *others])
             spelling = option[0].partition("=")[0]
-            assert said.startswith(f"devsan: {spelling} stands behind "), said
+            assert said.startswith(f"devsan: {spelling} comes after "), said
             assert said.endswith(f"; if it is meant for devsan, run: {line}\n") and said.count("\n") == 1, said
             options, found = RunCommand().read(shlex.split(line)[2:])
             assert list(found.arguments) == others
@@ -135,7 +135,7 @@ def test_several_and_one_that_the_program_takes(told: Told, folder: Path) -> Non
     (folder / "train.py").write_text('parser.add_argument("--memory")\n')
     said = told("--lang", "en", "train.py", "--memory", "1GiB", "--gpus=4", "a b", "--used-memory", "0")
     assert said == (
-        "devsan: --gpus and --used-memory stand behind train.py and are passed on to it; if they are meant for devsan, "
+        "devsan: --gpus and --used-memory come after train.py and are passed to it; if they are meant for devsan, "
         "run: devsan run --lang en --gpus=4 --used-memory 0 train.py --memory 1GiB 'a b'\n"
     )
 
@@ -145,7 +145,7 @@ def test_it_is_passed_on_all_the_same(front) -> None:
     done = front.devsan("run", "train.py", "--gpus", "4")
     assert (done.returncode, done.stdout) == (0, "['--gpus', '4']\n")
     assert done.stderr == (
-        "devsan: --gpus stands behind train.py and is passed on to it; if it is meant for devsan, "
+        "devsan: --gpus comes after train.py and is passed to it; if it is meant for devsan, "
         "run: devsan run --gpus 4 train.py\n"
     )
     assert front.log() == ["start a100-80g,a100-80g"]

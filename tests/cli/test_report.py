@@ -81,7 +81,7 @@ def test_no_color_through_a_pipe_and_color_when_forced(front):
     [
         (["run.dvs", "--format", "jsn"], "got 'jsn'; did you mean --format json?"),
         (["none.dvs"], "expected a run file, got 'none.dvs': No such file or directory"),
-        (["text.txt"], "expected a run file, got 'text.txt', which is none"),
+        (["text.txt"], "expected a run file, got 'text.txt', which is not one"),
         (["later.dvs"], "expected a run file of version 2, got 'later.dvs' of version 3"),
         (["."], "expected a run file, got '.': Is a directory"),
         (["run.dvs", "--lang", "fr"], "invalid choice: 'fr'"),

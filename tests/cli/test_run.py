@@ -65,7 +65,7 @@ def test_gpus(front, words, profiles):
         (["--profile", "??", "x.py"], "expected a GPU profile (devsan profiles lists them), got '??'"),
         (["--memory", "24", "x.py"], "expected a size such as 24GiB or 512MiB, got '24'; did you mean 24GiB?"),
         (["--memory", "-1GiB", "x.py"], "expected a size such as 24GiB or 512MiB, got '-1GiB'"),
-        (["--memory", "0", "x.py"], "expected memory of cuda:0 above 0, got 0"),
+        (["--memory", "0", "x.py"], "expected memory of cuda:0 greater than 0, got 0"),
         (
             ["--gpus", "4", "--memory", "1GiB,2GiB,3GiB", "x.py"],
             "expected one size for memory, or one for each of 4 GPUs, got 3 sizes",
@@ -96,7 +96,7 @@ def test_gpus(front, words, profiles):
         (["nowhere.py"], "expected a script that exists, got 'nowhere.py'"),
         (["."], "expected a script, or a directory with a __main__.py, got the directory '.'"),
         (["-m"], "expected a module after -m, got nothing"),
-        (["-m", "nowhere.module"], "expected a module that can be found, got 'nowhere.module'"),
+        (["-m", "nowhere.module"], "expected a module that exists, got 'nowhere.module'"),
         (["-m", "email.nowhere"], "expected a module with Python code, got 'email.nowhere'"),
         (["-m", "email"], "expected a module, got the package 'email', which has no __main__"),
         (["-c"], "expected code after -c, got nothing"),
@@ -262,7 +262,7 @@ def test_a_core_that_does_not_start(front, failure, sentence):
     assert said(front.devsan("run", "script.py", FAKE_FAILURE=failure)) == sentence
     aside = front.python("script.py", FAKE_FAILURE=failure, DEVSAN_OPTIONS="gpus=2")
     assert (aside.returncode, aside.stdout) == (0, "ran\n")
-    assert aside.stderr == f"devsan: {sentence}; the program goes on without emulation (DEVSAN_OPTIONS)\n"
+    assert aside.stderr == f"devsan: {sentence}; the program continues without emulation (DEVSAN_OPTIONS)\n"
 
 
 FAILS = "import torch\ndef f():\n    raise ValueError('the value')\nf()\n"
@@ -283,7 +283,7 @@ def test_report_follows_the_traceback(front, how):
     assert done.stderr == plain.stderr + "REPORT ValueError at <module>\n"
     broken = run(FAKE_REPORT_FAILURE="1")
     assert broken.returncode == 1
-    assert broken.stderr == plain.stderr + "devsan: the report ended early: RuntimeError: no such fact\n"
+    assert broken.stderr == plain.stderr + "devsan: the report is incomplete: RuntimeError: no such fact\n"
 
 
 @pytest.mark.parametrize("how", ["devsan run", "DEVSAN_OPTIONS"])

@@ -90,7 +90,7 @@ def test_a_failure_is_one_sentence_and_the_program_goes_on(tmp_path, options, fa
         **environment,
     )
     assert (done.returncode, done.stdout) == (0, "cpu\n")
-    assert done.stderr == f"devsan: {sentence}; the program goes on without emulation (DEVSAN_OPTIONS)\n"
+    assert done.stderr == f"devsan: {sentence}; the program continues without emulation (DEVSAN_OPTIONS)\n"
 
 
 def test_never_raises_even_when_devsan_is_broken():
@@ -124,7 +124,7 @@ def test_torch_goes_on_after_a_wrong_option(installed):
     done = python("import torch; print(torch.ones(2).sum().item())", installed, DEVSAN_OPTIONS="gpus=0")
     assert (done.returncode, done.stdout) == (0, "2.0\n")
     assert done.stderr == (
-        "devsan: expected 1 to 64 GPUs, got 0; the program goes on without emulation (DEVSAN_OPTIONS)\n"
+        "devsan: expected 1 to 64 GPUs, got 0; the program continues without emulation (DEVSAN_OPTIONS)\n"
     )
 
 

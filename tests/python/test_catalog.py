@@ -6,6 +6,7 @@ import json
 import re
 
 from devsan.diagnostics.catalog import catalog_files, chinese
+from devsan.diagnostics.codes import all_codes
 
 SLOT = re.compile(r"\{(\w+)\}")
 
@@ -21,6 +22,10 @@ def test_a_template_has_one_translation() -> None:
         for name, group in json.loads(path.read_text(encoding="utf-8")).items():
             for english, said in group.items() if name != "phrases" else ():
                 assert found.setdefault(english, said) == said, english
+    for code in all_codes().values():
+        for english in code.chinese:
+            assert english not in found, f"{code.name}: {english}"
+            found[english] = code.name
 
 
 def test_a_translation_has_the_slots_of_its_template() -> None:
@@ -31,7 +36,6 @@ def test_a_translation_has_the_slots_of_its_template() -> None:
 
 
 def test_what_keeps_both_languages_side_by_side_is_among_them() -> None:
-    from devsan.diagnostics.codes import all_codes
     from devsan.doctor.known_issues import known_issues
 
     templates = chinese().templates

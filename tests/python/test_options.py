@@ -153,7 +153,7 @@ def test_contradictions():
     )
     assert "either in gpus or in profile" in sentence(read_variable("gpus=l4-24g:profile=t4-16g").devices)
     assert "used-memory of cuda:1 to be at most" in sentence(read_variable("memory=2GiB,1GiB:used-memory=2GiB").devices)
-    assert "memory of cuda:1 above 0" in sentence(read_variable("memory=2GiB,0").devices)
+    assert "memory of cuda:1 greater than 0" in sentence(read_variable("memory=2GiB,0").devices)
 
 
 def test_from_values():

@@ -22,6 +22,8 @@ def propose(failure: Failure) -> Iterator[Change]:
             for frame in event["frames"]:
                 if is_own(frame["path"]) and not failure.is_live(frame):
                     yield from _at(frame, operand, partner)
+        for frame in failure.own_frames[:1]:
+            yield from _holder(frame, operand, partner)
 
 
 def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:
@@ -40,6 +42,20 @@ def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[s
                            function=getattr(source.function_around(node), "name", "<module>"))  # fmt: skip
             edits = tuple(source.replace(each, placed(source, each, device)) for each in beside)
             yield Change(text, "creation_site", edits, doubt=base + doubt + 1)
+
+
+def _holder(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:
+    """What holds an operand moves where it is made: ``criterion`` of ``criterion.weight``."""
+    source = source_of(frame["path"])
+    name = (operand["name"] or "").rpartition(".")[0]
+    for node in ast.walk(source.tree) if source is not None and name not in ("", "self") else ():
+        if source is None or not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        if name in map(source.segment, node.targets):
+            for device, doubt in devices(source, node, partner):
+                text = message("put `{name}` on {device} where it is made", name=name, device=device.strip('"'))
+                edit = source.replace(node.value, placed(source, node.value, device))
+                yield Change(text, "creation_site", (edit,), doubt=_DOUBT + doubt + (0 if operand["offending"] else 3))
 
 
 def _factories_beside(source: Source, node: ast.Call) -> list[ast.Call]:

@@ -83,16 +83,17 @@ dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
 
 FAULTS = {
     "moved after dispatch": Fault(
-        "DV201", "the hook of 1 brings its inputs to cuda:1, `1.weight` is on cuda:0", "leave out the move",
+        "DV201", "the hook of 1 moves its inputs to cuda:1, but `1.weight` is on cuda:0", "remove the move",
         DISPATCHED + 'net.to("cuda:0")  # here\nfound = devsan.doctor(net)', ("accelerate",)),
     "taken to the host after dispatch": Fault(
-        "DV201", "the hook of 0 brings its inputs to cuda:0, `0.weight` is on cpu", "leave out the move",
+        "DV201", "the hook of 0 moves its inputs to cuda:0, but `0.weight` is on cpu", "remove the move",
         DISPATCHED + "net.cpu()  # here\nfound = devsan.doctor(net)", ("accelerate",)),
     "one part moved": Fault(
-        "DV201", "the hook of 1 brings its inputs to cuda:1, `1.weight` is on cuda:0", "leave out the move",
+        "DV201", "the hook of 1 moves its inputs to cuda:1, but `1.weight` is on cuda:0", "remove the move",
         DISPATCHED + 'net[1].to("cuda:0")  # here\nfound = devsan.doctor(net)', ("accelerate",)),
     "own hook": Fault(
-        "DV201", "a forward pre-hook brings the inputs of 1 to cuda:1, its weights are on cuda:0", "ask the module",
+        "DV201", "a forward pre-hook moves the inputs of 1 to cuda:1, but its weights are on cuda:0",
+        "read the device from the module",
         NET + """
 def to_second(module, arguments):
     return tuple(each.to("cuda:1") for each in arguments)
@@ -102,7 +103,8 @@ net[1].register_forward_pre_hook(to_second)  # here
 found = devsan.doctor(net)
 """),
     "own hook in a closure": Fault(
-        "DV201", "a forward pre-hook brings the inputs of 1 to cuda:1, its weights are on cuda:0", "ask the module",
+        "DV201", "a forward pre-hook moves the inputs of 1 to cuda:1, but its weights are on cuda:0",
+        "read the device from the module",
         NET + """
 net = network().to("cuda:0")
 device = torch.device("cuda", 1)
@@ -110,7 +112,7 @@ net[1].register_forward_pre_hook(lambda module, arguments: tuple(each.to(device)
 found = devsan.doctor(net)
 """),
     "uncovered buffer": Fault(
-        "DV105", "`rotary.inv_freq` is on cpu, and no hook is on its module", "name rotary in the device map",
+        "DV105", "`rotary.inv_freq` is on cpu, and its module has no hook", "add rotary to the device map",
         PARTS + """
 from accelerate import dispatch_model
 
@@ -118,19 +120,19 @@ net = dispatch_model(Net(), {"first": 0, "second": 1})  # here
 found = devsan.doctor(net)
 """, ("accelerate",)),
     "module added after dispatch": Fault(
-        "DV105", "`2.weight` is on cpu, and no hook is on its module", "dispatch again",
+        "DV105", "`2.weight` is on cpu, and its module has no hook", "dispatch the model again",
         DISPATCHED.replace("# also", "# here") + 'net.append(torch.nn.Linear(2, 2))\nfound = devsan.doctor(net)',
         ("accelerate",)),
     "module added after the move": Fault(
-        "DV105", "`1.weight` is on cpu, the rest of the model on cuda:0", "move the model once more",
+        "DV105", "`1.weight` is on cpu, but the rest of the model is on cuda:0", "move the model again",
         NET + 'net = network().to("cuda:0")\nnet[1] = torch.nn.Linear(8, 2)\nfound = devsan.doctor(net)'),
     "torn module": Fault(
-        "DV105", "`1.weight` is on cuda:0 and `1.bias` of the same module on cpu", "move the module as a whole",
+        "DV105", "`1.weight` is on cuda:0, but `1.bias` of the same module is on cpu", "move the whole module",
         NET + 'net = network().to("cuda:0")\nnet[1].bias = torch.nn.Parameter(torch.zeros(2))\n'
         "found = devsan.doctor(net)"),
     "tied weights on two devices": Fault(
-        "DV430", "`embed.weight` and `head.weight` are one tensor, and their modules run on cuda:0 and cuda:1",
-        "give embed and head one device in the map",
+        "DV430", "`embed.weight` and `head.weight` are one tensor, but their modules run on cuda:0 and cuda:1",
+        "give embed and head the same device in the device map",
         TIED % "" + """
 from accelerate import dispatch_model
 
@@ -138,29 +140,29 @@ net = dispatch_model(Net(), {"embed": 0, "mid": 0, "head": 1})  # here
 found = devsan.doctor(net)
 """, ("accelerate",)),
     "tied weights that are two": Fault(
-        "DV430", "`head.weight` and `embed.weight` are declared as one tensor and are two, on cuda:1 and cuda:0",
+        "DV430", "`head.weight` and `embed.weight` are declared as tied, but are two tensors on cuda:1 and cuda:0",
         "tie them again", TIED % "  # here" + """
 net = Net().to("cuda:0")
 net.head.weight = torch.nn.Parameter(net.head.weight.detach().to("cuda:1"))
 found = devsan.doctor(net)
 """),
     "tied weights untied by to_empty": Fault(
-        "DV430", "are declared as one tensor and are two, on cuda:0", "tie them again", TIED % "  # here" + """
+        "DV430", "are declared as tied, but are two tensors on cuda:0", "tie them again", TIED % "  # here" + """
 with torch.device("meta"):
     net = Net()
 found = devsan.doctor(net.to_empty(device="cuda:0"))
 """),
     "tied weights of transformers": Fault(
-        "DV430", "`lm_head.weight` and `model.embed_tokens.weight` are declared as one tensor and are two",
+        "DV430", "`lm_head.weight` and `model.embed_tokens.weight` are declared as tied, but are two tensors",
         "model.tie_weights()", LLAMA % True + """
 net.to("cuda:0").lm_head.weight = torch.nn.Parameter(net.lm_head.weight.detach().to("cuda:1"))
 found = devsan.doctor(net)
 """, ("transformers",)),
     "never given weights": Fault(
-        "DV112", "all 4 tensors of Sequential are on meta", "load the weights",
+        "DV112", "all 4 tensors of Sequential are on the meta device", "load the weights",
         NET + 'with torch.device("meta"):  # here\n    net = network()\nfound = devsan.doctor(net)'),
     "a weight that no checkpoint had": Fault(
-        "DV112", "1 of 4 tensors is on meta, without data: `1.bias`", "find out which keys",
+        "DV112", "1 of 4 tensors is on the meta device and has no data: `1.bias`", "find the keys",
         NET + """
 weights = network().state_dict()
 del weights["1.bias"]
@@ -170,7 +172,7 @@ net.load_state_dict(weights, assign=True, strict=False)
 found = devsan.doctor(net)
 """),
     "a buffer that no checkpoint has": Fault(
-        "DV112", "1 of 5 tensors is on meta, without data: `rotary.inv_freq`", "compute them again",
+        "DV112", "1 of 5 tensors is on the meta device and has no data: `rotary.inv_freq`", "recompute them",
         PARTS + """
 weights = Net().state_dict()
 with torch.device("meta"):  # here
@@ -179,7 +181,7 @@ net.load_state_dict(weights, assign=True)
 found = devsan.doctor(net)
 """),
     "state made before the move": Fault(
-        "DV110", "`sum` of Adagrad for `0.weight` is on cpu, the parameter on cuda:0", "move the model first",
+        "DV110", "`sum` of Adagrad for `0.weight` is on cpu, but the parameter is on cuda:0", "move the model first",
         NET + """
 net = network()
 optimizer = torch.optim.Adagrad(net.parameters())  # here
@@ -187,8 +189,8 @@ net.to("cuda:0")
 found = devsan.doctor(net, optimizer)
 """),
     "state of a model that was moved on": Fault(
-        "DV110", "`exp_avg` of AdamW for `0.weight` is on cuda:0, the parameter on cuda:1", "move the model first",
-        NET + """
+        "DV110", "`exp_avg` of AdamW for `0.weight` is on cuda:0, but the parameter is on cuda:1",
+        "move the model first", NET + """
 net = network().to("cuda:0")
 optimizer = torch.optim.AdamW(net.parameters())  # here
 net(torch.ones(1, 8, device="cuda:0")).sum().backward()
@@ -197,7 +199,7 @@ net.to("cuda:1")
 found = devsan.doctor(net, optimizer)
 """),
     "optimizer over an earlier model": Fault(
-        "DV432", "SGD steps none of the 4 parameters of Sequential that are trained", "after the model has its final",
+        "DV432", "SGD updates none of the 4 trainable parameters of Sequential", "after the model has its final",
         NET + """
 import copy
 
@@ -207,7 +209,7 @@ net = copy.deepcopy(net).to("cuda:0")
 found = devsan.doctor(net, optimizer)
 """),
     "optimizer before a move that replaces": Fault(
-        "DV432", "SGD steps none of the 4 parameters of Sequential that are trained", "after the model has its final",
+        "DV432", "SGD updates none of the 4 trainable parameters of Sequential", "after the model has its final",
         NET + """
 torch.__future__.set_overwrite_module_params_on_conversion(True)
 try:
@@ -219,7 +221,7 @@ finally:
 found = devsan.doctor(net, optimizer)
 """),
     "optimizer before FSDP2": Fault(
-        "DV432", "AdamW steps none of the 4 parameters", "after the model has its final", GROUP + NET + """
+        "DV432", "AdamW updates none of the 4 trainable parameters", "after the model has its final", GROUP + NET + """
 from torch.distributed.fsdp import fully_shard
 
 net = network().cuda()
@@ -228,7 +230,7 @@ fully_shard(net)
 found = devsan.doctor(net, optimizer)
 """),
     "optimizer before FSDP": Fault(
-        "DV432", "AdamW does not step the 1 parameter", "after the model has its final", GROUP + NET + """
+        "DV432", "AdamW does not update the 1 trainable parameter", "after the model has its final", GROUP + NET + """
 from torch.distributed.fsdp import FullyShardedDataParallel
 
 net = network().cuda()
@@ -237,26 +239,26 @@ net = FullyShardedDataParallel(net, use_orig_params=False)
 found = devsan.doctor(net, optimizer)
 """),
     "DataParallel around a map": Fault(
-        "DV202", "DataParallel wraps a model that a device map has spread over cuda:0, cuda:1", "leave out the wrapper",
+        "DV202", "DataParallel wraps a model that a device map splits across cuda:0, cuda:1", "remove the wrapper",
         DISPATCHED + "net = torch.nn.DataParallel(net)  # here\nfound = devsan.doctor(net)", ("accelerate",)),
     "DataParallel around parts": Fault(
-        "DV202", "DataParallel wraps a model that the program has spread over cuda:0, cuda:1", "leave out the wrapper",
+        "DV202", "DataParallel wraps a model that the program splits across cuda:0, cuda:1", "remove the wrapper",
         NET + 'net = network()\nnet[0].to("cuda:0")\nnet[1].to("cuda:1")\nnet = torch.nn.DataParallel(net)  # here\n'
         "found = devsan.doctor(net)"),
     "DDP around a map": Fault(
-        "DV202", "DistributedDataParallel wraps a model that a device map has spread", "leave out the wrapper",
+        "DV202", "DistributedDataParallel wraps a model that a device map splits", "remove the wrapper",
         GROUP + DISPATCHED + "net = torch.nn.parallel.DistributedDataParallel(net)  # here\nfound = devsan.doctor(net)",
         ("accelerate",)),
     "FSDP2 over a map": Fault(
-        "DV201", "FSDP places a model that the hooks of accelerate place as well", "without device_map",
+        "DV201", "FSDP places a model for which accelerate's hooks also exist", "without device_map",
         GROUP + DISPATCHED + "from torch.distributed.fsdp import fully_shard\n\nfully_shard(net)  # here\n"
         "found = devsan.doctor(net)", ("accelerate",)),
     "a map in ranks": Fault(
-        "DV204", "the device map of local rank 1 uses cuda:0, which other ranks have", 'device_map={"": local_rank}',
+        "DV204", "the device map of local rank 1 uses GPUs of other ranks: cuda:0", 'device_map={"": local_rank}',
         'import os\n\nos.environ.update(LOCAL_RANK="1", LOCAL_WORLD_SIZE="2")\n' + DISPATCHED.replace("also", "here")
         + "found = devsan.doctor(net)", ("accelerate",)),
     "8 bits, scales left behind": Fault(
-        "DV431", "the weight of 0 is on cuda:1, its scales are on cuda:0", 'device_map={"": "cuda:1"}', """
+        "DV431", "the weight of 0 is on cuda:1, but its scales are on cuda:0", 'device_map={"": "cuda:1"}', """
 import bitsandbytes
 
 net = torch.nn.Sequential(bitsandbytes.nn.Linear8bitLt(16, 16, has_fp16_weights=False).to("cuda:0"))
@@ -265,7 +267,7 @@ net.to("cuda:1")  # here
 found = devsan.doctor(net)
 """, ("bitsandbytes",)),
     "4 bits, scales left behind": Fault(
-        "DV431", "the weight of 0 is on cuda:1, its scales are on cuda:0", "device_map", """
+        "DV431", "the weight of 0 is on cuda:1, but its scales are on cuda:0", "device_map", """
 import bitsandbytes
 
 net = torch.nn.Sequential(bitsandbytes.nn.Linear4bit(64, 32)).to("cuda:0")
@@ -274,14 +276,15 @@ net[0].bias.data = net[0].bias.data.to("cuda:1")
 found = devsan.doctor(net)
 """, ("bitsandbytes",)),
     "4 bits, not quantized": Fault(
-        "DV431", "0 is a quantized layer whose weight is not quantized: torch.float32, on cpu", "move the layer", """
+        "DV431", "0 is a quantized layer, but its weight is not quantized: torch.float32, on cpu", "move the layer", """
 import bitsandbytes
 
 net = torch.nn.Sequential(bitsandbytes.nn.Linear4bit(64, 32), torch.nn.Linear(32, 2).to("cuda:0"))
 found = devsan.doctor(net)
 """, ("bitsandbytes",)),
     "4 bits on the host": Fault(
-        "DV431", "the quantized weight of 0 is on cpu, the rest of the model on cuda:0", "keep quantized modules", """
+        "DV431", "the quantized weight of 0 is on cpu, but the rest of the model is on cuda:0",
+        "keep quantized modules", """
 import bitsandbytes
 
 net = torch.nn.Sequential(bitsandbytes.nn.Linear4bit(64, 32), torch.nn.Linear(32, 2).to("cuda:0"))

@@ -104,4 +104,4 @@ found = devsan.doctor(net)
 
 def test_it_speaks_chinese() -> None:
     said = devsan.doctor(torch.nn.Linear(2, 2, device="meta")).text("zh")
-    assert "Linear 的全部 2 个张量都在 meta 上" in said and "没有" in said
+    assert "Linear 的全部 2 个张量都在 meta 设备上" in said and "没有" in said

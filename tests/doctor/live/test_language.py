@@ -36,15 +36,16 @@ def test_owners(owner: Owner, english: str, chinese: str) -> None:
 def test_names_within_sentences() -> None:
     language = language_named("zh")
     names, devices = _listed(["`a.weight`", "`b.weight`"]), _listed(["cuda:0", "cuda:1"])
-    tied = message("{names} are one tensor, and their modules run on {devices}", names=names, devices=devices)
-    assert tied == "`a.weight` and `b.weight` are one tensor, and their modules run on cuda:0 and cuda:1"
-    assert language.text(tied) == "`a.weight` 和 `b.weight` 是同一个张量，而它们的模块在 cuda:0 和 cuda:1 上运行"  # noqa: RUF001
-    moved = message("move the module as a whole: {module} to {device}", module=message("the model"), device="cuda:0")
-    assert language.text(moved) == "整个模块一起移动：模型移到 cuda:0"  # noqa: RUF001
+    tied = message("{names} are one tensor, but their modules run on {devices}", names=names, devices=devices)
+    assert tied == "`a.weight` and `b.weight` are one tensor, but their modules run on cuda:0 and cuda:1"
+    chinese = "`a.weight` 和 `b.weight` 是同一个张量，而它们的模块分别在 cuda:0 和 cuda:1 上运行"  # noqa: RUF001
+    assert language.text(tied) == chinese
+    moved = message("move the whole module: {module} to {device}", module=message("the model"), device="cuda:0")
+    assert language.text(moved) == "移动整个模块：把模型移到 cuda:0"  # noqa: RUF001
 
 
 @pytest.mark.parametrize(("number", "english"), [(1, "1 other module."), (2, "2 other modules.")])
 def test_numbers(number: int, english: str) -> None:
-    said = plural("The same is true of {n} other module.", "The same is true of {n} other modules.", number)
-    assert said == f"The same is true of {english}"
+    said = plural("The same applies to {n} other module.", "The same applies to {n} other modules.", number)
+    assert said == f"The same applies to {english}"
     assert language_named("zh").text(said) == f"另有 {number} 个模块也是这样。"

@@ -62,7 +62,7 @@ def test_a_step_that_trains_nothing_is_told_once(real: None, capsys: pytest.Capt
     net = copy.deepcopy(net)
     train(net, optimizer)
     out, err = capsys.readouterr()
-    assert out == "" and err.count("error[DV432]: AdamW steps none of the 2 parameters of Linear that are trained") == 1
+    assert out == "" and err.count("error[DV432]: AdamW updates none of the 2 trainable parameters of Linear") == 1
     train(net, torch.optim.SGD(net.parameters(), lr=0.1))
     assert capsys.readouterr() == ("", "")
 
@@ -89,7 +89,7 @@ torch.optim.SGD(net.parameters(), lr=0.1).step()
     file.write_text(program, encoding="utf-8")
     exec(compile(program, str(file), "exec"), {"__name__": "__main__", "__file__": str(file)})
     err = capsys.readouterr().err
-    assert "warning[DV430]: `head.weight` and `embed.weight` are declared as one tensor and are two, on cpu\n" in err
+    assert "warning[DV430]: `head.weight` and `embed.weight` are declared as tied, but are two tensors on cpu\n" in err
     assert "train.py:8:9\n" in err
 
 
@@ -177,6 +177,6 @@ def test_of_a_rank_the_job_is_told(
     train(model, optimizer)
     assert capsys.readouterr() == ("", "")
     [(report, explanation)] = told  # type: ignore[misc]
-    assert explanation is None and report.title.startswith("AdamW steps none of the 2 parameters of Linear")
+    assert explanation is None and report.title.startswith("AdamW updates none of the 2 trainable parameters of Linear")
     assert report.code == "DV432" and report.fixes[0].confidence == "certain"
     assert report.sites[0].path == __file__

@@ -119,7 +119,7 @@ def places(expression: str, names: dict[str, Any]) -> set[str]:
 def said_places(finding: Diagnostic) -> list[tuple[str, str]]:
     """The expressions of a title, and where each is said to be."""
     found = re.findall(r"`([^`]+)`(?:, which)? is (?:created )?on (the CPU|cuda(?::\d+)?)", finding.title)
-    other = re.search(r"meets `([^`]+)`, which is on (the CPU|cuda(?::\d+)?)", finding.title)
+    other = re.search(r"is used with `([^`]+)`, which is on (the CPU|cuda(?::\d+)?)", finding.title)
     wrapped = re.search(r"DataParallel\((\w+).*` wraps a model that is on (cuda:\d+)", finding.title)
     return [*found, *(each.groups() for each in (other, wrapped) if each)]  # type: ignore[misc]
 
@@ -127,9 +127,9 @@ def said_places(finding: Diagnostic) -> list[tuple[str, str]]:
 def wrong_with(finding: Diagnostic, failures: Failures) -> str:
     """Why a certain finding is not true of the run; "" where it is."""
     assert finding.place is not None
-    line = next((int(found[1]) for text in finding.evidence if (found := re.search(r"line (\d+), joins", text))),
+    line = next((int(found[1]) for text in finding.evidence if (found := re.search(r"line (\d+), combines", text))),
                 finding.place.line)  # fmt: skip
-    if "is thrown away" in finding.title:
+    if "is discarded" in finding.title:
         return ""
     inside = line < FIRST and failures.skipped and not failures.at(line)
     if line in failures.skipped or line not in failures.reached or inside:

@@ -46,8 +46,8 @@ def test_every_text_is_a_message_that_is_said_in_chinese():
         (Where("gpu"), "on cuda", "在 cuda 上"),
         (Where("gpu", 1), "on cuda:1", "在 cuda:1 上"),
         (Where("value", text="args.device"), "on `args.device`", "在 `args.device` 上"),
-        (INPUTS, "where the module's inputs are", "在模块的输入所在的设备上"),
-        (Where("part", text="model.layers.0"), "where the device map put it", "在 device map 放置它的设备上"),
+        (INPUTS, "on the device of the module's inputs", "在模块的输入所在的设备上"),
+        (Where("part", text="layers.0"), "on the device that the device map assigns to it", "在设备映射指定的设备上"),
     ],
 )
 def test_places(where: Where, english: str, chinese: str):
@@ -57,13 +57,13 @@ def test_places(where: Where, english: str, chinese: str):
 def test_places_within_sentences_are_said_in_chinese_as_well():
     where, there = in_words(HOST), in_words(Where("gpu", 1))
     title = message(
-        "`{offending}` is {where} and meets `{other}`, which is {there}",
+        "`{offending}` is {where} but is used with `{other}`, which is {there}",
         offending="x",
         where=where,
         other="y",
         there=there,
     )
-    assert title == "`x` is on the CPU and meets `y`, which is on cuda:1"
+    assert title == "`x` is on the CPU but is used with `y`, which is on cuda:1"
     assert language_named("zh").text(title) == "`x` 在 CPU 上，却要与在 cuda:1 上的 `y` 运算"  # noqa: RUF001
     moved = message("`{call}`, line {line}, moves it {where}", call="x.to(device)", line=3, where=in_words(HOST))
     assert language_named("zh").text(moved) == "第 3 行的 `x.to(device)` 移动它，之后在 CPU 上"  # noqa: RUF001

@@ -12,7 +12,7 @@ import pytest
 from devsan.fix.change import joined, texts
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
-from devsan.fix.search import Search, search
+from devsan.fix.search import Search, Trial, search
 from devsan.options import Options
 
 
@@ -37,11 +37,30 @@ def fixed(searched: Callable[..., Search]) -> Callable[..., list[str]]:
 
     def run(text: str, gpus: int = 1) -> list[str]:
         found = searched(text, gpus)
-        assert found.verified, [
-            (trial.status, [str(change.text) for change in trial.changes]) for trial in found.trials
-        ]
-        (after,) = texts(joined(found.verified[0].changes)).values()
-        lines = difflib.ndiff(text.split("\n"), after.split("\n"))
-        return [line[2:].strip() for line in lines if line.startswith("+ ")]
+        assert found.verified, _story(found)
+        return _added(text, found.verified[0])
 
     return run
+
+
+@pytest.fixture
+def ended(searched: Callable[..., Search]) -> Callable[..., list[str]]:
+    """Returns the lines that the first change adds with which a program ends: of failures that leave no reference."""
+
+    def run(text: str, gpus: int = 1) -> list[str]:
+        found = searched(text, gpus)
+        trials = [trial for trial in found.trials if trial.status in ("verified", "unverified")]
+        assert trials, _story(found)
+        return _added(text, trials[0])
+
+    return run
+
+
+def _story(found: Search) -> list[tuple[str, list[str]]]:
+    return [(trial.status, [str(change.text) for change in trial.changes]) for trial in found.trials]
+
+
+def _added(text: str, trial: Trial) -> list[str]:
+    (after,) = texts(joined(trial.changes)).values()
+    lines = difflib.ndiff(text.split("\n"), after.split("\n"))
+    return [line[2:].strip() for line in lines if line.startswith("+ ")]

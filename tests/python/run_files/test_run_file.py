@@ -204,13 +204,14 @@ os.dup2(full, recording._writer._file)
     )
     code, out, error = programs.run(program)
     assert (code, out) == (0, "done\n")
-    assert error.count("the run is not recorded any further") == 1
+    assert error.count("the run is no longer recorded") == 1
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "which is empty"), ("hello", "which is none"), ("hello\n", "which is none"), ("[]\n", "which is none"),
+        ("", "which is empty"), ("hello", "which is not one"), ("hello\n", "which is not one"),
+        ("[]\n", "which is not one"),
         ('{"record": "run", "version": 9}\n', "of version 9"),
         ('{"record": "run", "version": 2}\n', "line 1 is damaged"),
         (json.dumps({**RUN, "process": {}}) + "\n", "line 1 is damaged"),

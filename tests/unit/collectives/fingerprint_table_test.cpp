@@ -93,7 +93,7 @@ TEST_F(FingerprintTableTest, AnotherProcessOpensIt) {
   EXPECT_TRUE(first_->differs(1, call(4, 20)));
 }
 
-TEST_F(FingerprintTableTest, WhatIsNoBoardIsNotOpened) {
+TEST_F(FingerprintTableTest, WhatIsNoTableIsNotOpened) {
   EXPECT_EQ(FingerprintTable::open({getpid(), 0, 1}, 3), nullptr);   // a descriptor of something else
   EXPECT_EQ(FingerprintTable::open({getpid(), -1, 1}, 3), nullptr);  // none was made
   EXPECT_EQ(FingerprintTable::open({getpid(), first_->place().descriptor, 1}, 3), nullptr);  // another table

@@ -7,4 +7,4 @@ from devsan.diagnostics.messages import Message, plural
 
 def like_it(modules: int) -> Message:
     """Returns the sentence that says how many other modules have the fault."""
-    return plural("The same is true of {n} other module.", "The same is true of {n} other modules.", modules)
+    return plural("The same applies to {n} other module.", "The same applies to {n} other modules.", modules)

@@ -35,13 +35,13 @@ def _wrapped(
     place = subject.lines.named(*(("DistributedDataParallel", "DDP") if wrapper == "DDP" else ("DataParallel",)))
     yield finding(
         CODE,
-        message("{wrapper} wraps a model that {by} has spread over {devices}",
+        message("{wrapper} wraps a model that {by} splits across {devices}",
                 wrapper=name, by=by, devices=", ".join(model.gpus or hooked)),
         place,
-        (message("DataParallel wants its whole module on the first GPU, and copies it to the others.")
+        (message("DataParallel needs the whole module on the first GPU, and replicates it to the others.")
          if wrapper != "DDP"
-         else message("DDP wants one device a rank; the hooks of the map send inputs to others."),),
-        message("leave out the wrapper: the model uses several GPUs already"), severity="error", confidence="certain",
+         else message("DDP needs one device per rank, but the hooks of the device map move inputs to other devices."),),
+        message("remove the wrapper: the model already uses several GPUs"), severity="error", confidence="certain",
         sites=(installed,) if installed is not None else (),
-        others=(message("place the whole model on one GPU, and wrap that"),),
+        others=(message("place the whole model on one GPU, then wrap it"),),
     )  # fmt: skip

@@ -70,12 +70,12 @@ def _is_adapter(module: Any) -> bool:
 def _split(one: Held, other: Held) -> Diagnostic:
     return finding(
         CODE,
-        message("`{one}` is on {device} and `{other}` of the same module on {other_device}",
+        message("`{one}` is on {device}, but `{other}` of the same module is on {other_device}",
                 one=one.full, device=one.device, other=other.full, other_device=other.device),
         None,
-        (message("The module computes with both at once; whoever moved one of them left {name} behind.",
+        (message("The module computes with both; only one of them was moved, and {name} was not.",
                  name=other.name),),
-        message("move the module as a whole: {module} to {device}",
+        message("move the whole module: {module} to {device}",
                 module=one.path or message("the model"), device=one.device),
         severity="error", confidence="certain",
     )  # fmt: skip
@@ -90,21 +90,23 @@ def _left(subject: Subject, model: Model, found: list[Held]) -> Diagnostic:
     if any(hook.places for hooks in model.hooks.values() for hook in hooks):
         covered = [each.tensor for each in model.tensors if model.placing(each.path) is not None][:64]
         return finding(
-            CODE, message("`{tensor}` is on cpu, and no hook is on its module", tensor=held.full),
+            CODE, message("`{tensor}` is on cpu, and its module has no hook", tensor=held.full),
             subject.lines.dispatch(covered),
-            (message("A non-persistent buffer is in no state dict, so that a map without its module is not refused.")
+            (message("A non-persistent buffer is not in the state dict, so a device map without its module is not "
+                     "rejected.")
              if held.name in fleeting
-             else message("The device map does not name the module, or it was added afterwards."), *more),
-            message("name {module} in the device map, or dispatch again after it was added",
+             else message("The device map does not contain the module, or the module was added afterwards."), *more),
+            message("add {module} to the device map, or dispatch the model again after adding it",
                     module=held.path or message("the module")),
             severity="error", confidence="likely",
         )  # fmt: skip
     return finding(
         CODE,
-        message("`{tensor}` is on cpu, the rest of the model on {device}", tensor=held.full, device=model.gpus[0]),
+        message("`{tensor}` is on cpu, but the rest of the model is on {device}",
+                tensor=held.full, device=model.gpus[0]),
         None,
         (message("It was added, or replaced, after the model was moved.") if not buffers
          else message("The buffer was replaced by a CPU buffer after the model was moved."), *more),
-        message('move the model once more, after it is complete: model.to("{device}")', device=model.gpus[0]),
+        message('move the model again after it is complete: model.to("{device}")', device=model.gpus[0]),
         severity="warning", confidence="likely",
     )  # fmt: skip

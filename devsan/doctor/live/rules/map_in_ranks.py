@@ -32,13 +32,14 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
             continue  # with more GPUs than ranks each may have several of its own
         yield finding(
             CODE,
-            message("the device map of local rank {rank} uses {devices}, which other ranks have",
+            message("the device map of local rank {rank} uses GPUs of other ranks: {devices}",
                     rank=local, devices=", ".join(others)),
             installed_at(subject, model) if hooked else None,
             (message("There are {ranks} ranks and {ranks} GPUs on this machine: each rank has one.", ranks=ranks),),
             message("load the whole model on the rank's GPU: {argument}", argument='device_map={"": local_rank}'),
             severity="error", confidence="certain",
-            others=(message("shard it by FSDP or ZeRO-3 in ranks, or by the map in one process"),),
+            others=(message("shard it with FSDP or ZeRO-3 across ranks, or split it with a device map in one "
+                            "process"),),
         )  # fmt: skip
 
 

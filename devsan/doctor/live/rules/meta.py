@@ -35,25 +35,25 @@ def _finding(subject: Subject, model: Model, left: list[Held]) -> Diagnostic:
     if len(left) == len(model.tensors):
         return finding(
             CODE,
-            plural("the {n} tensor of {model} is on meta, without data",
-                   "all {n} tensors of {model} are on meta, without data", len(left), model=model.name),
+            plural("the {n} tensor of {model} is on the meta device and has no data",
+                   "all {n} tensors of {model} are on the meta device and have no data", len(left), model=model.name),
             place,
-            (message("The model was built without memory, and nobody has given it weights."),),
+            (message("The model was created on the meta device, and no weights were loaded."),),
             message("load the weights: load_state_dict(..., assign=True), or load_checkpoint_and_dispatch"),
             severity="error", confidence="certain",
-            others=(message("to_empty(device=...) before load_state_dict; alone it gives arbitrary numbers"),),
+            others=(message("call to_empty(device=...) before load_state_dict; to_empty alone leaves arbitrary "
+                            "values"),),
         )  # fmt: skip
     buffers = all(held.is_buffer for held in left)
     return finding(
         CODE,
-        plural("{n} of {total} tensors is on meta, without data: {names}",
-               "{n} of {total} tensors are on meta, without data: {names}", len(left),
+        plural("{n} of {total} tensors is on the meta device and has no data: {names}",
+               "{n} of {total} tensors are on the meta device and have no data: {names}", len(left),
                total=len(model.tensors), names=names),
         place,
-        (message("They are in no checkpoint that was loaded, and no offload keeps their data.") if not buffers
-         else message("They are buffers that no checkpoint holds: loading weights does not make them."),),
-        message("compute them again after the weights were loaded") if buffers
-        else message("find out which keys load_state_dict did not get (strict=True reports them), and initialize "
-                     "those"),
+        (message("No loaded checkpoint contains them, and no offload keeps their data.") if not buffers
+         else message("They are buffers that no checkpoint contains: loading weights does not initialize them."),),
+        message("recompute them after loading the weights") if buffers
+        else message("find the keys that load_state_dict did not get (strict=True reports them), and initialize them"),
         severity="error", confidence="certain",
     )  # fmt: skip

@@ -48,13 +48,14 @@ def _finding(subject: Subject, optimizer: Any, name: str, key: str, parameter: A
     here, there = device_of(value), device_of(parameter)
     return finding(
         CODE,
-        message("`{key}` of {optimizer} for `{name}` is on {device}, the parameter on {other_device}",
+        message("`{key}` of {optimizer} for `{name}` is on {device}, but the parameter is on {other_device}",
                 key=key, optimizer=kind, name=name, device=here, other_device=there) if name
-        else message("`{key}` of {optimizer} for a parameter is on {device}, the parameter on {other_device}",
+        else message("`{key}` of {optimizer} for a parameter is on {device}, but the parameter is on {other_device}",
                      key=key, optimizer=kind, device=here, other_device=there),
         loaded or built,
-        (message("The state was made, or loaded, when the parameter was elsewhere; moving a model does not move it."),),
-        message("move the model first, then build the optimizer, then load its state"),
+        (message("The state was created or loaded when the parameter was on another device; moving a model does not "
+                 "move it."),),
+        message("move the model first, then create the optimizer, then load its state"),
         severity="error", confidence="certain", sites=(built,) if loaded is not None and built is not None else (),
         others=(message("load the state again after the move: optimizer.load_state_dict(optimizer.state_dict())"),),
     )  # fmt: skip

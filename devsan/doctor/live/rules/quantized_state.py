@@ -81,36 +81,37 @@ def _finding(
     layer, here = path or model.name, device_of(weight)
     moved = subject.lines.move(model.around(path), [weight])
     others = count - 1
-    more = (plural("The same is true of {n} other layer.", "The same is true of {n} other layers.", others),)[:others]
+    more = (plural("The same applies to {n} other layer.", "The same applies to {n} other layers.", others),)[:others]
     if kind == "apart":
         return finding(
             CODE,
-            message("the weight of {layer} is on {device}, its scales are on {other_device}",
+            message("the weight of {layer} is on {device}, but its scales are on {other_device}",
                     layer=layer, device=here, other_device=offending),
             moved,
-            (message("The weight was moved by other means than the layer's own, which takes the scales along."), *more),
-            message("load it where it is to be: {argument}", argument=f'device_map={{"": "{here}"}}'),
+            (message("The weight was not moved by the layer's own method, which also moves the scales."), *more),
+            message("load it directly onto its device: {argument}", argument=f'device_map={{"": "{here}"}}'),
             severity="error", confidence="certain",
-            others=(message("move the layer itself, layer.to(device), and not what holds it or its weight's data"),),
+            others=(message("move the layer itself, layer.to(device), not its parent module or the data of its "
+                            "weight"),),
         )  # fmt: skip
     if kind == "raw":
         return finding(
             CODE,
-            message("{layer} is a quantized layer whose weight is not quantized: {dtype}, on {device}",
+            message("{layer} is a quantized layer, but its weight is not quantized: {dtype}, on {device}",
                     layer=layer, dtype=weight.dtype, device=here),
             moved,
-            (message("bitsandbytes quantizes a weight while the layer moves from the host to its device."), *more),
-            message("move the layer to its GPU once, after its weights were loaded") if not is_gpu(here)
-            else message("make the layer on the host, load its weights, then move it"),
+            (message("bitsandbytes quantizes a weight when the layer moves from the CPU to its device."), *more),
+            message("move the layer to its GPU once, after loading its weights") if not is_gpu(here)
+            else message("create the layer on the CPU, load its weights, then move it"),
             severity="error", confidence="certain",
         )  # fmt: skip
     return finding(
         CODE,
-        message("the quantized weight of {layer} is on cpu, the rest of the model on {device}",
+        message("the quantized weight of {layer} is on cpu, but the rest of the model is on {device}",
                 layer=layer, device=model.gpus[0]),
         moved,
-        (message("No hook brings it, or its input, along."), *more),
-        message("keep quantized modules on GPUs: give the map enough memory, or fewer modules"),
+        (message("No hook moves it or its input."), *more),
+        message("keep quantized modules on GPUs: give the device map enough memory, or fewer modules"),
         severity="error", confidence="likely",
-        others=(message("have 32-bit modules on the host: llm_int8_enable_fp32_cpu_offload=True"),),
+        others=(message("keep the modules on the CPU in fp32: llm_int8_enable_fp32_cpu_offload=True"),),
     )  # fmt: skip

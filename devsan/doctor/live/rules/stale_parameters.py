@@ -77,17 +77,19 @@ def _finding(subject: Subject, optimizer: Any, own: list[Any], model: Model, tra
     sharded = model.sharded_by()
     return finding(
         CODE,
-        plural("{optimizer} does not step the {n} parameter of {model} that is trained",
-               "{optimizer} steps none of the {n} parameters of {model} that are trained",
+        plural("{optimizer} does not update the {n} trainable parameter of {model}",
+               "{optimizer} updates none of the {n} trainable parameters of {model}",
                len(trained), optimizer=kind, model=name),
         built,
-        (plural("Its {n} tensor, on {devices}, has the shape of the model's, on {device}, and is another.",
-                "Its {n} tensors, on {devices}, have the shapes of the model's, on {device}, and are others.",
+        (plural("Its {n} tensor, on {devices}, has the shape of the model's, on {device}, but is not the same tensor.",
+                "Its {n} tensors, on {devices}, have the shapes of the model's, on {device}, but are not the same "
+                "tensors.",
                 len(own), devices=", ".join(where), device=trained[0].device),
-         message("{library} has replaced the parameters since it was built.", library=sharded) if sharded
-         else message("The model was made again, copied, or moved in a way that replaces parameters, since it was "
-                      "built.")),
-        message("build the optimizer after the model has its final form and place"), severity="error",
+         message("{library} replaced the parameters after the optimizer was created.", library=sharded) if sharded
+         else message("After the optimizer was created, the model was rebuilt, copied, or moved in a way that "
+                      "replaces parameters.")),
+        message("create the optimizer after the model has its final structure and devices"), severity="error",
         confidence="certain" if all(each.grad is None for each in own) else "likely",
-        others=(message('give it the new ones: optimizer.param_groups[0]["params"] = list(model.parameters())'),),
+        others=(message('pass the new parameters to it: optimizer.param_groups[0]["params"] = '
+                        "list(model.parameters())"),),
     )  # fmt: skip

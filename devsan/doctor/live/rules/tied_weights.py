@@ -54,14 +54,16 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
             names = _listed([f"`{held.full}`" for held in tie.held])
             yield finding(
                 CODE,
-                message("{names} are one tensor, and their modules run on {devices}",
+                message("{names} are one tensor, but their modules run on {devices}",
                         names=names, devices=_listed(tie.devices)),
                 subject.lines.dispatch([held.tensor for held in tie.held]),
-                (message("It is on {device}; the hook of the other module brings inputs elsewhere.",
+                (message("It is on {device}; the hook of the other module moves inputs to another device.",
                          device=tie.held[0].device),),
-                message("give {modules} one device in the map", modules=_listed([held.path for held in tie.held])),
+                message("give {modules} the same device in the device map",
+                        modules=_listed([held.path for held in tie.held])),
                 severity="error", confidence="certain",
-                others=(message("let accelerate make the map: infer_auto_device_map keeps tied modules together"),),
+                others=(message("let accelerate compute the device map: infer_auto_device_map keeps tied modules "
+                                "together"),),
             )  # fmt: skip
         yield from _untied(subject, model)
 
@@ -77,12 +79,12 @@ def _untied(subject: Subject, model: Model) -> Iterator[Diagnostic]:
         devices = _listed(list(dict.fromkeys((one.device, other.device))))
         yield finding(
             CODE,
-            message("`{target}` and `{source}` are declared as one tensor and are two, on {devices}",
+            message("`{target}` and `{source}` are declared as tied, but are two tensors on {devices}",
                     target=target, source=source, devices=devices),
             place,
-            (message("A move that replaces parameters, or a copy of one of them, has untied them."),
-             message("Each is trained by half of the gradients, and saved as if they were one.")),
-            message("tie them again after the model was placed: `{target} = {source}`, or model.tie_weights()",
+            (message("They were untied by a move that replaces parameters, or by a copy of one of them."),
+             message("Each gets only its own part of the gradients, and they are saved as if they were one.")),
+            message("tie them again after the model is placed: `{target} = {source}`, or model.tie_weights()",
                     target=target, source=source),
             severity="warning", confidence="likely",
         )  # fmt: skip

@@ -1,12 +1,12 @@
-"""DV202: DataParallel or DistributedDataParallel wraps a model that is spread over GPUs.
+"""DV202: DataParallel or DistributedDataParallel wraps a model that is split across GPUs.
 
 What it does
-    Finds `DataParallel(model)` and `DistributedDataParallel(model)` where a device map has spread the model, and
+    Finds `DataParallel(model)` and `DistributedDataParallel(model)` where a device map splits the model, and
     DataParallel of a model that was moved to another GPU than the first.
 
 Why is this bad
-    DataParallel wants the whole module on its first GPU and copies it to the others. A model that a map has spread is
-    neither there nor whole.
+    DataParallel needs the whole module on its first GPU and replicates it to the others. A model that a device map
+    splits is not on one GPU.
 
 Example
     model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
@@ -16,7 +16,7 @@ Use instead
     model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
 
 Fix safety
-    Not edited: to spread a model and to copy it are two designs.
+    Not edited: splitting a model and replicating it are two different designs.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         if first.map is not None:
             yield finding(
                 CODE,
-                message("`{call}` wraps a model that the device map `{map}` has spread",
+                message("`{call}` wraps a model that the device map `{map}` splits",
                         call=shown, map=first.map.text),
                 source.place(first.node),
-                (message("the device map stands in line {line}", line=line_of(first.map.node)),
+                (message("the device map is in line {line}", line=line_of(first.map.node)),
                  message("{wrapper} needs the whole model on one GPU", wrapper=first.by)),
-                message("keep one of the two: the device map spreads the model, the wrapper copies it"),
+                message("keep one of the two: the device map splits the model, the wrapper replicates it"),
                 severity="error",
             )  # fmt: skip
             continue
@@ -57,11 +57,11 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         if first.by == "DataParallel" and placed.kind == "gpu" and (placed.index or 0) != first_gpu:
             yield finding(
                 CODE,
-                message("`{call}` wraps a model that is {where}; it has to be on cuda:{index}",
+                message("`{call}` wraps a model that is {where}; it must be on cuda:{index}",
                         call=shown, where=in_words(placed), index=first_gpu),
                 source.place(first.node),
-                (message("DataParallel copies the module from the first of its GPUs"),),
-                message('move the model to "cuda:{index}", or name its GPU first in `device_ids`', index=first_gpu),
+                (message("DataParallel copies the module from its first GPU"),),
+                message('move the model to "cuda:{index}", or list its GPU first in `device_ids`', index=first_gpu),
                 severity="error",
                 confidence="certain",
             )  # fmt: skip

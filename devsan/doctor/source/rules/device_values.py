@@ -33,14 +33,14 @@ def value_meetings(program: Program, code: str, of_losses: bool) -> Iterator[Dia
         said = list(how_they_meet(program, first))
         if spread is not None:
             text, line = spread.text, line_of(spread.node)
-            said.append(message("the device map `{map}`, line {line}, spreads the model", map=text, line=line))
+            said.append(message("the device map `{map}`, line {line}, splits the model", map=text, line=line))
         yield finding(
             code,
             that_they_meet(program, first),
             source.place(first.offending.tensor.made if first.offending.tensor.made is not None else first.node),
             tuple(said),
-            message("move the smaller one to the other: `.to({other}.device)`", other=other) if of_losses
-            else message("take the device from what it meets: `device={other}.device`", other=other),
+            message("move the smaller one to the device of the other: `.to({other}.device)`", other=other) if of_losses
+            else message("take the device from the tensor that it is used with: `device={other}.device`", other=other),
             severity="error" if first.other.tensor.where.kind == "gpu" else "warning",
             confidence="certain" if first.other.tensor.where.kind == "gpu" else "likely",
             sites=places_of(program, group),

@@ -1,11 +1,11 @@
-"""DV102: a tensor is created on the CPU, or on a GPU that is written down, and meets what is wherever the module is.
+"""DV102: a tensor is created on the CPU or on a hard-coded GPU, and used with tensors on the device of its module.
 
 What it does
-    Follows each module's forward (and its other entries, the functions that it calls, and the program itself), and
-    finds factories without `device=` whose result is joined with inputs or weights.
+    Follows the forward of each module (and its other entry points, the functions that it calls, and the program
+    itself), and finds factories without `device=` whose result is used with inputs or weights.
 
 Why is this bad
-    The default device is the CPU. It works until the module is moved; then the operation that joins the two fails,
+    The default device is the CPU. The code works until the module is moved; then the operation on the two fails,
     often in a branch that only some data takes.
 
 Example
@@ -19,8 +19,8 @@ Use instead
         return x + noise
 
 Fix safety
-    Safe where the factory is in the function that has the input: the numbers and types stay. A random factory draws
-    from the generator of its device, so other numbers come out on a GPU: that edit is shown, and not applied unasked.
+    Safe if the factory is in the function that has the input: values and types stay the same. A random factory uses
+    the generator of its device, so it gives other numbers on a GPU: that edit is shown, but not applied by default.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         device = _device(program, group)
         yield finding(
             CODE,
-            message("`{made}` is created {where} and meets `{other}`",
+            message("`{made}` is created {where} but is used with `{other}`",
                     made=source.shown(made), where=in_words(first.offending.tensor.where), other=other),
             source.place(made),
             known(
@@ -68,8 +68,8 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
                 message("`{name}` is {where}", name=other, where=in_words(first.other.tensor.where)),
                 came(program, first.other.tensor),
             ),
-            message("create it where it is used: `device={device}`", device=device) if device
-            else message("create it on the device of `{other}`: give it `device=`", other=other),
+            message("create it on the device where it is used: `device={device}`", device=device) if device
+            else message("create it on the device of `{other}`: pass `device=`", other=other),
             some(_edit(program, made, device) if edits and device else None),
             severity="error" if first.owner is None else "warning",
             confidence="certain" if first.owner is None else "likely",

@@ -1,11 +1,11 @@
-"""DV103: data of the CPU meets the GPU, or the reverse, without being moved.
+"""DV103: CPU data is used with GPU tensors, or the reverse, without being moved.
 
 What it does
-    Finds tensors that are certainly on the CPU and are joined with what the program has moved to a GPU; calls of
-    `.to()` and `.cuda()` on a tensor whose result nobody keeps; `.numpy()` of a tensor that is on a GPU.
+    Finds tensors that are certainly on the CPU and are used with tensors that the program has moved to a GPU; calls
+    of `.to()` and `.cuda()` on a tensor whose result is discarded; `.numpy()` on a GPU tensor.
 
 Why is this bad
-    `Module.to` moves in place, `Tensor.to` returns a copy. The operation that joins the two sides stops the program.
+    `Module.to` moves in place, but `Tensor.to` returns a copy. The operation on the two sides raises an error.
 
 Example
     inputs = torch.randn(3, 4)
@@ -18,8 +18,8 @@ Use instead
     model(inputs)
 
 Fix safety
-    Safe for a result that is dropped, unless the tensor asks for a gradient: the copy is then no leaf. `.cpu()`
-    before `.numpy()` is safe. Where a tensor was never moved, only its owner knows where that belongs: no edit.
+    Safe for a discarded result, unless the tensor requires a gradient: the copy is then not a leaf. `.cpu()` before
+    `.numpy()` is safe. If a tensor was never moved, only the program knows where the move belongs: no edit.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ def _discarded(program: Program, edits: bool) -> Iterator[Diagnostic]:
             edit = assigned(source, statement, first.target, safe=not first.tensor.leaf)
         yield finding(
             CODE,
-            message("the result of `{call}` is thrown away", call=call),
+            message("the result of `{call}` is discarded", call=call),
             source.place(first.node),
-            (message("`Tensor.to` and `Tensor.cuda` return a copy; only a module's move in place"),
+            (message("`Tensor.to` and `Tensor.cuda` return a copy; only `Module.to` and `Module.cuda` move in place"),
              message("`{name}` stays {where}", name=target, where=in_words(first.tensor.where))),
-            message("keep it: `{name} = {call}`", name=target, call=call),
+            message("assign the result: `{name} = {call}`", name=target, call=call),
             some(edit),
             confidence="certain",
         )  # fmt: skip
@@ -129,8 +129,8 @@ def _read_by_numpy(program: Program, edits: bool) -> Iterator[Diagnostic]:
             message("`{call}` reads a tensor that is {where}",
                     call=source.shown(first.node), where=in_words(first.tensor.where)),
             source.place(first.node),
-            known(came(program, first.tensor), message("NumPy cannot read the memory of a GPU")),
-            message("bring it to the CPU first: `.cpu().numpy()`"),
+            known(came(program, first.tensor), message("NumPy cannot read GPU memory")),
+            message("move it to the CPU first: `.cpu().numpy()`"),
             some(_through_the_cpu(program, first.node) if edits else None),
             severity="error",
             confidence="certain",

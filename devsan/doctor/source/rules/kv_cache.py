@@ -1,12 +1,12 @@
 """DV106: generation state is on another device than the layer that uses it.
 
 What it does
-    Finds keys, values, recurrent states and beam indices that one device holds, where they meet a layer that the
-    program, or a device map, has put on another GPU.
+    Finds keys, values, recurrent states and beam indices on one device that are used in a layer that the program,
+    or a device map, has put on another GPU.
 
 Why is this bad
-    Each layer needs its own state on its own GPU. One allocation for all layers, or one move of "the cache", fits the
-    layers of one GPU only.
+    Each layer needs its own state on its own GPU. One allocation for all layers, or one move of "the cache", is
+    correct only for the layers on one GPU.
 
 Example
     layers = [torch.nn.GRUCell(8, 8).to(f"cuda:{i}") for i in range(2)]
@@ -17,7 +17,7 @@ Use instead
     states = [torch.zeros(2, 8, device=layer.weight_ih.device) for layer in layers]
 
 Fix safety
-    Not edited: the device of each layer has to reach the place that makes the state.
+    Not edited: the code that creates the state needs the device of each layer.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         yield cannot_be_joined(
             CODE,
             message(
-                "`{offending}` is generation state {where} and meets `{other}`, which is {there}",
+                "`{offending}` is generation state {where} but is used with `{other}`, which is {there}",
                 offending=source.shown(first.offending.node), where=in_words(first.offending.tensor.where),
                 other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
             ),
-            program, group, message("keep the state of each layer on that layer's GPU, and bring indices to it"),
+            program, group, message("keep the state of each layer on that layer's GPU, and move indices there"),
         )  # fmt: skip

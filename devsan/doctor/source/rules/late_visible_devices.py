@@ -1,12 +1,12 @@
 """DV450: CUDA_VISIBLE_DEVICES is set after CUDA has read it.
 
 What it does
-    Finds `os.environ["CUDA_VISIBLE_DEVICES"] = ...` (also `setdefault`, `update`, `putenv`) behind a use of CUDA: a
-    tensor or model on a GPU, `torch.cuda.is_available()`, a device map.
+    Finds `os.environ["CUDA_VISIBLE_DEVICES"] = ...` (also `setdefault`, `update`, `putenv`) after a use of CUDA: a
+    tensor or model on a GPU, `torch.cuda.is_available()`, or a device map.
 
 Why is this bad
-    The driver reads the variable when CUDA is first used in a process. What is set later changes nothing: the program
-    runs on other GPUs than it says, silently.
+    The driver reads the variable when a process first uses CUDA. A later change has no effect: without a warning,
+    the program runs on other GPUs than it selects.
 
 Example
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -43,12 +43,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         source = program.source
         yield finding(
             CODE,
-            message("CUDA_VISIBLE_DEVICES is set after CUDA was used, and changes nothing"),
+            message("CUDA_VISIBLE_DEVICES is set after CUDA was used and has no effect"),
             source.place(first.node),
-            (message("`{call}`, line {line}, used CUDA before",
+            (message("`{call}`, line {line}, already used CUDA",
                      call=source.shown(first.used), line=line_of(first.used)),
-             message("the driver reads the variable once, at the first use in the process")),
-            message("set it before: in the shell that starts the program, or above the first use of CUDA"),
+             message("the driver reads the variable once, when the process first uses CUDA")),
+            message("set it earlier: in the shell that starts the program, or before the first use of CUDA"),
             severity="error",
             sites=(source.place(first.used),),
         )  # fmt: skip

@@ -1,13 +1,13 @@
-"""DV204: a device map spreads a model in a program that runs in ranks.
+"""DV204: a device map splits a model in a program that runs as several ranks.
 
 What it does
-    Finds `from_pretrained(device_map="auto")` (balanced, sequential, a map over several GPUs) and `dispatch_model` in
-    a program that makes a process group, wraps in DistributedDataParallel, starts DeepSpeed, reads LOCAL_RANK, or is
-    launched in several ranks.
+    Finds `from_pretrained(device_map="auto")` (balanced, sequential, or a device map over several GPUs) and
+    `dispatch_model` in a program that creates a process group, wraps in DistributedDataParallel, starts DeepSpeed,
+    reads LOCAL_RANK, or is launched with several ranks.
 
 Why is this bad
-    Every rank spreads its own copy over all GPUs, and its hooks move inputs to the GPUs of other ranks. The engine
-    then moves the whole model to the rank's GPU, and the hooks are not told.
+    Every rank splits its own copy across all GPUs, and its hooks move inputs to the GPUs of other ranks. The engine
+    then moves the whole model to the GPU of the rank, but the hooks keep their devices.
 
 Example
     local_rank = int(os.environ["LOCAL_RANK"])
@@ -18,7 +18,8 @@ Use instead
     model = AutoModelForCausalLM.from_pretrained(name, device_map={"": local_rank})
 
 Fix safety
-    Not edited: whether to drop the map (DeepSpeed, FSDP) or to give each rank its GPU depends on the launch.
+    Not edited: whether to remove the device map (DeepSpeed, FSDP) or to give each rank its GPU depends on the
+    launch.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     source, first = program.source, mapped[0]
     yield finding(
         CODE,
-        message("the device map `{map}` spreads the model of every rank over all GPUs", map=first.map.text),
+        message("the device map `{map}` splits the model of every rank across all GPUs", map=first.map.text),
         source.place(first.node),
         (how_ranks_are_known(program, sign),
-         message("each rank needs its whole model, or its part, on its own GPU")),
-        message("load it on the rank's GPU, `{argument}`, or without a map where DeepSpeed or FSDP places it",
+         message("each rank needs its model, or its part of the model, on its own GPU")),
+        message("load it on the rank's GPU, `{argument}`, or without a device map if DeepSpeed or FSDP places it",
                 argument='device_map={"": local_rank}'),
         severity="error",
         confidence="certain" if isinstance(sign, ast.Module) else "likely",

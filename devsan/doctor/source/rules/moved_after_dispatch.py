@@ -1,13 +1,13 @@
-"""DV201: a model is moved after something else has placed it.
+"""DV201: a model is moved after another owner has placed it.
 
 What it does
-    Finds `.to(...)` and `.cuda()` on a model, or a part of one, that `from_pretrained(device_map=...)`,
-    `dispatch_model` or an offload has placed over several devices; on a model of `Accelerator.prepare`, to a numbered
-    GPU; and a LightningModule that holds such a model, which the Trainer's strategy will move.
+    Finds `.to(...)` and `.cuda()` on a model, or a part of it, that `from_pretrained(device_map=...)`,
+    `dispatch_model` or an offload has placed on several devices; on a model of `Accelerator.prepare`, to a numbered
+    GPU; and a LightningModule that contains such a model, which the strategy of the Trainer will move.
 
 Why is this bad
-    A device map leaves a hook on each module that brings the inputs to where the weights were. The move takes the
-    weights away, and the hooks are not told.
+    A device map registers a hook on each module that moves the inputs to the original device of the weights. The
+    move changes the device of the weights, but not that of the hooks.
 
 Example
     model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
@@ -17,7 +17,7 @@ Use instead
     model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
 
 Fix safety
-    Safe where the move is a statement of its own and moves to a GPU without changing types: it is taken away.
+    Safe if the move is a separate statement and moves to a GPU without changing types: it is removed.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
             (message("`Accelerator.prepare` has placed it") if first.map is None
              else message("the device map `{map}`, line {line}, has placed it",
                           map=first.map.text, line=line_of(first.map.node)),
-             message("the hooks that bring its inputs are not told of the move")),
-            message("leave the move out: one owner places a model"),
+             message("the hooks that move its inputs do not know about the move")),
+            message("remove the move: only one owner should place the model"),
             some(_edit(program, first.node) if edits and first.map is not None else None),
             severity="error",
             sites=places_of(program, group),
@@ -64,7 +64,8 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
             message("the device map `{map}` places `self.{attribute}`, which Lightning's strategy will move",
                     map=given.map.text, attribute=given.attribute),
             source.place(given.node),
-            (message("the Trainer moves the whole LightningModule to its GPU; the hooks of the map are not told"),),
+            (message("the Trainer moves the whole LightningModule to its GPU; the hooks of the device map do not know "
+                     "about it"),),
             message("load the model without a device map, and let the Trainer place it"),
             severity="error",
         )  # fmt: skip

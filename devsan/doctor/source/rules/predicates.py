@@ -38,7 +38,7 @@ def how_ranks_are_known(program: Program, sign: ast.AST) -> Message:
     if isinstance(sign, ast.Module):
         return message("the launch command starts {count} ranks", count=program.launched)
     call, line = program.source.shown(sign), line_of(sign)
-    return message("the program runs in ranks: `{call}`, line {line}", call=call, line=line)
+    return message("the program runs as several ranks: `{call}`, line {line}", call=call, line=line)
 
 
 def line_of(node: ast.AST | None) -> int:
@@ -49,9 +49,9 @@ def line_of(node: ast.AST | None) -> int:
 def in_words(where: Where) -> Message:
     """Returns where something is: "on the CPU", "on cuda:1", "on `args.device`"."""
     if where.kind == "inputs":
-        return message("where the module's inputs are")
+        return message("on the device of the module's inputs")
     if where.kind == "part":
-        return message("where the device map put it")
+        return message("on the device that the device map assigns to it")
     if where.kind == "host":
         return message("on the CPU")
     if where.kind == "value":
@@ -112,7 +112,7 @@ def cannot_be_joined(
 def that_they_meet(program: Program, meeting: Meeting) -> Message:
     """Returns the sentence that says which two tensors are joined, and where each is."""
     return message(
-        "`{offending}` is {where} and meets `{other}`, which is {there}",
+        "`{offending}` is {where} but is used with `{other}`, which is {there}",
         offending=program.source.shown(meeting.offending.node), where=in_words(meeting.offending.tensor.where),
         other=program.source.shown(meeting.other.node), there=in_words(meeting.other.tensor.where),
     )  # fmt: skip
@@ -121,7 +121,7 @@ def that_they_meet(program: Program, meeting: Meeting) -> Message:
 def what_joins(program: Program, meeting: Meeting) -> Message:
     """Returns the sentence that says which operation joins two tensors."""
     call, line = program.source.shown(meeting.node), line_of(meeting.node)
-    return message("`{call}`, line {line}, joins the two", call=call, line=line)
+    return message("`{call}`, line {line}, combines the two", call=call, line=line)
 
 
 def how_they_meet(program: Program, meeting: Meeting) -> tuple[Message, ...]:

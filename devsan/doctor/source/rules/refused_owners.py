@@ -1,10 +1,10 @@
-"""DV203: a pipeline is given a device and a model that a device map has spread.
+"""DV203: a pipeline gets a device and a model that a device map splits.
 
 What it does
-    Finds `pipeline(..., model=model, device=...)` where a device map has spread the model.
+    Finds `pipeline(..., model=model, device=...)` where a device map splits the model.
 
 Why is this bad
-    transformers refuses it: a model that accelerate has placed cannot be moved to a device.
+    transformers raises an error: a model that accelerate has placed cannot be moved to a device.
 
 Example
     model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
@@ -15,7 +15,7 @@ Use instead
     generate = pipeline("text-generation", model=model, tokenizer=tokenizer)
 
 Fix safety
-    Not edited: either of the two may be what is wanted.
+    Not edited: either of the two may be intended.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         source = program.source
         yield finding(
             CODE,
-            message("`device={device}` is given beside a model that the device map `{map}` has spread",
+            message("`device={device}` is passed with a model that the device map `{map}` splits",
                     device=first.device, map=first.map.text),
             source.place(first.node),
-            (message("the device map stands in line {line}", line=line_of(first.map.node)),
+            (message("the device map is in line {line}", line=line_of(first.map.node)),
              message("transformers refuses to move a model that accelerate has placed")),
-            message("leave `device` out: the device map has placed the model"),
+            message("remove `device`: the device map places the model"),
             severity="error",
             confidence="certain",
         )  # fmt: skip

@@ -1,12 +1,12 @@
-"""DV301: a program that runs in ranks puts every rank on the same GPU.
+"""DV301: a program that runs as several ranks puts every rank on the same GPU.
 
 What it does
-    In a program that makes a process group (or is launched in several ranks), finds a model that goes to one numbered
-    GPU, `torch.cuda.set_device` with a number, and DistributedDataParallel with a number in `device_ids`.
+    In a program that creates a process group (or is launched with several ranks), finds a model that goes to one
+    numbered GPU, `torch.cuda.set_device` with a number, and DistributedDataParallel with a number in `device_ids`.
 
 Why is this bad
-    The number is the same in every rank: all of them share GPU 0, and the others are idle. NCCL refuses two ranks on
-    a GPU.
+    The number is the same in every rank: all of them share one GPU, and the others are idle. NCCL rejects two ranks
+    on one GPU.
 
 Example
     torch.distributed.init_process_group("nccl")
@@ -19,7 +19,7 @@ Use instead
     model = DistributedDataParallel(Net().to(local_rank), device_ids=[local_rank])
 
 Fix safety
-    Not edited: the name of the rank's number is the program's.
+    Not edited: the variable for the local rank depends on the program.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     source = program.source
     yield finding(
         CODE,
-        message("`{call}` names the same GPU in every rank", call=source.shown(found[0].node)),
+        message("`{call}` selects the same GPU in every rank", call=source.shown(found[0].node)),
         source.place(found[0].node),
         (how_ranks_are_known(program, sign),),
-        message('take the number from the rank: `int(os.environ["LOCAL_RANK"])`'),
+        message('take the index from the rank: `int(os.environ["LOCAL_RANK"])`'),
         severity="error",
         sites=places_of(program, found),
     )

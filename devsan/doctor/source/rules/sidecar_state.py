@@ -1,11 +1,12 @@
-"""DV109: an adapter is not where the layer is that it stands beside.
+"""DV109: an adapter is on another device than its base layer.
 
 What it does
-    Finds weights of adapters (LoRA and its like, by their names) that were made after the model was placed, or with one
-    device for all layers, where they meet what the layer gives.
+    Finds adapter weights (LoRA and similar, by their names) that were created after the model was placed, or on one
+    device for all layers, and are used with the output of the layer.
 
 Why is this bad
-    Whatever placed the model has come and gone. What is made later is on the CPU, or where one device value says.
+    The model is already placed at that time. A tensor that is created later is on the CPU, or on the device of a
+    single value.
 
 Example
     model = Base().cuda()
@@ -19,7 +20,7 @@ Use instead
     model(batch.cuda())
 
 Fix safety
-    Not edited: the adapter may be made late on purpose, and then takes its device from the layer.
+    Not edited: the adapter may be created late on purpose, and then needs the device of the layer.
 """
 
 from __future__ import annotations
@@ -40,5 +41,5 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     for group in meetings_by_operation(program, "sidecar"):
         yield cannot_be_joined(
             CODE, that_they_meet(program, group[0]), program, group,
-            message("make the adapter on the device of the layer that it stands beside: `device=layer.weight.device`"),
+            message("create the adapter on the device of its base layer: `device=layer.weight.device`"),
         )  # fmt: skip

@@ -1,13 +1,13 @@
-"""DV101: one device value is used beside parts of a model that are on several GPUs.
+"""DV101: one device value is used with parts of a model on several GPUs.
 
 What it does
-    Finds tensors that one value places (`"cuda:0"`, `args.device`, `f"cuda:{n}"`, `model.device`) and that are joined
-    with what a device map, or the program itself, has put on another GPU: in forward hooks, beside weights, with the
-    results of parts.
+    Finds tensors that are placed with one value (`"cuda:0"`, `args.device`, `f"cuda:{n}"`, `model.device`) and are
+    used with tensors that a device map, or the program itself, has put on another GPU: in forward hooks, with
+    weights, or with outputs of modules.
 
 Why is this bad
-    A model that is spread has no single device. `model.device` is that of its first part. Fixing one line
-    leaves the next one that uses the same value.
+    A model that is split across GPUs has no single device. `model.device` is the device of its first part. After
+    one line is fixed, the next one that uses the same value fails.
 
 Example
     model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
@@ -20,7 +20,7 @@ Use instead
     layer.register_forward_hook(lambda module, args, output: output + delta)
 
 Fix safety
-    Not edited: which of the two has to follow the other is the program's choice.
+    Not edited: the program decides which of the two must move.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""DV107: a device map cuts inside of a block, and plain Python joins the two sides.
+"""DV107: a device map splits a block, and plain Python code combines the two sides.
 
 What it does
-    Finds operations in a module's own method that join what parts of it give, where the device map has put these parts
-    on several GPUs: a residual, a skip connection, an own parameter beside a layer.
+    Finds operations in a module's own method that combine the outputs of its parts, where the device map has put
+    these parts on several GPUs: a residual, a skip connection, or a parameter of the module used with a layer.
 
 Why is this bad
-    The hooks of a device map bring the inputs of modules. `+` and `torch.cat` are no modules and have no hook.
+    The hooks of a device map move the inputs of modules. `+` and `torch.cat` are not modules and have no hook.
 
 Example
     # Block.forward gives self.norm(x) + self.mlp(x)
@@ -15,7 +15,7 @@ Use instead
     model = dispatch_model(Block(), {"": 0})
 
 Fix safety
-    Not edited: where the map may cut is for the one who knows the block to say.
+    Not edited: only the author of the block knows where the device map may split it.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         yield cannot_be_joined(
             CODE,
             message(
-                "`{offending}` is {where} and meets `{other}`, which is {there}: the device map cuts inside of this "
+                "`{offending}` is {where} but is used with `{other}`, which is {there}: the device map splits this "
                 "block",
                 offending=source.shown(first.offending.node), where=in_words(first.offending.tensor.where),
                 other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
             ),
             program, group,
-            message("keep the block whole: name its class among those not to split, or put its parts on one GPU in "
-                    "the map"),
-            evidence=(message("`{call}` joins parts that the map has put apart, and has no hook",
+            message("keep the block whole: add its class to `no_split_module_classes`, or put its parts on one GPU in "
+                    "the device map"),
+            evidence=(message("`{call}` combines parts that the device map places on different devices, and has no "
+                              "hook",
                               call=source.shown(first.node)),),
         )  # fmt: skip

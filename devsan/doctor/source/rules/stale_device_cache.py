@@ -1,11 +1,11 @@
-"""DV113: a remembered tensor is used on another device than it was made for.
+"""DV113: a cached tensor is used on another device than the one it was created for.
 
 What it does
-    Finds tensors that the program stores where it looked for them (`if n not in self.cache`, `if cls.table is None`)
-    under a key that does not say the device, where a later call on another GPU gets them.
+    Finds tensors that the program caches (`if n not in self.cache`, `if cls.table is None`) under a key that does
+    not include the device, where a later call on another GPU reads them.
 
 Why is this bad
-    The second GPU is given the first one's tensor. Which call comes first decides which one fails.
+    The second GPU gets the tensor of the first one. The order of the calls decides which one fails.
 
 Example
     def mask(n, device):
@@ -20,7 +20,7 @@ Use instead
         return cache[n, device]
 
 Fix safety
-    Not edited: every place that reads or fills the cache has to know the new key.
+    Not edited: every line that reads or fills the cache must use the new key.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         yield cannot_be_joined(
             CODE,
             message(
-                "`{name}` remembers a tensor that is {where} and meets `{other}`, which is {there}",
+                "`{name}` caches a tensor that is {where} but is used with `{other}`, which is {there}",
                 name=tensor.kept, where=in_words(tensor.where), other=other, there=in_words(first.other.tensor.where),
             ),
-            program, group, message("remember it for each device: make the device a part of the key"), at=tensor.made,
+            program, group, message("cache it per device: make the device part of the key"), at=tensor.made,
         )  # fmt: skip

@@ -1,12 +1,12 @@
-"""DV108: a module keeps a tensor, or a module, where its own moves do not reach it.
+"""DV108: a module keeps a tensor or a module that its own moves do not reach.
 
 What it does
-    Finds tensors that a module's constructor makes and keeps as plain attributes, lists of layers that are plain
-    lists, and tensors of the file that a module's method uses, where the forward joins them with inputs or weights.
+    Finds tensors that a constructor of a module creates and keeps as plain attributes, plain lists of layers, and
+    global tensors that a method of a module uses, if the forward uses them with inputs or weights.
 
 Why is this bad
-    `Module.to`, `DataParallel`, `state_dict` and device maps see parameters, buffers and registered modules only.
-    What they do not see stays where it was made.
+    `Module.to`, `DataParallel`, `state_dict` and device maps handle only parameters, buffers and registered
+    modules. Everything else stays where it was created.
 
 Example
     def __init__(self):
@@ -19,8 +19,8 @@ Use instead
         self.register_buffer("scale", torch.ones(8), persistent=False)
 
 Fix safety
-    Safe where the attribute is assigned once, in the constructor, behind `super().__init__()`: `persistent=False`
-    keeps checkpoints as they are. Other places are named, and not edited.
+    Safe if the attribute is assigned once, in the constructor, after `super().__init__()`: `persistent=False` keeps
+    checkpoints unchanged. Other places are reported, but not edited.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         at = statement or tensor.made or first.node
         yield finding(
             CODE,
-            message("`{name}` does not move with its module and meets `{other}`", name=shown, other=other),
+            message("`{name}` does not move with its module but is used with `{other}`", name=shown, other=other),
             source.place(at),
             known(
                 what_joins(program, first),

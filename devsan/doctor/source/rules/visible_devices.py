@@ -1,11 +1,11 @@
-"""DV406: a GPU is named by a number that CUDA_VISIBLE_DEVICES leaves none for.
+"""DV406: a GPU index is out of range for CUDA_VISIBLE_DEVICES.
 
 What it does
-    Finds `cuda:k`, `set_device(k)` and their like where CUDA_VISIBLE_DEVICES, set by the program or its launch command,
-    names k GPUs or fewer.
+    Finds `cuda:k`, `set_device(k)` and similar calls where CUDA_VISIBLE_DEVICES, set by the program or its launch
+    command, lists k GPUs or fewer.
 
 Why is this bad
-    A program numbers the GPUs that it sees from 0. With `CUDA_VISIBLE_DEVICES=2,3` they are cuda:0 and cuda:1, and
+    A program numbers its visible GPUs from 0. With `CUDA_VISIBLE_DEVICES=2,3` they are cuda:0 and cuda:1, and
     cuda:2 is an invalid device ordinal.
 
 Example
@@ -44,8 +44,8 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
             CODE,
             _title(source.shown(first.node), first),
             source.place(first.node),
-            (message("a program numbers the GPUs that it sees from 0"),),
-            message("count from 0, or let the program see more GPUs"),
+            (message("a program numbers its visible GPUs from 0"),),
+            message("count from 0, or make more GPUs visible to the program"),
             severity="error",
             confidence="certain",
             sites=places_of(program, group),
@@ -55,12 +55,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
 def _title(call: str, event: UsesGpu | Chooses) -> Message:
     index, visible, count = event.where.index, event.visible.text, event.visible.count or 0
     if not count:
-        return message("`{call}` uses cuda:{index}, and CUDA_VISIBLE_DEVICES={visible} leaves no GPU",
+        return message("`{call}` uses cuda:{index}, but CUDA_VISIBLE_DEVICES={visible} hides all GPUs",
                        call=call, index=index, visible=visible)  # fmt: skip
     if count == 1:
-        return message("`{call}` uses cuda:{index}, and CUDA_VISIBLE_DEVICES={visible} leaves cuda:0 only",
+        return message("`{call}` uses cuda:{index}, but CUDA_VISIBLE_DEVICES={visible} leaves only cuda:0",
                        call=call, index=index, visible=visible)  # fmt: skip
-    return message("`{call}` uses cuda:{index}, and CUDA_VISIBLE_DEVICES={visible} leaves cuda:0 to cuda:{last}",
+    return message("`{call}` uses cuda:{index}, but CUDA_VISIBLE_DEVICES={visible} leaves only cuda:0 to cuda:{last}",
                    call=call, index=index, visible=visible, last=count - 1)  # fmt: skip
 
 

@@ -30,11 +30,12 @@ def _engine(subject: Subject, wrapper: str, hooked: list[str], installed: Place 
                 "lightning": ("setup",)}  # fmt: skip
     return finding(
         CODE,
-        message("{engine} places a model that the hooks of accelerate place as well, for {devices}",
+        message("{engine} places a model for which accelerate's hooks also exist, for {devices}",
                 engine=wrapper, devices=", ".join(hooked)),
         subject.lines.named(*builders[wrapper]),
-        (message("The engine moves or shards the weights, and the hooks go on sending inputs to the map's devices."),),
+        (message("The engine moves or shards the weights, but the hooks still move inputs to the devices of the "
+                 "device map."),),
         message("load the model without device_map: the engine places it"), severity="error", confidence="likely",
         sites=(installed,) if installed is not None else (),
-        others=(message("take the hooks off first: accelerate.hooks.remove_hook_from_submodules(model)"),),
+        others=(message("remove the hooks first: accelerate.hooks.remove_hook_from_submodules(model)"),),
     )  # fmt: skip

@@ -74,18 +74,19 @@ def _dispatched(subject: Subject, model: Model, offending: str, found: list[_Mis
     others = len({each for each, _, _ in found}) - 1
     return finding(
         CODE,
-        message("the hook of {module} brings its inputs to {device}, `{tensor}` is on {other_device}",
+        message("the hook of {module} moves its inputs to {device}, but `{tensor}` is on {other_device}",
                 module=holder or message("the model"), device=device, tensor=held.full, other_device=offending),
         moved,
         (
-            message("A device map left the hook there, and then somebody else moved the weights; hooks are not told."),
+            message("A device map registered the hook, and then the weights were moved by other means; hooks do not "
+                    "notice that."),
             *((like_it(others),) if others else ()),
         ),
-        message("leave out the move: the map has placed the model") if moved is not None
-        else message("place the model once: by its map, or by a move without a map"),
+        message("remove the move: the device map places the model") if moved is not None
+        else message("place the model once: with a device map, or with a move and no device map"),
         severity="error", confidence="certain" if moved is not None else "likely",
         sites=(installed,) if installed is not None else (),
-        others=(message("take the hooks off before another owner places it: "
+        others=(message("remove the hooks before another owner places it: "
                         "accelerate.hooks.remove_hook_from_submodules(model)"),),
     )  # fmt: skip
 
@@ -95,12 +96,12 @@ def _own(owner: str, offending: str, place: Place | None, found: list[_Mismatch]
     device = hook.device
     return finding(
         CODE,
-        message("a forward pre-hook brings the inputs of {module} to {device}, its weights are on {other_device}",
+        message("a forward pre-hook moves the inputs of {module} to {device}, but its weights are on {other_device}",
                 module=path or message("the model"), device=device, other_device=offending),
         place,
         (message("The hook belongs to {owner}; `{tensor}` is on {device}.",
                  owner=owner, tensor=held.full, device=offending),),
-        message("let the hook ask the module: `next(module.parameters()).device`"),
+        message("let the hook read the device from the module: `next(module.parameters()).device`"),
         severity="error", confidence="likely",
-        others=(message("move the module to where the hook sends its inputs"),),
+        others=(message("move the module to the device that the hook moves its inputs to"),),
     )  # fmt: skip

@@ -1,12 +1,12 @@
-"""DV115: a program that runs in ranks uses "cuda" without having said which GPU is its own, or says it too late.
+"""DV115: a program that runs as several ranks uses "cuda" before it selects its GPU, or never selects one.
 
 What it does
-    In a program that makes a process group (or is launched in several ranks), finds `"cuda"` without a number and
-    `.cuda()` where nothing chooses the current GPU, or where `torch.cuda.set_device` comes after that use.
+    In a program that creates a process group (or is launched with several ranks), finds `"cuda"` without an index
+    and `.cuda()` where nothing selects the current GPU, or where `torch.cuda.set_device` comes after that use.
 
 Why is this bad
     The current GPU is GPU 0 in every rank. All models end up on it, NCCL reports a duplicate GPU, or the ranks run
-    out of memory; a late choice leaves a context, and whatever was already placed, on GPU 0.
+    out of memory. A late selection leaves a context, and the tensors that were already placed, on GPU 0.
 
 Example
     torch.distributed.init_process_group("nccl")
@@ -18,8 +18,8 @@ Use instead
     model = Net().cuda()
 
 Fix safety
-    Shown, not applied unasked: the line is right under torchrun, accelerate and deepspeed, which set LOCAL_RANK;
-    other launchers name it otherwise.
+    Shown, but not applied by default: the line is correct with torchrun, accelerate and deepspeed, which set
+    LOCAL_RANK; other launchers use other names.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         at = groups[0].node if groups and source.function(groups[0].node) is source.function(first.node) else first.node
         yield finding(
             CODE,
-            message('`{call}` uses "cuda" in every rank, and no rank has chosen its GPU',
+            message('`{call}` uses "cuda" in every rank, but no rank has selected its GPU',
                     call=source.shown(first.node)),
             source.place(first.node),
             (how_ranks_are_known(program, sign),
-             message("the current GPU is GPU 0 in every rank until one is chosen")),
-            message("choose it before the first use of CUDA: `{choice}`", choice=_CHOICE),
+             message("the current GPU is GPU 0 in every rank until the rank selects another")),
+            message("select it before the first use of CUDA: `{choice}`", choice=_CHOICE),
             some(_edit(program, at) if edits else None),
             severity="error",
             sites=places_of(program, bare),
@@ -78,12 +78,12 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         if early and late is not None:
             yield finding(
                 CODE,
-                message("`{call}` comes after CUDA was used", call=source.shown(late.node)),
+                message("`{call}` is called after CUDA was used", call=source.shown(late.node)),
                 source.place(late.node),
-                (message("`{call}`, line {line}, used the current GPU before: GPU 0 in every rank",
+                (message("`{call}`, line {line}, already used the current GPU: GPU 0 in every rank",
                          call=source.shown(early[0].node), line=line_of(early[0].node)),
                  how_ranks_are_known(program, sign)),
-                message("choose the GPU before the first use of CUDA"),
+                message("select the GPU before the first use of CUDA"),
                 sites=places_of(program, early),
             )  # fmt: skip
 

@@ -1,12 +1,12 @@
 """DV115: torch.load puts tensors back on the GPU that they were saved from.
 
 What it does
-    Finds `torch.load(...)` without `map_location` in a program that runs in ranks, and where what was loaded is then
-    moved.
+    Finds `torch.load(...)` without `map_location` in a program that runs as several ranks, or if the loaded tensors
+    are then moved.
 
 Why is this bad
-    A checkpoint remembers the GPU of each tensor. Every rank loads them to the GPU of the rank that saved them,
-    mostly GPU 0; a machine with fewer GPUs refuses them.
+    A checkpoint stores the GPU of each tensor. Every rank loads the tensors to the GPU of the rank that saved them,
+    usually GPU 0; on a machine with fewer GPUs, the load fails.
 
 Example
     model.load_state_dict(torch.load(path))
@@ -15,7 +15,7 @@ Use instead
     model.load_state_dict(torch.load(path, map_location="cpu"))
 
 Fix safety
-    Safe: `load_state_dict` copies to where the parameters are, and what is moved afterwards is moved from the CPU.
+    Safe: `load_state_dict` copies to the device of the parameters, and a later move then starts from the CPU.
 """
 
 from __future__ import annotations
@@ -53,14 +53,15 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         if in_ranks and sign is not None:
             why = how_ranks_are_known(program, sign)
         elif node in moved:
-            why = message("`{call}`, line {line}, moves it afterwards: twice through a GPU, or none",
+            why = message("`{call}`, line {line}, moves it again: it is copied to two GPUs, or the first one does not "
+                          "exist",
                           call=source.shown(moved[node]), line=line_of(moved[node]))  # fmt: skip
         else:
             continue
         safe = isinstance(node, ast.Call) and len(node.args) == 1
         yield finding(
             CODE,
-            message("`{call}` loads to the GPUs that the checkpoint remembers", call=source.shown(node)),
+            message("`{call}` loads tensors to the GPUs that the checkpoint was saved from", call=source.shown(node)),
             source.place(node),
             (why,),
             message('load to the CPU: `map_location="cpu"`'),

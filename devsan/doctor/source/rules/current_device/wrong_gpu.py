@@ -1,11 +1,11 @@
-"""DV115: a tensor goes to the current GPU, and meets one on a GPU that was named.
+"""DV115: a tensor goes to the current GPU, and is used with one on a numbered GPU.
 
 What it does
-    Finds `"cuda"` without a number and `.cuda()` whose tensor is joined with one on `cuda:1` or another numbered GPU,
-    where nothing has chosen the current GPU.
+    Finds `"cuda"` without an index and `.cuda()` whose tensor is used with one on `cuda:1` or another numbered GPU,
+    where nothing has selected the current GPU.
 
 Why is this bad
-    `"cuda"` means the current GPU, which is GPU 0 until `torch.cuda.set_device` says otherwise.
+    `"cuda"` means the current GPU, which is GPU 0 until `torch.cuda.set_device` selects another.
 
 Example
     model = torch.nn.Linear(4, 4).to("cuda:1")
@@ -18,7 +18,7 @@ Use instead
     y = model(x) * mask
 
 Fix safety
-    Not edited: the number may be the mistake as well as its absence.
+    Not edited: the mistake may be the number or the missing number.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         yield finding(
             CODE,
             message(
-                "`{offending}` is on the current GPU and meets `{other}`, which is {there}",
+                "`{offending}` is on the current GPU but is used with `{other}`, which is {there}",
                 offending=source.shown(bare.node), other=source.shown(numbered.node),
                 there=in_words(numbered.tensor.where),
             ),
             source.place(bare.tensor.made if bare.tensor.made is not None else first.node),
             known(came(program, bare.tensor), came(program, numbered.tensor),
-                  message("the current GPU is GPU 0: nothing in this file chooses another")),
-            message("say which GPU: `{device}`; or choose it once with `torch.cuda.set_device`",
+                  message("the current GPU is GPU 0: nothing in this file selects another")),
+            message("name the GPU: `{device}`; or select it once with `torch.cuda.set_device`",
                     device=numbered.tensor.where),
             severity="error",
             confidence="likely",

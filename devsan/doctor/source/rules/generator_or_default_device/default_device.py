@@ -1,12 +1,12 @@
-"""DV111: torch's default device was changed between two tensors that meet.
+"""DV111: torch's default device was changed between two tensors that are used together.
 
 What it does
     Finds `torch.set_default_device` (and `with torch.device(...)`) where a tensor that a factory without `device=`
-    made under it meets one that was made before or elsewhere.
+    created under it is used with one that was created before or elsewhere.
 
 Why is this bad
-    The default device is the whole process's: it changes where every factory works, also those of libraries that
-    count on the CPU. Which line runs first then decides where a tensor is.
+    The default device applies to the whole process: it changes the device of every factory call, including those of
+    libraries that rely on the CPU. The device of a tensor then depends on which line runs first.
 
 Example
     table = torch.arange(4.0)
@@ -18,7 +18,7 @@ Use instead
     y = table * torch.ones(4, device="cuda")
 
 Fix safety
-    Not edited: every line below the change may count on it.
+    Not edited: every line below the change may depend on it.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         yield cannot_be_joined(
             CODE,
             message(
-                "`{offending}` is {where} and meets `{other}`, which is {there}: the default device has changed",
+                "`{offending}` is {where} but is used with `{other}`, which is {there}: the default device was changed",
                 offending=source.shown(first.offending.node), where=in_words(first.offending.tensor.where),
                 other=source.shown(first.other.node), there=in_words(first.other.tensor.where),
             ),
-            program, group, message("name the device where tensors are made, and leave the default as it is"),
+            program, group, message("pass the device where tensors are created, and do not change the default device"),
             at=first.offending.tensor.made,
         )  # fmt: skip

@@ -1,10 +1,10 @@
-"""DV111: a random generator fills a tensor of another device.
+"""DV111: a random generator fills a tensor on another device.
 
 What it does
-    Finds factories with `generator=` whose generator is the CPU's and whose device is a GPU, or the reverse.
+    Finds factories with `generator=` whose generator is on the CPU and whose device is a GPU, or the reverse.
 
 Why is this bad
-    A `torch.Generator` belongs to one device; torch refuses the other one.
+    A `torch.Generator` belongs to one device; torch rejects any other.
 
 Example
     generator = torch.Generator().manual_seed(0)
@@ -15,8 +15,8 @@ Use instead
     noise = torch.randn(4, generator=generator, device="cuda")
 
 Fix safety
-    Shown, not applied unasked: a generator of a GPU gives other numbers than the CPU's. Where results have to be the
-    same everywhere, draw on the CPU and move.
+    Shown, but not applied by default: a GPU generator gives other numbers than a CPU generator. If results must be
+    the same everywhere, sample on the CPU and move the result.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         wanted = "cpu" if first.where == HOST else str(first.where)
         yield finding(
             CODE,
-            message("`{made}` is {where} and fills a tensor {there}", made=source.shown(made),
+            message("the generator `{made}` is {where} but fills a tensor {there}", made=source.shown(made),
                     where=in_words(first.generator.where), there=in_words(first.where)),
             source.place(made),
             (message("`{call}`, line {line}, uses it", call=source.shown(first.node), line=line_of(first.node)),
-             message("a generator fills tensors of its own device only")),
-            message('make it on that device: `torch.Generator(device="{device}")`; or draw on the CPU and move the '
-                    'result', device=wanted),
+             message("a generator can fill only tensors on its own device")),
+            message('create it on that device: `torch.Generator(device="{device}")`; or sample on the CPU and move '
+                    "the result", device=wanted),
             some(_edit(program, made, wanted) if edits else None),
             severity="error",
             confidence="certain",

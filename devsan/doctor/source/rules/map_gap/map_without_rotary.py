@@ -1,13 +1,13 @@
-"""DV105: a device map that was written by hand leaves the rotary embedding out.
+"""DV105: a hand-written device map does not contain the rotary embedding.
 
 What it does
-    Finds maps that name the embedding and the layers of a decoder one by one and not its `rotary_emb`, which
-    transformers has kept beside the layers since 4.43. Models that have positions of their own (`wpe`,
+    Finds device maps that list the embedding and the layers of a decoder one by one, but not its `rotary_emb`,
+    which transformers keeps next to the layers since 4.43. Models with other position embeddings (`wpe`,
     `embed_positions`) have none.
 
 Why is this bad
-    The module's `inv_freq` is no weight of the checkpoint: nothing complains that it has no place. It stays on the CPU
-    or on the first GPU, and the first layer of another GPU fails.
+    The `inv_freq` buffer of the module is not in the checkpoint, so no check reports that it has no device. It
+    stays on the CPU or on the first GPU, and the first layer on another GPU fails.
 
 Example
     device_map = {"model.embed_tokens": 0, "model.layers.0": 0, "model.layers.1": 1, "model.norm": 1, "lm_head": 1}
@@ -19,7 +19,7 @@ Use instead
     model = AutoModelForCausalLM.from_pretrained(name, device_map=device_map)
 
 Fix safety
-    Not edited: maps are often computed, and the place that makes them is the one to change.
+    Not edited: device maps are often computed, and the code that computes them must change.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         if missing:
             yield finding(
                 CODE,
-                message("the device map `{map}` does not name `{name}`", map=first.map.text, name=missing),
+                message("the device map `{map}` does not contain `{name}`", map=first.map.text, name=missing),
                 program.source.place(first.node),
-                (message("transformers has one rotary embedding beside the layers since 4.43; its buffer is in no "
-                         "checkpoint, so that nothing asks where it belongs"),),
-                message('add "{name}" to the map, on the GPU of the first layers', name=missing),
+                (message("since 4.43, transformers has a single rotary embedding next to the layers; its buffer is in "
+                         "no checkpoint, so no check requires a device for it"),),
+                message('add "{name}" to the device map, on the GPU of the first layers', name=missing),
             )  # fmt: skip
 
 

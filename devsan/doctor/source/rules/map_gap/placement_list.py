@@ -1,11 +1,11 @@
-"""DV105: a part of a module stayed where it was made, while others were moved.
+"""DV105: a part of a module stayed where it was created, but other parts were moved.
 
 What it does
-    Finds weights and buffers of a module that are on another device than what reaches them, where the program has
-    placed other parts: by a device map that does not name the part, part by part, or before it replaced a layer.
+    Finds weights and buffers of a module that are on another device than their inputs, where the program has placed
+    other parts: with a device map that does not contain the part, part by part, or before it replaced a layer.
 
 Why is this bad
-    The operation that joins the part with the others stops the program.
+    The operation on this part and the others raises an error.
 
 Example
     model = Classifier().cuda()
@@ -19,7 +19,7 @@ Use instead
     model(batch.cuda())
 
 Fix safety
-    Not edited: the part belongs into whatever placed the others.
+    Not edited: the part belongs in the code that placed the others.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
             that_they_meet(program, first),
             source.place(first.offending.node),
             known(what_joins(program, first), came(program, first.other.tensor)),
-            message("place `{name}` with the rest: in the device map, or by moving the whole module",
+            message("place `{name}` with the rest: add it to the device map, or move the whole module",
                     name=source.shown(first.offending.node))
             if isinstance(first.offending.node, ast.Name | ast.Attribute)
-            else message("place it with the rest: in the device map, or by moving the whole module"),
+            else message("place it with the rest: add it to the device map, or move the whole module"),
             severity="error",
             sites=places_of(program, group),
         )  # fmt: skip

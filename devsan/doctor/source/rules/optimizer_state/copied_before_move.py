@@ -1,11 +1,11 @@
 """DV110: an average of weights is copied from a model before the model moves.
 
 What it does
-    Finds copies of `model.parameters()` (an average, a snapshot) that were made before the model was moved, where
-    they are joined with the parameters afterwards.
+    Finds copies of `model.parameters()` (an average, a snapshot) that were made before the model was moved, and are
+    used with the parameters afterwards.
 
 Why is this bad
-    The copies stay on the CPU. The first update stops the program.
+    The copies stay on the CPU. The first update raises an error.
 
 Example
     shadow = [p.detach().clone() for p in model.parameters()]
@@ -18,7 +18,8 @@ Use instead
     shadow = [p.detach().clone() for p in model.parameters()]
 
 Fix safety
-    Not edited: the copies may be on the CPU to save memory, and then want the parameters there.
+    Not edited: the copies may be on the CPU to save memory, and then the parameters must be moved there for the
+    update.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         offending, other = source.shown(first.offending.node), source.shown(first.other.node)
         yield cannot_be_joined(
             CODE,
-            message("`{offending}` was copied from a model before it moved, and meets `{other}`",
+            message("`{offending}` was copied from a model before the model moved, but is used with `{other}`",
                     offending=offending, other=other),
             program, group, message("move the model first, then copy its parameters"),
             evidence=(message("`{name}` is {where}", name=offending, where=in_words(first.offending.tensor.where)),

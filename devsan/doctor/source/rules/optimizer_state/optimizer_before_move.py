@@ -1,13 +1,13 @@
-"""DV110: an optimizer is built before its model moves.
+"""DV110: an optimizer is created before its model moves.
 
 What it does
     Finds `torch.optim.X(model.parameters())` that is followed by `model.to(...)` or `model.cuda()`.
 
 Why is this bad
-    Optimizers that make their state when they are built (Adagrad, and many that are not torch's) keep it on the CPU.
-    Adam and SGD make theirs in the first step, so that the order works by accident; it stops to work where a move
-    replaces the parameters (DTensor, XLA, `torch.__future__.set_overwrite_module_params_on_conversion`): the
-    optimizer then updates tensors that no model reads. torch's documentation asks for the move first.
+    Optimizers that create their state in the constructor (Adagrad, and many outside of torch) keep it on the CPU.
+    Adam and SGD create it in the first step, so the order works by accident. It fails if a move replaces the
+    parameters (DTensor, XLA, `torch.__future__.set_overwrite_module_params_on_conversion`): the optimizer then
+    updates tensors that no model uses. The documentation of torch requires moving the model first.
 
 Example
     optimizer = torch.optim.Adagrad(model.parameters())
@@ -18,7 +18,7 @@ Use instead
     optimizer = torch.optim.Adagrad(model.parameters())
 
 Fix safety
-    Not edited: what stands between the two may need either order.
+    Not edited: the code between the two may need either order.
 """
 
 from __future__ import annotations
@@ -53,12 +53,13 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
         eager = any(name in built for name in _EAGER)
         yield finding(
             CODE,
-            message("the optimizer is built before `{call}` moves its model", call=call),
+            message("the optimizer is created before `{call}` moves its model", call=call),
             source.place(first.optimizer),
-            (message("`{call}`, line {line}, comes after `{built}`", call=call, line=line_of(first.node), built=built),
-             message("this optimizer makes its state when it is built: it stays on the CPU") if eager else
-             message("this optimizer makes its state in its first step, so that this order works by accident")),
-            message("move the model first, then build the optimizer, then load its state"),
+            (message("`{call}`, line {line}, is called after `{built}`", call=call, line=line_of(first.node),
+                     built=built),
+             message("this optimizer creates its state in its constructor: the state stays on the CPU") if eager else
+             message("this optimizer creates its state in its first step, so this order works only by accident")),
+            message("move the model first, then create the optimizer, then load its state"),
             severity="error" if eager else "note",
             confidence="certain" if eager else "possible",
             sites=places_of(program, group),

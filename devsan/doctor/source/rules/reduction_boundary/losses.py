@@ -1,12 +1,12 @@
-"""DV104: a loss joins labels and outputs that are on two GPUs.
+"""DV104: a loss combines labels and outputs on two GPUs.
 
 What it does
-    Finds losses of which one operand is where one value placed it (`"cuda:0"`, `args.device`), and the other where a
-    device map, or the program itself, has put the last part of the model.
+    Finds losses with one operand that is placed with one value (`"cuda:0"`, `args.device`), and another on the GPU
+    where a device map, or the program itself, has put the last part of the model.
 
 Why is this bad
-    The labels come with the batch and the outputs from the last stage. A loss function is no module of the map: no hook
-    brings them together.
+    The labels come with the batch and the outputs come from the last stage. A loss function is not a module of the
+    device map, so no hook moves its inputs.
 
 Example
     model = AutoModelForCausalLM.from_pretrained(name, device_map="auto")
@@ -20,7 +20,8 @@ Use instead
     loss = torch.nn.functional.cross_entropy(logits, labels.to(logits.device))
 
 Fix safety
-    Not edited: labels go to the logits where memory counts, and the other way round where nothing else is on that GPU.
+    Not edited: move the labels to the logits to save memory, or the logits to the labels if nothing else is on that
+    GPU.
 """
 
 from __future__ import annotations

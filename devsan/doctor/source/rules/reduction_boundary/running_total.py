@@ -1,12 +1,12 @@
-"""DV104: a total is on another device than what is added to it.
+"""DV104: a total is on another device than the values that are added to it.
 
 What it does
-    Finds sums that outlive a step (a running loss, a number of right answers), and sums of what several GPUs gave,
-    where the two sides are on different devices.
+    Finds sums that are kept across steps (a running loss, a count of correct answers), and sums of results from
+    several GPUs, where the two sides are on different devices.
 
 Why is this bad
-    A scalar of the CPU may join a tensor of a GPU; a scalar of a GPU may join nothing elsewhere, and `+=` cannot move
-    its target.
+    A CPU scalar can be combined with a GPU tensor; a GPU scalar cannot be combined with a tensor on another device,
+    and `+=` cannot move its target.
 
 Example
     total_loss = torch.zeros(1)
@@ -19,7 +19,8 @@ Use instead
         total_loss += loss_of(model, batch).item()
 
 Fix safety
-    Not edited: `.item()` waits for the GPU, and a total on the GPU does not; which one is right depends on the loop.
+    Not edited: `.item()` synchronizes with the GPU, and a total on the GPU does not; the right choice depends on
+    the loop.
 """
 
 from __future__ import annotations
@@ -40,6 +41,6 @@ def check(program: Program, edits: bool = True) -> Iterator[Diagnostic]:
     for group in meetings_by_operation(program, "total"):
         yield cannot_be_joined(
             CODE, that_they_meet(program, group[0]), program, group,
-            message("bring the numbers of all devices to one before they are summed: `.to({name}.device)`",
+            message("move the values of all devices to one before they are summed: `.to({name}.device)`",
                     name=program.source.shown(group[0].offending.node)),
         )  # fmt: skip

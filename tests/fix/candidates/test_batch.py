@@ -1,0 +1,39 @@
+"""Batches of a loader go to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+Fixed = Callable[..., list[str]]
+
+
+def test_a_batch_moves_where_the_loop_takes_it(fixed: Fixed):
+    (line,) = fixed("""
+import torch
+from torch.utils.data import DataLoader
+
+model = torch.nn.Bilinear(2, 3, 1).cuda()
+rows = [{"input1": torch.randn(2), "input2": torch.randn(3)} for _ in range(4)]
+for batch in DataLoader(rows, batch_size=2):
+    model(**batch).sum().backward()
+""")
+    assert line == "batch = {key: each.to(next(model.parameters()).device) for key, each in batch.items()}"
+
+
+def test_accelerate_prepares_the_loader_as_well(fixed: Fixed):
+    pytest.importorskip("accelerate")
+    (line,) = fixed("""
+import torch
+from accelerate import Accelerator
+from torch.utils.data import DataLoader
+
+accelerator = Accelerator()
+model = torch.nn.Linear(3, 1)
+loader = DataLoader(torch.randn(4, 3), batch_size=2)
+model = accelerator.prepare(model)
+for x in loader:
+    accelerator.backward(model(x).sum())
+""")
+    assert line == "model, loader = accelerator.prepare(model, loader)"

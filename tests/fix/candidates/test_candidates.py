@@ -1,0 +1,61 @@
+"""The order of candidates, and what they share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from devsan.fix.candidates import candidates
+from devsan.fix.failure import Failure, source_of
+from devsan.fix.scope import LITERAL, devices
+
+TEXT = """import torch
+
+
+class Net(torch.nn.Module):
+    def table(self, size):
+        return torch.ones(size)
+
+    def forward(self, x):
+        return x * self.table(3)
+"""
+
+
+def _span(source: str, line: int, text: str) -> dict[str, int]:
+    column = source.split("\n")[line - 1].index(text) + 1
+    return {"line": line, "column": column, "end_line": line, "end_column": column + len(text)}
+
+
+def _failure(path: Path) -> Failure:
+    path.write_text(TEXT, encoding="utf-8")
+    frame = {"path": str(path), "function": "Net.table", **_span(TEXT, 6, "torch.ones(size)")}
+    caller = {"path": str(path), "function": "Net.forward", **_span(TEXT, 9, "x * self.table(3)")}
+    common: dict[str, Any] = {"qualified_name": "", "shape": [3], "requires_grad": False, "kind": "local"}
+    made = {"kind": "made", "device": "cpu", "device_text": "", "frames": [frame]}
+    operands = [
+        {**common, "name": "x", "device": "cuda:0", "offending": False, "provenance": (), **_span(TEXT, 9, "x")},
+        {**common, "name": "self.table(3)", "device": "cpu", "offending": True, "provenance": [made],
+         **_span(TEXT, 9, "self.table(3)")},
+    ]  # fmt: skip
+    return Failure({"kind": "mixed", "code": "", "title": "", "operands": operands, "stack": [caller], "sentence": ""})
+
+
+def test_an_expression_that_is_in_scope_comes_before_a_device_that_is_written_out(tmp_path: Path, monkeypatch: Any):
+    monkeypatch.setattr("devsan.fix.candidates.offered.propose", lambda _: ())
+    found = candidates(_failure(tmp_path / "net.py"))
+    edits = [change.edits[0].after for change in found]
+    assert edits[0] == "torch.ones(size, device=next(self.parameters()).device)"
+    assert edits.index("self.table(3).to(x.device)") < edits.index('torch.ones(size, device="cuda:0")')
+    assert edits.index('torch.ones(size, device="cuda:0")') < edits.index('x.to("cpu")')
+    assert len(set(edits)) == len(edits)
+
+
+def test_a_name_of_another_function_is_not_in_scope(tmp_path: Path):
+    failure = _failure(tmp_path / "net.py")
+    source = source_of(str(tmp_path / "net.py"))
+    assert source is not None
+    made = source.expression_at(failure.operands[1]["provenance"][0]["frames"][0])
+    assert made is not None
+    assert devices(source, made, failure.operands[0]) == [
+        ("next(self.parameters()).device", 0), ('"cuda:0"', LITERAL)
+    ]  # fmt: skip

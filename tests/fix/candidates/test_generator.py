@@ -1,0 +1,32 @@
+"""Generators are where they draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Ended = Callable[..., list[str]]
+
+
+def test_a_generator_is_made_on_the_device_that_the_function_is_told(ended: Ended):
+    assert ended("""
+import torch
+
+def noise(shape, seed, device):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, device=device)
+
+print(noise((2, 3), 0, torch.device("cuda")).sum())
+""") == ["generator = torch.Generator(device=device).manual_seed(seed)"]
+
+
+def test_a_sampler_gets_a_generator_on_the_default_device(ended: Ended):
+    (line,) = ended("""
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.set_default_device("cuda")
+data = TensorDataset(torch.randn(4, 2))
+for (batch,) in DataLoader(data, batch_size=2, shuffle=True):
+    print(batch.sum())
+""")
+    assert line.endswith("shuffle=True, generator=torch.Generator(device=torch.get_default_device())):")
