@@ -18,7 +18,7 @@ build:  ## build the core and install DevSan into the environment (editable)
 	@tools/setup.sh base
 	@tools/build.sh
 
-demo: setup build  ## a script for four GPUs dies of mixed devices, on this machine
+demo: setup build  ## a script for four GPUs dies of mixed devices, on this machine, and gets its fix
 	@tools/demo.sh
 
 test: setup build  ## run the C++ unit tests and the Python tests, but for the long ones

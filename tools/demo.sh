@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the demonstration: a fine-tuning script that dies on four GPUs, rehearsed on a machine without any, and the same
-# script fixed. Succeeds if the first ended with torch's sentence on mixed devices and the second trained through.
+# Runs the demonstration: a fine-tuning script that dies on four GPUs, rehearsed on a machine without any; the search for
+# a fix of it; and the same script fixed. Succeeds if the first ended with torch's sentence on mixed devices, a fix was
+# verified, and the last trained through.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tools/environment.sh
@@ -16,6 +17,13 @@ status=$?
 wait
 if [ $status = 0 ] || ! grep -q "^RuntimeError: Expected all tensors to be on the same device" "$errors"; then
   say "expected $example to end with torch's sentence on mixed devices, got exit code $status"
+  exit 1
+fi
+
+echo
+echo "\$ devsan fix --gpus 4 $example"
+if ! "$VENV/bin/devsan" fix --gpus 4 "$example"; then
+  say "expected a verified fix of $example, got none"
   exit 1
 fi
 

@@ -4,12 +4,15 @@
 - ``@pytest.mark.gpus(4, profile="a100-80g", memory="24GiB", used_memory=None)`` emulates them for one test.
 - The fixture ``emulated_gpus`` is the list of ``torch.device`` of the GPUs; without mark and option, of two.
 - A test that fails with a device error has DevSan's report behind its traceback where GPUs are emulated, with
-  ``--devsan-report``, or where a conftest calls ``devsan.install()``; ``--no-devsan-report`` leaves it out.
+  ``--devsan-report``, or where a conftest calls ``devsan.install()``; ``--no-devsan-report`` leaves it out. The line
+  that has fixes of the test tried, ``devsan fix``, stands below it.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -122,12 +125,26 @@ def pytest_runtest_makereport(
             text = explain(call.excinfo.value)
         except Exception as own:  # the test's own failure is what counts
             text = f"devsan: no report: {type(own).__name__}: {own}"
+        else:
+            text = text.rstrip("\n") + _how_to_fix(item) if text else text
         add: Any = getattr(result.longrepr, "addsection", None)
         if text and add is not None:
             add("DevSan", text)
         elif text:
             result.sections.append(("DevSan", text))
     return result
+
+
+def _how_to_fix(item: pytest.Item) -> str:
+    """The line to type that tries fixes of this test; "" where no GPUs are emulated. Nothing is tried unasked."""
+    options = active_options.current()
+    if options is None or not options.gpus:
+        return ""
+    kept = [each.partition("=") for each in options.to_variable().split(":")]
+    given = [f"--{key}={value}" for key, _, value in kept if key in ("gpus", "profile", "memory", "used-memory")]
+    file, colons, name = item.nodeid.partition("::")
+    test = f"{os.path.relpath(item.path)}{colons}{name}" if colons else file
+    return f"\n$ {shlex.join(['devsan', 'fix', *given, '-m', 'pytest', test])}"
 
 
 @pytest.fixture

@@ -26,3 +26,13 @@ def test_every_mismatch(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "loss cuda:1\n")
     assert done.stderr.endswith(block(name, "text"))
     assert "warning[DV101]: operands of aten::mul are on cuda:1 and cuda:0\n   --> train.py:10:14\n" in done.stderr
+
+
+def test_fix(tmp_path: Path) -> None:
+    name = "fix.md"
+    (tmp_path / "train.py").write_text(block(name, "python"), encoding="utf-8")
+    command = [sys.executable, "-m", "devsan", *block(name, "console").removeprefix("$ devsan ").split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "error[DV101]: operands of aten::add are on cuda:1 and cuda:0\n   --> train.py:14:" in done.stdout
+    assert done.stdout.endswith("\n\n" + block(name, "text"))

@@ -251,3 +251,21 @@ def test_end_to_end(pytester, monkeypatch):
     """)
     result = pytester.runpytest_subprocess("-p", "devsan.testing.plugin")
     result.assert_outcomes(passed=3)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("devsan._core") is None, reason="devsan._core is not built: this runs the real emulation"
+)
+def test_a_failed_test_names_the_line_that_has_its_fix_tried(pytester, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.mkdir("deep").joinpath("test_it.py").write_text(
+        "import pytest, torch\n"
+        "@pytest.mark.gpus(3, memory='1GiB')\n"
+        "@pytest.mark.parametrize('n', [2])\n"
+        "def test_mixed(n):\n"
+        "    torch.ones(n, device='cuda:1') + torch.ones(n, device='cuda:2')\n"
+    )
+    result = pytester.runpytest_subprocess("-p", "devsan.testing.plugin")
+    result.assert_outcomes(failed=1)
+    line = "$ devsan fix --gpus=3 --memory=1GiB -m pytest 'deep/test_it.py::test_mixed[2]'"
+    assert line in str(result.stdout).splitlines()
