@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from devsan import core
+
 SMALL = 64
 """Tensors of at most so many elements are kept whole."""
 
@@ -11,10 +13,10 @@ _STEP = 0.7548776662  # no rational multiple of pi: each place has a weight of i
 
 
 def digest(tensor: Any) -> dict[str, Any] | None:
-    """Returns shape, dtype and numbers of ``tensor``, wherever it is; None for one without values (meta, fake, sparse).
+    """Returns shape, dtype and numbers of ``tensor``, wherever it is; None without values (meta, fake, sparse).
 
-    The numbers of a large tensor are its sum, its norm and its product with a fixed vector, all in float64: a value that
-    moves to another place changes the last of them. Of a DTensor the local shard is kept.
+    The numbers of a large tensor are its sum, its norm and its product with a fixed vector, all in float64: a value
+    that moves to another place changes the last of them. Of a DTensor the local shard is kept.
     """
     import torch
 
@@ -24,15 +26,28 @@ def digest(tensor: Any) -> dict[str, Any] | None:
     if not plain or tensor.is_meta or tensor.layout != torch.strided or tensor.is_quantized:
         return None
     with torch.no_grad():
-        flat = tensor.detach().to("cpu").reshape(-1)
+        flat = _on_host(tensor).reshape(-1)
         if flat.is_complex():
-            flat = torch.view_as_real(flat).reshape(-1)
+            flat = torch.view_as_real(flat.resolve_conj()).reshape(-1)
         exact = not flat.is_floating_point()
         flat = flat.to(torch.float64)
         if flat.numel() <= SMALL:
             values = flat.tolist()
         else:
-            places = torch.arange(flat.numel(), dtype=torch.float64)
+            places = torch.arange(flat.numel(), dtype=torch.float64, device="cpu")
             values = [float(flat.sum()), float(flat.norm()), float(torch.dot(flat, torch.cos(places * _STEP)))]
     return {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch."), "exact": exact,
             "whole": len(values) == flat.numel(), "values": values}  # fmt: skip
+
+
+def _on_host(tensor: Any) -> Any:
+    """The same bytes as a tensor of the CPU: a copy would count as a transfer of the program's."""
+    import torch
+
+    tensor = tensor.detach()
+    if not tensor.is_cuda or not tensor.numel():
+        return tensor.to("cpu")
+    view = torch.empty(0, dtype=tensor.dtype, device="cpu")
+    view.set_(core.host_storage(tensor.untyped_storage()), tensor.storage_offset(), tensor.size(), tensor.stride())
+    view = view.conj() if tensor.is_conj() else view
+    return view.neg() if tensor.is_neg() else view
