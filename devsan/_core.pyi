@@ -50,6 +50,12 @@ def start(devices: Sequence[DeviceSpec]) -> None:
 def stop() -> None:
     """Undoes `start`."""
 
+def place_on_first(wanted: bool) -> None:
+    """Whatever is placed on a GPU is placed on cuda:0. NOTE [All on one GPU]"""
+
+def take_any_generator(wanted: bool) -> None:
+    """A generator of another device is taken where CUDA refuses it."""
+
 def draw_from_host(wanted: bool) -> None:
     """Has all GPUs draw their random numbers from the CPU's default generator. NOTE [One stream of random numbers]"""
 
@@ -58,6 +64,9 @@ def settle() -> None:
 
 def last_refusal() -> Refusal | None:
     """The last refusal of any thread of this process."""
+
+def join_alignment() -> None:
+    """The calling thread goes on after mismatches where another does."""
 
 def start_alignment(told: Callable[[str], None]) -> None:
     """Has this thread go on after mismatches, its operands moved; ``told`` gets each sentence. It must not raise."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
 from dataclasses import dataclass, replace
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -28,6 +29,8 @@ from devsan.job import member
 from devsan.job.places import Place, text_of
 from devsan.render.terminal.printer import write
 from devsan.run_files import recording
+
+_RECURRENT = "tensors are not at the same device"  # aten/src/ATen/native/RNN.h; a report of it needs the refusal alone
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -47,14 +50,19 @@ _places: dict[tuple[CodeType, int, str], _Place | None] = {}  # None: refused fo
 _causes: dict[str, str] = {}  # code and name, by the cause's id, in the order in which they showed
 _before: list[dict[str, Any]] = []  # a rank's places of emulations that have ended
 _silent = False  # format=off
+_start_of_threads = threading.Thread.start
 
 
 def begin() -> None:
-    """Has this thread, and the backward passes that it starts, go on after mismatches. Needs a running emulation."""
+    """Has this thread, what it starts from now on (threads, backward passes), go on after mismatches.
+
+    Needs a running emulation.
+    """
     global _silent
     options = active_options.current()
     _silent = options is not None and not options.is_reported
     _core.start_alignment(_on_mismatch)
+    threading.Thread.start = _started  # type: ignore[method-assign]
     atexit.unregister(_at_the_end)
     atexit.register(_at_the_end)
 
@@ -62,14 +70,30 @@ def begin() -> None:
 def end() -> None:
     """Has this thread stop at mismatches again, and tells what was found. A second call does nothing."""
     _core.stop_alignment()
+    if threading.Thread.start is _started:
+        threading.Thread.start = _start_of_threads  # type: ignore[method-assign]
     atexit.unregister(_at_the_end)
     _at_the_end()
 
 
+def _started(self: threading.Thread) -> None:
+    """``Thread.start`` of a thread that goes on after mismatches too: DataParallel's replicas run in such."""
+    run = self.run
+
+    def run_joined() -> None:
+        vars(self).pop("run", None)
+        _core.join_alignment()
+        run()
+
+    if "run" not in vars(self):
+        self.run = run_joined  # type: ignore[method-assign]
+    _start_of_threads(self)
+
+
 def _on_mismatch(sentence: str) -> None:
     """Told by the core, in the thread that calls the operator. Whatever fails here changes nothing of the program."""
-    frame = _innermost(sys._getframe(1))
-    if frame is None:
+    frame = _innermost(sys._getframe())
+    if frame is None:  # a backward pass, on a thread of autograd's: its forward pass has been told
         return
     refusal = _core.last_refusal()
     key = (frame.f_code, frame.f_lasti, refusal.op if refusal is not None else "")
@@ -97,7 +121,8 @@ def _innermost(frame: FrameType | None) -> FrameType | None:
 def _reported(sentence: str, frame: FrameType) -> _Place | None:
     with Paused():
         failure = failure_of(RuntimeError(sentence), _trace_to(frame))
-        if failure is None or recognize(sentence) is None:  # its sizes or dtypes are wrong: that ends it in a moment
+        about_devices = recognize(sentence) is not None or _RECURRENT in sentence
+        if failure is None or not about_devices:  # its sizes or dtypes are wrong: that ends it in a moment
             return None
         report, explanation = explained(build(failure), failure, member.patience())
         report = replace(report, severity="warning")

@@ -41,6 +41,7 @@ void bind_operators(py::module_& module) {
            }),
            py::arg("name"), py::arg("key"));
   module.def("start_alignment", &start_alignment, py::arg("told"));
+  module.def("join_alignment", &intercept::join_alignment);
   module.def("stop_alignment", &intercept::stop_alignment);
   module.def("take_over", &take_over, py::arg("tensor"));
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "emulate/calls/host_tensors.h"
+#include "emulate/runtime/generator.h"
 #include "emulate/runtime/origin.h"
 #include "guard/device_check.h"
 
@@ -122,7 +123,28 @@ void mark_results(const c10::OperatorHandle& op, const torch::jit::Stack& stack,
   }
 }
 
+/// Whether the call computes on the CPU: it has no tensor of a GPU, and names none.
+bool is_for_host(const c10::FunctionSchema& schema, const torch::jit::Stack& stack) {
+  bool found = false;
+  for_each_tensor(schema, stack, [&](const at::Tensor& tensor, bool /*is_written*/) {
+    found = found || (tensor.defined() && !tensor.device().is_cpu());
+  });
+  for (const c10::IValue& value : torch::jit::last(stack, schema.arguments().size())) {
+    found = found || (value.isDevice() && !value.toDevice().is_cpu());
+  }
+  return !found;
+}
+
+/// Puts the CPU's twin in the place of a GPU's generator where the numbers are for the CPU.
+void bring_generator(const c10::FunctionSchema& schema, torch::jit::Stack& stack) {
+  for (std::size_t i = stack.size() - schema.arguments().size(); i < stack.size(); ++i) {
+    if (!stack[i].isGenerator() || stack[i].toGenerator().device().is_cpu()) continue;
+    if (is_for_host(schema, stack)) stack[i] = emulate::host_generator(stack[i].toGenerator(), 0);
+  }
+}
+
 void align(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  if (C10_UNLIKELY(emulate::takes_any_generator())) bring_generator(op.schema(), *stack);
   const std::optional<c10::Device> place = meeting_place(op.schema(), *stack);
   at::Tensor copy;
   if (C10_UNLIKELY(place.has_value())) {
@@ -147,6 +169,10 @@ void start_alignment(Told tell) {
     g_told = std::make_shared<const Told>(std::move(tell));
   }
   c10::impl::tls_set_dispatch_key_included(kKey, true);
+}
+
+void join_alignment() {
+  if (told()) c10::impl::tls_set_dispatch_key_included(kKey, true);
 }
 
 void stop_alignment() {

@@ -1,11 +1,12 @@
 """Tries candidates until the job runs to its end with the right numbers.
 
 NOTE [Rounds] The job runs once with the policy "warn": that shows all places, and computes what one device would
-compute, which is the reference. Then candidates run, one each. One that ends the job with the reference's numbers is
-verified. One after which the job fails elsewhere may be the first of several. Where the reference shows that other
-place too, the change has done its part, and the next round begins from it at once; otherwise it waits until nothing
-else is left. A candidate whose numbers differ is rejected, however well it runs. Where the fault is in a library, its
-users need a change of their own files and its authors a patch, so that both are looked for, one after the other.
+compute, which is the reference (``reference_run``). Then candidates run, one each. One that ends the job with the
+reference's numbers is verified. One after which the job fails elsewhere may be the first of several. Where the
+reference shows that other place too, the change has done its part, and the next round begins from it at once; otherwise
+it waits until nothing else is left. A candidate whose numbers differ is rejected, however well it runs. Where the fault
+is in a library, its users need a change of their own files and its authors a patch, so that both are looked for, one
+after the other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from devsan.fix.candidates import KINDS, PATCH, candidates
 from devsan.fix.change import Change, applied
 from devsan.fix.experiment import Laboratory, Outcome
 from devsan.fix.failure import Failure
-from devsan.numbers.comparison import Comparison, compare
+from devsan.fix.reference_run import Reference, find_reference
+from devsan.numbers.comparison import Comparison
 
 MOST_ROUNDS = 6
 MOST_TRIALS = 32
@@ -59,6 +61,7 @@ class Search:
     Attributes:
         first: the run as it is, under the policy "warn".
         failing: the run as it is, as on GPUs; None where ``first`` shows all.
+        reference: what the numbers of candidates are compared with.
         trials: in their order.
         untried: what was left of the candidates when a fix was verified.
         seconds: that it took.
@@ -66,6 +69,7 @@ class Search:
 
     first: Outcome | None = None
     failing: Outcome | None = None
+    reference: Reference | None = None
     trials: list[Trial] = field(default_factory=list)
     untried: list[Change] = field(default_factory=list)
     seconds: float = 0.0
@@ -109,13 +113,13 @@ def search(
         most_rounds: how many failures are followed, one behind the other.
     """
     found = Search()
-    told("reference", 0, 0)
-    found.first = laboratory.run(policy="warn")
+    found.reference = find_reference(laboratory, told)
+    found.first = found.reference.first
     laboratory.seconds = min(laboratory.seconds, 60 + 10 * found.first.seconds)
     failing = found.first
     if not found.first.findings or not found.first.ended:
         told("failure", 0, 0)
-        failing = found.failing = laboratory.run()
+        failing = found.failing = found.reference.failing()
     if failing.findings:
         explore = _Exploration(laboratory, found, told, all_of_them, most_rounds)
         explore.from_failure(failing, [kind for kind in KINDS if kind != PATCH])
@@ -196,24 +200,37 @@ class _Exploration:
         change = round.offered[round.next]
         round.next += 1
         self.told(change.text, round.next, len(round.offered))
-        assert self.found.first is not None
-        trial = _tried(self.laboratory, (*round.changes, change), self.found.first, round.places)
+        assert self.found.reference is not None
+        changes = (*round.changes, change)
+        trial = try_changes(self.laboratory, self.found.reference, changes, round.places)
+        if trial.status == "verified" and not self.laboratory.job.is_command:  # a command never was a fork
+            trial = try_changes(self.laboratory, self.found.reference, changes, round.places, fresh=True)
         self.found.trials.append(trial)
         return trial
 
 
-def _tried(laboratory: Laboratory, changes: tuple[Change, ...], reference: Outcome, seen: Collection[str]) -> Trial:
+def try_changes(
+    laboratory: Laboratory, reference: Reference, changes: tuple[Change, ...], seen: Collection[str] = (),
+    fresh: bool = False,
+) -> Trial:  # fmt: skip
+    """Runs the job with ``changes`` and says what that proves.
+
+    Args:
+        laboratory: of the job.
+        reference: what the numbers are compared with.
+        changes: made together.
+        seen: identities of findings from which the search has come.
+        fresh: as ``Laboratory.run`` takes it.
+    """
     try:
-        outcome = laboratory.run(applied(changes))
+        outcome = laboratory.run(applied(changes), fresh=fresh)
     except DevsanError:
         return Trial(changes, None, None, "failed")
     if not outcome.ended:
         if not outcome.findings:
             return Trial(changes, outcome, None, "failed")
         return Trial(changes, outcome, None, "same" if _identity(outcome) in seen else "other")
-    if not reference.ended:
-        return Trial(changes, outcome, None, "unverified")
-    comparison = compare(reference.numbers, outcome.numbers)
+    comparison = reference.judge(outcome)
     if comparison.impossible:
         return Trial(changes, outcome, comparison, "unverified")
     return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected")

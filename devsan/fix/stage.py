@@ -1,9 +1,10 @@
 """A process that has imported torch, and forks for each experiment: importing torch takes longer than most runs.
 
 NOTE [The stage] It imports torch and DevSan's core, and no library that asks torch for GPUs when it is imported. A fork
-of it becomes ``devsan run`` as python would start it; that torch is there already is the one difference. Requests are
-lines of JSON on stdin: {"words", "folder", "environment", "out", "err"}; the answer is a line with the id of the
-process, and one {"ended": id, "status"} behind it.
+of it becomes ``devsan run`` as python would start it; that torch is there already is the one difference, so that what
+is called verified ran once more in a process of its own. Requests are lines of JSON on stdin: {"words", "folder",
+"environment", "out", "err"}; the answer is a line with the id of the process, {"started": id}, and when it has ended
+one with {"ended": id, "status"}.
 """
 
 from __future__ import annotations

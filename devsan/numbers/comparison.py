@@ -22,9 +22,12 @@ _NOISE = 1e-3
 key's bias is zero by mathematics, and its rounding depends on the order of sums."""
 
 KINDS = {
-    "loss": message("loss"), "gradients": message("gradients"), "weights": message("weights"),
-    "output": message("output"), "state": message("final value"),
+    "loss": message("loss"), "gradients": message("gradients"), "steps": message("gradients of a step"),
+    "weights": message("weights"), "output": message("output"), "value": message("value"),
+    "state": message("final value"),
 }  # fmt: skip
+
+_FACTS = {"steps": "learning rates", "output": "modules in training mode and outputs that require gradients"}
 
 Event = Mapping[str, Any]
 
@@ -76,6 +79,9 @@ def compare(reference: Mapping[str, Sequence[Event]], other: Mapping[str, Sequen
             )
             if difference:
                 return Comparison(compared, difference)
+        counts = [sum(event["events"] for event in each if event["kind"] == "end") for each in (events, other[process])]
+        if counts[0] != counts[1]:
+            return Comparison(compared, f"expected {counts[0]} results, got {counts[1]}")
     if not any(compared.values()):
         return Comparison(compared, impossible=message("no loss, gradient or output of the program can be observed"))
     return Comparison(compared)
@@ -85,6 +91,8 @@ def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compar
     if len(expected) != len(got):
         return message("{kind}: {difference}", kind=KINDS[kind], difference=_counts(len(expected), len(got)))
     for number, (one, other) in enumerate(zip(expected, got, strict=True), start=1):
+        if one.get("facts") != other.get("facts"):
+            return f"{kind} {number}: expected {_FACTS[kind]} {one.get('facts')}, got {other.get('facts')}"
         if len(one["tensors"]) != len(other["tensors"]):
             counts = message("expected {one} tensors, got {other}", one=len(one["tensors"]),
                              other=len(other["tensors"]))  # fmt: skip
@@ -95,7 +103,7 @@ def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compar
             if difference:
                 return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number,
                                difference=_at(place, len(one["tensors"]), difference))  # fmt: skip
-            compared[kind] = compared.get(kind, 0) + (mine is not None)
+            compared[kind] = compared.get(kind, 0) + (mine is not None and not varies(mine))
     return ""
 
 
@@ -111,7 +119,7 @@ def _by_name(expected: Sequence[Event], got: Sequence[Event], compared: dict[str
             difference = _differ(mine, others[name], noise if name.endswith(".grad") else 0.0)
             if difference:
                 return message("{name} at the end: {difference}", name=name, difference=difference)
-            compared["state"] = compared.get("state", 0) + (mine is not None)
+            compared["state"] = compared.get("state", 0) + (mine is not None and not varies(mine))
     return ""
 
 
@@ -123,6 +131,8 @@ def _scale(tensor: Mapping[str, Any]) -> float:
 
 def _differ(mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None, noise: float = 0.0) -> str:
     """How two digests differ; "" where they do not. Numbers below ``noise`` are those of sums that cancel."""
+    if varies(mine):
+        return ""
     if mine is None or its is None:
         if mine is its:
             return ""
@@ -144,6 +154,44 @@ def _counts(one: int, other: int) -> Message:
 
 def _at(place: int, count: int, difference: str) -> str:
     return difference if count == 1 else message("tensor {place}: {difference}", place=place, difference=difference)
+
+
+def varies(digest: Mapping[str, Any] | None) -> bool:
+    """Returns whether ``without_noise`` found that the value is another one in each run."""
+    return digest is not None and "varies" in digest
+
+
+def without_noise(
+    reference: Mapping[str, Sequence[Event]], again: Mapping[str, Sequence[Event]]
+) -> tuple[dict[str, list[Event]], str]:
+    """Returns the numbers of ``reference`` with those marked that are others in a second run of the same program.
+
+    Values and final values may vary: a time, a path, a seed that is printed. Where a loss, a gradient, a weight or an
+    output does, nothing can be compared, and the second result says which, as one sentence.
+    """
+    found: dict[str, list[Event]] = {}
+    for process, events in reference.items():
+        found[process] = []
+        others: dict[str, list[Event]] = {}
+        for event in again.get(process, ()):
+            others.setdefault(event["kind"], []).append(event)
+        for event in events:
+            waiting = others.get(event["kind"])
+            other = waiting.pop(0) if waiting else {}
+            digests = list(event.get("tensors", ()))
+            its = list(other.get("tensors", ()))
+            if len(its) != len(digests) or other.get("names") != event.get("names"):
+                counts = message("expected {one} tensors, got {other}", one=len(digests), other=len(its))
+                return found, message("{kind}: {difference}", kind=KINDS[event["kind"]], difference=counts)
+            for place, (mine, second) in enumerate(zip(digests, its, strict=True)):
+                difference = _differ(mine, second)
+                if difference and event["kind"] not in ("value", "state"):
+                    its_place = _at(place, len(digests), difference)
+                    return found, message("{kind}: {difference}", kind=KINDS[event["kind"]], difference=its_place)
+                if difference and mine is not None:
+                    digests[place] = {**mine, "varies": True}
+            found[process].append({**event, "tensors": digests} if digests else event)
+    return found, ""
 
 
 def _kind(tensor: Mapping[str, Any]) -> str:

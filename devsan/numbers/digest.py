@@ -26,25 +26,28 @@ def digest(tensor: Any) -> dict[str, Any] | None:
     if not plain or tensor.is_meta or tensor.layout != torch.strided or tensor.is_quantized:
         return None
     with torch.no_grad():
-        flat = _on_host(tensor.detach()).reshape(-1)
+        flat = _on_host(tensor).reshape(-1)
         if flat.is_complex():
-            flat = torch.view_as_real(flat).reshape(-1)
+            flat = torch.view_as_real(flat.resolve_conj()).reshape(-1)
         exact = not flat.is_floating_point()
         flat = flat.to(torch.float64)
         if flat.numel() <= SMALL:
             values = flat.tolist()
         else:
-            places = torch.arange(flat.numel(), dtype=torch.float64)
+            places = torch.arange(flat.numel(), dtype=torch.float64, device="cpu")
             values = [float(flat.sum()), float(flat.norm()), float(torch.dot(flat, torch.cos(places * _STEP)))]
     return {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch."), "exact": exact,
             "whole": len(values) == flat.numel(), "values": values}  # fmt: skip
 
 
 def _on_host(tensor: Any) -> Any:
-    """``tensor`` on the CPU. An emulated one is read where its bytes are: a copy would count as the program's."""
+    """The same bytes as a tensor of the CPU: a copy would count as a transfer of the program's."""
     import torch
 
-    if not tensor.is_cuda or tensor.is_conj() or tensor.is_neg():
+    tensor = tensor.detach()
+    if not tensor.is_cuda or not tensor.numel():
         return tensor.to("cpu")
-    host = core.host_storage(tensor.untyped_storage())
-    return torch.empty(0, dtype=tensor.dtype).set_(host, tensor.storage_offset(), tensor.shape, tensor.stride())
+    view = torch.empty(0, dtype=tensor.dtype, device="cpu")
+    view.set_(core.host_storage(tensor.untyped_storage()), tensor.storage_offset(), tensor.size(), tensor.stride())
+    view = view.conj() if tensor.is_conj() else view
+    return view.neg() if tensor.is_neg() else view

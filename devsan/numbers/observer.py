@@ -1,12 +1,18 @@
 """Keeps what a program computes while it runs: losses, gradients, weights, outputs, and what is left at its end.
 
-NOTE [What is observed] Whatever reaches one of five places, in the order in which it reaches them:
+NOTE [What is observed] Whatever reaches one of these places, in the order in which it reaches them:
 
   loss       what ``backward`` is called on
   gradients  of the leaves of its graph, once it has run; what ``torch.autograd.grad`` returns
+  steps      the gradients that an optimizer is about to use, and its learning rates
   weights    of an optimizer's parameters, after each step
-  output     of a module that no other module calls; the value of a statement of the main program
+  output     of a module that no other module calls, how many of its modules train and what of it requires gradients;
+             the value of a statement of the main program
+  value      that the program's own code takes out of a tensor: ``item``, ``float``, ``print`` (``host_reads``)
   state      tensors, and the parameters of modules, that ``__main__`` holds at the end of the program
+
+A parameter that no step changes noticeably still shows in ``steps``: one that another tensor has taken the place of has
+no gradient. Threads that the program starts itself are left out, because their order is another in each run.
 
 None of these depends on a device or on a line of the program, so that two runs of two versions of it can be compared.
 ``DEVSAN_NUMBERS`` names the folder in which each process writes a file, one event a line.
@@ -15,10 +21,14 @@ None of these depends on a device or on a line of the program, so that two runs 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import itertools
 import json
+import multiprocessing
 import os
 import random
 import sys
+import threading
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -27,7 +37,9 @@ from typing import Any, TextIO
 
 from devsan import core
 from devsan.errors import tell
+from devsan.numbers import reference
 from devsan.numbers.digest import digest
+from devsan.numbers.host_reads import HostReads
 
 VARIABLE = "DEVSAN_NUMBERS"
 
@@ -53,29 +65,38 @@ class Observer:
         self._stream = stream
         self._written = 0
         self._depth = 0
+        self._left = False
+
+    def leave(self) -> None:
+        """Writes nothing from here on."""
+        self._left = True
 
     def install(self) -> None:
         """Has torch call this object. Needs torch, and an emulation that runs."""
         import torch
         from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
-        from torch.optim.optimizer import register_optimizer_step_post_hook
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
         graph: Any = torch.autograd.graph
         graph._engine_run_backward = torch.autograd._engine_run_backward = self._around(graph._engine_run_backward)
         register_module_forward_pre_hook(self._enter)
         register_module_forward_hook(self._leave, always_call=True)
+        register_optimizer_step_pre_hook(self._stepping)
         register_optimizer_step_post_hook(self._stepped)
+        HostReads(lambda tensor: self.write("value", [tensor])).install()
 
-    def write(self, kind: str, tensors: list[Any], names: list[str] | None = None) -> None:
+    def write(self, kind: str, tensors: list[Any], names: list[str] | None = None, facts: Any = None) -> None:
         """Writes an event. Never raises."""
         self._written += 1
-        if self._written > MOST:
+        if self._written > MOST or self._left:
             return
         try:
             digests = [None if each is None else digest(each) for each in tensors]
             event: dict[str, Any] = {"kind": kind, "tensors": digests}
             if names is not None:
                 event["names"] = names
+            if facts is not None:
+                event["facts"] = facts
             self._stream.write(json.dumps(event) + "\n")
             self._stream.flush()
         except Exception as error:
@@ -83,6 +104,8 @@ class Observer:
 
     def end(self) -> None:
         """Writes what the program's main module holds. Called when the process ends."""
+        if self._left:
+            return
         names: list[str] = []
         tensors: list[Any] = []
         for name, tensor in _state(vars(sys.modules["__main__"])):
@@ -103,15 +126,23 @@ class Observer:
         return run_backward
 
     def _enter(self, module: Any, inputs: Any) -> None:
-        self._depth += 1
+        if threading.current_thread() is threading.main_thread():
+            self._depth += 1
 
     def _leave(self, module: Any, inputs: Any, output: Any) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
         self._depth -= 1
         if self._depth <= 0:
             self._depth = 0
             tensors = list(islice(_tensors_in(output, _DEEPEST), _MOST_OF_A_VALUE))
             if tensors:
-                self.write("output", tensors)
+                training = sum(each.training for each in module.modules())
+                self.write("output", tensors, facts=[training, *(each.requires_grad for each in tensors)])
+
+    def _stepping(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+        gradients = [tensor.grad for group in optimizer.param_groups for tensor in group["params"]]
+        self.write("steps", gradients, facts=[float(group.get("lr", 0.0)) for group in optimizer.param_groups])
 
     def _stepped(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
         self.write("weights", [tensor for group in optimizer.param_groups for tensor in group["params"]])
@@ -142,23 +173,42 @@ def begin() -> None:
     try:
         _seed()
         core.draw_from_host(True)
-        rank = os.environ.get("RANK", "0")
-        path = Path(folder, f"rank{rank}.jsonl")
-        if path.exists():
-            path = Path(folder, f"rank{rank}.{os.getpid()}.jsonl")
-        _observer = Observer(path.open("w", encoding="utf-8"))
+        reference.begin()
+        _observer = Observer(_new_file(Path(folder)))
         _observer.install()
         atexit.register(_observer.end)
+        os.register_at_fork(after_in_child=_leave)
     except Exception as error:
         tell(f"what the program computes is not compared: {type(error).__name__}: {' '.join(str(error).split())}")
 
 
+def _new_file(folder: Path) -> TextIO:
+    """A file of this process's own, called so that the same process of another run has the same name."""
+    rank = os.environ.get("RANK")
+    name = f"rank{rank}" if rank is not None else multiprocessing.current_process().name
+    for number in itertools.count(1):
+        path = folder / (f"{name}.jsonl" if number == 1 else f"{name}.{number}.jsonl")
+        with contextlib.suppress(FileExistsError):
+            return path.open("x", encoding="utf-8")
+    raise AssertionError
+
+
+def _leave() -> None:
+    """A fork, such as a loader's worker, is not observed: the file is its parent's."""
+    if _observer is not None:
+        _observer.leave()
+
+
 def _seed() -> None:
     """A program that seeds nothing draws the same numbers in every run."""
-    random.seed(0)
+    import torch
+
+    rank = int(os.environ.get("RANK", "0"))
+    random.seed(rank)
+    torch.default_generator.manual_seed(rank)  # which torch seeds by chance
     numpy: Any = sys.modules.get("numpy")
     if numpy is not None:
-        numpy.random.seed(0)
+        numpy.random.seed(rank)
 
 
 def _leaves(roots: Any) -> list[Any]:

@@ -2,9 +2,10 @@
 
 NOTE [The overlay] An experiment changes a source file or a configuration for one run. The new texts lie in a folder
 with a manifest; ``DEVSAN_OVERLAY`` names the folder. A process shows the new texts in four places: to the import
-system, to ``open`` for reading, to ``linecache``, from which tracebacks are printed, and as ``__main__``. Children,
-ranks among them, find ``startup/sitecustomize.py`` first on ``PYTHONPATH``, as ddtrace and OpenTelemetry reach theirs;
-a child whose script is in the overlay starts itself anew (``new_start``), because Python opens its script in C.
+system, to ``open`` and ``io.open_code`` for reading (by the latter a spawned child finds its parent's ``__main__``),
+to ``linecache``, from which tracebacks are printed, and as ``__main__``. Children, ranks among them, find
+``startup/sitecustomize.py`` first on ``PYTHONPATH``, as ddtrace and OpenTelemetry reach theirs; a child whose script is
+in the overlay starts itself anew (``new_start``), because Python opens its script in C.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ def install() -> None:
     loader.get_code = _with_text(loader.get_code)
     loader.get_data = _with_data(loader.get_data)
     builtins.open = io.open = _with_open(io.open)
+    io.open_code = _with_open_code(io.open_code)
 
 
 def text_of(path: str) -> str | None:
@@ -94,11 +96,33 @@ def _with_open(before: Any) -> Any:
         text = text_of(os.path.abspath(os.fspath(file))) if _is_path(file) and not set(mode) & set("wax+") else None
         if text is None:
             return before(file, mode, *rest, **named)
-        if "b" in mode:
-            return io.BytesIO(text.encode())
-        return io.StringIO(text)
+        found = _Bytes(text.encode()) if "b" in mode else _Text(text)
+        found.name, found.mode = file, mode
+        return found
 
     return open
+
+
+def _with_open_code(before: Any) -> Any:
+    def open_code(path: str) -> Any:
+        text = text_of(path)
+        return before(path) if text is None else io.BytesIO(text.encode())
+
+    return open_code
+
+
+class _Text(io.StringIO):
+    """A file of text, which has a name."""
+
+    name: Any
+    mode: str
+
+
+class _Bytes(io.BytesIO):
+    """A file of bytes, which has a name."""
+
+    name: Any
+    mode: str
 
 
 def _is_path(file: Any) -> bool:

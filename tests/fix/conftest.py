@@ -1,12 +1,15 @@
-"""Repositories to write fixes in."""
+"""What the tests of ``devsan fix`` share: repositories to write fixes in, and the modules beside them."""
 
 from __future__ import annotations
 
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @dataclass(frozen=True)

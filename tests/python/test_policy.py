@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 from pathlib import Path
 
 import programs
@@ -97,6 +98,64 @@ def test_afterwards_the_first_mismatch_ends_it_again():
         pass
     with devsan.emulate(gpus=2), pytest.raises(RuntimeError, match="cuda:0 and cuda:1"):
         torch.ones(3, device="cuda:0") + torch.ones(3, device="cuda:1")
+
+
+def test_threads_that_the_program_starts_go_on_too(capsys):
+    class Own(threading.Thread):
+        def run(self) -> None:
+            results.append(torch.ones(2, device="cuda:1") + torch.ones(2, device="cuda:0"))
+
+    results: list[torch.Tensor] = []
+    with devsan.emulate(gpus=2, policy="warn"):
+        threads = [Own(), threading.Thread(target=Own.run, args=(None,))]
+        for thread in threads:
+            thread.start()
+            thread.join()
+    assert [result.tolist() for result in results] == [[2, 2], [2, 2]]
+    assert "at 1 place with 1 cause" in told(capsys)
+    assert threading.Thread.start.__module__ == "threading"
+
+
+def test_replicas_go_on(capsys):
+    class Biased(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.ones(4, device="cuda:0")
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + self.table
+
+    with devsan.emulate(gpus=2, policy="warn"):
+        result = torch.nn.DataParallel(Biased(), [0, 1])(torch.ones(4, 4, device="cuda:0"))
+        assert result.tolist() == [[2.0] * 4] * 4
+    assert "1 place" in told(capsys)
+
+
+def test_a_backward_pass_that_meets_other_devices_first_goes_on(capsys):
+    # The gradient stays on the CPU, where the weight was when the graph was made: AccumulateGrad's own sum is mixed.
+    with devsan.emulate(gpus=1, policy="warn"):
+        weight = torch.nn.Parameter(torch.ones(3))
+        product = weight.view(3) * 2
+        weight.data = weight.data.to("cuda:0")
+        weight.grad = torch.ones(3, device="cuda:0")
+        product.to("cuda:0").sum().backward()
+        assert weight.grad.tolist() == [3, 3, 3]
+    assert "could not be explained" not in told(capsys)
+
+
+def test_recurrent_layers_and_attention_go_on(capsys):
+    with devsan.emulate(gpus=2, policy="warn"):
+        torch.manual_seed(0)
+        layer = torch.nn.GRU(2, 3).to("cuda:0")
+        out, _ = layer(torch.ones(1, 1, 2, device="cuda:0"), torch.zeros(1, 1, 3))
+        same, _ = layer(torch.ones(1, 1, 2, device="cuda:0"), torch.zeros(1, 1, 3, device="cuda:0"))
+        assert torch.equal(out, same)
+        query = torch.rand(1, 1, 2, 4, device="cuda:0")
+        mask = torch.zeros(2, 2, device="cuda:1")
+        attended = torch.nn.functional.scaled_dot_product_attention(query, query, query, mask)
+        assert torch.allclose(attended, torch.nn.functional.scaled_dot_product_attention(query, query, query))
+    err = told(capsys)
+    assert "at 2 places" in err and "aten::gru" in err
 
 
 def run(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -17,6 +17,8 @@
 namespace devsan::emulate {
 namespace {
 
+std::atomic<bool> g_on_first{false};
+
 // NOTE [Devices are never freed]
 // A tensor may outlive the emulation that made it (`stop()` while the user still holds it), and its block
 // then returns to its device's allocator. A set of devices is a few kilobytes, so it is kept for good.
@@ -146,18 +148,30 @@ EmulatedDevice* find_device(c10::DeviceIndex index) noexcept {
   return (*set)[static_cast<std::size_t>(index)].get();
 }
 
+void place_on_first(bool wanted) { g_on_first.store(wanted, std::memory_order_relaxed); }
+
 EmulatedDevice& device(c10::DeviceIndex index) {
   EmulatedDevice* found = find_device(index);
   if (C10_UNLIKELY(found == nullptr)) refuse_ordinal();
   return *found;
 }
 
+namespace {
+
+/// The GPU on which `index` is placed. Raises for an ordinal that is not there.
+c10::DeviceIndex placed(c10::DeviceIndex index) {
+  if (C10_UNLIKELY(g_on_first.load(std::memory_order_relaxed))) return 0;
+  device(index);
+  return index;
+}
+
+}  // namespace
+
 c10::DeviceIndex current_device() noexcept { return t_current_device.get(&first_device_of_thread); }
 
 void set_current_device(c10::DeviceIndex index) {
   if (C10_UNLIKELY(device_count() == 0)) return;  // an operator on a tensor that has outlived its emulation
-  device(index);
-  t_current_device.set(index);
+  t_current_device.set(placed(index));
 }
 
 void set_current_device_unchecked(c10::DeviceIndex index) noexcept {
@@ -166,8 +180,7 @@ void set_current_device_unchecked(c10::DeviceIndex index) noexcept {
 
 c10::Device resolve(c10::Device requested) {
   const c10::DeviceIndex index = requested.has_index() ? requested.index() : current_device();
-  if (C10_LIKELY(device_count() != 0)) device(index);
-  return {c10::DeviceType::CUDA, index};
+  return {c10::DeviceType::CUDA, C10_LIKELY(device_count() != 0) ? placed(index) : index};
 }
 
 void refuse_ordinal() {

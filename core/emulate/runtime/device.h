@@ -71,6 +71,11 @@ c10::DeviceIndex current_device() noexcept;
 void set_current_device(c10::DeviceIndex index);
 void set_current_device_unchecked(c10::DeviceIndex index) noexcept;
 
+/// NOTE [All on one GPU]
+/// To compute what one device would compute, whatever a program places on a GPU is placed on cuda:0, also under an ordinal
+/// that is not there. The program is told of as many GPUs as before.
+void place_on_first(bool wanted);
+
 /// `cuda` means the current device, `cuda:k` itself. Raises for an ordinal that is not there, while there are GPUs.
 c10::Device resolve(c10::Device requested);
 

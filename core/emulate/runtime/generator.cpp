@@ -14,6 +14,7 @@ namespace devsan::emulate {
 namespace {
 
 std::atomic<bool> g_from_host{false};
+std::atomic<bool> g_any{false};
 
 constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15ULL;
 
@@ -81,6 +82,7 @@ void DeviceGenerator::set_state(const c10::TensorImpl& new_state) {
   if (bytes == kStateBytes) std::memcpy(&offset, data + kSeedBytes, kSeedBytes);
   set_current_seed(seed);
   set_offset(offset);
+  host_ = {};
 }
 
 c10::intrusive_ptr<c10::TensorImpl> DeviceGenerator::get_state() const {
@@ -93,6 +95,10 @@ c10::intrusive_ptr<c10::TensorImpl> DeviceGenerator::get_state() const {
 
 at::Generator DeviceGenerator::next_host_generator() {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (g_from_host.load(std::memory_order_relaxed) && offset_ != 0 && host_.defined()) {
+    offset_ += kOffsetStep;
+    return host_;  // goes on, as a generator of the CPU does
+  }
   // Made anew only while another call, or one inside this, still draws from the last one.
   if (!host_.defined() || host_.getIntrusivePtr().use_count() != 1) host_ = at::detail::createCPUGenerator();
   auto* host = static_cast<at::CPUGeneratorImpl*>(host_.unsafeGetGeneratorImpl());
@@ -129,11 +135,16 @@ at::Generator make_default_generator(c10::DeviceIndex index) {
 
 void draw_from_host(bool wanted) { g_from_host.store(wanted, std::memory_order_relaxed); }
 
+void take_any_generator(bool wanted) { g_any.store(wanted, std::memory_order_relaxed); }
+
+bool takes_any_generator() noexcept { return g_any.load(std::memory_order_relaxed); }
+
 at::Generator host_generator(const at::Generator& given, c10::DeviceIndex index) {
   if (C10_UNLIKELY(g_from_host.load(std::memory_order_relaxed)) && !given.defined()) {
     return at::detail::getDefaultCPUGenerator();
   }
   const at::Generator& chosen = given.defined() ? given : device(index).generator;
+  if (C10_UNLIKELY(takes_any_generator()) && chosen.device().is_cpu()) return chosen;
   TORCH_CHECK(chosen.device().type() == c10::DeviceType::CUDA,
               "Expected a 'cuda' device type for generator but found '", chosen.device().type(), "'");
   auto* generator = dynamic_cast<DeviceGenerator*>(chosen.unsafeGetGeneratorImpl());

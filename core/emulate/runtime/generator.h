@@ -49,8 +49,13 @@ at::Generator make_default_generator(c10::DeviceIndex index);
 /// NOTE [One stream of random numbers]
 /// Two runs of a program that differ only in where tensors are draw different numbers on a GPU: each device has a stream
 /// of its own. To compare their results all devices draw from the CPU's default generator, so that the order of the draws
-/// alone decides. Generators that the program makes itself stay its own.
+/// alone decides. A generator that the program makes itself stays its own; it draws what one of the CPU with its seed
+/// draws, so that a program may take one for the other.
 void draw_from_host(bool wanted);
+
+/// Has a generator of another device taken where CUDA refuses it: what one device would compute.
+void take_any_generator(bool wanted);
+bool takes_any_generator() noexcept;
 
 /// The CPU generator by which the next random operator on `cuda:index` draws its numbers.
 /// @param given the caller's generator, or an undefined one for the device's default.

@@ -1,0 +1,82 @@
+"""What one run of the job came to."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devsan.errors import DevsanError
+from devsan.numbers.comparison import Event, read_events
+from devsan.run_files.reader import read_run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run came to.
+
+    Attributes:
+        exit_code: negative for the end by a signal.
+        timed_out: whether it was stopped for its time.
+        findings: of the run's file, or of the job's, as docs/reference/run.schema.json has them.
+        numbers: what it computed, by process.
+        peaks: the most that was allocated on each GPU, in bytes.
+        places: the lines that moved tensors between devices, as docs/reference/run.schema.json has them.
+        seconds: of wall time.
+        error: the last line that it wrote on stderr.
+        models: of the run's file, or of the job's, as docs/reference/run.schema.json has them.
+    """
+
+    exit_code: int
+    timed_out: bool
+    findings: Sequence[Mapping[str, Any]]
+    numbers: Mapping[str, Sequence[Event]]
+    peaks: Mapping[str, int]
+    places: Sequence[Mapping[str, Any]]
+    seconds: float
+    error: str = ""
+    models: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def transfers(self) -> int:
+        """Returns how often tensors moved between devices."""
+        return sum(place["times"] for place in self.places)
+
+    @property
+    def transferred(self) -> int:
+        """Returns the bytes of all transfers."""
+        return sum(place["bytes"] for place in self.places)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the program came to its end."""
+        return self.exit_code == 0 and not self.timed_out
+
+
+def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Outcome:
+    """Returns what a run left in ``folder``: run files, ``numbers``, ``err``."""
+    findings: list[Mapping[str, Any]] = []
+    job_findings: list[Mapping[str, Any]] = []
+    models: list[Mapping[str, Any]] = []
+    peaks: dict[str, int] = {}
+    places: list[Mapping[str, Any]] = []
+    for path in sorted(folder.glob("*.dvs")):
+        with contextlib.suppress(DevsanError):
+            run = read_run(str(path))
+            findings += run["findings"]
+            models += run["models"]
+            if run["job"] is not None and not job_findings:
+                job_findings = list(run["job"]["findings"])
+            for device in run["memory"]["devices"]:
+                peaks[device["device"]] = max(peaks.get(device["device"], 0), device["peak_allocated"])
+            places += run["places"]
+    lines: list[str] = []
+    with contextlib.suppress(FileNotFoundError):  # stopped before it began
+        lines = folder.joinpath("err").read_text(encoding="utf-8", errors="replace").splitlines()
+    own = [line for line in lines if line.strip() and not line.startswith(("devsan:", " "))]
+    return Outcome(
+        code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, places, seconds,
+        own[-1] if own else "", models,
+    )  # fmt: skip

@@ -1,0 +1,93 @@
+"""The numbers that a fix is compared with."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from devsan.diagnostics.messages import Message, message
+from devsan.fix.experiment import Laboratory, Outcome
+from devsan.numbers import reference
+from devsan.numbers.comparison import Comparison, compare, without_noise
+
+_BLIND = message("what the failure prevents computes nothing that is compared")
+
+
+@dataclass
+class Reference:
+    """What one device computes, found by further runs where the first does not end (NOTE [The reference]).
+
+    Attributes:
+        laboratory: of the job.
+        first: the run under the policy "warn".
+        outcome: the run that ended; None where none did.
+        kind: of that run.
+    """
+
+    laboratory: Laboratory
+    first: Outcome
+    outcome: Outcome | None = None
+    kind: str = ""
+    _failing: Outcome | None = None
+    _calibrated: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def failing(self) -> Outcome:
+        """Returns the run as it is, as on GPUs."""
+        with self._lock:
+            if self._failing is None:
+                self._failing = self.laboratory.run()
+            return self._failing
+
+    def judge(self, outcome: Outcome) -> Comparison:
+        """Compares the run of a candidate, which ended, with this.
+
+        A comparison that would not tell the failing run from this one proves nothing; neither does one with numbers
+        that are others in each run. Both are looked at once, and only when a candidate needs them.
+        """
+        if self.outcome is None:
+            return Comparison({}, impossible=_not_ended(self.first.error))
+        found = compare(self.outcome.numbers, outcome.numbers)
+        if found.equal and compare(self.outcome.numbers, self.failing().numbers).equal:
+            return Comparison(found.compared, impossible=_BLIND)
+        if found.difference:
+            noise = self._calibrate()
+            if noise:
+                return Comparison({}, impossible=_noise(noise))
+            found = compare(self.outcome.numbers, outcome.numbers)
+        return found
+
+    def _calibrate(self) -> str:
+        with self._lock:
+            assert self.outcome is not None
+            if self._calibrated:
+                return ""
+            again = self.laboratory.run(policy="warn", meeting=self.kind)
+            numbers, noise = without_noise(self.outcome.numbers, again.numbers)
+            if not noise:
+                self._calibrated = True
+                self.outcome = replace(self.outcome, numbers=numbers)
+            return noise
+
+
+def _not_ended(error: str) -> Message:
+    return message("the program does not end on one device either: {error}", error=error)
+
+
+def _noise(difference: str) -> Message:
+    return message("the program computes other numbers in each run: {difference}", difference=difference)
+
+
+def find_reference(laboratory: Laboratory, told: Callable[[str, int, int], None]) -> Reference:
+    """Runs the job until it ends on one device, or all ways have been tried."""
+    found: Reference | None = None
+    for kind in reference.KINDS:
+        told("reference", 0, 0)
+        outcome = laboratory.run(policy="warn", meeting=kind)
+        found = found or Reference(laboratory, outcome)
+        if outcome.ended:
+            found.outcome, found.kind = outcome, kind
+            break
+    assert found is not None
+    return found

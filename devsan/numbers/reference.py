@@ -1,0 +1,65 @@
+"""What the reference run lets pass beside what the policy ``warn`` does.
+
+NOTE [The reference] The numbers that a fix is compared with are those of one device. The policy ``warn`` computes them
+where an operator meets tensors of several devices. A program also stops at what is no operator: numpy that is to read
+a GPU, a gradient of another device, a generator of another device, Python code that compares devices.
+``DEVSAN_REFERENCE`` names how far the run goes:
+
+  meeting  the first three pass
+  one_gpu  moreover all GPUs are one (NOTE [All on one GPU] in core/emulate/runtime/device.h)
+
+docs/decisions/0016-numbers-of-a-fix.md has the reasons.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from devsan import core
+
+VARIABLE = "DEVSAN_REFERENCE"
+MEETING = "meeting"
+ONE_GPU = "one_gpu"
+KINDS = (MEETING, ONE_GPU)
+
+
+def begin() -> None:
+    """Has this process be a reference run where its environment asks for it. Needs torch and a running emulation."""
+    kind = os.environ.get(VARIABLE)
+    if kind not in KINDS:
+        return
+    core.take_any_generator(True)
+    core.place_on_first(kind == ONE_GPU)
+    _read_gpus()
+    _take_gradients()
+
+
+def _read_gpus() -> None:
+    """numpy reads tensors of GPUs. torch refuses it in torch/csrc/utils/tensor_numpy.cpp."""
+    import torch
+
+    kind: Any = torch.Tensor
+    numpy, array = kind.numpy, kind.__array__
+
+    def read(tensor: Any, *rest: Any, **named: Any) -> Any:
+        return numpy(tensor.cpu() if tensor.is_cuda else tensor, *rest, **named)
+
+    def as_array(tensor: Any, *rest: Any, **named: Any) -> Any:
+        return array(tensor.cpu() if tensor.is_cuda else tensor, *rest, **named)
+
+    kind.numpy, kind.__array__ = read, as_array
+
+
+def _take_gradients() -> None:
+    """A gradient comes to its tensor's device when it is assigned."""
+    import torch
+
+    kind: Any = torch.Tensor
+    own = kind.grad
+
+    def assign(tensor: Any, value: Any) -> None:
+        moved = isinstance(value, torch.Tensor) and value.device != tensor.device
+        own.__set__(tensor, value.to(tensor.device) if moved else value)
+
+    kind.grad = property(own.__get__, assign, own.__delete__, own.__doc__)

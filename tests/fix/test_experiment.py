@@ -1,0 +1,170 @@
+"""Running a job with a change: programs, modules, commands, ranks, limits, and what is left behind."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from seeded import change, laboratory, quiet, script
+
+from devsan.errors import DevsanError
+from devsan.fix.reference_run import find_reference
+from devsan.fix.search import try_changes
+
+MIXED = """\
+import sys
+
+import torch
+
+left = torch.arange(3.0, device="cuda:0")
+right = torch.ones(3, device="cuda:1")
+print((left + right).sum().item())
+"""
+
+RANKS = """\
+import os
+
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("nccl")
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1).cuda(), device_ids=[rank])
+mask = torch.ones(4, 1)
+loss = (model(torch.ones(4, 2).cuda() * (rank + 1)) * mask.view(4, 1)).sum()
+loss.backward()
+print(rank, loss.item())
+dist.destroy_process_group()
+"""
+
+
+def marked(mark: str) -> list[int]:
+    """The processes with ``mark`` in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "fresh"), [(("train.py", "x"), False), (("train.py", "x"), True), (("-m", "train", "x"), False)]
+)
+def test_a_program_in_a_fork_or_a_process_of_its_own(tmp_path, words, fresh):
+    path = script(tmp_path, MIXED + "assert sys.argv[1:] == ['x'] and __name__ == '__main__'\n")
+    with laboratory(tmp_path, *words) as found:
+        failed = found.run(fresh=fresh)
+        assert (failed.exit_code, failed.ended, failed.timed_out) == (1, False, False)
+        assert [finding["code"] for finding in failed.findings] == ["DV101"] or failed.findings
+        assert "RuntimeError: Expected all tensors to be on the same device" in failed.error
+        fixed = found.run(change(path, ('"cuda:1"', '"cuda:0"')).edits, fresh=fresh)
+        assert fixed.ended, fixed.error
+        assert [event["kind"] for event in fixed.numbers["MainProcess"]] == ["value", "state", "end"]
+        assert fixed.numbers["MainProcess"][0]["tensors"][0]["values"] == [6.0]
+    assert path.read_text(encoding="utf-8").startswith("import sys\n\nimport torch\n\nleft")
+
+
+def test_ranks_of_torchrun_see_the_change_and_are_compared_one_by_one(tmp_path):
+    path = script(tmp_path, RANKS)
+    torchrun = (
+        "--",
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        "2",
+        "--standalone",
+        "train.py",
+    )
+    with laboratory(tmp_path, *torchrun) as found:
+        reference = find_reference(found, quiet)
+        assert reference.outcome is not None, reference.first.error
+        assert {"rank0", "rank1"} <= set(reference.outcome.numbers)
+        failed = reference.failing()
+        assert failed.exit_code == 1
+        assert failed.findings
+        fixed = try_changes(found, reference, (change(path, ("torch.ones(4, 1)", "torch.ones(4, 1).cuda()")),))
+        assert fixed.status == "verified", fixed
+        silent = try_changes(
+            found, reference, (change(path, ("mask.view(4, 1)", "mask.view(4, 1).cuda() * (1 - rank)")),)
+        )
+        assert silent.status == "rejected" and "loss" in str(silent.comparison), silent
+
+
+def test_children_that_are_spawned_are_compared(tmp_path):
+    text = (
+        "import torch\nimport torch.multiprocessing as mp\n\ndef work(rank):\n    torch.cuda.set_device(rank)\n"
+        "    print((torch.ones(2, device='cuda') + torch.ones(1, 2)).sum().item())\n\n"
+        "if __name__ == '__main__':\n    mp.spawn(work, nprocs=2)\n"
+    )
+    path = script(tmp_path, text)
+    with laboratory(tmp_path, "train.py") as found:
+        reference = find_reference(found, quiet)
+        assert reference.outcome is not None, reference.first.error
+        assert len([name for name in reference.outcome.numbers if name.startswith("SpawnProcess")]) == 2
+        fixed = try_changes(found, reference, (change(path, ("torch.ones(1, 2)", "torch.ones(1, 2, device='cuda')")),))
+        assert fixed.status == "verified", fixed
+
+
+@pytest.mark.parametrize("words", [("train.py",), ("--", sys.executable, "train.py")])
+def test_what_takes_too_long_is_stopped_with_its_children(tmp_path, words):
+    child = "import subprocess, time\nsubprocess.Popen(['sleep', '600'], start_new_session=%s)\ntime.sleep(600)\n"
+    script(tmp_path, child % (words[0] == "--"))
+    with laboratory(tmp_path, *words, seconds=8) as found:
+        start = time.monotonic()
+        outcome = found.run()
+        assert outcome.timed_out and not outcome.ended
+        assert time.monotonic() - start < 60
+        until = time.monotonic() + 20
+        while marked(f"DEVSAN_NUMBERS={found._folder}") and time.monotonic() < until:
+            time.sleep(0.2)
+        assert marked(f"DEVSAN_NUMBERS={found._folder}") == []
+
+
+def test_a_run_has_so_much_memory(tmp_path):
+    script(tmp_path, "x = bytearray(3 << 30)\n")
+    with laboratory(tmp_path, "train.py", memory=2 << 30) as found:
+        assert "MemoryError" in found.run().error
+
+
+def test_runs_at_once_and_the_end_of_all_of_them(tmp_path):
+    script(tmp_path, "import time\ntime.sleep(600)\n")
+    failed = []
+    with laboratory(tmp_path, "train.py", jobs=3) as found:
+        assert found.jobs == 3
+        threads = [threading.Thread(target=lambda: failed.append(found.run().exit_code)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        until = time.monotonic() + 60
+        while len(found._groups) < 3 and time.monotonic() < until:
+            time.sleep(0.05)
+        found.stop()
+        for thread in threads:
+            thread.join(60)
+        assert len(failed) == 3 and 0 not in failed
+        with pytest.raises(DevsanError, match="one that is closed"):
+            found.run()
+
+
+def test_results_of_runs_at_once_are_their_own(tmp_path):
+    path = script(tmp_path, "import torch\nprint(torch.tensor(1.0, device='cuda').item())\n")
+    results = {}
+    with laboratory(tmp_path, "train.py") as found:
+
+        def run(number: int) -> None:
+            outcome = found.run(change(path, ("1.0", f"{number}.0")).edits)
+            results[number] = outcome.numbers["MainProcess"][0]["tensors"][0]["values"]
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert results == {number: [float(number)] for number in range(4)}

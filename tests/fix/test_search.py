@@ -1,0 +1,152 @@
+"""The search: rounds, limits, and what is called unverified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from seeded import change, laboratory, quiet, script
+
+from devsan.fix import search as searching
+from devsan.fix.change import Change
+from devsan.fix.reference_run import find_reference
+from devsan.fix.search import search, try_changes
+
+TWO = """\
+import torch
+
+first = torch.ones(3, device="cuda:0")
+second = torch.ones(3, device="cuda:1")
+third = torch.ones(3)
+both = first + second
+print(both.sum().item())
+all_three = both * third
+print(all_three.sum().item())
+"""
+
+
+def offer(path: Path, *pairs: tuple[str, str]) -> object:
+    """Candidates that are offered in each round."""
+
+    def candidates(failure: object) -> list[Change]:
+        return [change(path, pair) for pair in pairs]
+
+    return candidates
+
+
+def test_the_second_round_begins_where_the_first_ends(tmp_path, monkeypatch):
+    path = script(tmp_path, TWO)
+    pairs = [
+        ('device="cuda:1"', 'device="cpu"'),
+        ('device="cuda:1"', 'device="cuda:0"'),
+        ("torch.ones(3)", "first.clone()"),
+    ]
+    monkeypatch.setattr(searching, "candidates", offer(path, *pairs))
+    told = []
+    with laboratory(tmp_path, "train.py") as found:
+        result = search(found, lambda *what: told.append(what))
+    assert [trial.status for trial in result.trials[:3]] == ["same", "other", "same"] or result.verified
+    best = result.verified[0]
+    assert [edit.after for each in best.changes for edit in each.edits] == ['device="cuda:0"', "first.clone()"]
+    assert told[0][0] == "reference" and told[1][1:] == (1, 3)
+
+
+def test_rounds_and_trials_have_limits(tmp_path, monkeypatch):
+    path = script(tmp_path, TWO)
+    pairs = [("import torch", f"import torch  # {number}") for number in range(9)]
+    monkeypatch.setattr(searching, "candidates", offer(path, *pairs))
+    monkeypatch.setattr(searching, "MOST_TRIALS", 2)
+    with laboratory(tmp_path, "train.py") as found:
+        result = search(found, quiet)
+    assert [trial.status for trial in result.trials] == ["same", "same"]
+    assert result.verified == []
+
+
+UNVERIFIED = {
+    "the result is not looked at": (
+        'import torch\n\n\ndef f(a, b):\n    return a + b\n\n\nkept = torch.ones(3, device="cuda:0")\n'
+        'f(kept, torch.ones(3))\n',
+        ("    return a + b", "    return a"), "what the failure prevents computes nothing that is compared",
+    ),
+    "other numbers in each run": (
+        'import torch\n\ntorch.seed()\nkept = torch.rand(3, device="cuda:0")\n'
+        "weight = torch.rand(3, requires_grad=True)\n"
+        "(weight * kept).sum().backward()\n",
+        ('device="cuda:0"', 'device="cpu"'), "other numbers in each run",
+    ),
+    "it does not end on one device either": (
+        'import torch\n\nkept = torch.ones(3, device="cuda:0") + torch.ones(3)\nraise SystemExit(3)\n',
+        ("raise SystemExit(3)", "raise SystemExit(0)"), "does not end on one device either",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNVERIFIED)
+def test_what_proves_nothing_is_unverified(tmp_path, name):
+    text, pair, why = UNVERIFIED[name]
+    path = script(tmp_path, text)
+    pairs = [pair] if "either" not in name else [pair, ("torch.ones(3)\n", "torch.ones(3).cuda()\n")]
+    with laboratory(tmp_path, "train.py") as found:
+        trial = try_changes(found, find_reference(found, quiet), (change(path, *pairs),))
+    assert trial.outcome is not None and trial.outcome.ended, trial.outcome
+    assert trial.status == "unverified", trial
+    assert trial.comparison is not None and why in trial.comparison.impossible
+
+
+def test_a_time_that_is_printed_may_vary(tmp_path):
+    text = (
+        "import time\nimport torch\n\nprint(torch.tensor(time.perf_counter_ns()).item())\n"
+        'weight = torch.ones(3, device="cuda:0", requires_grad=True)\n(weight * torch.ones(3)).sum().backward()\n'
+    )
+    path = script(tmp_path, text)
+    with laboratory(tmp_path, "train.py") as found:
+        trial = try_changes(
+            found, find_reference(found, quiet), (change(path, ("torch.ones(3))", 'torch.ones(3, device="cuda:0"))')),)
+        )
+    assert trial.status == "verified", trial
+    assert trial.comparison is not None
+    assert set(trial.comparison.compared) == {"loss", "gradients", "state"}
+
+
+REFERENCES = {
+    "numpy": ("meeting", 'import numpy as np\nprint(np.asarray(torch.ones(2, device="cuda")).sum())\n'),
+    "a generator": (
+        "meeting", 'g = torch.Generator("cuda").manual_seed(1)\nprint(torch.rand(2, generator=g).sum().item())\n',
+    ),
+    "a gradient": (
+        "meeting", 'weight = torch.ones(2, device="cuda", requires_grad=True)\nweight.grad = torch.ones(2)\n',
+    ),
+    "a check in Python": (
+        "one_gpu",
+        'a, b = (torch.ones(2, device=f"cuda:{k}") for k in (0, 1))\nassert a.device == b.device\nprint(a + b)\n',
+    ),
+    "a GPU that is not there": ("one_gpu", 'print(torch.ones(2, device="cuda:7").sum().item())\n'),
+    "a parallel module": (
+        "one_gpu",
+        'model = torch.nn.DataParallel(torch.nn.Linear(2, 2).to("cuda:1"), [0, 1])\n'
+        'print(model(torch.ones(4, 2, device="cuda:0")).sum().item())\n',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_a_program_has_a_reference(tmp_path, name):
+    kind, text = REFERENCES[name]
+    script(tmp_path, f"import torch\n{text}")
+    with laboratory(tmp_path, "train.py") as found:
+        reference = find_reference(found, quiet)
+        assert not reference.failing().ended
+    assert reference.outcome is not None, reference.first.error
+    assert reference.kind == kind
+
+
+def test_a_generator_of_the_other_device_draws_the_same(tmp_path):
+    text = (
+        'import torch\ng = torch.Generator("cuda").manual_seed(1)\n'
+        "for _ in range(3):\n    print(torch.rand(5, generator=g).sum().item())\n"
+    )
+    path = script(tmp_path, text)
+    with laboratory(tmp_path, "train.py") as found:
+        reference = find_reference(found, quiet)
+        for pair in [('Generator("cuda")', "Generator()"), ("generator=g)", 'generator=g, device="cuda")')]:
+            assert try_changes(found, reference, (change(path, pair),)).status == "verified"
