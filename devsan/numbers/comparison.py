@@ -81,8 +81,9 @@ def compare(reference: Mapping[str, Sequence[Event]], other: Mapping[str, Sequen
                 return Comparison(compared, difference)
         counts = [sum(event["events"] for event in each if event["kind"] == "end") for each in (events, other[process])]
         if counts[0] != counts[1]:
-            return Comparison(compared, f"expected {counts[0]} results, got {counts[1]}")
-    if not any(compared.values()):
+            return Comparison(compared, message("expected {one} results, got {other}", one=counts[0], other=counts[1]))
+    compared = {kind: count for kind, count in compared.items() if count}
+    if not compared:
         return Comparison(compared, impossible=message("no loss, gradient or output of the program can be observed"))
     return Comparison(compared)
 
@@ -92,12 +93,13 @@ def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compar
         return message("{kind}: {difference}", kind=KINDS[kind], difference=_counts(len(expected), len(got)))
     for number, (one, other) in enumerate(zip(expected, got, strict=True), start=1):
         if one.get("facts") != other.get("facts"):
-            return f"{kind} {number}: expected {_FACTS[kind]} {one.get('facts')}, got {other.get('facts')}"
+            facts = message("expected {what} {one}, got {other}", what=_FACTS[kind], one=_listed(one), other=_listed(other))
+            return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number, difference=facts)
         if len(one["tensors"]) != len(other["tensors"]):
             counts = message("expected {one} tensors, got {other}", one=len(one["tensors"]),
                              other=len(other["tensors"]))  # fmt: skip
             return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number, difference=counts)
-        noise = _NOISE * max((_scale(each) for each in one["tensors"] if each is not None), default=0.0)
+        noise = _NOISE * max((_element(each) for each in one["tensors"] if each is not None), default=0.0)
         for place, (mine, its) in enumerate(zip(one["tensors"], other["tensors"], strict=True)):
             difference = _differ(mine, its, noise)
             if difference:
@@ -124,9 +126,16 @@ def _by_name(expected: Sequence[Event], got: Sequence[Event], compared: dict[str
 
 
 def _scale(tensor: Mapping[str, Any]) -> float:
-    """The largest of its numbers. Sum and product of a large tensor have terms up to its norm, the scale of their
-    rounding."""
+    """The largest of its numbers. Of a large tensor sum, norm and product are kept: the norm is the scale of their
+    rounding. The sum would be a larger one, which hides a few wrong elements."""
+    if not tensor["whole"] and math.isfinite(tensor["values"][1]):
+        return abs(tensor["values"][1])
     return max((abs(value) for value in tensor["values"] if math.isfinite(value)), default=0.0)
+
+
+def _element(tensor: Mapping[str, Any]) -> float:
+    """About the largest of its elements."""
+    return _scale(tensor) / (1.0 if tensor["whole"] else math.sqrt(math.prod(tensor["shape"])))
 
 
 def _differ(mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None, noise: float = 0.0) -> str:
@@ -146,6 +155,10 @@ def _differ(mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None, noise
         if not same and not abs(one - other) <= tolerance * max(scale, 1e-12):
             return message("expected {one}, got {other}", one=f"{one:.6g}", other=f"{other:.6g}")
     return ""
+
+
+def _listed(event: Event) -> str:
+    return ", ".join(map(str, event.get("facts") or ()))
 
 
 def _counts(one: int, other: int) -> Message:

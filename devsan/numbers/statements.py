@@ -29,11 +29,18 @@ def compiled(text: bytes | str, path: str, namespace: dict[str, Any], observe: C
     """
     tree = ast.parse(text, path)
     for statement in _statements(tree.body):
-        if not isinstance(statement.value, (ast.Constant, ast.Await, ast.Yield, ast.YieldFrom)):
+        if not isinstance(statement.value, (ast.Constant, ast.Await, ast.Yield, ast.YieldFrom)) and not _is_move(
+            statement.value
+        ):
             function = ast.copy_location(ast.Name(NAME, ast.Load()), statement.value)
             statement.value = ast.copy_location(ast.Call(function, [statement.value], []), statement.value)
     namespace[NAME] = observe
     return compile(tree, path, "exec", dont_inherit=True)
+
+
+def _is_move(value: ast.expr) -> bool:
+    """Whether it is ``x.to(device)``: the result that is thrown away there is what a fix keeps."""
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in MOVES
 
 
 def _statements(body: list[ast.stmt]) -> list[ast.Expr]:

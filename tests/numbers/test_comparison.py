@@ -1,0 +1,110 @@
+"""Whether two runs computed the same: what is equal, what differs, what cannot be said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import devsan
+from devsan.numbers.comparison import compare, read_events, without_noise
+from devsan.numbers.digest import SMALL, digest
+
+
+def run(*events: dict[str, Any], process: str = "rank0") -> dict[str, list[Any]]:
+    return {process: [*events, {"kind": "end", "events": len(events)}]}
+
+
+def event(kind: str, *tensors: torch.Tensor | None, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "tensors": [None if each is None else digest(each) for each in tensors], **more}
+
+
+LOSS = event("loss", torch.tensor(1.0))
+
+
+def test_equal_runs_are_equal_and_are_counted():
+    found = compare(
+        run(LOSS, event("gradients", torch.ones(3), None)), run(LOSS, event("gradients", torch.ones(3), None))
+    )
+    assert found.equal and found.compared == {"loss": 1, "gradients": 1}
+
+
+@pytest.mark.parametrize(
+    ("other", "difference"),
+    [
+        (run(event("loss", torch.tensor(1.001))), "loss 1, tensor 0: expected 1, got 1.001"),
+        (run(event("loss", torch.tensor(1.0, dtype=torch.float64))), "expected float32[], got float64[]"),
+        (run(LOSS, LOSS), "expected 1 loss, got 2"),
+        (run(), "expected 1 loss, got 0"),
+        (run(event("loss", None)), "expected a tensor"),
+        (run(event("loss", torch.tensor(float("nan")))), "expected 1, got nan"),
+        (run(LOSS, process="rank1"), "rank0 computed nothing"),
+        ({"rank0": [LOSS, {"kind": "end", "events": 2001}]}, "expected 1 results, got 2001"),
+    ],
+)
+def test_what_differs(other, difference):
+    found = compare(run(LOSS), other)
+    assert not found.equal and difference in found.difference
+
+
+def test_facts_are_compared():
+    one, other = (run(event("output", torch.ones(1), facts=facts)) for facts in ([3, True], [0, True]))
+    assert "modules in training mode" in compare(one, other).difference
+
+
+def test_the_order_of_sums_may_differ():
+    values = torch.rand(1000)
+    assert compare(run(event("loss", values)), run(event("loss", values * (1 + 1e-6)))).equal
+
+
+def test_more_names_at_the_end_are_no_difference_fewer_are():
+    one, both = torch.ones(1), event("state", torch.ones(1), torch.ones(2), names=["a", "b"])
+    assert compare(run(event("state", one, names=["a"])), run(both)).equal
+    assert (
+        compare(run(both), run(event("state", one, names=["a"]))).difference
+        == "expected a tensor b at the end, got none"
+    )
+
+
+def test_nothing_that_was_observed_proves_nothing():
+    assert "no loss, gradient or output" in compare(run(), run()).impossible
+
+
+def test_what_varies_by_itself_is_left_out():
+    first, again = (run(LOSS, event("value", torch.tensor(number))) for number in (1, 2))
+    numbers, noise = without_noise(first, again)
+    assert noise == ""
+    found = compare(numbers, run(LOSS, event("value", torch.tensor(3))))
+    assert found.equal and found.compared == {"loss": 1}
+    _, noise = without_noise(run(LOSS), run(event("loss", torch.tensor(2.0))))
+    assert noise == "loss, tensor 0: expected 1, got 2"
+
+
+@pytest.mark.parametrize("shape", [(SMALL,), (SMALL + 1,), (40, 50)])
+def test_a_value_that_moves_to_another_place_changes_the_digest(shape):
+    values = torch.rand(shape)
+    swapped = values.flatten().clone()
+    swapped[[0, 1]] = swapped[[1, 0]]
+    assert compare(run(event("loss", values)), run(event("loss", swapped.view(shape)))).difference
+
+
+def test_a_tensor_on_a_gpu_is_read_where_it_lies():
+    values = torch.arange(100.0).view(10, 10)
+    with devsan.emulate(gpus=1):
+        for make in (lambda t: t, lambda t: t.t(), lambda t: t[2:, ::3], lambda t: torch.complex(t, t).conj()):
+            there = make(values.to("cuda"))
+            before = torch.cuda.memory_stats()["allocation.all.allocated"]
+            assert digest(there) == digest(make(values))
+            assert torch.cuda.memory_stats()["allocation.all.allocated"] == before
+
+
+def test_what_has_no_values_has_no_digest():
+    assert digest(torch.empty(2, device="meta")) is None
+    assert digest(torch.eye(2).to_sparse()) is None
+    assert digest(torch.empty(0)) == {"shape": [0], "dtype": "float32", "exact": False, "whole": True, "values": []}
+
+
+def test_a_line_that_is_cut_off_is_not_there(tmp_path):
+    (tmp_path / "rank0.jsonl").write_text('{"kind": "loss", "tensors": []}\n{"kind": "gr', encoding="utf-8")
+    assert read_events(tmp_path) == {"rank0": [{"kind": "loss", "tensors": []}]}
