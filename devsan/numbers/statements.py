@@ -12,6 +12,8 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from devsan.diagnostics.torch_names import MOVES
+
 NAME = "__devsan_observe__"
 
 
