@@ -28,6 +28,15 @@ def is_factory(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TAKE_DEVICE
 
 
+def writes_device_out(call: ast.Call) -> bool:
+    """Returns whether ``call`` names its device as a constant: ``device="cuda:1"``, ``.to(1)``, ``.cuda()``."""
+    given = keyword(call, "device")
+    if given is None and moved(call) is not None:
+        given = call.args[0] if call.args else None
+        return given is None or isinstance(given, ast.Constant)
+    return isinstance(given, ast.Constant)
+
+
 def moved(node: ast.AST | None) -> ast.expr | None:
     """Returns what ``node`` moves, as far as its name says: ``x`` of ``x.cuda()``; None where it is no such call."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MOVES:

@@ -45,7 +45,7 @@ class Failure:
 
     @property
     def library_frames(self) -> list[Mapping[str, Any]]:
-        """Returns the frames of libraries under the user's own, without torch's and accelerate's, the innermost first."""
+        """Returns the frames of libraries under the user's own, the innermost first; not torch's, not accelerate's."""
         found = []
         for frame in self.finding["stack"]:
             if is_own(frame["path"]):

@@ -54,8 +54,7 @@ class Loading:
         return None
 
     def then(self, lines: Sequence[str]) -> tuple[Edit, ...]:
-        """Returns the edits that run ``lines`` behind the call; ``{model}`` in them is the model. None where it cannot be
-        named."""
+        """Returns the edits that run ``lines`` behind the call, ``{model}`` being the model; none if it has no name."""
         statement, call = self.statement, self.call
         target = self._target()
         if target:

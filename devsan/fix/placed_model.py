@@ -1,4 +1,4 @@
-"""A model that a library placed over devices: its map, its modules, and the call in the user's script that placed it."""
+"""A model that a library placed over devices: its map, its modules, and the call of the user's that placed it."""
 
 from __future__ import annotations
 
@@ -45,15 +45,16 @@ class PlacedModel:
         return next(iter(self.device_map.values()), "")
 
     def cut_blocks(self, paths: Sequence[str]) -> list[str]:
-        """Returns the modules around ``paths`` that the map puts on several devices, one a class: elements of lists first,
-        then the innermost; those that hold such elements last."""
+        """Returns the modules around ``paths`` that the map puts on several devices, one a class.
+
+        Elements of lists come first, then the innermost. What holds a list of blocks is the model, or nearly."""
         found = {
             block
             for path in paths
             for block in _around(path)
-            if self.types.get(block, "ModuleList") not in _CONTAINERS and len(self._devices_under(block)) > 1
+            if self._is_block(block) and len(self._devices_under(block)) > 1
         }
-        ordered = sorted(found, key=lambda block: (self._has_list(block), not _is_element(block), -block.count("."), block))
+        ordered = sorted(found, key=lambda block: (not _is_element(block), -block.count("."), block))
         return list({self.types[block]: block for block in reversed(ordered)}.values())[::-1]
 
     def with_whole(self, block: str) -> dict[str, str]:
@@ -81,6 +82,11 @@ class PlacedModel:
     def loose(self) -> list[str]:
         """Returns the entries outside of all lists of blocks: embeddings, norms, poolers, heads."""
         return [key for key in self.device_map if not any(map(_is_element, _around(key))) and not self._has_list(key)]
+
+    def _is_block(self, path: str) -> bool:
+        if self.types.get(path, "ModuleList") in _CONTAINERS:
+            return False
+        return _is_element(path) or not self._has_list(path)
 
     def _has_list(self, key: str) -> bool:
         return any(path.startswith(f"{key}.") and type in _CONTAINERS[:1] for path, type in self.types.items())

@@ -2,14 +2,15 @@
 
 NOTE [Rounds] The job runs once with the policy "warn": that shows all places, and computes what one device would
 compute, which is the reference. Then candidates run, one each. One that ends the job with the reference's numbers is
-verified. One after which the job fails elsewhere may be the first of several. Where the reference shows that other place
-too, the change has done its part, and the next round begins from it at once; otherwise it waits until nothing else is
-left. A candidate whose numbers differ is rejected, however well it runs. Where the fault is in a library, its users need
-a change of their own files and its authors a patch, so that both are looked for, one after the other.
+verified. One after which the job fails elsewhere may be the first of several. Where the reference shows that other
+place too, the change has done its part, and the next round begins from it at once; otherwise it waits until nothing
+else is left. A candidate whose numbers differ is rejected, however well it runs. Where the fault is in a library, its
+users need a change of their own files and its authors a patch, so that both are looked for, one after the other.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +23,8 @@ from devsan.numbers.comparison import Comparison, compare
 
 MOST_ROUNDS = 6
 MOST_TRIALS = 32
+
+_MOST_VISITS = 3  # of one place: a call of three operands may need two moves
 
 _ENDED = ("verified", "unverified")
 
@@ -80,7 +83,7 @@ class Search:
 
     @property
     def patch(self) -> Trial | None:
-        """Returns the best verified patch of a library that stands beside a fix of the user's files; None without one."""
+        """Returns the best verified patch of a library, where the user's files have a verified fix, too."""
         patches = [trial for trial in self.verified if trial.is_patch]
         return patches[0] if patches and patches[0] is not self.verified[0] else None
 
@@ -157,6 +160,7 @@ class _Exploration:
         rounds = [self._round((), failing, kinds, frozenset())]
         elsewhere: list[_Round] = []
         entered = {_identity(failing)}
+        visits: Counter[frozenset[tuple[str, str, str]]] = Counter()
         for _ in range(MOST_TRIALS):
             while rounds and rounds[-1].next >= len(rounds[-1].offered):
                 rounds.pop()
@@ -172,6 +176,9 @@ class _Exploration:
             if trial.status == "other" and place not in entered and len(trial.changes) < self.most_rounds:
                 entered.add(place)
                 assert trial.outcome is not None
+                visits[frozenset(_places(trial.outcome))] += 1
+                if visits[frozenset(_places(trial.outcome))] > _MOST_VISITS:
+                    continue
                 deeper = self._round(trial.changes, trial.outcome, kinds, rounds[-1].places)
                 next_one = not self.found.first.ended or bool(_places(trial.outcome) & known)
                 (rounds if next_one else elsewhere).append(deeper)

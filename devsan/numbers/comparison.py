@@ -116,8 +116,8 @@ def _by_name(expected: Sequence[Event], got: Sequence[Event], compared: dict[str
 
 
 def _scale(tensor: Mapping[str, Any]) -> float:
-    """The largest of its numbers: of a large tensor sum and product are sums of terms up to the norm, which is the scale
-    of their rounding."""
+    """The largest of its numbers. Sum and product of a large tensor have terms up to its norm, the scale of their
+    rounding."""
     return max((abs(value) for value in tensor["values"] if math.isfinite(value)), default=0.0)
 
 

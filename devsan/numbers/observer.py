@@ -123,8 +123,11 @@ def is_on() -> bool:
 
 
 def keep(value: Any) -> None:
-    """Writes the tensors in ``value`` as an output. Never raises."""
-    if _observer is not None:
+    """Writes the tensors in ``value`` as an output. Never raises.
+
+    A module is no result: ``model.cuda()`` evaluates to the model, which a fix may leave where it is.
+    """
+    if _observer is not None and not isinstance(value, sys.modules["torch"].nn.Module):
         tensors = list(islice(_tensors_in(value, _DEEPEST), _MOST_OF_A_VALUE))
         if tensors:
             _observer.write("output", tensors)

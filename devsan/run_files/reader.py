@@ -47,7 +47,7 @@ def _parsed(path: str, number: int, line: bytes) -> Any:
     try:
         return json.loads(line)
     except ValueError:
-        what = "which is none" if number == 1 else f"whose line {number} is damaged"
+        what = "which is not one" if number == 1 else f"whose line {number} is damaged"
         raise DevsanError(f"expected a run file, got {path!r}, {what}") from None
 
 

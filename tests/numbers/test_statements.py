@@ -41,3 +41,24 @@ def test_traceback_names_line_and_columns_of_the_script():
 def test_syntax_error_passes():
     with pytest.raises(SyntaxError):
         run("1 +\n")
+
+
+def test_a_module_is_no_result():
+    import torch
+
+    from devsan.numbers import observer
+
+    class Kept:
+        def __init__(self):
+            self.kinds = []
+
+        def write(self, kind, tensors, names=None):
+            self.kinds.append((kind, len(tensors)))
+
+    observer._observer, before = Kept(), observer._observer
+    try:
+        observer.keep(torch.nn.Linear(2, 2))
+        observer.keep(torch.ones(2))
+        assert observer._observer.kinds == [("output", 1)]
+    finally:
+        observer._observer = before

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import is_factory, keyword, placed
+from devsan.fix.calls import is_factory, keyword, placed, writes_device_out
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
-from devsan.fix.scope import devices
+from devsan.fix.scope import LITERAL, devices
 
 _DOUBT = 20
 
@@ -34,7 +34,9 @@ def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[s
     base = _DOUBT + (0 if operand["offending"] else 3)
     name = operand["name"] or operand["qualified_name"]
     beside = _factories_beside(source, node)
-    for device, doubt in devices(source, node, partner):
+    for device, its_doubt in devices(source, node, partner):
+        # A line that writes a device out may go on doing so: the program is no less portable than it was.
+        doubt = its_doubt - LITERAL if device.startswith('"') and writes_device_out(node) else its_doubt
         text = message("put `{name}` on {device} where it is made", name=name, device=device.strip('"'))
         yield Change(text, "creation_site", (source.replace(node, placed(source, node, device)),), doubt=base + doubt)
         if len(beside) > 1:

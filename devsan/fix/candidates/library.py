@@ -11,6 +11,8 @@ from devsan.fix.change import Change
 from devsan.fix.failure import Failure, source_of
 from devsan.fix.scope import LITERAL, devices
 
+_DOUBT = 10  # behind what the diagnosis offers
+
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the moves of one operand to another in the library's innermost file."""
@@ -25,4 +27,7 @@ def propose(failure: Failure) -> Iterator[Change]:
             for device, doubt in devices(source, node, partner)[:2]:
                 if doubt < LITERAL:  # a library cannot know a GPU by its number
                     name = operand["name"] or source.segment(node)
-                    yield replace(move(source, node, device, name, (0 if operand["offending"] else 3) + doubt), kind=PATCH)
+                    yield replace(
+                        move(source, node, device, name, _DOUBT + (0 if operand["offending"] else 3) + doubt),
+                        kind=PATCH,
+                    )

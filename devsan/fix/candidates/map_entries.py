@@ -41,7 +41,9 @@ def _maps(model: PlacedModel, failure: Failure) -> Iterator[tuple[Message, Mappi
         yield text, model.with_whole(block), _BLOCKS
     for keys in (model.heads, model.loose):
         if keys:
-            text = message("put {entries} on {device} in the device map", entries=_names(keys), device=model.main_device)
+            text = message(
+                "put {entries} on {device} in the device map", entries=_names(keys), device=model.main_device
+            )
             yield text, model.with_entries_on(keys, model.main_device), entries
     for operand, partner in failure.pairs():
         for event in operand["provenance"]:
@@ -53,7 +55,7 @@ def _maps(model: PlacedModel, failure: Failure) -> Iterator[tuple[Message, Mappi
 
 
 def involved(failure: Failure) -> list[str]:
-    """Returns the paths of the modules that ran when it failed, the innermost first, and of those that hold operands."""
+    """Returns the paths of the modules that ran when it failed, the innermost first, and of those with operands."""
     running = [frame["module"] for frame in failure.finding["stack"] if frame["module"]]
     holding = [operand[key] for operand in failure.operands for key in ("holder", "qualified_name") if operand[key]]
     return list(dict.fromkeys([*running, *holding]))

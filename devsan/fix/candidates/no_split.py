@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import message
 from devsan.fix.candidates import PATCH
 from devsan.fix.candidates.map_entries import involved
@@ -46,7 +47,7 @@ def _in_calls(source: Source, type: str) -> Iterator[Change]:
     yield Change(message("have device maps keep each {type} whole", type=type), "map", tuple(edits), doubt=_DOUBT)
 
 
-def _before(model: PlacedModel, loading: Loading, type: str) -> tuple:
+def _before(model: PlacedModel, loading: Loading, type: str) -> tuple[Edit, ...]:
     """The class attribute that from_pretrained reads, set before the call."""
     called = loading.call.func
     name = loading.source.segment(called.value) if isinstance(called, ast.Attribute) else ""
@@ -74,10 +75,11 @@ def _in_library(failure: Failure, type: str) -> Iterator[Change]:
             text = message("add {type} to _no_split_modules of {owner}", type=type, owner=each.name)
             listed = kept.get("_no_split_modules")
             if listed is not None and isinstance(listed.value, (ast.List, ast.Constant)):
+                quoted = f'"{type}"'
                 names = [source.segment(name) for name in getattr(listed.value, "elts", ())]
-                edit = source.replace(listed.value, f'[{", ".join([*names, repr(type).replace(chr(39), chr(34))])}]')
+                edit = source.replace(listed.value, f"[{', '.join([*names, quoted])}]")
                 yield Change(text, PATCH, (edit,))
             elif "base_model_prefix" in kept:
-                yield Change(text, PATCH,
-                             (source.insert_after(kept["base_model_prefix"], [f'_no_split_modules = ["{type}"]']),))  # fmt: skip
+                added = source.insert_after(kept["base_model_prefix"], [f'_no_split_modules = ["{type}"]'])
+                yield Change(text, PATCH, (added,))
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from devsan.fix.change import joined, texts
+from devsan.fix.change import applied
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
 from devsan.fix.search import Search, Trial, search
