@@ -61,6 +61,6 @@ def _story(found: Search) -> list[tuple[str, list[str]]]:
 
 
 def _added(text: str, trial: Trial) -> list[str]:
-    (after,) = texts(joined(trial.changes)).values()
+    (after,) = applied(trial.changes).values()
     lines = difflib.ndiff(text.split("\n"), after.split("\n"))
     return [line[2:].strip() for line in lines if line.startswith("+ ")]
