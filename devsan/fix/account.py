@@ -17,6 +17,7 @@ from devsan.fix.result import STATUSES, Cost, FixResult, TriedFix, UpstreamPatch
 from devsan.fix.search import Search, Trial
 from devsan.fix.working_tree import WorkingTree
 from devsan.render.amounts import amount
+from devsan.render.unified_diff import replaced
 
 Plain = Mapping[str, Any]
 
@@ -70,11 +71,11 @@ def _described(changes: Sequence[Change], status: Any, tree: WorkingTree, **know
         diff = tree.diff(patches(_changed(changes)))
     except DevsanError:  # it did not fit
         diff = ""
-    lines = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("---", "+++")]
+    lines = sum(max(len(each.before), len(each.after)) for each in replaced(diff))
     edits = tuple(edit for change in changes for edit in change.edits)
     return TriedFix(
         status, _texts(changes), tuple(dict.fromkeys(change.kind for change in changes)),
-        tuple(dict.fromkeys(change.code for change in changes if change.code)), edits, diff, len(lines),
+        tuple(dict.fromkeys(change.code for change in changes if change.code)), edits, diff, lines,
         all(is_own(edit.place.path or edit.place.file) for edit in edits if edit.place.file.endswith(".py")), **known,
     )  # fmt: skip
 

@@ -49,7 +49,7 @@ class TriedFix:
         codes: of the causes that propose them.
         edits: of all changes; the places of each are those that the change before it left.
         diff: unified, all changes in one.
-        lines: of the diff, removed and added.
+        lines: that it changes; one that is replaced counts once.
         is_own: whether all of it is in files of the user's.
         is_naive: whether it is a ``.to(device)`` where the operation failed.
         evidence: of a fix that ends the job: what was seen, whole sentences.
