@@ -21,7 +21,7 @@ from devsan.fix.experiment import Laboratory, Outcome
 from devsan.fix.failure import Failure
 from devsan.numbers.comparison import Comparison, compare
 
-MOST_ROUNDS = 6
+MOST_ROUNDS = 10
 MOST_TRIALS = 32
 
 _MOST_VISITS = 3  # of one place: a call of three operands may need two moves
