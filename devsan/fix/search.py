@@ -23,7 +23,7 @@ from devsan.fix.failure import Failure
 from devsan.fix.reference_run import Reference, find_reference
 from devsan.numbers.comparison import Comparison
 
-MOST_ROUNDS = 6
+MOST_ROUNDS = 10
 MOST_TRIALS = 32
 
 _MOST_VISITS = 3  # of one place: a call of three operands may need two moves

@@ -19,11 +19,16 @@ def propose(failure: Failure) -> Iterator[Change]:
     """Yields the changes of the lines that placed an operand, the innermost first."""
     for operand, partner in failure.pairs() if failure.is_mixed else ():
         for event in operand["provenance"]:
-            for frame in event["frames"]:
+            # What loaded a model by a map is moved by another map: a move behind it would gather the model on one GPU.
+            for frame in event["frames"] if not _by_a_map(event) else ():
                 if is_own(frame["path"]) and not failure.is_live(frame):
                     yield from _at(frame, operand, partner)
         for frame in failure.own_frames[:1]:
             yield from _holder(frame, operand, partner)
+
+
+def _by_a_map(event: Mapping[str, Any]) -> bool:
+    return "device_map" in event["owner"]["setting"]
 
 
 def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:

@@ -19,9 +19,11 @@ def propose(failure: Failure) -> Iterator[Change]:
     """Yields the program without what the second owner does, and without the map of the first."""
     later = 0 if failure.finding["code"].startswith("DV2") else _OTHERS
     for model in placed_models(failure):
-        for source, call in [*_moves(model), *_calls(failure)]:
+        names = {*model.facts["expression"].split(".")}
+        moves = list(_moves(model))
+        for source, call in [*moves, *_calls(failure)]:
             receiver = moved(call)
-            if receiver is not None:
+            if receiver is not None and ((source, call) in moves or names & {*source.segment(receiver).split(".")}):
                 text = message("leave the placed model where it is: no `{move}`", move=source.segment(call))
                 yield Change(text, "statement_order", (_without(source, call, receiver),), doubt=_MOVE + later)
             for name, inner in _wrapped(source, call):
