@@ -27,7 +27,10 @@ KINDS = {
     "state": message("final value"),
 }  # fmt: skip
 
-_FACTS = {"steps": "learning rates", "output": "modules in training mode and outputs that require gradients"}
+_FACTS = {
+    "steps": message("learning rates"),
+    "output": message("modules in training mode and outputs that require gradients"),
+}
 
 Event = Mapping[str, Any]
 
@@ -93,7 +96,9 @@ def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compar
         return message("{kind}: {difference}", kind=KINDS[kind], difference=_counts(len(expected), len(got)))
     for number, (one, other) in enumerate(zip(expected, got, strict=True), start=1):
         if one.get("facts") != other.get("facts"):
-            facts = message("expected {what} {one}, got {other}", what=_FACTS[kind], one=_listed(one), other=_listed(other))
+            facts = message(
+                "expected {what} {one}, got {other}", what=_FACTS[kind], one=_listed(one), other=_listed(other)
+            )
             return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number, difference=facts)
         if len(one["tensors"]) != len(other["tensors"]):
             counts = message("expected {one} tensors, got {other}", one=len(one["tensors"]),
@@ -129,7 +134,7 @@ def _scale(tensor: Mapping[str, Any]) -> float:
     """The largest of its numbers. Of a large tensor sum, norm and product are kept: the norm is the scale of their
     rounding. The sum would be a larger one, which hides a few wrong elements."""
     if not tensor["whole"] and math.isfinite(tensor["values"][1]):
-        return abs(tensor["values"][1])
+        return abs(float(tensor["values"][1]))
     return max((abs(value) for value in tensor["values"] if math.isfinite(value)), default=0.0)
 
 
