@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from devsan.errors import DevsanError
+from devsan.fix.change import Change
 from devsan.numbers.comparison import Event, read_events
 from devsan.run_files.reader import read_run
 
@@ -53,6 +54,36 @@ class Outcome:
     def ended(self) -> bool:
         """Whether the program came to its end."""
         return self.exit_code == 0 and not self.timed_out
+
+    @property
+    def identity(self) -> str:
+        """Returns the id of the first finding; "" without one."""
+        return str(self.findings[0]["id"]) if self.findings else ""
+
+    @property
+    def sites(self) -> set[tuple[str, str, str]]:
+        """Returns where it failed or would have: operator, file and function, which hardly change."""
+        found = set()
+        for finding in self.findings:
+            sites = [{"frame": finding["stack"][0], "op": finding["op"]}] if finding["stack"] else []
+            for site in [*sites, *finding["also_at"]]:
+                found.add((site["op"], site["frame"]["path"], site["frame"]["function"]))
+        return found
+
+    def place_of(self, changes: Sequence[Change]) -> str:
+        """Returns where it failed and with which devices, as the source had it before ``changes``.
+
+        A move that does nothing shifts columns, and a finding's id with them; this stays.
+        """
+        if not self.findings or not self.findings[0]["stack"]:
+            return ""
+        finding, frame = self.findings[0], self.findings[0]["stack"][0]
+        edits = [edit for change in changes for edit in change.edits if edit.place.path == frame["path"]]
+        line = frame["line"] - sum(
+            edit.after.count("\n") - edit.before.count("\n") for edit in edits if edit.place.line < frame["line"]
+        )
+        devices = [operand["device"] for operand in finding["operands"]]
+        return f"{finding['op']} {frame['path']}:{line} {devices}"
 
 
 def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Outcome:

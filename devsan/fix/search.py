@@ -160,10 +160,10 @@ class _Exploration:
     def from_failure(self, failing: Outcome, kinds: Sequence[str]) -> None:
         """Tries changes of these kinds until one is verified."""
         assert self.found.first is not None
-        known = _places(self.found.first)
+        known = self.found.first.sites
         rounds = [self._round((), failing, kinds, frozenset())]
         elsewhere: list[_Round] = []
-        entered = {_identity(failing)}
+        entered = {failing.identity}
         visits: Counter[frozenset[tuple[str, str, str]]] = Counter()
         for _ in range(MOST_TRIALS):
             while rounds and rounds[-1].next >= len(rounds[-1].offered):
@@ -175,17 +175,29 @@ class _Exploration:
             trial = self._next_trial(rounds[-1])
             if trial.status == "verified" and not self.all_of_them:
                 self.found.untried += rounds[-1].offered[rounds[-1].next :]
+                self._shorten(trial.changes)
                 return
-            place = _identity(trial.outcome) if trial.outcome is not None else ""
+            place = trial.outcome.identity if trial.outcome is not None else ""
             if trial.status == "other" and place not in entered and len(trial.changes) < self.most_rounds:
                 entered.add(place)
                 assert trial.outcome is not None
-                visits[frozenset(_places(trial.outcome))] += 1
-                if visits[frozenset(_places(trial.outcome))] > _MOST_VISITS:
+                visits[frozenset(trial.outcome.sites)] += 1
+                if visits[frozenset(trial.outcome.sites)] > _MOST_VISITS:
                     continue
                 deeper = self._round(trial.changes, trial.outcome, kinds, rounds[-1].places)
-                next_one = not self.found.first.ended or bool(_places(trial.outcome) & known)
+                next_one = not self.found.first.ended or bool(trial.outcome.sites & known)
                 (rounds if next_one else elsewhere).append(deeper)
+
+    def _shorten(self, changes: tuple[Change, ...]) -> None:
+        """Leaves out what a verified fix does not need: a move that did nothing, on the way to the one that did."""
+        assert self.found.reference is not None
+        for number in range(len(changes) - 1):
+            fewer = (*changes[:number], *changes[number + 1 :])
+            trial = try_changes(self.laboratory, self.found.reference, fewer, fresh=True)
+            if trial.status == "verified":
+                self.found.trials.append(trial)
+                self._shorten(fewer)
+                return
 
     def _is_open(self) -> bool:
         return not any(trial.status in _ENDED for trial in self.found.trials)
@@ -194,7 +206,7 @@ class _Exploration:
         self, changes: tuple[Change, ...], failing: Outcome, kinds: Sequence[str], places: frozenset[str]
     ) -> _Round:
         offered = [change for change in candidates(_failure(changes, failing)) if change.kind in kinds]
-        return _Round(changes, failing, offered, places | {_identity(failing)})
+        return _Round(changes, failing, offered, places | {failing.identity, failing.place_of(changes)})
 
     def _next_trial(self, round: _Round) -> Trial:
         change = round.offered[round.next]
@@ -229,7 +241,8 @@ def try_changes(
     if not outcome.ended:
         if not outcome.findings:
             return Trial(changes, outcome, None, "failed")
-        return Trial(changes, outcome, None, "same" if _identity(outcome) in seen else "other")
+        known = outcome.identity in seen or outcome.place_of(changes) in seen
+        return Trial(changes, outcome, None, "same" if known else "other")
     comparison = reference.judge(outcome)
     if comparison.impossible:
         return Trial(changes, outcome, comparison, "unverified")
@@ -241,17 +254,3 @@ def _failure(changes: Sequence[Change], outcome: Outcome) -> Failure:
     first, *others = outcome.findings
     models = [model for model in outcome.models if model["finding"] == first["id"]]
     return Failure(first, models or outcome.models, others, applied(changes))
-
-
-def _places(outcome: Outcome) -> set[tuple[str, str, str]]:
-    """Where a run failed or would have: operator, file and function, which other lines of the file do not change."""
-    found = set()
-    for finding in outcome.findings:
-        sites = [{"frame": finding["stack"][0], "op": finding["op"]}] if finding["stack"] else []
-        for site in [*sites, *finding["also_at"]]:
-            found.add((site["op"], site["frame"]["path"], site["frame"]["function"]))
-    return found
-
-
-def _identity(outcome: Outcome) -> str:
-    return str(outcome.findings[0]["id"]) if outcome.findings else ""

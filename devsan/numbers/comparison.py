@@ -29,7 +29,7 @@ KINDS = {
 
 _FACTS = {
     "steps": message("learning rates"),
-    "output": message("modules in training mode and outputs that require gradients"),
+    "output": message("the training modes of modules and outputs that require gradients"),
 }
 
 Event = Mapping[str, Any]

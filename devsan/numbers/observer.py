@@ -6,7 +6,7 @@ NOTE [What is observed] Whatever reaches one of these places, in the order in wh
   gradients  of the leaves of its graph, once it has run; what ``torch.autograd.grad`` returns
   steps      the gradients that an optimizer is about to use, and its learning rates
   weights    of an optimizer's parameters, after each step
-  output     of a module that no other module calls, how many of its modules train and what of it requires gradients;
+  output     of a module that no other module calls, whether its modules train and what of it requires gradients;
              the value of a statement of the main program
   value      that the program's own code takes out of a tensor: ``item``, ``float``, ``print`` (``host_reads``)
   state      tensors, and the parameters of modules, that ``__main__`` holds at the end of the program
@@ -40,6 +40,7 @@ from devsan.errors import tell
 from devsan.numbers import reference
 from devsan.numbers.digest import digest
 from devsan.numbers.host_reads import HostReads
+from devsan.numbers.statements import PASSING
 
 VARIABLE = "DEVSAN_NUMBERS"
 
@@ -137,8 +138,9 @@ class Observer:
             self._depth = 0
             tensors = list(islice(_tensors_in(output, _DEEPEST), _MOST_OF_A_VALUE))
             if tensors:
-                training = sum(each.training for each in module.modules())
-                self.write("output", tensors, facts=[training, *(each.requires_grad for each in tensors)])
+                # Not how many: a list of modules that a fix registers makes them more.
+                modes = {each.training for each in module.modules()}
+                self.write("output", tensors, facts=[sorted(modes), *(each.requires_grad for each in tensors)])
 
     def _stepping(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
         gradients = [tensor.grad for group in optimizer.param_groups for tensor in group["params"]]
@@ -247,7 +249,10 @@ def _tensors_in(value: Any, depth: int) -> Iterator[Any]:
 def _state(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     import torch
 
+    passing = names.get(PASSING, ())
     for name, value in list(names.items()):
+        if name in passing:
+            continue
         if isinstance(value, torch.nn.Module):
             for inner, tensor in [*value.named_parameters(), *value.named_buffers()]:
                 yield f"{name}.{inner}", tensor

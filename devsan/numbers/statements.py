@@ -15,6 +15,8 @@ from typing import Any
 from devsan.diagnostics.torch_names import MOVES
 
 NAME = "__devsan_observe__"
+PASSING = "__devsan_passing__"
+"""Name of a set: the variables of loops, which are no results."""
 
 
 def compiled(text: bytes | str, path: str, namespace: dict[str, Any], observe: Callable[[Any], None]) -> CodeType:
@@ -37,7 +39,22 @@ def compiled(text: bytes | str, path: str, namespace: dict[str, Any], observe: C
             function = ast.copy_location(ast.Name(NAME, ast.Load()), statement.value)
             statement.value = ast.copy_location(ast.Call(function, [statement.value], []), statement.value)
     namespace[NAME] = observe
+    namespace[PASSING] = _loop_variables(tree)
     return compile(tree, path, "exec", dont_inherit=True)
+
+
+def _loop_variables(tree: ast.Module) -> frozenset[str]:
+    """The names that loops alone give a value to, in their heads or in their bodies."""
+    inside: set[ast.Name] = set()
+    for loop in ast.walk(tree):
+        if isinstance(loop, ast.For):
+            own = {name.id for name in _stored(loop.target)}
+            inside |= {name for name in _stored(loop) if name.id in own}
+    return frozenset(name.id for name in inside) - {name.id for name in _stored(tree) if name not in inside}
+
+
+def _stored(tree: ast.AST) -> list[ast.Name]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
 def _is_move(value: ast.expr) -> bool:

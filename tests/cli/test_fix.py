@@ -80,7 +80,7 @@ def test_words_that_are_not_understood(
 def test_options_behind_the_program_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     FixCommand().prepare(["--gpus", "3", "train.py", "--apply", "--epochs", "1", "--timeout", "60"])
     assert capsys.readouterr().err == (
-        "devsan: --apply and --timeout stand behind train.py and are passed on to it; if they are meant for devsan, "
+        "devsan: --apply and --timeout come after train.py and are passed to it; if they are meant for devsan, "
         "run: devsan fix --gpus 3 --apply --timeout 60 train.py --epochs 1\n"
     )
 

@@ -52,7 +52,7 @@ def verified(change: Change, places: Any = ()) -> Trial:
 
 
 def result(finding: Any, trials: list[Trial], script: Path) -> Any:
-    return result_of(Search(outcome(findings=[finding]), None, trials), ("train.py",), str(script.parent))
+    return result_of(Search(outcome(findings=[finding]), trials=trials), ("train.py",), str(script.parent))
 
 
 def test_the_cause_is_that_of_the_verified_fix(finding: Any, script: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from seeded import change, laboratory, quiet, script
 
 from devsan.errors import DevsanError
+from devsan.fix.change import texts
 from devsan.fix.reference_run import find_reference
 from devsan.fix.search import try_changes
 
@@ -64,7 +65,7 @@ def test_a_program_in_a_fork_or_a_process_of_its_own(tmp_path, words, fresh):
         assert (failed.exit_code, failed.ended, failed.timed_out) == (1, False, False)
         assert [finding["code"] for finding in failed.findings] == ["DV101"] or failed.findings
         assert "RuntimeError: Expected all tensors to be on the same device" in failed.error
-        fixed = found.run(change(path, ('"cuda:1"', '"cuda:0"')).edits, fresh=fresh)
+        fixed = found.run(texts(change(path, ('"cuda:1"', '"cuda:0"')).edits), fresh=fresh)
         assert fixed.ended, fixed.error
         assert [event["kind"] for event in fixed.numbers["MainProcess"]] == ["value", "state", "end"]
         assert fixed.numbers["MainProcess"][0]["tensors"][0]["values"] == [6.0]
@@ -159,7 +160,7 @@ def test_results_of_runs_at_once_are_their_own(tmp_path):
     with laboratory(tmp_path, "train.py") as found:
 
         def run(number: int) -> None:
-            outcome = found.run(change(path, ("1.0", f"{number}.0")).edits)
+            outcome = found.run(texts(change(path, ("1.0", f"{number}.0")).edits))
             results[number] = outcome.numbers["MainProcess"][0]["tensors"][0]["values"]
 
         threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]

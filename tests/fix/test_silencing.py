@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from seeded import change
 
+from devsan.fix.change import texts
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
 from devsan.fix.reference_run import Reference, find_reference
@@ -146,8 +147,8 @@ def test_a_silencing_change_is_rejected(reference: Reference, script: Path, name
 
 
 def test_what_the_observer_reads_is_no_transfer_and_no_memory(reference: Reference, script: Path):
-    fixed = reference.laboratory.run(change(script, CREATED).edits)
+    fixed = reference.laboratory.run(texts(change(script, CREATED).edits))
     with Laboratory(reference.laboratory.job, 120) as other:
-        plain = other.run(change(script, CREATED).edits, observed=False)
+        plain = other.run(texts(change(script, CREATED).edits), observed=False)
     assert (fixed.transfers, fixed.transferred, fixed.peaks) == (plain.transfers, plain.transferred, plain.peaks)
     assert plain.numbers == {} and plain.transfers > 0

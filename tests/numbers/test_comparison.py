@@ -33,10 +33,10 @@ def test_equal_runs_are_equal_and_are_counted():
 @pytest.mark.parametrize(
     ("other", "difference"),
     [
-        (run(event("loss", torch.tensor(1.001))), "loss 1, tensor 0: expected 1, got 1.001"),
+        (run(event("loss", torch.tensor(1.001))), "loss 1: expected 1, got 1.001"),
         (run(event("loss", torch.tensor(1.0, dtype=torch.float64))), "expected float32[], got float64[]"),
-        (run(LOSS, LOSS), "expected 1 loss, got 2"),
-        (run(), "expected 1 loss, got 0"),
+        (run(LOSS, LOSS), "loss: expected 1 time, got 2"),
+        (run(), "loss: expected 1 time, got 0"),
         (run(event("loss", None)), "expected a tensor"),
         (run(event("loss", torch.tensor(float("nan")))), "expected 1, got nan"),
         (run(LOSS, process="rank1"), "rank0 computed nothing"),
@@ -50,7 +50,7 @@ def test_what_differs(other, difference):
 
 def test_facts_are_compared():
     one, other = (run(event("output", torch.ones(1), facts=facts)) for facts in ([3, True], [0, True]))
-    assert "modules in training mode" in compare(one, other).difference
+    assert "the training modes of modules" in compare(one, other).difference
 
 
 def test_the_order_of_sums_may_differ():
@@ -78,7 +78,7 @@ def test_what_varies_by_itself_is_left_out():
     found = compare(numbers, run(LOSS, event("value", torch.tensor(3))))
     assert found.equal and found.compared == {"loss": 1}
     _, noise = without_noise(run(LOSS), run(event("loss", torch.tensor(2.0))))
-    assert noise == "loss, tensor 0: expected 1, got 2"
+    assert noise == "loss: expected 1, got 2"
 
 
 @pytest.mark.parametrize("shape", [(SMALL,), (SMALL + 1,), (40, 50)])

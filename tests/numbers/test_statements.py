@@ -26,6 +26,12 @@ def test_values_in_branches_are_kept():
     assert run("with open('/dev/null') as file:\n    file.name\nif file.closed:\n    5 + 5\n") == ["/dev/null", 10]
 
 
+def test_variables_of_loops_are_no_results():
+    names: dict[str, object] = {}
+    statements.compiled("for a, b in (): c = a\nfor d in (): pass\nd = 1\n", "script.py", names, print)
+    assert names[statements.PASSING] == {"a", "b"}
+
+
 def test_docstring_and_future_imports_stay():
     text = '"""What it is."""\nfrom __future__ import annotations\nassert __doc__ == "What it is."\n6 + 6\n'
     assert run(text) == [12]

@@ -49,7 +49,7 @@ def ended(searched: Callable[..., Search]) -> Callable[..., list[str]]:
 
     def run(text: str, gpus: int = 1) -> list[str]:
         found = searched(text, gpus)
-        trials = [trial for trial in found.trials if trial.status in ("verified", "unverified")]
+        trials = [trial for trial in found.trials if trial.outcome is not None and trial.outcome.ended]
         assert trials, _story(found)
         return _added(text, trials[0])
 

@@ -14,7 +14,15 @@ def test_a_batch_moves_where_the_loop_takes_it(fixed: Fixed):
 import torch
 from torch.utils.data import DataLoader
 
-model = torch.nn.Bilinear(2, 3, 1).cuda()
+class Both(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = torch.nn.Linear(2, 1), torch.nn.Linear(3, 1)
+
+    def forward(self, input1, input2):
+        return self.one(input1) + self.two(input2)
+
+model = Both().cuda()
 rows = [{"input1": torch.randn(2), "input2": torch.randn(3)} for _ in range(4)]
 for batch in DataLoader(rows, batch_size=2):
     model(**batch).sum().backward()

@@ -31,7 +31,13 @@ def _failure(path: Path) -> Failure:
     frame = {"path": str(path), "function": "Net.table", **_span(TEXT, 6, "torch.ones(size)")}
     caller = {"path": str(path), "function": "Net.forward", **_span(TEXT, 9, "x * self.table(3)")}
     common: dict[str, Any] = {"qualified_name": "", "shape": [3], "requires_grad": False, "kind": "local"}
-    made = {"kind": "made", "device": "cpu", "device_text": "", "frames": [frame]}
+    made = {
+        "kind": "made",
+        "device": "cpu",
+        "device_text": "",
+        "frames": [frame],
+        "owner": {"name": "program", "mechanism": "ones", "setting": ""},
+    }
     operands = [
         {**common, "name": "x", "device": "cuda:0", "offending": False, "provenance": (), **_span(TEXT, 9, "x")},
         {**common, "name": "self.table(3)", "device": "cpu", "offending": True, "provenance": [made],

@@ -11,7 +11,15 @@ def test_the_results_of_a_loop_over_a_batch_are_kept(fixed: Fixed):
     assert fixed("""
 import torch
 
-model = torch.nn.Bilinear(2, 2, 1).cuda()
+class Both(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+
+    def forward(self, input1, input2):
+        return self.one(input1) + self.two(input2)
+
+model = Both().cuda()
 batch = {"input1": torch.randn(3, 2), "input2": torch.randn(3, 2)}
 for tensor in batch.values():
     tensor = tensor.to("cuda")
@@ -52,4 +60,7 @@ stored = [each.cpu() for each in cache.keys]
 """,
         gpus=2,
     )
-    assert line == "self.keys[layer] = self.keys[layer].to(states.device)"
+    assert line in (
+        "self.keys[layer] = self.keys[layer].to(states.device)",
+        "keys.index_copy_(0, place.to(keys.device), states.to(keys.device))",
+    )
