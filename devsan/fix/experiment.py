@@ -116,11 +116,12 @@ class Laboratory:
         return read_outcome(folder, code, timed_out, time.monotonic() - start)
 
     def _spawn(self, words: Sequence[str], environ: Mapping[str, str], folder: Path) -> tuple[int, bool]:
+        entered = [PYTHON, "-m", "devsan.fix.scratch", self.job.folder, str(folder / "scratch")]
         with folder.joinpath("out").open("wb") as out, folder.joinpath("err").open("wb") as err, self._lock:
             self._check_open()
             process = subprocess.Popen(
-                [PYTHON, *words], cwd=self.job.folder, env=dict(environ), stdin=subprocess.DEVNULL, stdout=out,
-                stderr=err, start_new_session=True,
+                [*entered, PYTHON, *words], env=dict(environ), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                start_new_session=True,
             )  # fmt: skip
             self._begin(process.pid)
         try:
@@ -134,8 +135,8 @@ class Laboratory:
 
     def _fork(self, words: Sequence[str], environ: Mapping[str, str], folder: Path) -> tuple[int, bool]:
         request = {
-            "words": list(words), "folder": self.job.folder, "environment": dict(environ), "out": str(folder / "out"),
-            "err": str(folder / "err"),
+            "words": list(words), "folder": self.job.folder, "scratch": str(folder / "scratch"),
+            "environment": dict(environ), "out": str(folder / "out"), "err": str(folder / "err"),
         }  # fmt: skip
         with self._lock:
             self._check_open()

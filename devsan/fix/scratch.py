@@ -4,7 +4,7 @@ NOTE [Writes of an experiment] The job runs many times, and each run may write c
 user has those of the real job. So an experiment sees its folder through an overlay of the file system: it reads what is
 there, and its writes go to a scratch folder. That takes a user and a mount namespace of the process's own
 (user_namespaces(7), mount_namespaces(7)) and overlayfs within them, which Linux allows since 5.11, though not every
-container does. Where it is not allowed the experiment runs in the folder itself, and ``devsan fix`` says so.
+container does. Where it is not allowed the experiment runs in the folder itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def enter(folder: str, scratch: str) -> bool:
 
     Args:
         folder: an absolute path.
-        scratch: an empty folder outside of it, on a file system that overlayfs can write to.
+        scratch: a folder to be made, outside of ``folder``, on a file system that overlayfs can write to.
 
     Returns:
         Whether the system allows it; nothing has changed for the process's files where it does not.
@@ -34,6 +34,8 @@ def enter(folder: str, scratch: str) -> bool:
     user, group = os.getuid(), os.getgid()
     upper, work = Path(scratch, "upper"), Path(scratch, "work")
     if any(letter in folder + scratch for letter in ",:\\"):  # what separates overlayfs's options
+        return False
+    if Path(scratch).resolve().is_relative_to(Path(folder).resolve()):  # what the experiment leaves would be hidden
         return False
     upper.mkdir(parents=True)
     work.mkdir()

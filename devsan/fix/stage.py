@@ -19,6 +19,7 @@ from typing import Any
 
 from devsan import overlay
 from devsan.core_library import core_with_torch
+from devsan.fix import scratch
 
 
 def main() -> None:
@@ -68,7 +69,8 @@ def _become(request: dict[str, Any]) -> None:
         os.close(file)
     os.environ.clear()
     os.environ.update(request["environment"])
-    os.chdir(request["folder"])
+    if not scratch.enter(request["folder"], request["scratch"]):
+        os.chdir(request["folder"])
     sys.orig_argv = [sys.executable, *request["words"]]
     sys.argv = ["-m", *request["words"][2:]]
     sys.path[:0] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]

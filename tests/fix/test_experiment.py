@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 import time
@@ -70,6 +71,20 @@ def test_a_program_in_a_fork_or_a_process_of_its_own(tmp_path, words, fresh):
         assert [event["kind"] for event in fixed.numbers["MainProcess"]] == ["value", "state", "end"]
         assert fixed.numbers["MainProcess"][0]["tensors"][0]["values"] == [6.0]
     assert path.read_text(encoding="utf-8").startswith("import sys\n\nimport torch\n\nleft")
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_a_run_writes_in_its_folder_is_thrown_away(tmp_path, fresh):
+    folder = tmp_path / "job"
+    folder.mkdir()
+    script(folder, "open('checkpoint', 'w').write('x')\nprint(open('checkpoint').read())\n")
+    probe = "import sys; from devsan.fix.scratch import enter; sys.exit(not enter(*sys.argv[1:]))"
+    if subprocess.run([sys.executable, "-c", probe, str(folder), str(tmp_path / "try")]).returncode != 0:
+        pytest.skip("this system allows no overlay in a user namespace")
+    with laboratory(folder, "train.py") as found:
+        outcome = found.run(fresh=fresh)
+    assert outcome.ended, outcome.error
+    assert sorted(path.name for path in folder.iterdir()) == ["train.py"]
 
 
 def test_ranks_of_torchrun_see_the_change_and_are_compared_one_by_one(tmp_path):
