@@ -70,6 +70,9 @@ class FixCommand:
         parser.add_argument("--rounds", metavar="N", type=_count, default=MOST_ROUNDS,
                             help=f"how many failures are followed, one behind the other (default: {MOST_ROUNDS})",
                             )  # fmt: skip
+        parser.add_argument("--jobs", metavar="N", type=_count, default=0,
+                            help="how many runs at once (default: as many as there are CPUs; 1 for a command)",
+                            )  # fmt: skip
         asked = program_words.read(parser, words, _SETTLED)
         if asked.own.force and not asked.own.apply:
             raise UsageError("--force with --apply", "--force alone")
@@ -88,7 +91,7 @@ def _seconds(text: str) -> float:
 def _count(text: str) -> int:
     value = int(text)
     if value < 1:
-        raise UsageError("at least 1 round", text)
+        raise UsageError("a number of at least 1", text)
     return value
 
 
@@ -98,7 +101,7 @@ def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
     progress = Progress(language=asked.options.lang)
     start = time.monotonic()
     try:
-        with Laboratory(job, own.timeout) as laboratory:
+        with Laboratory(job, own.timeout, own.jobs) as laboratory:
             found = search(laboratory, progress, own.all, own.rounds)
     except KeyboardInterrupt:
         progress.close()

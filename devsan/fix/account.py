@@ -14,7 +14,8 @@ from devsan.fix.experiment import Outcome
 from devsan.fix.failure import is_own
 from devsan.fix.patch import FilePatch, patches
 from devsan.fix.result import STATUSES, Cost, FixResult, TriedFix, UpstreamPatch
-from devsan.fix.search import Search, Trial
+from devsan.fix.search import Search
+from devsan.fix.trial import Trial
 from devsan.fix.working_tree import WorkingTree
 from devsan.render.amounts import amount
 from devsan.render.unified_diff import replaced

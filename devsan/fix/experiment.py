@@ -38,7 +38,8 @@ class Laboratory:
     Attributes:
         job: what runs.
         seconds: the most that one run may take.
-        jobs: how many runs at once make sense; as many as there are CPUs for this process without it.
+        jobs: how many runs at once make sense; as many as there are CPUs for this process without it. One for a
+            command: it is parallel by itself, and its ports are its own.
         memory: bytes that a process of a run may have for its data; without it, what is free now for each job.
     """
 
@@ -54,7 +55,7 @@ class Laboratory:
     _closed: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self.jobs = self.jobs or len(os.sched_getaffinity(0))
+        self.jobs = 1 if self.job.is_command else self.jobs or len(os.sched_getaffinity(0))
         self.memory = self.memory or max(_LEAST_MEMORY, _free_memory() // self.jobs)
 
     def __enter__(self) -> Laboratory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from devsan.diagnostics.messages import Message, message
@@ -80,14 +81,17 @@ def _noise(difference: str) -> Message:
 
 
 def find_reference(laboratory: Laboratory, told: Callable[[str, int, int], None]) -> Reference:
-    """Runs the job until it ends on one device, or all ways have been tried."""
-    found: Reference | None = None
-    for kind in reference.KINDS:
-        told("reference", 0, 0)
-        outcome = laboratory.run(policy="warn", meeting=kind)
-        found = found or Reference(laboratory, outcome)
-        if outcome.ended:
-            found.outcome, found.kind = outcome, kind
-            break
-    assert found is not None
+    """Runs the job until it ends on one device, or all ways have been tried; meanwhile as it is, where jobs allow it."""
+    with ThreadPoolExecutor(1) as beside:
+        failing = beside.submit(laboratory.run) if laboratory.jobs > 1 else None
+        found: Reference | None = None
+        for kind in reference.KINDS:
+            told("reference", 0, 0)
+            outcome = laboratory.run(policy="warn", meeting=kind)
+            found = found or Reference(laboratory, outcome)
+            if outcome.ended:
+                found.outcome, found.kind = outcome, kind
+                break
+        assert found is not None
+        found._failing = None if failing is None else failing.result()
     return found

@@ -11,47 +11,17 @@ after the other.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from devsan.errors import DevsanError
-from devsan.fix.candidates import KINDS, PATCH, candidates
-from devsan.fix.change import Change, applied
+from devsan.fix.candidates import KINDS, PATCH
+from devsan.fix.change import Change
 from devsan.fix.experiment import Laboratory, Outcome
-from devsan.fix.failure import Failure
+from devsan.fix.exploration import Exploration, failure_of
 from devsan.fix.reference_run import Reference, find_reference
-from devsan.numbers.comparison import Comparison
+from devsan.fix.trial import Trial
 
 MOST_ROUNDS = 10
-MOST_TRIALS = 32
-
-_MOST_VISITS = 3  # of one place: a call of three operands may need two moves
-
-_ENDED = ("verified", "unverified")
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One experiment.
-
-    Attributes:
-        changes: what was changed.
-        outcome: what came of it; None where the edits did not fit.
-        comparison: with the reference; None where it did not end.
-        status: "verified", "unverified" (it ends, and nothing can be compared), "rejected" (other numbers), "same" (the
-            same failure), "other" (another failure), "failed" (the program fails by the change itself).
-    """
-
-    changes: tuple[Change, ...]
-    outcome: Outcome | None
-    comparison: Comparison | None
-    status: str
-
-    @property
-    def is_patch(self) -> bool:
-        """Returns whether it changes a library, which is for the library's authors to do."""
-        return any(change.kind == PATCH for change in self.changes)
 
 
 @dataclass
@@ -77,7 +47,7 @@ class Search:
     @property
     def verified(self) -> list[Trial]:
         """Returns the verified fixes, the best first."""
-        return sorted((trial for trial in self.trials if trial.status == "verified"), key=_cost)
+        return sorted((trial for trial in self.trials if trial.status == "verified"), key=lambda trial: trial.cost)
 
     @property
     def experiments(self) -> int:
@@ -90,12 +60,6 @@ class Search:
         """Returns the best verified patch of a library, where the user's files have a verified fix, too."""
         patches = [trial for trial in self.verified if trial.is_patch]
         return patches[0] if patches and patches[0] is not self.verified[0] else None
-
-
-def _cost(trial: Trial) -> tuple[bool, int, int, int]:
-    kinds = max(KINDS.index(change.kind) if change.kind in KINDS else len(KINDS) for change in trial.changes)
-    transferred = trial.outcome.transferred if trial.outcome is not None else 0
-    return (trial.is_patch, len(trial.changes), kinds, transferred)
 
 
 def search(
@@ -121,136 +85,9 @@ def search(
         told("failure", 0, 0)
         failing = found.failing = found.reference.failing()
     if failing.findings:
-        explore = _Exploration(laboratory, found, told, all_of_them, most_rounds)
-        explore.from_failure(failing, [kind for kind in KINDS if kind != PATCH])
-        if _failure((), failing).in_library or not found.verified:
-            explore.from_failure(failing, [PATCH])
+        known = found.first.sites if found.first.ended else None
+        explore = Exploration(laboratory, found.reference, told, all_of_them, most_rounds, found.trials, found.untried)
+        explore.follow(failing, [kind for kind in KINDS if kind != PATCH], known)
+        if failure_of((), failing).in_library or not found.verified:
+            explore.follow(failing, [PATCH], known)
     return found
-
-
-@dataclass
-class _Round:
-    """A failure, and what is left to try for it.
-
-    Attributes:
-        changes: after which the job fails so.
-        failing: that run.
-        offered: the candidates.
-        places: the failures that led here, by their ids.
-        next: number of the candidate to try next.
-    """
-
-    changes: tuple[Change, ...]
-    failing: Outcome
-    offered: list[Change]
-    places: frozenset[str]
-    next: int = 0
-
-
-@dataclass
-class _Exploration:
-    """Tries the candidates of failures; see NOTE [Rounds]."""
-
-    laboratory: Laboratory
-    found: Search
-    told: Callable[[str, int, int], None]
-    all_of_them: bool
-    most_rounds: int
-
-    def from_failure(self, failing: Outcome, kinds: Sequence[str]) -> None:
-        """Tries changes of these kinds until one is verified."""
-        assert self.found.first is not None
-        known = self.found.first.sites
-        rounds = [self._round((), failing, kinds, frozenset())]
-        elsewhere: list[_Round] = []
-        entered = {failing.identity}
-        visits: Counter[frozenset[tuple[str, str, str]]] = Counter()
-        for _ in range(MOST_TRIALS):
-            while rounds and rounds[-1].next >= len(rounds[-1].offered):
-                rounds.pop()
-                if not rounds and elsewhere and self._is_open():
-                    rounds.append(elsewhere.pop(0))
-            if not rounds:
-                return
-            trial = self._next_trial(rounds[-1])
-            if trial.status == "verified" and not self.all_of_them:
-                self.found.untried += rounds[-1].offered[rounds[-1].next :]
-                self._shorten(trial.changes)
-                return
-            place = trial.outcome.identity if trial.outcome is not None else ""
-            if trial.status == "other" and place not in entered and len(trial.changes) < self.most_rounds:
-                entered.add(place)
-                assert trial.outcome is not None
-                visits[frozenset(trial.outcome.sites)] += 1
-                if visits[frozenset(trial.outcome.sites)] > _MOST_VISITS:
-                    continue
-                deeper = self._round(trial.changes, trial.outcome, kinds, rounds[-1].places)
-                next_one = not self.found.first.ended or bool(trial.outcome.sites & known)
-                (rounds if next_one else elsewhere).append(deeper)
-
-    def _shorten(self, changes: tuple[Change, ...]) -> None:
-        """Leaves out what a verified fix does not need: a move that did nothing, on the way to the one that did."""
-        assert self.found.reference is not None
-        for number in range(len(changes) - 1):
-            fewer = (*changes[:number], *changes[number + 1 :])
-            trial = try_changes(self.laboratory, self.found.reference, fewer, fresh=True)
-            if trial.status == "verified":
-                self.found.trials.append(trial)
-                self._shorten(fewer)
-                return
-
-    def _is_open(self) -> bool:
-        return not any(trial.status in _ENDED for trial in self.found.trials)
-
-    def _round(
-        self, changes: tuple[Change, ...], failing: Outcome, kinds: Sequence[str], places: frozenset[str]
-    ) -> _Round:
-        offered = [change for change in candidates(_failure(changes, failing)) if change.kind in kinds]
-        return _Round(changes, failing, offered, places | {failing.identity, failing.place_of(changes)})
-
-    def _next_trial(self, round: _Round) -> Trial:
-        change = round.offered[round.next]
-        round.next += 1
-        self.told(change.text, round.next, len(round.offered))
-        assert self.found.reference is not None
-        changes = (*round.changes, change)
-        trial = try_changes(self.laboratory, self.found.reference, changes, round.places)
-        if trial.status == "verified" and not self.laboratory.job.is_command:  # a command never was a fork
-            trial = try_changes(self.laboratory, self.found.reference, changes, round.places, fresh=True)
-        self.found.trials.append(trial)
-        return trial
-
-
-def try_changes(
-    laboratory: Laboratory, reference: Reference, changes: tuple[Change, ...], seen: Collection[str] = (),
-    fresh: bool = False,
-) -> Trial:  # fmt: skip
-    """Runs the job with ``changes`` and says what that proves.
-
-    Args:
-        laboratory: of the job.
-        reference: what the numbers are compared with.
-        changes: made together.
-        seen: identities of findings from which the search has come.
-        fresh: as ``Laboratory.run`` takes it.
-    """
-    try:
-        outcome = laboratory.run(applied(changes), fresh=fresh)
-    except DevsanError:
-        return Trial(changes, None, None, "failed")
-    if not outcome.ended:
-        if not outcome.findings:
-            return Trial(changes, outcome, None, "failed")
-        known = outcome.identity in seen or outcome.place_of(changes) in seen
-        return Trial(changes, outcome, None, "same" if known else "other")
-    comparison = reference.judge(outcome)
-    if comparison.impossible:
-        return Trial(changes, outcome, comparison, "unverified")
-    return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected")
-
-
-def _failure(changes: Sequence[Change], outcome: Outcome) -> Failure:
-    """The first failure of a run, with the models as they were then."""
-    first, *others = outcome.findings
-    models = [model for model in outcome.models if model["finding"] == first["id"]]
-    return Failure(first, models or outcome.models, others, applied(changes))

@@ -44,7 +44,18 @@ def test_the_help_names_every_option(folder: Path, capsys: pytest.CaptureFixture
         FixCommand().prepare(["--help"])
     shown = capsys.readouterr().out
     assert left.value.code == 0
-    for option in ("--diff", "--apply", "--force", "--all", "--timeout", "--rounds", "--format", "--gpus", "--lang"):
+    for option in (
+        "--diff",
+        "--apply",
+        "--force",
+        "--all",
+        "--timeout",
+        "--rounds",
+        "--jobs",
+        "--format",
+        "--gpus",
+        "--lang",
+    ):
         assert f"  {option}" in shown
     assert "--policy" not in shown and "Exit code: 0" in shown and "-- torchrun" in shown
 
@@ -60,7 +71,8 @@ def test_the_help_names_every_option(folder: Path, capsys: pytest.CaptureFixture
         ("--format json --diff train.py", "not allowed with argument --format"),
         ("--force train.py", "expected --force with --apply, got --force alone"),
         ("--timeout 0 train.py", "expected a timeout of more than 0 seconds, got 0"),
-        ("--rounds 0 train.py", "expected at least 1 round, got 0"),
+        ("--rounds 0 train.py", "expected a number of at least 1, got 0"),
+        ("--jobs 0 train.py", "expected a number of at least 1, got 0"),
         ("--gpus real train.py", "expected emulated GPUs, on which alone experiments run, got --gpus real"),
         ("-o x.dvs train.py", "got '-o'"),
         ("sh train.py", "did you mean devsan fix -- sh train.py?"),

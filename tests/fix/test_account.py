@@ -12,7 +12,8 @@ from devsan.diagnostics.messages import message
 from devsan.fix.account import cost_of, patches_of, result_of
 from devsan.fix.change import Change
 from devsan.fix.experiment import Outcome
-from devsan.fix.search import Search, Trial
+from devsan.fix.search import Search
+from devsan.fix.trial import Trial
 from devsan.numbers.comparison import Comparison
 
 SEEN = message("{code}: {sentence}", code="DV104", sentence=message("the same failure"))

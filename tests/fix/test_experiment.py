@@ -14,7 +14,7 @@ from seeded import change, laboratory, quiet, script
 from devsan.errors import DevsanError
 from devsan.fix.change import texts
 from devsan.fix.reference_run import find_reference
-from devsan.fix.search import try_changes
+from devsan.fix.trial import try_changes
 
 MIXED = """\
 import sys

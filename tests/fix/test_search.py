@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from seeded import change, laboratory, quiet, script
 
-from devsan.fix import search as searching
+from devsan.fix import exploration
 from devsan.fix.change import Change
 from devsan.fix.reference_run import find_reference
-from devsan.fix.search import search, try_changes
+from devsan.fix.search import search
+from devsan.fix.trial import try_changes
 
 TWO = """\
 import torch
@@ -41,7 +42,7 @@ def test_the_second_round_begins_where_the_first_ends(tmp_path, monkeypatch):
         ('device="cuda:1"', 'device="cuda:0"'),
         ("torch.ones(3)", "first.clone()"),
     ]
-    monkeypatch.setattr(searching, "candidates", offer(path, *pairs))
+    monkeypatch.setattr(exploration, "candidates", offer(path, *pairs))
     told = []
     with laboratory(tmp_path, "train.py") as found:
         result = search(found, lambda *what: told.append(what))
@@ -54,12 +55,26 @@ def test_the_second_round_begins_where_the_first_ends(tmp_path, monkeypatch):
 def test_rounds_and_trials_have_limits(tmp_path, monkeypatch):
     path = script(tmp_path, TWO)
     pairs = [("import torch", f"import torch  # {number}") for number in range(9)]
-    monkeypatch.setattr(searching, "candidates", offer(path, *pairs))
-    monkeypatch.setattr(searching, "MOST_TRIALS", 2)
+    monkeypatch.setattr(exploration, "candidates", offer(path, *pairs))
+    monkeypatch.setattr(exploration, "MOST_TRIALS", 2)
     with laboratory(tmp_path, "train.py") as found:
         result = search(found, quiet)
     assert [trial.status for trial in result.trials] == ["same", "same"]
     assert result.verified == []
+
+
+def test_runs_ahead_change_nothing(tmp_path, monkeypatch):
+    path = script(tmp_path, TWO)
+    devices = ("cpu", "meta", "cuda:0", "cuda:1")
+    pairs = [('device="cuda:1"', f'device="{device}"') for device in devices] + [("torch.ones(3)", "first.clone()")]
+    monkeypatch.setattr(exploration, "candidates", offer(path, *pairs))
+    told = []
+    for jobs in (1, 3):
+        with laboratory(tmp_path, "train.py") as found:
+            found.jobs = jobs
+            told.append([(trial.status, trial.changes) for trial in search(found, quiet).trials])
+    assert told[0] == told[1]
+    assert told[0][-1][0] == "verified" and len(told[0]) > 4
 
 
 UNVERIFIED = {

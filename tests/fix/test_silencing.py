@@ -13,7 +13,7 @@ from devsan.fix.change import texts
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
 from devsan.fix.reference_run import Reference, find_reference
-from devsan.fix.search import try_changes
+from devsan.fix.trial import try_changes
 from devsan.options import Options
 
 # The learning rate is so small that no weight shows a step.

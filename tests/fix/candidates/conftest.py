@@ -12,7 +12,8 @@ import pytest
 from devsan.fix.change import applied
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
-from devsan.fix.search import Search, Trial, search
+from devsan.fix.search import Search, search
+from devsan.fix.trial import Trial
 from devsan.options import Options
 
 

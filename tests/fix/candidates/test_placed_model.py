@@ -133,11 +133,11 @@ print(model(torch.ones(2, 4, device="cuda:0")).sum())
 
 def test_hooks_that_bring_outputs_back_are_among_what_is_verified(searched: Searched):
     from devsan.fix.candidates import candidates
-    from devsan.fix.search import _failure
+    from devsan.fix.exploration import failure_of
 
     found = searched(HOOKS, 2)
     assert found.first is not None
-    [change] = [each for each in candidates(_failure((), found.first)) if each.kind == "workaround"]
+    [change] = [each for each in candidates(failure_of((), found.first)) if each.kind == "workaround"]
     [after] = applied([change]).values()
     assert "    model = dispatch_model(Net(), {" in after and "    return model\n" in after
     assert "_hf_hook.io_same_device = True" in after

@@ -1,0 +1,82 @@
+"""One experiment of the search: changes, and what they prove."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from devsan.errors import DevsanError
+from devsan.fix.candidates import KINDS, PATCH
+from devsan.fix.change import Change, applied
+from devsan.fix.experiment import Laboratory, Outcome
+from devsan.fix.reference_run import Reference
+from devsan.numbers.comparison import Comparison
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One experiment.
+
+    Attributes:
+        changes: what was changed.
+        outcome: what came of it; None where the edits did not fit.
+        comparison: with the reference; None where it did not end.
+        status: "verified", "unverified" (it ends, and nothing can be compared), "rejected" (other numbers), "same" (the
+            same failure), "other" (another failure), "failed" (the program fails by the change itself).
+    """
+
+    changes: tuple[Change, ...]
+    outcome: Outcome | None
+    comparison: Comparison | None
+    status: str
+
+    @property
+    def is_patch(self) -> bool:
+        """Returns whether it changes a library, which is for the library's authors to do."""
+        return any(change.kind == PATCH for change in self.changes)
+
+    @property
+    def cost(self) -> tuple[bool, int, int, int]:
+        """Returns what orders verified fixes, the best first: whose files, how many, where, and what they transfer."""
+        kinds = max(KINDS.index(change.kind) if change.kind in KINDS else len(KINDS) for change in self.changes)
+        transferred = self.outcome.transferred if self.outcome is not None else 0
+        return (self.is_patch, len(self.changes), kinds, transferred)
+
+
+def try_changes(
+    laboratory: Laboratory, reference: Reference, changes: tuple[Change, ...], seen: Collection[str] = (),
+    fresh: bool = False,
+) -> Trial:  # fmt: skip
+    """Runs the job with ``changes`` and says what that proves.
+
+    Args:
+        laboratory: of the job.
+        reference: what the numbers are compared with.
+        changes: made together.
+        seen: identities of findings from which the search has come.
+        fresh: as ``Laboratory.run`` takes it.
+    """
+    return judged(reference, changes, outcome_of(laboratory, changes, fresh), seen)
+
+
+def outcome_of(laboratory: Laboratory, changes: tuple[Change, ...], fresh: bool = False) -> Outcome | None:
+    """Runs the job with ``changes``; returns None where they do not fit."""
+    try:
+        return laboratory.run(applied(changes), fresh=fresh)
+    except DevsanError:
+        return None
+
+
+def judged(
+    reference: Reference, changes: tuple[Change, ...], outcome: Outcome | None, seen: Collection[str] = ()
+) -> Trial:
+    """Returns what the run of ``changes`` proves; the arguments are those of ``try_changes``."""
+    if outcome is None or (not outcome.ended and not outcome.findings):
+        return Trial(changes, outcome, None, "failed")
+    if not outcome.ended:
+        known = outcome.identity in seen or outcome.place_of(changes) in seen
+        return Trial(changes, outcome, None, "same" if known else "other")
+    comparison = reference.judge(outcome)
+    if comparison.impossible:
+        return Trial(changes, outcome, comparison, "unverified")
+    return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected")
