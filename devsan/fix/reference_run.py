@@ -81,7 +81,7 @@ def _noise(difference: str) -> Message:
 
 
 def find_reference(laboratory: Laboratory, told: Callable[[str, int, int], None]) -> Reference:
-    """Runs the job until it ends on one device, or all ways have been tried; meanwhile as it is, where jobs allow it."""
+    """Runs the job until it ends on one device, or all ways have been tried; meanwhile as it is, if jobs allow it."""
     with ThreadPoolExecutor(1) as beside:
         failing = beside.submit(laboratory.run) if laboratory.jobs > 1 else None
         found: Reference | None = None
