@@ -40,6 +40,7 @@ DOORS = (
         ("devsan/job/member.py", "devsan/job/supervisor.py", "devsan/job/watchdog.py"),
         "the end of a job needs it, with what reports are made with",
     ),
+    Door("devsan.options", ("devsan/job/watchdog.py",), "the end of a job needs it"),
     Door("multiprocessing", ("devsan/multiprocessing_hooks.py",), "it is there in its own children alone"),
     Door(
         "importlib.metadata",

@@ -18,13 +18,13 @@ from devsan.errors import tell
 from devsan.job import folder, termination, watchdog
 from devsan.job.exit_watcher import ExitWatcher, write_exits
 from devsan.job.numbers import HELPS, mark, numbers_here
-from devsan.options import Options
 from devsan.run_files.recording import command
 
 if TYPE_CHECKING:
     from devsan.diagnostics.diagnostic import Diagnostic
     from devsan.introspect.explain import Explanation
     from devsan.job.record import Record
+    from devsan.options import Options
 
 PATIENCE = 20.0
 """Seconds that a silent rank may take to explain a failure: nobody waits for it at a terminal, and all ranks of a
@@ -33,7 +33,7 @@ machine may be at it at the same time."""
 _folder = ""
 _pid = 0  # of the process that joined: a fork inherits the rest
 _owns = False
-_options = Options()
+_options: Options | None = None
 _record: Record | None = None
 _watcher: ExitWatcher | None = None
 _forks_watched = False
@@ -83,7 +83,7 @@ def run_file(options: Options) -> str:
 def begin_rank() -> None:
     """Leaves the first document of a rank, as soon as it is known to be one. Others do nothing."""
     global _record
-    if _record is not None or not _is_in() or not _options.is_reported:
+    if _record is not None or not _is_reported():
         return
     try:
         numbers = numbers_here()
@@ -102,7 +102,7 @@ def begin_rank() -> None:
 
 def is_silent() -> bool:
     """Returns whether the owner of the job speaks for this process, which is a rank then."""
-    if not _is_in() or not _options.is_reported:
+    if not _is_reported():
         return False
     begin_rank()
     if _record is None:
@@ -171,7 +171,7 @@ def end_child() -> None:
 def speak() -> None:
     """The owner says now what there is to say: a cell of a notebook has ended, and the process goes on."""
     global _watcher
-    if not _is_in() or not _owns or not _options.is_reported:
+    if not _owns or not _is_reported() or _options is None:
         return
     try:
         from devsan.job import finalize
@@ -185,6 +185,10 @@ def speak() -> None:
 
 def _is_in() -> bool:
     return _pid == os.getpid()
+
+
+def _is_reported() -> bool:
+    return _is_in() and _options is not None and _options.is_reported
 
 
 def _update(change: Any) -> None:
@@ -223,7 +227,7 @@ def _facts(error: BaseException | None) -> dict[str, Any]:
 
 def _ask_the_launcher(error: BaseException) -> None:
     """An error by which a launcher says how its children ended: it was told, others can only look."""
-    if not _is_in() or not _options.is_reported:
+    if not _is_reported():
         return
     with contextlib.suppress(Exception):
         codes: dict[int, int] = {}
@@ -244,7 +248,7 @@ def _leave() -> None:
         return
     try:
         _end_rank()
-        if _owns:
+        if _owns and _options is not None:
             from devsan.job import finalize
 
             finalize.close(_folder, _watcher, _options)
@@ -282,7 +286,7 @@ def _end_rank() -> None:
 
 def _watch_exits() -> None:
     global _watcher
-    path, options = _folder, _options
+    path, options = _folder, "" if _options is None else _options.to_variable()
     _watcher = ExitWatcher(path, lambda: watchdog.start(path, options))
     _watcher.start()
 

@@ -49,8 +49,9 @@ def run(words: Sequence[str], options: Options) -> int:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         pid = _start(words, before, unwaited)
-        watcher = ExitWatcher(path, lambda: watchdog.start(path, options)) if path and options.is_reported else None
-        if watcher is not None:
+        watcher = None
+        if path and options.is_reported:
+            watcher = ExitWatcher(path, lambda: watchdog.start(path, options.to_variable()))
             watcher.start()
         status = _wait(pid)
         with contextlib.suppress(Exception):

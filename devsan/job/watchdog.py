@@ -17,7 +17,6 @@ import time
 
 from devsan.job import folder
 from devsan.job.exit_watcher import ExitWatcher
-from devsan.options import Options, read_variable
 
 _started = ""  # for which job
 
@@ -25,10 +24,14 @@ _PAUSE = 1000  # milliseconds: should the descriptor of the owner tell nothing
 _RANKS_END = 40.0  # seconds: torchrun gives its ranks 30 after SIGTERM
 
 
-def start(path: str, options: Options) -> None:
+def start(path: str, options: str) -> None:
     """Starts the watchdog of this process's job, once. Failing to costs nothing but it.
 
     It is no child of this process: a program that waits for all of its children must not wait for it.
+
+    Args:
+        path: the job's folder.
+        options: of the job, as ``DEVSAN_OPTIONS`` has them.
     """
     global _started
     if _started == path:
@@ -38,7 +41,7 @@ def start(path: str, options: Options) -> None:
         environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
         home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         words = [sys.executable, "-c", f"import sys; sys.path.insert(0, {home!r}); "
-                 "from devsan.job.watchdog import main; main(*sys.argv[1:])", path, options.to_variable()]  # fmt: skip
+                 "from devsan.job.watchdog import main; main(*sys.argv[1:])", path, options]  # fmt: skip
         subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                          start_new_session=True)  # fmt: skip
 
@@ -69,7 +72,9 @@ def main(path: str, options: str) -> None:
     while time.monotonic() < until and watcher.is_watching():
         time.sleep(0.05)
     try:
-        from devsan.job import finalize  # hardly ever needed, and this process waits as long as the job runs
+        # Hardly ever needed, and this process waits as long as the job runs.
+        from devsan.job import finalize
+        from devsan.options import read_variable
 
         folder.own(path)
         finalize.close(path, watcher, read_variable(options))

@@ -92,7 +92,7 @@ def test_gpus(front, words, profiles):
             ["--format", "html", "-o", "nowhere/x.html", "x.py"],
             "expected output in a folder that exists, got {folder}/nowhere'",
         ),
-        (["--format", "html", "-o", ".", "x.py"], "expected a file for output, got the folder {folder}'"),
+        (["--format", "html", "-o", ".", "x.py"], "expected a file for output, got the directory {folder}'"),
         (["nowhere.py"], "expected a script that exists, got 'nowhere.py'"),
         (["."], "expected a script, or a directory with a __main__.py, got the directory '.'"),
         (["-m"], "expected a module after -m, got nothing"),
