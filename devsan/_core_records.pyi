@@ -54,6 +54,7 @@ class SentenceKind:
     GRADIENT: ClassVar[SentenceKind]
     MODULE: ClassVar[SentenceKind]
     NUMPY: ClassVar[SentenceKind]
+    HOST: ClassVar[SentenceKind]
     GENERATOR: ClassVar[SentenceKind]
     ORDINAL: ClassVar[SentenceKind]
     MEMORY: ClassVar[SentenceKind]

@@ -18,6 +18,7 @@ enum class SentenceKind {
   kGradient,
   kModule,
   kNumpy,
+  kHost,
   kGenerator,
   kOrdinal,
   kMemory,

@@ -25,7 +25,7 @@ from devsan.introspect.models.producers import made_by_module
 from devsan.introspect.provenance.dropped import dropped_of
 from devsan.introspect.provenance.reader import ProvenanceReader
 
-_WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.META, Kind.MODULE})
+_WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.HOST, Kind.META, Kind.MODULE})
 _CALLED = "called from here"
 
 

@@ -46,6 +46,10 @@ def title_of(sentence: Sentence, op: str | None, devices: Sequence[str], frame: 
         )
     if sentence.kind is Kind.NUMPY and offending:
         return message("NumPy reads host memory only, the tensor is on {offending}", offending=offending)
+    if sentence.kind is Kind.HOST:
+        if offending and offending != "cpu":
+            return message("an argument is on {offending}, a CPU tensor is required", offending=offending)
+        return message("an argument is on a GPU, a CPU tensor is required")
     if sentence.kind is Kind.GENERATOR and common and offending:
         return message(
             "the random generator is on {offending}, the tensor on {common}", offending=offending, common=common

@@ -14,11 +14,19 @@ from devsan.fix.reference_run import Reference
 from devsan.fix.runs_ahead import RunsAhead
 from devsan.fix.trial import Trial, judged, try_changes
 
-MOST_TRIALS = 32
+MOST_TRIALS = 48
 
 _MOST_VISITS = 3  # of one place: a call of three operands may need two moves
 
 Site = tuple[str, str, str]
+
+# NOTE [Which round is next] The candidate with the smallest doubt is tried, of whichever round. Where the reference
+# shows the failure behind a change, too, that change has done its part, and its round comes at once. A failure that
+# only the change has brought about waits for what is as certain; one at the same line, with tensors of other devices,
+# longer.
+_AT_ONCE = -100
+_ELSEWHERE = 15
+_SAME_LINE = 25
 
 _ENDED = ("verified", "unverified")
 
@@ -38,7 +46,8 @@ class _Round:
         changes: after which the job fails so.
         failing: that run.
         offered: the candidates.
-        places: the failures that led here, by their ids.
+        places: the failures that led here.
+        penalty: added to the doubts of the candidates; see NOTE [Which round is next].
         next: number of the candidate to try next.
     """
 
@@ -46,7 +55,20 @@ class _Round:
     failing: Outcome
     offered: list[Change]
     places: frozenset[str]
+    penalty: int
     next: int = 0
+
+    def doubt(self) -> tuple[int, int]:
+        """Returns what orders rounds: the doubt of the candidate that is next, then how deep the round is."""
+        return (self.penalty + self.offered[self.next].doubt, -len(self.changes))
+
+
+def _penalty(before: Outcome, trial: Trial, known: Collection[Site] | None) -> int:
+    """Returns what speaks for or against following ``trial``, which failed elsewhere than ``before``."""
+    assert trial.outcome is not None
+    if trial.outcome.line_of(trial.changes) == before.line_of(trial.changes[:-1]):
+        return _SAME_LINE
+    return _AT_ONCE if known is None or trial.outcome.sites & set(known) else _ELSEWHERE
 
 
 @dataclass
@@ -79,33 +101,31 @@ class Exploration:
             kinds: of the changes.
             known: places that one device computes, too; None where no run showed them.
         """
-        rounds = [self._round((), failing, kinds, frozenset())]
-        elsewhere: list[_Round] = []
-        entered = {failing.identity}
+        rounds = [self._round((), failing, kinds, frozenset(), 0)]
+        entered = {failing.place_of(())}
         visits: Counter[frozenset[Site]] = Counter()
         with RunsAhead(self.laboratory) as ahead:
             for _ in range(MOST_TRIALS):
-                while rounds and rounds[-1].next >= len(rounds[-1].offered):
-                    rounds.pop()
-                    if not rounds and elsewhere and self._is_open():
-                        rounds.append(elsewhere.pop(0))
-                if not rounds:
+                left = [each for each in rounds if each.next < len(each.offered) and self._is_worth(each)]
+                if not left:
                     return
-                trial = self._next_trial(rounds[-1], ahead)
+                round = min(left, key=_Round.doubt)
+                trial = self._next_trial(round, ahead)
                 if trial.status == "verified" and not self.all_of_them:
-                    self.untried += rounds[-1].offered[rounds[-1].next :]
+                    self.untried += round.offered[round.next :]
                     self._shorten(trial.changes)
                     return
                 if trial.status != "other" or len(trial.changes) >= self.most_rounds:
                     continue
                 assert trial.outcome is not None
                 sites = frozenset(trial.outcome.sites)
-                if trial.outcome.identity in entered or visits[sites] >= _MOST_VISITS:
+                place = trial.outcome.place_of(trial.changes)
+                if place in entered or visits[sites] >= _MOST_VISITS:
                     continue
-                entered.add(trial.outcome.identity)
+                entered.add(place)
                 visits[sites] += 1
-                deeper = self._round(trial.changes, trial.outcome, kinds, rounds[-1].places)
-                (rounds if known is None or sites & set(known) else elsewhere).append(deeper)
+                penalty = round.penalty + _penalty(round.failing, trial, known)
+                rounds.append(self._round(trial.changes, trial.outcome, kinds, round.places, penalty))
 
     def _shorten(self, changes: tuple[Change, ...]) -> None:
         """Leaves out what a verified fix does not need: a move that did nothing, on the way to the one that did."""
@@ -117,14 +137,15 @@ class Exploration:
                 self._shorten(fewer)
                 return
 
-    def _is_open(self) -> bool:
-        return not any(trial.status in _ENDED for trial in self.trials)
+    def _is_worth(self, round: _Round) -> bool:
+        """Whether a round is to be tried: what leads elsewhere is not, where something ends the program."""
+        return round.penalty <= 0 or not any(trial.status in _ENDED for trial in self.trials)
 
     def _round(
-        self, changes: tuple[Change, ...], failing: Outcome, kinds: Sequence[str], places: frozenset[str]
+        self, changes: tuple[Change, ...], failing: Outcome, kinds: Sequence[str], places: frozenset[str], penalty: int
     ) -> _Round:
         offered = [change for change in candidates(failure_of(changes, failing)) if change.kind in kinds]
-        return _Round(changes, failing, offered, places | {failing.identity, failing.place_of(changes)})
+        return _Round(changes, failing, offered, places | {failing.place_of(changes)}, penalty)
 
     def _next_trial(self, round: _Round, ahead: RunsAhead) -> Trial:
         change = round.offered[round.next]

@@ -56,11 +56,6 @@ class Outcome:
         return self.exit_code == 0 and not self.timed_out
 
     @property
-    def identity(self) -> str:
-        """Returns the id of the first finding; "" without one."""
-        return str(self.findings[0]["id"]) if self.findings else ""
-
-    @property
     def sites(self) -> set[tuple[str, str, str]]:
         """Returns where it failed or would have: operator, file and function, which hardly change."""
         found = set()
@@ -71,10 +66,17 @@ class Outcome:
         return found
 
     def place_of(self, changes: Sequence[Change]) -> str:
-        """Returns where it failed and with which devices, as the source had it before ``changes``.
+        """Returns where it failed and with which tensors, as the source had it before ``changes``; "" if it did not.
 
         A move that does nothing shifts columns, and a finding's id with them; this stays.
         """
+        if not self.findings or not self.findings[0]["stack"]:
+            return ""
+        tensors = [(operand["device"], operand["shape"]) for operand in self.findings[0]["operands"]]
+        return f"{self.line_of(changes)} {tensors}"
+
+    def line_of(self, changes: Sequence[Change]) -> str:
+        """Returns the operator and the line that failed, as the source had it before ``changes``; "" if none did."""
         if not self.findings or not self.findings[0]["stack"]:
             return ""
         finding, frame = self.findings[0], self.findings[0]["stack"][0]
@@ -82,8 +84,7 @@ class Outcome:
         line = frame["line"] - sum(
             edit.after.count("\n") - edit.before.count("\n") for edit in edits if edit.place.line < frame["line"]
         )
-        devices = [operand["device"] for operand in finding["operands"]]
-        return f"{finding['op']} {frame['path']}:{line} {devices}"
+        return f"{finding['op']} {frame['path']}:{line}"
 
 
 def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Outcome:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.torch_names import NEW
+from devsan.fix.calls import function_name, moved
 from devsan.fix.failure import Source
 
 LITERAL = 25
@@ -21,7 +22,7 @@ LITERAL = 25
 HOST = 40
 """The doubt of a move to the host, where the program wants a GPU."""
 
-_MOST = 5
+_MOST = 6
 _OF_TENSORS = NEW | {
     "device", "shape", "size", "dim", "ndim", "dtype", "to", "view", "reshape", "numel", "float", "long", "transpose",
     "permute", "unsqueeze",
@@ -52,6 +53,9 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
         if scope is not None:
             yield from _devices_in(source, scope, bound)
     yield from (f"{argument}.device" for argument in _tensors(function))
+    for scope in (function, inside):
+        if scope is not None:
+            yield from _destinations(source, scope, bound)
     if inside is not None and "self" in bound and getattr(function, "name", "") != "__init__":
         yield "next(self.parameters()).device"
 
@@ -102,6 +106,15 @@ def _devices_in(source: Source, scope: ast.AST, bound: set[str]) -> Iterator[str
             yield node.id
         if isinstance(node, ast.Attribute) and node.attr == "device" and _root(node) in known:
             yield source.segment(node)
+
+
+def _destinations(source: Source, scope: ast.AST, bound: set[str]) -> Iterator[str]:
+    """Where other moves in ``scope`` go: ``self.first`` of ``x.to(self.first)``."""
+    for node in ast.walk(scope):
+        if moved(node) is not None and isinstance(node, ast.Call) and function_name(node) == "to":
+            for given in node.args[:1]:
+                if isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)) and _root(given) in bound - {"torch"}:
+                    yield source.segment(given)
 
 
 def _tensors(function: ast.AST) -> Iterator[str]:

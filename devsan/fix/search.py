@@ -2,11 +2,10 @@
 
 NOTE [Rounds] The job runs once with the policy "warn": that shows all places, and computes what one device would
 compute, which is the reference (``reference_run``). Then candidates run, one each. One that ends the job with the
-reference's numbers is verified. One after which the job fails elsewhere may be the first of several. Where the
-reference shows that other place too, the change has done its part, and the next round begins from it at once; otherwise
-it waits until nothing else is left. A candidate whose numbers differ is rejected, however well it runs. Where the fault
-is in a library, its users need a change of their own files and its authors a patch, so that both are looked for, one
-after the other.
+reference's numbers is verified. One after which the job fails elsewhere may be the first of several: what fails then
+is the next round (NOTE [Which round is next] in ``exploration``). A candidate whose numbers differ is rejected, however
+well it runs. Where the fault is in a library, its users need a change of their own files and its authors a patch, so
+that both are looked for, one after the other.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def try_changes(
         laboratory: of the job.
         reference: what the numbers are compared with.
         changes: made together.
-        seen: identities of findings from which the search has come.
+        seen: places of failures from which the search has come, as ``Outcome.place_of`` has them.
         fresh: as ``Laboratory.run`` takes it.
     """
     return judged(reference, changes, outcome_of(laboratory, changes, fresh), seen)
@@ -74,8 +74,7 @@ def judged(
     if outcome is None or (not outcome.ended and not outcome.findings):
         return Trial(changes, outcome, None, "failed")
     if not outcome.ended:
-        known = outcome.identity in seen or outcome.place_of(changes) in seen
-        return Trial(changes, outcome, None, "same" if known else "other")
+        return Trial(changes, outcome, None, "same" if outcome.place_of(changes) in seen else "other")
     comparison = reference.judge(outcome)
     if comparison.impossible:
         return Trial(changes, outcome, comparison, "unverified")

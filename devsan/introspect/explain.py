@@ -32,7 +32,7 @@ from devsan.introspect.provenance import placed
 from devsan.introspect.provenance.earlier import count_calls
 from devsan.introspect.provenance.reader import ProvenanceReader
 
-_WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.META})
+_WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.HOST, Kind.META})
 _PRESENT = frozenset({Kind.POINTER, Kind.GROUP})
 
 # The traceback of another thread or process in the message: what failed is in none of the frames that are left.

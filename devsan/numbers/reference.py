@@ -2,10 +2,11 @@
 
 NOTE [The reference] The numbers that a fix is compared with are those of one device. The policy ``warn`` computes them
 where an operator meets tensors of several devices. A program also stops at what is no operator: numpy that is to read
-a GPU, a gradient of another device, a generator of another device, Python code that compares devices.
-``DEVSAN_REFERENCE`` names how far the run goes:
+a GPU, a function that reads an argument on the host, a gradient of another device, a generator of another device, a
+checkpoint of a GPU that is not there, Python code that compares devices. ``DEVSAN_REFERENCE`` names how far the run
+goes:
 
-  meeting  the first three pass
+  meeting  all but the last pass
   one_gpu  moreover all GPUs are one (NOTE [All on one GPU] in core/emulate/runtime/device.h)
 
 docs/decisions/0016-numbers-of-a-fix.md has the reasons.
@@ -13,6 +14,7 @@ docs/decisions/0016-numbers-of-a-fix.md has the reasons.
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any
 
@@ -21,7 +23,10 @@ from devsan import core
 VARIABLE = "DEVSAN_REFERENCE"
 MEETING = "meeting"
 ONE_GPU = "one_gpu"
+
 KINDS = (MEETING, ONE_GPU)
+
+_BEFORE_CUDA = 15  # torch/serialization.py asks CUDA's own deserializer at 20
 
 
 def begin() -> None:
@@ -32,6 +37,8 @@ def begin() -> None:
     core.take_any_generator(True)
     core.place_on_first(kind == ONE_GPU)
     _read_gpus()
+    _bring_arguments()
+    _load_from_any_gpu()
     _take_gradients()
 
 
@@ -49,6 +56,48 @@ def _read_gpus() -> None:
         return array(tensor.cpu() if tensor.is_cuda else tensor, *rest, **named)
 
     kind.numpy, kind.__array__ = read, as_array
+
+
+def _bring_arguments() -> None:
+    """Functions get the arguments that they read on the host from GPUs, too.
+
+    torch refuses them in ATen/native/PackedSequence.cpp, TensorShape.cpp and Memory.cpp.
+    """
+    import torch
+
+    _bring(torch._VF, "_pack_padded_sequence", 1)
+    _bring(torch, "tensor_split", 1)
+    _bring(torch.Tensor, "tensor_split", 1)
+    _bring(torch.Tensor, "pin_memory", 0)
+
+
+def _bring(holder: Any, name: str, position: int) -> None:
+    """Has the function ``name`` of ``holder`` get its argument at ``position`` on the host."""
+    import torch
+
+    function = getattr(holder, name)
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        given = list(arguments)
+        if len(given) > position and isinstance(given[position], torch.Tensor) and given[position].is_cuda:
+            given[position] = given[position].cpu()
+        return function(*given, **named)
+
+    setattr(holder, name, called)
+
+
+def _load_from_any_gpu() -> None:
+    """A checkpoint of a GPU that this process does not have is read to the first one."""
+    import torch
+
+    def to_first(storage: Any, location: str) -> Any:
+        kind, _, number = location.partition(":")
+        if kind != "cuda" or int(number or 0) < torch.cuda.device_count():
+            return None
+        return torch.serialization.default_restore_location(storage, "cuda:0")
+
+    torch.serialization.register_package(_BEFORE_CUDA, lambda _: None, to_first)
 
 
 def _take_gradients() -> None:

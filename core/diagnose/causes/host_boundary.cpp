@@ -33,6 +33,23 @@ std::optional<Hypothesis> numpy(const Context& context) {
   return found;
 }
 
+/// A function that reads an argument on the host, whatever the others are: lengths of sequences, sections of a split.
+std::optional<Hypothesis> read_on_host(const Context& context) {
+  Hypothesis found(code::kHostBoundary);
+  found.add_evidence(90, "The function reads this argument on the host, and does not copy it there.");
+  found.title = "a GPU tensor is passed where a CPU tensor is required";
+  for (const Operand& operand : context.operands()) {
+    if (!operand.offending) continue;
+    found.operands = {context.index_of(operand)};
+    found.title = {"{name} on {device} is passed where a CPU tensor is required",
+                   {{"name", name_of(operand)}, {"device", operand.device.str()}}};
+    found.origin = placement_of(operand.provenance);
+  }
+  found.propose(FixKind::kCreationSite, "leave it on the CPU: do not move it with the rest of the batch");
+  found.propose(FixKind::kUseSite, "copy it to the CPU for this call: `.cpu()`, which waits for the GPU");
+  return found;
+}
+
 std::optional<Hypothesis> collective(const Context& context) {
   if (!context.sentence_has("No backend type associated with device type cpu") &&
       !context.sentence_has("Tensors must be CUDA and dense")) {
@@ -87,6 +104,7 @@ std::optional<Hypothesis> model_left_behind(const Context& context) {
 // was bound before the move, NumPy, a collective on a host tensor.
 std::optional<Hypothesis> host_boundary(const Context& context) {
   if (context.failure().kind == SentenceKind::kNumpy) return numpy(context);
+  if (context.failure().kind == SentenceKind::kHost) return read_on_host(context);
   if (context.failure().kind == SentenceKind::kGroup) return collective(context);
   if (!context.host_meets_gpu()) return std::nullopt;
   std::optional<Hypothesis> best = model_left_behind(context);

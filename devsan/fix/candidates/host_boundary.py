@@ -1,4 +1,4 @@
-"""A tensor goes to the host where NumPy takes it."""
+"""A tensor goes to the host where NumPy, or a function that reads it there, takes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
-from devsan.fix.candidates.use_site import is_read, operand_at
+from devsan.fix.calls import keyword
+from devsan.fix.candidates.use_site import is_read, move, operand_at
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 
@@ -15,6 +16,8 @@ _DOUBT = 10
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the copies to the host: of the operand itself, then of the arguments of the calls around."""
+    if failure.finding["kind"] == "host":
+        yield from _read_there(failure)
     if failure.finding["kind"] != "numpy":
         return
     for number, frame in enumerate(failure.own_frames):
@@ -32,6 +35,32 @@ def propose(failure: Failure) -> Iterator[Change]:
         for node in found:
             if is_read(source, node) and not isinstance(node, (ast.Constant, ast.Starred)):
                 yield from _copied(source, node, detached, _DOUBT + number)
+
+
+def _read_there(failure: Failure) -> Iterator[Change]:
+    """The argument stays on, or goes to, the host; which one it is, the sentence tells by its name at best."""
+    for number, frame in enumerate(failure.own_frames):
+        source = source_of(frame["path"])
+        call = source.expression_at(frame) if source is not None else None
+        if source is None:
+            continue
+        named = [operand_at(source, frame, operand) for operand in failure.operands if operand["offending"]]
+        found = [node for node in named if node is not None and is_read(source, node)]
+        if not found and isinstance(call, ast.Call):
+            found = [*call.args[::-1], *(each.value for each in call.keywords)]
+        yield from _unpinned(source)
+        for node in found:
+            if not isinstance(node, (ast.Constant, ast.Starred)):
+                yield move(source, node, '"cpu"', source.segment(node), _DOUBT + number)
+
+
+def _unpinned(source: Source) -> Iterator[Change]:
+    """A loader of tensors that are on a GPU already."""
+    for node in ast.walk(source.tree):
+        pinned = keyword(node, "pin_memory") if isinstance(node, ast.Call) else None
+        if pinned is not None and not (isinstance(pinned, ast.Constant) and not pinned.value):
+            text = message("do not pin what is on a GPU already: pin_memory=False")
+            yield Change(text, "configuration", (source.replace(pinned, "False"),), doubt=_DOUBT + 5)
 
 
 def _copied(source: Source, node: ast.expr, detached: bool, doubt: int) -> Iterator[Change]:

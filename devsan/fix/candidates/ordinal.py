@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import keyword, with_keyword, with_value
+from devsan.fix.calls import function_name, keyword, with_keyword, with_value
 from devsan.fix.candidates.use_site import operand_at
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.scope import devices
 
 _DOUBT = 10
+_ELSEWHERE = 5  # it is not at the place that failed
 _COUNT = "torch.cuda.device_count()"
 
 
@@ -25,6 +26,7 @@ def propose(failure: Failure) -> Iterator[Change]:
             source = source_of(frame["path"])
             if source is None:
                 continue
+            yield from _devices_made(source, _DOUBT + _ELSEWHERE + number)
             for operand in failure.operands:
                 node = operand_at(source, frame, operand) if number == 0 else None
                 if node is not None:
@@ -34,6 +36,16 @@ def propose(failure: Failure) -> Iterator[Change]:
                 yield from _within(source, argument, _DOUBT + number)
     elif "deserialize" in sentence:
         yield from _loaded(failure)
+
+
+def _devices_made(source: Source, doubt: int) -> Iterator[Change]:
+    """Devices that are computed anywhere in the file: ``torch.device("cuda", number)``, ``f"cuda:{number}"``."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and function_name(node) == "device" and len(node.args) == 2:
+            if not isinstance(node.args[1], ast.Constant):
+                yield from _within(source, node.args[1], doubt)
+        elif isinstance(node, ast.JoinedStr) and source.segment(node)[2:].startswith("cuda:"):
+            yield from _within(source, node, doubt)
 
 
 def _within(source: Source, node: ast.expr, doubt: int) -> Iterator[Change]:
@@ -51,6 +63,12 @@ def _within(source: Source, node: ast.expr, doubt: int) -> Iterator[Change]:
             after = text.replace(
                 f"{{{source.segment(inner) or ast.unparse(inner)}}}", f"{{{ast.unparse(inner)} % {_COUNT}}}"
             )
+    elif isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) and node.right.value == 1:
+            first = source.segment(node.left)
+            said = message("count GPUs from 0: {device}", device=first)
+            yield Change(said, "creation_site", (source.replace(node, first),), doubt=doubt - 1)
+        after = f"({text}) % {_COUNT}"
     elif isinstance(node, ast.Call):
         for argument in node.args:
             for change in _within(source, argument, doubt):

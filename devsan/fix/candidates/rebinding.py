@@ -15,6 +15,7 @@ from devsan.fix.scope import devices
 
 _DISCARDED = 3
 _FOLLOWS = 30
+_OF_MODULES = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval"})
 
 
 def propose(failure: Failure) -> Iterator[Change]:
@@ -39,13 +40,24 @@ def _kept(source: Source) -> Iterator[Change]:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Expr):
             receiver = moved(node.value)
-            if isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)):
+            if isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)) and not _is_module(source, receiver):
                 name = source.segment(receiver)
                 text = message("keep the result of the move: {code}", code=f"{name} = ...")
                 after = f"{name} = {source.segment(node.value)}"
                 yield Change(text, "creation_site", (source.replace(node, after),), doubt=_DISCARDED)
         if isinstance(node, ast.For):
             yield from _elements(source, node)
+
+
+def _is_module(source: Source, node: ast.expr) -> bool:
+    """Whether the source uses ``node`` as a module, which moves in place: it is called, or asked for its parameters."""
+    name = source.segment(node)
+    for each in ast.walk(source.tree):
+        if isinstance(each, ast.Call) and source.segment(each.func) == name:
+            return True
+        if isinstance(each, ast.Attribute) and each.attr in _OF_MODULES and source.segment(each.value) == name:
+            return True
+    return False
 
 
 def _elements(source: Source, loop: ast.For) -> Iterator[Change]:

@@ -29,10 +29,55 @@ def propose(failure: Failure) -> Iterator[Change]:
                 if second["path"] == first["path"] and not failure.is_live(second):
                     yield from _ordered(source, first, second)
             yield from _moved_before(source, first, partner)
+    for path in dict.fromkeys(_paths(failure)) if failure.is_mixed else ():
+        source = source_of(path)
+        if source is not None:
+            yield from _moved_late(source)
     for frame in (*failure.own_frames, *(frame for operand in failure.operands for frame in _frames(operand))):
         source = source_of(frame["path"])
         if source is not None and failure.finding["code"] == "DV110":
             yield from _state_follows(source)
+
+
+def _paths(failure: Failure) -> Iterator[str]:
+    yield from (frame["path"] for frame in failure.own_frames)
+    for operand in failure.operands:
+        yield from (frame["path"] for frame in _frames(operand))
+
+
+def _moved_late(source: Source) -> Iterator[Change]:
+    """``model.to(device)`` behind what is made from the model: before it, what is made sees the model where it stays.
+
+    ``opt = make_opt(model)`` may read the parameters anywhere, so that nothing but the order of the lines is looked at.
+    """
+    for node in ast.walk(source.tree):
+        receiver = moved(node.value) if isinstance(node, (ast.Expr, ast.Assign)) else None
+        if not isinstance(receiver, ast.Name) or not isinstance(node, (ast.Expr, ast.Assign)):
+            continue
+        block = source.block_of(node)
+        before = block[: block.index(node)]
+        made = max((place for place, each in enumerate(before) if _binds(each, receiver.id)), default=-1)
+        for each in before[made + 1 :]:
+            if (
+                isinstance(each, ast.Assign)
+                and isinstance(each.value, ast.Call)
+                and _is_passed(each.value, receiver.id)
+            ):
+                line = source.segment(node)
+                text = message("move `{statement}` before `{place}`", statement=line, place=source.segment(each))
+                edits = (source.insert_before(each, line.split("\n")), source.remove(node))
+                yield Change(text, "statement_order", edits, doubt=_EARLIER)
+                break
+
+
+def _binds(statement: ast.stmt, name: str) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(isinstance(each, ast.Name) and each.id == name for target in targets for each in ast.walk(target))
+
+
+def _is_passed(call: ast.Call, name: str) -> bool:
+    given = [*call.args, *(each.value for each in call.keywords)]
+    return any(isinstance(node, ast.Name) and node.id == name for each in given for node in ast.walk(each))
 
 
 def _frames(operand: Mapping[str, Any], kind: str = "") -> Iterator[Mapping[str, Any]]:

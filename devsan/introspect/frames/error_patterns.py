@@ -18,6 +18,7 @@ class Kind(Enum):
     GRADIENT = "a gradient"
     MODULE = "a module"
     NUMPY = "a conversion to NumPy"
+    HOST = "an argument that is read on the host"
     GENERATOR = "a random generator"
     ORDINAL = "a device that is not there"
     MEMORY = "device memory"
@@ -149,6 +150,19 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = tuple(
             r"module must have its parameters and buffers on device (?P<common>DEVICE) \(device_ids\[0\]\) but found "
             r"one of them on device: (?P<offending>DEVICE)",
         ),
+        # what a function reads on the host: ATen/native/PackedSequence.cpp, TensorShape.cpp, torch/nn/utils/rnn.py
+        (
+            Kind.HOST,
+            r"'(?P<argument>lengths)' argument should be a 1D (?P<common>CPU) int64 tensor, but got \d+D "
+            r"(?P<offending>DEVICE) \w+ tensor",
+        ),
+        (
+            Kind.HOST,
+            r"tensor_split expected (?P<argument>tensor_indices_or_sections) to be on (?P<common>cpu), but it's on "
+            r"(?P<offending>DEVICE)",
+        ),
+        (Kind.HOST, r"(?P<argument>batch_sizes) should always be on (?P<common>CPU)\..*"),
+        (Kind.HOST, r"cannot pin '[\w.]+' only (?:dense )?(?P<common>CPU) tensors can be pinned"),
         (Kind.NUMPY, r"can't convert (?P<offending>DEVICE) device type tensor to numpy\..*"),
         (Kind.GENERATOR, r"Expected an? '(?P<common>\w+)' device type for generator but found '(?P<offending>\w+)'"),
         (Kind.GENERATOR, r"Cannot generate a (?P<common>\w+) tensor from a generator of type (?P<offending>\w+)\.?"),

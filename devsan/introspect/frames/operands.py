@@ -35,7 +35,7 @@ def _operands_in(failure: Failure, frames: Sequence[Frame], outermost: int) -> l
     operands = _from_core(failure.refusal)
     _order_as_written(operands, failure, frames[-1])
     if not operands:
-        operands = present_at(frames[-1])
+        operands = present_at(frames[-1], sentence.argument)
         unheld = sentence.devices if sentence.kind is Kind.MIXED else ()
         for device in unheld:  # an operand that no variable holds is known by its device alone
             if not any(operand.placement is not None and operand.placement.is_on(device) for operand in operands):
@@ -123,6 +123,8 @@ def _mark_offending(operands: list[Tracked], sentence: Sentence) -> None:
         away = [operand for operand in placed if operand.placement and not operand.placement.is_on(first)]
         away = [operand for operand in away if operand.placement and operand.placement.device != "cpu"] or away
     named = [operand for operand in away if (operand.role or "").split("[")[0] == sentence.argument]
+    if sentence.kind is Kind.HOST:
+        away = away[-1:]  # the data comes first, and what says how it is laid out behind it
     for operand in named or away:
         operand.offending = True
 

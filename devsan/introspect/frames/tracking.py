@@ -143,12 +143,18 @@ def untraced(frames: Sequence[Frame]) -> Sequence[Frame]:
     return frames
 
 
-def present_at(frame: Frame) -> list[Tracked]:
-    """Returns the tensors that the failing expression of ``frame`` works on, when nothing else knows the operands."""
+def present_at(frame: Frame, argument: str | None = None) -> list[Tracked]:
+    """Returns the tensors that the failing expression of ``frame`` works on, when nothing else knows the operands.
+
+    Args:
+        frame: of the call that failed.
+        argument: what torch calls the offending one; a variable of that name is it.
+    """
     found = []
     for place, expression in enumerate(operands_at(frame)):
         placement = expression.placement(frame)
         if placement is not None:
-            role = expression.role if isinstance(expression.role, str) else None
+            named = argument if expression.text(frame) == argument else None
+            role = expression.role if isinstance(expression.role, str) else named
             found.append(Tracked(role, placement, place))
     return found

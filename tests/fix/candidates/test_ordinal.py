@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -19,3 +22,33 @@ Ended = Callable[..., list[str]]
 )
 def test_an_ordinal_stays_within_the_number_of_gpus(ended: Ended, before: str, after: str):
     assert ended(f"import torch\n\nrank = 3\n{before}\n", gpus=2) == [after]
+
+
+def test_gpus_that_are_counted_from_one_are_counted_from_zero(fixed: Ended):
+    assert fixed(
+        """
+import torch
+
+def place(stage):
+    return torch.device("cuda", stage + 1)
+
+layers = [torch.nn.Linear(2, 2).to(place(stage)) for stage in range(2)]
+x = torch.ones(1, 2)
+for stage, layer in enumerate(layers):
+    x = layer(x.to(place(stage)))
+x.sum().backward()
+""",
+        gpus=2,
+    ) == ['return torch.device("cuda", stage)']
+
+
+def test_a_checkpoint_of_a_gpu_that_is_not_there_is_read_to_the_host(fixed: Ended, tmp_path: Path):
+    saved = tmp_path / "saved.pt"
+    code = f'import torch; torch.save(torch.ones(3, device="cuda:1"), {str(saved)!r})'
+    subprocess.run([sys.executable, "-m", "devsan", "run", "--gpus", "2", "-c", code], check=True)
+    assert fixed("""
+import torch
+
+weight = torch.load("saved.pt")
+print(weight.sum().item())
+""") == ['weight = torch.load("saved.pt", map_location="cpu")']

@@ -36,3 +36,27 @@ step(torch.randn(2, 3))
 model.cuda()
 step(torch.randn(2, 3).cuda())
 """) == ["optimizer.load_state_dict(optimizer.state_dict())"]
+
+
+def test_a_module_moves_before_a_function_that_reads_its_parameters(fixed: Fixed):
+    assert fixed("""
+import torch
+
+def optimizer_of(module, state):
+    made = torch.optim.Adam(module.parameters())
+    made.load_state_dict(state)
+    return made
+
+def steps(module, optimizer):
+    for _ in range(2):
+        module(torch.ones(2, 3, device="cuda")).sum().backward()
+        optimizer.step()
+
+first = torch.nn.Linear(3, 1).to("cuda")
+before = torch.optim.Adam(first.parameters())
+steps(first, before)
+model = torch.nn.Linear(3, 1)
+after = optimizer_of(model, before.state_dict())
+model.to("cuda")
+steps(model, after)
+""") == ['model.to("cuda")']

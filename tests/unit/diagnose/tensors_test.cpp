@@ -181,6 +181,17 @@ TEST(HostBoundary, Yolov52106NumPy) {
   expect_fix(expect_code(context, "DV103"), FixKind::kUseSite, ".cpu().numpy()");
 }
 
+TEST(HostBoundary, AnArgumentThatIsReadOnTheHost) {
+  Case context;
+  context.fails("", "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor",
+                SentenceKind::kHost);
+  context.operand("", "x", OperandKind::kLocal, "cuda:0");
+  context.operand("lengths", "lengths", OperandKind::kLocal, "cuda:0").offending = true;
+  const auto& found = expect_code(context, "DV103");
+  expect_operand(context, found, "lengths");
+  expect_fix(found, FixKind::kUseSite, ".cpu()");
+}
+
 TEST(HostBoundary, MistralInference252HostTensorInNccl) {
   Case context;
   context.fails("c10d::broadcast_", "No backend type associated with device type cpu", SentenceKind::kGroup);

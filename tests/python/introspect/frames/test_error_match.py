@@ -96,6 +96,15 @@ MESSAGES: list[tuple[str, Kind, tuple[str, ...], str | None, str | None]] = [
         "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
         Kind.NUMPY, ("cuda:0",), None, None,
     ),
+    (
+        "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor",
+        Kind.HOST, ("cpu", "cuda:0"), "lengths", None,
+    ),
+    (
+        "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on cuda:1",
+        Kind.HOST, ("cpu", "cuda:1"), "tensor_indices_or_sections", None,
+    ),
+    ("cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned", Kind.HOST, ("cpu",), None, None),
     ("Expected a 'cuda' device type for generator but found 'cpu'", Kind.GENERATOR, ("cuda", "cpu"), None, None),
     ("Cannot generate a cpu tensor from a generator of type cuda.", Kind.GENERATOR, ("cpu", "cuda"), None, None),
     ("Torch not compiled with CUDA enabled", Kind.ORDINAL, (), None, None),

@@ -1,0 +1,59 @@
+"""A module is on the first GPU of its DataParallel."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from devsan.diagnostics.messages import message
+from devsan.fix.calls import function_name, keyword, moved, placed
+from devsan.fix.change import Change
+from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.scope import LITERAL
+
+_DOUBT = 12
+
+
+def propose(failure: Failure) -> Iterator[Change]:
+    """Yields moves of the module where it is wrapped, then other devices for what moved it elsewhere."""
+    if failure.finding["kind"] != "module":
+        return
+    for path in dict.fromkeys(frame["path"] for frame in failure.own_frames):
+        source = source_of(path)
+        if source is not None:
+            yield from _wrapped(source)
+    expected = re.search(r"on device (cuda:\d+)", failure.finding["sentence"])
+    for operand in failure.operands if expected is not None else ():
+        for event in operand["provenance"]:
+            for frame in event["frames"]:
+                if expected is not None and is_own(frame["path"]):
+                    yield from _elsewhere(frame, expected.group(1))
+
+
+def _wrapped(source: Source) -> Iterator[Change]:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and function_name(node) == "DataParallel" and node.args:
+            given = node.args[1] if len(node.args) > 1 else keyword(node, "device_ids")
+            module, first = node.args[0], _first(source, given)
+            name = source.segment(module)
+            text = message("move `{name}` to the first GPU of its DataParallel", name=name)
+            yield Change(text, "creation_site", (source.replace(module, f"{name}.to({first})"),), doubt=_DOUBT)
+
+
+def _first(source: Source, given: ast.expr | None) -> str:
+    """The first of the GPUs that DataParallel is given; it takes all that there are where it is given none."""
+    if given is None or (isinstance(given, ast.Constant) and given.value is None):
+        return '"cuda:0"'
+    if isinstance(given, (ast.List, ast.Tuple)) and given.elts:
+        return source.segment(given.elts[0])
+    return f"{source.segment(given)}[0]"
+
+
+def _elsewhere(frame: dict[str, object], device: str) -> Iterator[Change]:
+    source = source_of(str(frame["path"]))
+    call = source.expression_at(frame) if source is not None else None
+    if source is not None and isinstance(call, ast.Call) and moved(call) is not None:
+        text = message("move the module to {device}, the first GPU of its DataParallel", device=device)
+        edit = source.replace(call, placed(source, call, f'"{device}"'))
+        yield Change(text, "creation_site", (edit,), doubt=_DOUBT + LITERAL // 5)
