@@ -22,6 +22,7 @@ from devsan.sweep.stages import Stages
 EXIT_SKIPPED = 77
 """By which a program says that this cell cannot be judged, as automake's and Meson's tests do."""
 
+_STOPPED = "expected a sweep that runs, got one that was stopped"
 _NO_MEMORY = re.compile(r"\b(?:MemoryError|bad_alloc|can't allocate memory|Cannot allocate memory)\b")
 
 
@@ -55,6 +56,8 @@ class CellRunner:
             DevsanError: all cells were stopped.
         """
         outcome = self._outcome(cell)
+        if self._stopped and not outcome.ended:  # with the sweep: nobody knows what it would have come to
+            raise DevsanError(_STOPPED)
         status, reason = self._judge(outcome)
         group = group_of(outcome, status, reason, self.folder, cell.name) if status in FAILURES else None
         result = CellResult(
@@ -78,7 +81,7 @@ class CellRunner:
         try:
             with self._lock:
                 if self._stopped:
-                    raise DevsanError("expected a sweep that runs, got one that was stopped")
+                    raise DevsanError(_STOPPED)
                 self._running.append(laboratory)
             with laboratory:
                 yield laboratory

@@ -39,15 +39,16 @@ def group_of(outcome: Outcome, status: Status, reason: str, folder: str, cell: s
         finding = outcome.findings[0]
         frames = _frames_of(finding)[:2]
         place = _shown(frames[0]["path"], frames[0]["line"], folder) if frames else ""
-        same = [_shown(each["path"], None, folder) + each["function"] + each["source"] for each in frames]
-        parts = [status, finding["code"], *([finding["op"], *same] if same else [finding["id"]])]
+        lines = [_shown(each["path"], None, folder) + each["function"] + each["source"] for each in frames]
+        parts = [status, finding["code"], *([finding["op"], *lines] if lines else [finding["id"]])]
         return Group(_id(parts), status, finding["code"], finding["name"], finding["headline"], place, (), cell,
                      dict(finding))  # fmt: skip
-    place, function = ("", "") if status != "error" else _traced(outcome.output, folder)
-    kind = _ERROR.match(outcome.error)
-    parts = [status, kind[1] if kind is not None and status == "error" else reason, function]
-    if status == "error" and not function:
-        parts.append(_NUMBER.sub("", outcome.error))
+    place, function, same = "", "", reason
+    if status == "error":
+        place, function = _traced(outcome.output, folder)
+        kind = _ERROR.match(outcome.error)
+        same = kind[1] if kind is not None and function else _NUMBER.sub("", reason)
+    parts = [status, same, function]
     return Group(_id(parts), status, "", "", reason, place, (), cell, None, outcome.output)
 
 
