@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from devsan.errors import DevsanError, tell
 from devsan.fix.account import result_of
 from devsan.fix.change import Change
 from devsan.fix.reference_run import find_reference
@@ -44,9 +45,13 @@ def find_fixes(
         told: called with the number of a group, from 1, and how many there are; what it returns, with what is tried.
     """
     for number, group in enumerate(groups, start=1):
-        if group.id not in state.fixes:
-            members = [cells[name] for name in group.cells]
+        if group.id in state.fixes:
+            continue
+        members = [cells[name] for name in group.cells]
+        try:
             state.add_fix(group.id, _fix_of(members, runner, told(number, len(groups))))
+        except DevsanError as error:  # the process that experiments are forks of has ended
+            tell(f"no fix of {group.place or group.id}: {error}")
 
 
 def _fix_of(members: Sequence[Cell], runner: CellRunner, told: Told) -> GroupFix:

@@ -119,7 +119,8 @@ def test_sentences(front, words, sentence):
         ),
         (
             ["rn"],
-            "expected a command (run, fix, sweep, report, doctor, explain, profiles), got 'rn'; did you mean devsan run?",
+            "expected a command (run, fix, sweep, report, doctor, explain, profiles), got 'rn'; "
+            "did you mean devsan run?",
         ),
         (
             ["train.py"],
