@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -104,14 +105,12 @@ def _run(
     environment = environment_of(definition)
     if jobs > 1:  # the threads of each cell would be in the way of the others
         environment.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // jobs)))
-    stages = Stages(environment, definition.preload, jobs + 1)
+    stages = Stages(environment, definition.preload, str(definition.folder), jobs + 1)
     runner = CellRunner(str(definition.folder), environment, stages, definition.timeout, definition.memory, jobs)
     progress = SweepProgress(len(cells), language=asked.lang)
     again = (*FAILURES, "skipped") if asked.failed else ()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a CI system stops a job by it
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's & ignores
     try:
-        with state:
+        with _interruptible(), state:
             try:
                 Schedule(cells, runner, state, jobs, again, progress).run()
                 result = result_of(definition, axes, cells, state)
@@ -130,6 +129,17 @@ def _run(
         tell(str(error))
         return EXIT_USAGE
     return _show(result, asked)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Has SIGTERM, by which CI systems stop a job, and SIGINT, which a shell's & ignores, end the sweep in order."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _show(result: SweepResult, asked: argparse.Namespace) -> int:

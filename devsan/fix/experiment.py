@@ -25,6 +25,7 @@ from devsan.numbers import observer, reference
 
 __all__ = ["Laboratory", "Outcome"]
 
+_MARK = "DEVSAN_EXPERIMENT"  # in the environment of all processes of a run
 _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 _LEAST_MEMORY = 4 << 30
 
@@ -101,6 +102,7 @@ class Laboratory:
             overlaid.mkdir()
             overlay.write(overlaid, texts)
         environ = {**self.job.environment, observer.VARIABLE: str(folder / "numbers"), "PYTHONHASHSEED": "0"}
+        environ[_MARK] = str(folder)
         environ.pop(reference.VARIABLE, None)
         if not observed:
             del environ[observer.VARIABLE]
@@ -114,7 +116,7 @@ class Laboratory:
             code, timed_out = run(words, environ, folder)
         finally:
             if self.job.is_command:
-                stop_all_with(f"{observer.VARIABLE}={folder / 'numbers'}")
+                stop_all_with(f"{_MARK}={folder}")
         return read_outcome(folder, code, timed_out, time.monotonic() - start)
 
     def _spawn(self, words: Sequence[str], environ: Mapping[str, str], folder: Path) -> tuple[int, bool]:

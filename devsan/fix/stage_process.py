@@ -19,13 +19,21 @@ class StageProcess:
         environ: its environment.
         python: its interpreter.
         modules: what it imports beside torch.
+        folder: where it runs; here without.
     """
 
-    def __init__(self, environ: Mapping[str, str], python: str = sys.executable, modules: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        python: str = sys.executable,
+        modules: Sequence[str] = (),
+        folder: str | None = None,
+    ) -> None:
         own = {name: text for name, text in environ.items() if not name.startswith("DEVSAN_")}
         self._process = subprocess.Popen(
             [python, "-m", "devsan.fix.stage", *modules], env={**own, "PYTHONHASHSEED": "0"},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+            cwd=folder,
         )  # fmt: skip
         self._asking = threading.Lock()
         self._told = threading.Condition()

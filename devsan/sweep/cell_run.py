@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from devsan.diagnostics.messages import Message, message
-from devsan.errors import DevsanError
+from devsan.errors import DevsanError, tell
 from devsan.fix.experiment import Laboratory
 from devsan.fix.outcome import Outcome
 from devsan.sizes import write_size
@@ -48,6 +48,7 @@ class CellRunner:
     _running: list[Laboratory] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: bool = False
+    _told: bool = False
 
     def run(self, cell: Cell) -> tuple[CellResult, Group | None]:
         """Returns what came of ``cell``, and the group that its failure would begin.
@@ -113,6 +114,10 @@ class CellRunner:
             except DevsanError:
                 if self._stopped:
                     raise
+        with self._lock:
+            if not self._told:
+                tell("the process that imports what cells share has ended; such cells start processes of their own")
+            self._told = True
         with self.laboratory(cell, forks=False) as laboratory:
             return laboratory.run(policy=cell.options.policy, fresh=True, observed=False)
 

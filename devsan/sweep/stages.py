@@ -22,13 +22,15 @@ class Stages:
     Args:
         environment: of the sweep.
         modules: what is imported once; without any there are no stages.
+        folder: where they are found.
         most: how many are kept.
     """
 
-    def __init__(self, environment: Mapping[str, str], modules: Sequence[str], most: int) -> None:
+    def __init__(self, environment: Mapping[str, str], modules: Sequence[str], folder: str, most: int) -> None:
         self._environment = dict(environment)
         self._modules = [module for module in modules if module != "torch"]  # which every stage imports
         self._is_on = bool(modules)
+        self._folder = folder
         self._most = most
         self._stages: OrderedDict[Key, StageProcess] = OrderedDict()
         self._users: dict[Key, int] = {}
@@ -44,7 +46,7 @@ class Stages:
             if stage is None:
                 self._make_room()
                 environment = {**self._environment, **dict(cell.fixed)}
-                stage = StageProcess(environment, cell.python or sys.executable, self._modules)
+                stage = StageProcess(environment, cell.python or sys.executable, self._modules, self._folder)
             self._stages[key] = stage
             self._stages.move_to_end(key)
             self._users[key] = self._users.get(key, 0) + 1
