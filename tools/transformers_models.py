@@ -14,13 +14,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 GPUS = ("2", "3", "4")
+_ALONE = "the whole model is on one GPU"
 _SORTS = (
-    ("the configuration refuses small values, or needs more than its defaults", "Validation|out_features|per_layer|config"),
+    ("the configuration refuses small values, or needs more than defaults", "Validation|out_features|per_layer|config"),
     ("a library is missing", "pip install|ImportError|requires the"),
     ("it is no model that can be loaded by itself", "has no attribute 'config_class'|is_offline|main_input_name"),
-    ("shapes do not fit the small configuration or the inputs", "size|shape|dimension|Dimension|split|index|channels|must match"),
+    ("shapes do not fit the configuration or the inputs", "size|shape|[Dd]imension|split|index|channels"),
     ("an input is not known", "missing|unexpected keyword|NoneType|specify|expected at least"),
 )  # fmt: skip
+
+
+def _statuses(found: dict) -> set[str]:
+    return {found[each]["status"] if each in found else "not run" for each in GPUS}
 
 
 def main(paths: list[str], machine: str) -> None:
@@ -32,17 +37,18 @@ def main(paths: list[str], machine: str) -> None:
     for document in documents:
         for cell in document["cells"]:
             models[cell["values"]["model"]][cell["values"]["gpus"]] = cell
-    models = {name: found for name, found in models.items() if all(found.get(each, {}).get("status", "not run") != "not run" for each in GPUS)}
-    skipped = {name: found for name, found in models.items() if all(found[each]["status"] == "skipped" for each in GPUS)}
-    alone = {name for name, found in skipped.items() if any(found[each]["reason"].startswith("the whole model") for each in GPUS)}
+    models = {name: found for name, found in models.items() if "not run" not in _statuses(found)}
+    skipped = {name: found for name, found in models.items() if _statuses(found) == {"skipped"}}
     judged = {name: found for name, found in models.items() if name not in skipped}
-    failing = {name: found for name, found in judged.items() if any(found[each]["status"] not in ("passed", "skipped") for each in GPUS)}
+    failing = {name: found for name, found in judged.items() if not _statuses(found) <= {"passed", "skipped"}}
+    alone = {name for name, found in skipped.items() if _ALONE in (found[each]["reason"] for each in GPUS)}
     print(_head(len(models), len(judged), len(failing), len(alone), len(skipped), machine))
     print("| | passed | failed | error | stopped or killed | not judged |\n|---|---|---|---|---|---|")
     for each in GPUS:
         counts = Counter(found[each]["status"] for found in models.values())
         ended = counts["stopped"] + counts["killed"]
-        print(f"| {each} GPUs | {counts['passed']} | {counts['failed']} | {counts['error']} | {ended} | {counts['skipped']} |")
+        row = (f"{each} GPUs", counts["passed"], counts["failed"], counts["error"], ended, counts["skipped"])
+        print("| " + " | ".join(map(str, row)) + " |")
     _print_causes(failing, groups)
     _print_unjudged({name: found for name, found in skipped.items() if name not in alone})
     _print_fixes([group for group in groups.values() if group["fix"]])
@@ -53,14 +59,14 @@ def _head(count: int, judged: int, failing: int, alone: int, skipped: int, machi
     return f"""\
 # Model classes of transformers with device_map="auto"
 
-[examples/transformers_models](../../examples/transformers_models) builds a tiny random model of a class of transformers
-{version("transformers")}, saves it, loads it with `device_map="auto"` on GPUs with uneven memory, and runs forward, with labels where the
-class takes them, and backward. `devsan sweep` does so on 2, 3 and 4 emulated GPUs, and on one GPU first: a class that
-fails there is not judged. This page is written by `tools/transformers_models.py`; torch {version("torch")}, accelerate {version("accelerate")},
-{machine}.
+[examples/transformers_models](../../examples/transformers_models) builds a tiny random model of a class of
+transformers, saves it, loads it with `device_map="auto"` on GPUs with uneven memory, and runs forward, with labels
+where the class takes them, and backward. `devsan sweep` does so on 2, 3 and 4 emulated GPUs, and on one GPU first: a class
+that fails there is not judged. transformers {version("transformers")}, accelerate {version("accelerate")}, torch
+{version("torch")}; {machine}. This page is written by `tools/transformers_models.py`.
 
-Of {count} classes {judged} were judged, and **{failing} of {judged} fail** on 2, 3 or 4 GPUs. {skipped} were not judged: {skipped - alone} fail on one GPU,
-too, and {alone} are as a whole on one GPU whatever the memory.
+Of {count} classes {judged} were judged, and **{failing} of {judged} fail** on 2, 3 or 4 GPUs. {skipped} were not
+judged: {skipped - alone} fail on one GPU, too, and {alone} are as a whole on one GPU whatever the memory.
 """
 
 
@@ -100,8 +106,11 @@ def _print_fixes(groups: list[dict]) -> None:
     patched = [group for group in groups if group["fix"]["result"]["patch"] is not None]
     checks = [check for group in groups for check in group["fix"]["checks"] + group["fix"]["patch_checks"]]
     held = sum(check["status"] == "verified" for check in checks)
-    print(f"\n## Fixes\n\nFor {len(groups)} groups, drawn at random, `--fix` looked for a fix: {len(fixed)} have a verified one,", end=" ")
-    print(f"{len(patched)} a verified patch for the\nlibrary. Tried on further cells of their groups, {held} of {len(checks)} hold.\n")
+    print(f"\n## Fixes\n\nFor {len(groups)} groups, drawn at random, `--fix` looked for a fix: {len(fixed)} have a")
+    print(f"verified one, {len(patched)} a verified patch for the library.")
+    if checks:
+        print(f"Tried on further cells of their groups, {held} of {len(checks)} hold.")
+    print()
     print("| place | cause | in the user's script | in the library | further cells |\n|---|---|---|---|---|")
     for group in sorted(groups, key=lambda each: each["place"]):
         fix = group["fix"]

@@ -44,9 +44,9 @@ def render(result: SweepResult) -> str:
     """Returns the page of a sweep."""
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     style = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in _STYLES)
-    columns, rows = table_of(result)
+    down, columns, rows = table_of(result)
     page = environment().get_template("sweep.html").render(
-        result=result, columns=columns, rows=rows, groups=[(group, found_of(group)) for group in result.groups],
+        result=result, down=down, columns=columns, rows=rows, groups=[(group, found_of(group)) for group in result.groups],
         numbers={group.id: number for number, group in enumerate(result.groups, start=1)}, many=False, reports=_REPORTS,
         script=Markup(script), style=Markup(style),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -54,8 +54,8 @@ def render(result: SweepResult) -> str:
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
-def table_of(result: SweepResult) -> tuple[list[str], list[Row]]:
-    """Returns the heads of the columns, and the rows; the axis with the most values goes down."""
+def table_of(result: SweepResult) -> tuple[str, list[str], list[Row]]:
+    """Returns the axis that goes down, which is the one with the most values, the heads of the columns, and the rows."""
     values = {name: {cell.values[name] for cell in result.cells} for name in result.axes}
     down = max(values, key=lambda name: len(values[name]))
     columns: dict[str, None] = {}
@@ -65,7 +65,7 @@ def table_of(result: SweepResult) -> tuple[list[str], list[Row]]:
         column = " ".join(others)
         columns[column] = None
         rows.setdefault(cell.values[down], {})[column] = cell
-    return list(columns), [Row(head, tuple(map(row.get, columns))) for head, row in rows.items()]
+    return down, list(columns), [Row(head, tuple(map(row.get, columns))) for head, row in rows.items()]
 
 
 def found_of(group: Group) -> Found | None:
