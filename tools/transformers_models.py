@@ -61,8 +61,8 @@ def _head(count: int, judged: int, failing: int, alone: int, skipped: int, machi
 
 [examples/transformers_models](../../examples/transformers_models) builds a tiny random model of a class of
 transformers, saves it, loads it with `device_map="auto"` on GPUs with uneven memory, and runs forward, with labels
-where the class takes them, and backward. `devsan sweep` does so on 2, 3 and 4 emulated GPUs, and on one GPU first: a class
-that fails there is not judged. transformers {version("transformers")}, accelerate {version("accelerate")}, torch
+where the class takes them, and backward. `devsan sweep` does so on 2, 3 and 4 emulated GPUs, and on one GPU first: a
+class that fails there is not judged. transformers {version("transformers")}, accelerate {version("accelerate")}, torch
 {version("torch")}; {machine}. This page is written by `tools/transformers_models.py`.
 
 Of {count} classes {judged} were judged, and **{failing} of {judged} fail** on 2, 3 or 4 GPUs. {skipped} were not
