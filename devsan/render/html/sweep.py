@@ -55,7 +55,7 @@ def render(result: SweepResult) -> str:
 
 
 def table_of(result: SweepResult) -> tuple[str, list[str], list[Row]]:
-    """Returns the axis that goes down, which is the one with the most values, the heads of the columns, and the rows."""
+    """Returns the axis that goes down, the one with the most values, the heads of the columns, and the rows."""
     values = {name: {cell.values[name] for cell in result.cells} for name in result.axes}
     down = max(values, key=lambda name: len(values[name]))
     columns: dict[str, None] = {}
