@@ -46,7 +46,8 @@ def render(result: SweepResult) -> str:
     style = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in _STYLES)
     down, columns, rows = table_of(result)
     page = environment().get_template("sweep.html").render(
-        result=result, down=down, columns=columns, rows=rows, groups=[(group, found_of(group)) for group in result.groups],
+        result=result, down=down, columns=columns, rows=rows,
+        groups=[(group, found_of(group)) for group in result.groups],
         numbers={group.id: number for number, group in enumerate(result.groups, start=1)}, many=False, reports=_REPORTS,
         script=Markup(script), style=Markup(style),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
