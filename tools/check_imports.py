@@ -57,8 +57,7 @@ WAITING = {
 # Files that import modules by names which are only known then.
 BY_NAME = frozenset({
     "devsan/__init__.py", "devsan/cli/main.py", "devsan/diagnostics/detectors.py", "devsan/owners/__init__.py",
-    "devsan/fix/candidates/__init__.py",
-    "devsan/render/formats.py",
+    "devsan/fix/candidates/__init__.py", "devsan/fix/stage.py", "devsan/render/formats.py",
 })  # fmt: skip
 
 LIGHT_MODULES = (

@@ -14,8 +14,12 @@ from devsan.render.language import language_for
 from devsan.render.terminal.text import display_width
 
 
-class Progress:
-    """Shows how far a search is.
+class Line:
+    """A line of DevSan's own.
+
+    Attributes:
+        say: its language.
+        is_terminal: whether it is written anew.
 
     Args:
         stream: where; stderr by default.
@@ -24,29 +28,14 @@ class Progress:
 
     def __init__(self, stream: TextIO | None = None, language: str = "") -> None:
         self._stream: TextIO = sys.stderr if stream is None else stream
-        self._say = language_for(self._stream, language)
-        self._start = time.monotonic()
-        self._is_terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self.say = language_for(self._stream, language)
+        self.is_terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._shown = False
 
-    def __call__(self, what: str, number: int, count: int) -> None:
-        """Shows what is tried now.
-
-        Args:
-            what: "reference" or "failure" for the runs of the program as it is, else what a change does.
-            number: of the change, from 1.
-            count: how many there are.
-        """
-        if count:
-            text = self._say("trying {number} of {count}: {what}", number=str(number), count=str(count),
-                             what=self._say.text(what))  # fmt: skip
-        elif what == "reference":
-            text = self._say("running the program as on one device, to compare with")
-        else:
-            text = self._say("running the program as it is")
-        if self._is_terminal:
-            seconds = f"{time.monotonic() - self._start:.0f} s"
-            self._write("\r\x1b[K" + _cut(f"devsan: {text} ({seconds})", _columns(self._stream) - 1))
+    def show(self, text: str) -> None:
+        """Writes ``text``, cut to the width of a terminal."""
+        if self.is_terminal:
+            self._write("\r\x1b[K" + _cut(f"devsan: {text}", _columns(self._stream) - 1))
             self._shown = True
         else:
             self._write(f"devsan: {text}\n")
@@ -61,6 +50,42 @@ class Progress:
         encoding = self._stream.encoding or "utf-8"
         self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         self._stream.flush()
+
+
+class Progress:
+    """Shows how far a search is.
+
+    Args:
+        stream: where; stderr by default.
+        language: "en" or "zh"; by default the chosen one.
+    """
+
+    def __init__(self, stream: TextIO | None = None, language: str = "") -> None:
+        self._line = Line(stream, language)
+        self._start = time.monotonic()
+
+    def __call__(self, what: str, number: int, count: int) -> None:
+        """Shows what is tried now.
+
+        Args:
+            what: "reference" or "failure" for the runs of the program as it is, else what a change does.
+            number: of the change, from 1.
+            count: how many there are.
+        """
+        say = self._line.say
+        if count:
+            text = say("trying {number} of {count}: {what}", number=str(number), count=str(count),
+                       what=say.text(what))  # fmt: skip
+        elif what == "reference":
+            text = say("running the program as on one device, to compare with")
+        else:
+            text = say("running the program as it is")
+        seconds = f" ({time.monotonic() - self._start:.0f} s)" if self._line.is_terminal else ""
+        self._line.show(text + seconds)
+
+    def close(self) -> None:
+        """Takes the line away."""
+        self._line.close()
 
 
 def _columns(stream: TextIO) -> int:

@@ -18,13 +18,14 @@ from pathlib import Path
 
 from devsan import overlay
 from devsan.errors import DevsanError
-from devsan.fix.job import PYTHON, Job
+from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome, read_outcome
 from devsan.fix.stage_process import StageProcess
 from devsan.numbers import observer, reference
 
 __all__ = ["Laboratory", "Outcome"]
 
+_MARK = "DEVSAN_EXPERIMENT"  # in the environment of all processes of a run
 _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 _LEAST_MEMORY = 4 << 30
 
@@ -41,14 +42,16 @@ class Laboratory:
         jobs: how many runs at once make sense; as many as there are CPUs for this process without it. One for a
             command: it is parallel by itself, and its ports are its own.
         memory: bytes that a process of a run may have for its data; without it, what is free now for each job.
+        stage: the process that runs are forks of, which several laboratories may share; one of its own without it.
     """
 
     job: Job
     seconds: float = 600.0
     jobs: int = 0
     memory: int = 0
+    stage: StageProcess | None = None
     _folder: Path = field(init=False)
-    _stage: StageProcess | None = field(default=None, init=False)
+    _own_stage: StageProcess | None = field(default=None, init=False)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1), init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _groups: set[int] = field(default_factory=set, init=False)
@@ -64,8 +67,8 @@ class Laboratory:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        if self._stage is not None:
-            self._stage.close()
+        if self._own_stage is not None:
+            self._own_stage.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def stop(self) -> None:
@@ -100,6 +103,7 @@ class Laboratory:
             overlaid.mkdir()
             overlay.write(overlaid, texts)
         environ = {**self.job.environment, observer.VARIABLE: str(folder / "numbers"), "PYTHONHASHSEED": "0"}
+        environ[_MARK] = str(folder)
         environ.pop(reference.VARIABLE, None)
         if not observed:
             del environ[observer.VARIABLE]
@@ -113,15 +117,16 @@ class Laboratory:
             code, timed_out = run(words, environ, folder)
         finally:
             if self.job.is_command:
-                stop_all_with(f"{observer.VARIABLE}={folder / 'numbers'}")
+                stop_all_with(f"{_MARK}={folder}")
         return read_outcome(folder, code, timed_out, time.monotonic() - start)
 
     def _spawn(self, words: Sequence[str], environ: Mapping[str, str], folder: Path) -> tuple[int, bool]:
-        entered = [PYTHON, "-m", "devsan.fix.scratch", self.job.folder, str(folder / "scratch")]
+        python = self.job.python
+        entered = [python, "-m", "devsan.fix.scratch", self.job.folder, str(folder / "scratch")]
         with folder.joinpath("out").open("wb") as out, folder.joinpath("err").open("wb") as err, self._lock:
             self._check_open()
             process = subprocess.Popen(
-                [*entered, PYTHON, *words], env=dict(environ), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                [*entered, python, *words], env=dict(environ), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                 start_new_session=True,
             )  # fmt: skip
             self._begin(process.pid)
@@ -141,7 +146,9 @@ class Laboratory:
         }  # fmt: skip
         with self._lock:
             self._check_open()
-            stage = self._stage = self._stage or StageProcess(self.job.environment)
+            stage = self.stage or self._own_stage
+            if stage is None:
+                stage = self._own_stage = StageProcess(self.job.environment, self.job.python)
             pid = stage.start(request)
             self._begin(pid)
         try:

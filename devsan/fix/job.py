@@ -19,12 +19,14 @@ class Job:
         words: from the script, ``-m``, ``-c`` or ``--`` on.
         folder: where it runs.
         environment: of the job.
+        python: the interpreter, which has DevSan installed.
     """
 
     options: Options
     words: tuple[str, ...]
     folder: str = field(default_factory=os.getcwd)
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    python: str = sys.executable
 
     @property
     def is_command(self) -> bool:
@@ -42,6 +44,3 @@ class Job:
             if key not in ("policy", "output", "format", "lang"):
                 given.append(f"--{key}={value}")
         return ["-m", "devsan", "run", *given, *own, *self.words]
-
-
-PYTHON = sys.executable

@@ -13,6 +13,8 @@ from devsan.fix.change import Change
 from devsan.numbers.comparison import Event, read_events
 from devsan.run_files.reader import read_run
 
+_TAIL = 60  # lines of stderr that are kept
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -27,6 +29,7 @@ class Outcome:
         places: the lines that moved tensors between devices, as docs/reference/run.schema.json has them.
         seconds: of wall time.
         error: the last line that it wrote on stderr.
+        output: the end of what it wrote on stderr.
         models: of the run's file, or of the job's, as docs/reference/run.schema.json has them.
     """
 
@@ -38,6 +41,7 @@ class Outcome:
     places: Sequence[Mapping[str, Any]]
     seconds: float
     error: str = ""
+    output: str = ""
     models: Sequence[Mapping[str, Any]] = ()
 
     @property
@@ -107,8 +111,9 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
     lines: list[str] = []
     with contextlib.suppress(FileNotFoundError):  # stopped before it began
         lines = folder.joinpath("err").read_text(encoding="utf-8", errors="replace").splitlines()
-    own = [line for line in lines if line.strip() and not line.startswith(("devsan:", " "))]
+    lines = [line for line in lines if not line.startswith("devsan:")]
+    own = [line for line in lines if line.strip() and not line.startswith(" ")]
     return Outcome(
         code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, places, seconds,
-        own[-1] if own else "", models,
+        own[-1] if own else "", "\n".join(lines[-_TAIL:]), models,
     )  # fmt: skip

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import sys
 from pathlib import Path
 
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000  # linux/sched.h
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _MS_REC, _MS_PRIVATE = 0x4000, 0x40000  # linux/mount.h
 
 
@@ -59,9 +61,15 @@ def enter(folder: str, scratch: str) -> bool:
     return False
 
 
+def end_with_parent() -> None:
+    """Has this process killed where the one that started it ends: nobody else would stop it at its limits."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def main() -> None:
     """Runs a command as an experiment finds its folder: ``python -m devsan.fix.scratch FOLDER SCRATCH command ...``."""
     folder, scratch, *words = sys.argv[1:]
+    end_with_parent()
     if not enter(folder, scratch):
         os.chdir(folder)
     os.execv(words[0], words)

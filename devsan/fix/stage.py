@@ -4,12 +4,14 @@ NOTE [The stage] It imports torch and DevSan's core, and no library that asks to
 of it becomes ``devsan run`` as python would start it; that torch is there already is the one difference, so that what
 is called verified ran once more in a process of its own. Requests are lines of JSON on stdin: {"words", "folder",
 "environment", "out", "err"}; the answer is a line with the id of the process, {"started": id}, and when it has ended
-one with {"ended": id, "status"}.
+one with {"ended": id, "status"}. Its arguments are modules that the forks find imported, too: the caller knows that
+these do not ask torch for GPUs. A fork ends with the stage.
 """
 
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import runpy
@@ -30,6 +32,8 @@ def main() -> None:
     import torch  # noqa: F401
 
     core_with_torch()
+    for module in sys.argv[1:]:
+        importlib.import_module(module)
     gc.freeze()
     running: dict[int, int] = {}
     unread = b""
@@ -63,6 +67,7 @@ def _answer(descriptor: int, answer: dict[str, int]) -> None:
 def _become(request: dict[str, Any]) -> None:
     """Becomes the program; the end of this process is then the interpreter's own."""
     os.setpgid(0, 0)
+    scratch.end_with_parent()
     for descriptor, name in ((1, "out"), (2, "err")):
         file = os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(file, descriptor)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from devsan.errors import DevsanError
-from devsan.fix.job import PYTHON
 
 
 class StageProcess:
@@ -17,13 +17,23 @@ class StageProcess:
 
     Args:
         environ: its environment.
+        python: its interpreter.
+        modules: what it imports beside torch.
+        folder: where it runs; here without.
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        python: str = sys.executable,
+        modules: Sequence[str] = (),
+        folder: str | None = None,
+    ) -> None:
         own = {name: text for name, text in environ.items() if not name.startswith("DEVSAN_")}
         self._process = subprocess.Popen(
-            [PYTHON, "-m", "devsan.fix.stage"], env={**own, "PYTHONHASHSEED": "0"}, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+            [python, "-m", "devsan.fix.stage", *modules], env={**own, "PYTHONHASHSEED": "0"},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+            cwd=folder,
         )  # fmt: skip
         self._asking = threading.Lock()
         self._told = threading.Condition()

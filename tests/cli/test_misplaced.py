@@ -190,7 +190,7 @@ def test_a_command_of_devsans_in_the_wrong_place(folder, capsys, words: str, lin
 
 
 # The options of the other commands, as their parsers know them.
-CHOSEN = {"--format": "json"}
+CHOSEN = {"--format": "json", "--jobs": "2", "--sample": "2"}
 
 
 class Read(Exception):
@@ -209,7 +209,7 @@ def read(name: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> argpar
 
 @pytest.mark.parametrize("name", [command.name for command in COMMANDS if command.name not in ("run", "fix")])
 def test_the_options_of_the_other_commands_may_stand_anywhere(folder, monkeypatch, name: str) -> None:
-    names = {"explain": ["DV101"], "profiles": ["l4-24g"]}.get(name, ["a.json", "b.json"])
+    names = {"explain": ["DV101"], "profiles": ["l4-24g"], "sweep": ["sweep.toml"]}.get(name, ["a.json", "b.json"])
     parser, _ = read(name, names, monkeypatch)
     seen = 0
     for spelling, reader in parser.readers().items():

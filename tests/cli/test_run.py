@@ -114,21 +114,22 @@ def test_sentences(front, words, sentence):
     [
         (
             [],
-            "expected a command (run, fix, report, doctor, explain, profiles), got nothing; "
+            "expected a command (run, fix, sweep, report, doctor, explain, profiles), got nothing; "
             "did you mean devsan --help?",
         ),
         (
             ["rn"],
-            "expected a command (run, fix, report, doctor, explain, profiles), got 'rn'; did you mean devsan run?",
+            "expected a command (run, fix, sweep, report, doctor, explain, profiles), got 'rn'; "
+            "did you mean devsan run?",
         ),
         (
             ["train.py"],
-            "expected a command (run, fix, report, doctor, explain, profiles), got 'train.py'; "
+            "expected a command (run, fix, sweep, report, doctor, explain, profiles), got 'train.py'; "
             "did you mean devsan run train.py?",
         ),
         (
             ["--vers"],
-            "expected a command (run, fix, report, doctor, explain, profiles), got '--vers'; "
+            "expected a command (run, fix, sweep, report, doctor, explain, profiles), got '--vers'; "
             "did you mean devsan --version?",
         ),
         (
@@ -159,7 +160,7 @@ def test_help_names_every_option_and_default(front):
 
 def test_help_says_of_each_command_what_its_own_help_says_first(front):
     lines = dict(line.split(maxsplit=1) for line in front.devsan("--help").stdout.splitlines() if line[:2] == "  ")
-    assert list(lines) == ["run", "fix", "report", "doctor", "explain", "profiles"]
+    assert list(lines) == ["run", "fix", "sweep", "report", "doctor", "explain", "profiles"]
     for name, summary in lines.items():
         assert f"\n\n{summary}\n" in front.devsan(name, "--help").stdout
 
@@ -168,7 +169,7 @@ def test_a_command_imports_no_other(front):
     code = "import sys; from devsan.cli.main import main; main(sys.argv[1:]); print(sorted(sys.modules))"
     for words, own in (["--help"], ""), (["profiles"], "profiles"), (["explain", "DV101"], "explain"):
         shown = front.python("-c", code, *words).stdout.splitlines()[-1]
-        commands = ["run", "fix", "report", "doctor", "explain", "profiles"]
+        commands = ["run", "fix", "sweep", "report", "doctor", "explain", "profiles"]
         assert [name for name in commands if f"'devsan.cli.{name}'" in shown] == [own] * bool(own)
     assert front.devsan("--version").stdout.startswith("devsan ")
     assert front.log() == []

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 GUIDES = Path(__file__).parents[2] / "docs" / "guide"
 
 
@@ -36,3 +38,16 @@ def test_fix(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "error[DV101]: operands of aten::add are on cuda:1 and cuda:0\n   --> train.py:14:" in done.stdout
     assert done.stdout.endswith("\n\n" + block(name, "text"))
+
+
+@pytest.mark.long  # six cells, and the search for a fix
+def test_sweep(tmp_path: Path) -> None:
+    name = "sweep.md"
+    (tmp_path / "train.py").write_text(block(name, "python"), encoding="utf-8")
+    (tmp_path / "sweep.toml").write_text(block(name, "toml"), encoding="utf-8")
+    command = [sys.executable, "-m", "devsan", *block(name, "console").removeprefix("$ devsan ").split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 1, done.stderr
+    shown, _, report = done.stdout.partition("\n\nreport of optimizer=SGD gpus=2:\n")
+    assert shown + "\n" == "\n" + block(name, "text")
+    assert report.startswith("error[DV101]: operands of aten::add are on cuda:1 and cuda:0\n   --> train.py:18:")

@@ -12,7 +12,8 @@ from devsan.diagnostics.catalog import chinese
 
 PACKAGE = Path(__file__).parents[2] / "devsan"
 FILES = [*sorted((PACKAGE / "fix").rglob("*.py")), *sorted((PACKAGE / "numbers").glob("*.py")),
-         PACKAGE / "render/terminal/fix.py", PACKAGE / "cli/progress.py"]  # fmt: skip
+         *sorted((PACKAGE / "sweep").glob("*.py")), *sorted((PACKAGE / "cli").glob("*progress.py")),
+         *(PACKAGE / "render" / name for name in ("terminal/fix.py", "terminal/sweep.py", "fixes.py"))]  # fmt: skip
 CALLS = ("message", "plural", "say", "_say")
 
 

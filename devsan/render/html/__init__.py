@@ -43,7 +43,7 @@ def render(runs: Sequence[Run]) -> str:
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     style = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in _STYLES)
     found = ranks.findings_of(runs)
-    page = _environment().get_template("page.html").render(
+    page = environment().get_template("page.html").render(
         first=runs[0], launch=launches_of(runs)[0], runs=runs,
         many=len(runs) > 1, ranks=[each["process"]["rank"] for each in runs], findings=found,
         gpus=overview.gpus_of(runs), pages=overview.pages_of(found), models=overview.models_of(runs),
@@ -55,7 +55,8 @@ def render(runs: Sequence[Run]) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Returns what fills in the templates of this folder."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(_FOLDER)
