@@ -20,12 +20,13 @@ from devsan import overlay
 from devsan.errors import DevsanError
 from devsan.fix.job import PYTHON, Job
 from devsan.fix.outcome import Outcome, read_outcome
+from devsan.fix.run_processes import LEAST_IDLE, RunProcesses, stop_group
 from devsan.fix.stage_process import StageProcess
 from devsan.numbers import observer, reference
 
 __all__ = ["Laboratory", "Outcome"]
 
-_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+_RUN = "DEVSAN_FIX_RUN"  # by which the processes of a run are found
 _LEAST_MEMORY = 4 << 30
 
 
@@ -39,6 +40,7 @@ class Laboratory:
         job: what runs.
         seconds: the most that one run may take.
         jobs: how many runs at once make sense; as many as there are CPUs for this process without it.
+        idle_seconds: a run that computes nothing for longer hangs, and is stopped. The first run sets it.
         memory: bytes that a process of a run may have for its data; without it, what is free now for each job.
     """
 
@@ -46,6 +48,7 @@ class Laboratory:
     seconds: float = 600.0
     jobs: int = 0
     memory: int = 0
+    idle_seconds: float | None = None
     _folder: Path = field(init=False)
     _stage: StageProcess | None = field(default=None, init=False)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1), init=False)
@@ -104,15 +107,11 @@ class Laboratory:
             del environ[observer.VARIABLE]
         if meeting:
             environ[reference.VARIABLE] = meeting
-        environ = overlay.environment(overlaid, environ)
+        environ = overlay.environment(overlaid, {**environ, _RUN: str(folder)})
         words = self.job.run_words(policy, str(folder / "run.dvs"))
         start = time.monotonic()
         run = self._spawn if fresh or self.job.is_command else self._fork
-        try:
-            code, timed_out = run(words, environ, folder)
-        finally:
-            if self.job.is_command:
-                stop_all_with(f"{observer.VARIABLE}={folder / 'numbers'}")
+        code, timed_out = run(words, environ, folder)
         return read_outcome(folder, code, timed_out, time.monotonic() - start)
 
     def _spawn(self, words: Sequence[str], environ: Mapping[str, str], folder: Path) -> tuple[int, bool]:
@@ -123,15 +122,19 @@ class Laboratory:
                 [*entered, PYTHON, *words], env=dict(environ), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                 start_new_session=True,
             )  # fmt: skip
-            self._begin(process.pid)
+            run = self._begin(process.pid, folder)
+
+        def ended(seconds: float) -> int | None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.wait(seconds)
+            return None
+
         try:
-            return process.wait(self.seconds), False
-        except subprocess.TimeoutExpired:
-            stop_group(process.pid)
-            return process.wait(), True
+            code, stopped = run.wait(ended, self.seconds)
         finally:
-            self._end(process.pid)
+            self._end(run)
             process.wait()
+        return process.returncode if code is None else code, stopped
 
     def _fork(self, words: Sequence[str], environ: Mapping[str, str], folder: Path) -> tuple[int, bool]:
         request = {
@@ -142,33 +145,31 @@ class Laboratory:
             self._check_open()
             stage = self._stage = self._stage or StageProcess(self.job.environment)
             pid = stage.start(request)
-            self._begin(pid)
+            run = self._begin(pid, folder)
         try:
-            status = stage.wait(pid, self.seconds)
-            timed_out = status is None
-            if status is None:
-                stop_group(pid)
-                status = stage.wait(pid, _GRACE)
+            status, stopped = run.wait(lambda seconds: stage.wait(pid, seconds), self.seconds)
         finally:
-            self._end(pid)
-        return -signal.SIGKILL if status is None else os.waitstatus_to_exitcode(status), timed_out
+            self._end(run)
+        return -signal.SIGKILL if status is None else os.waitstatus_to_exitcode(status), stopped
 
     def _check_open(self) -> None:
         if self._closed:
             raise DevsanError("expected a laboratory that is open, got one that is closed")
 
-    def _begin(self, group: int) -> None:
+    def _begin(self, group: int, folder: Path) -> RunProcesses:
         self._groups.add(group)
         with contextlib.suppress(OSError):  # it has ended
             # Not the address space, of which torch and its threads reserve much that they never touch.
             resource.prlimit(group, resource.RLIMIT_DATA, (self.memory, self.memory))
+        return RunProcesses(group, f"{_RUN}={folder}", self.idle_seconds)
 
-    def _end(self, group: int) -> None:
+    def _end(self, run: RunProcesses) -> None:
         """Stops what the run left behind, and a run that goes on because its caller was interrupted."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
+        run.stop()
         with self._lock:
-            self._groups.discard(group)
+            self._groups.discard(run.group)
+            # Its first run shows how long the job waits by nature: NOTE [A run that hangs].
+            self.idle_seconds = self.idle_seconds or max(LEAST_IDLE, 2 * run.longest_idle)
 
 
 def _free_memory() -> int:
@@ -177,25 +178,3 @@ def _free_memory() -> int:
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
         return _LEAST_MEMORY
-
-
-def stop_all_with(variable: str) -> None:
-    """Kills what has ``variable`` ("NAME=text") in its environment: torchrun gives each rank a group of its own."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if variable.encode() in folder.joinpath("environ").read_bytes().split(b"\0"):
-                os.kill(int(folder.name), signal.SIGKILL)
-
-
-def stop_group(group: int) -> None:
-    """Ends a group of processes: asks, waits, kills."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, number)
-        until = time.monotonic() + _GRACE
-        while time.monotonic() < until:
-            try:
-                os.killpg(group, 0)
-            except (ProcessLookupError, PermissionError):
-                return
-            time.sleep(0.05)
