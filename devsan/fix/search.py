@@ -15,16 +15,19 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
+from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError
 from devsan.fix.candidates import KINDS, PATCH, candidates
 from devsan.fix.change import Change, applied
 from devsan.fix.experiment import Laboratory, Outcome
 from devsan.fix.failure import Failure
+from devsan.fix.lessons import Lessons
 from devsan.fix.reference_run import Reference, find_reference
 from devsan.numbers.comparison import Comparison
 
-MOST_ROUNDS = 10
+MOST_ROUNDS = 20
 MOST_TRIALS = 32
+_MORE_TRIALS = 8  # for each further place that the reference shows and the search has come to
 
 _MOST_VISITS = 3  # of one place: a call of three operands may need two moves
 
@@ -123,7 +126,8 @@ def search(
     if failing.findings:
         explore = _Exploration(laboratory, found, told, all_of_them, most_rounds)
         explore.from_failure(failing, [kind for kind in KINDS if kind != PATCH])
-        if _failure((), failing).in_library or not found.verified:
+        failure = _failure((), failing)
+        if (failure.in_library and not failure.has_two_owners) or not found.verified:
             explore.from_failure(failing, [PATCH])
     return found
 
@@ -156,6 +160,7 @@ class _Exploration:
     told: Callable[[str, int, int], None]
     all_of_them: bool
     most_rounds: int
+    lessons: Lessons = field(default_factory=Lessons)
 
     def from_failure(self, failing: Outcome, kinds: Sequence[str]) -> None:
         """Tries changes of these kinds until one is verified."""
@@ -165,8 +170,10 @@ class _Exploration:
         elsewhere: list[_Round] = []
         entered = {failing.identity}
         visits: Counter[frozenset[tuple[str, str, str]]] = Counter()
-        for _ in range(MOST_TRIALS):
-            while rounds and rounds[-1].next >= len(rounds[-1].offered):
+        left = MOST_TRIALS
+        while left > 0:
+            left -= 1
+            while rounds and self._is_through(rounds[-1]):
                 rounds.pop()
                 if not rounds and elsewhere and self._is_open():
                     rounds.append(elsewhere.pop(0))
@@ -187,17 +194,26 @@ class _Exploration:
                 deeper = self._round(trial.changes, trial.outcome, kinds, rounds[-1].places)
                 next_one = not self.found.first.ended or bool(trial.outcome.sites & known)
                 (rounds if next_one else elsewhere).append(deeper)
+                left += _MORE_TRIALS if trial.outcome.sites & known else 0
+
+    def _is_through(self, round: _Round) -> bool:
+        """Returns whether nothing is left to try in ``round``; leaves out what cannot help."""
+        while round.next < len(round.offered) and self.lessons.is_hopeless(round.offered[round.next]):
+            round.next += 1
+        return round.next >= len(round.offered)
 
     def _shorten(self, changes: tuple[Change, ...]) -> None:
         """Leaves out what a verified fix does not need: a move that did nothing, on the way to the one that did."""
         assert self.found.reference is not None
-        for number in range(len(changes) - 1):
-            fewer = (*changes[:number], *changes[number + 1 :])
-            trial = try_changes(self.laboratory, self.found.reference, fewer, fresh=True)
-            if trial.status == "verified":
+        needed: list[Change] = []
+        for number, change in enumerate(changes):
+            fewer = (*needed, *changes[number + 1 :])
+            self.told(message("without: {change}", change=change.text), number + 1, len(changes))
+            trial = try_changes(self.laboratory, self.found.reference, fewer, fresh=True) if fewer else None
+            if trial is not None and trial.status == "verified":
                 self.found.trials.append(trial)
-                self._shorten(fewer)
-                return
+            else:
+                needed.append(change)
 
     def _is_open(self) -> bool:
         return not any(trial.status in _ENDED for trial in self.found.trials)
@@ -206,6 +222,7 @@ class _Exploration:
         self, changes: tuple[Change, ...], failing: Outcome, kinds: Sequence[str], places: frozenset[str]
     ) -> _Round:
         offered = [change for change in candidates(_failure(changes, failing)) if change.kind in kinds]
+        offered.sort(key=self.lessons.was_in_vain)  # those last
         return _Round(changes, failing, offered, places | {failing.identity, failing.place_of(changes)})
 
     def _next_trial(self, round: _Round) -> Trial:
@@ -218,6 +235,7 @@ class _Exploration:
         if trial.status == "verified" and not self.laboratory.job.is_command:  # a command never was a fork
             trial = try_changes(self.laboratory, self.found.reference, changes, round.places, fresh=True)
         self.found.trials.append(trial)
+        self.lessons.learn(change, trial.status, trial.outcome.error if trial.outcome is not None else "")
         return trial
 
 
