@@ -60,14 +60,6 @@ class Loading:
                 return self.source.replace(keyword.value, f'{{**{before}, "device_map": {text}}}')
         return None
 
-    def importing(self, module: str) -> tuple[Edit, ...]:
-        """Returns the edit that has the file import ``module``; none where it does."""
-        imports = [each for each in self.source.tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
-        if any(isinstance(each, ast.Import) and module in [name.name for name in each.names] for each in imports):
-            return ()
-        later = [each for each in imports if getattr(each, "module", "") != "__future__"]
-        return (self.source.insert_before((later or self.source.tree.body)[0], [f"import {module}"]),)
-
     def then(self, lines: Sequence[str]) -> tuple[Edit, ...]:
         """Returns the edits that run ``lines`` behind the call, ``{model}`` being the model; none if it has no name."""
         statement, call = self.statement, self.call
@@ -109,6 +101,15 @@ class Loading:
             node = self.source.parents[node]
             found.append(node)
         return found
+
+
+def importing(source: Source, module: str) -> tuple[Edit, ...]:
+    """Returns the edit that has a file import ``module``; none where it does."""
+    imports = [each for each in source.tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
+    if any(isinstance(each, ast.Import) and module in [name.name for name in each.names] for each in imports):
+        return ()
+    later = [each for each in imports if getattr(each, "module", "") != "__future__"]
+    return (source.insert_before((later or source.tree.body)[0], [f"import {module}"]),)
 
 
 def map_text(device_map: Mapping[str, str], indent: str = "") -> str:

@@ -208,9 +208,11 @@ class _Exploration:
         needed: list[Change] = []
         for number, change in enumerate(changes):
             fewer = (*needed, *changes[number + 1 :])
+            if not fewer:
+                return
             self.told(message("without: {change}", change=change.text), number + 1, len(changes))
-            trial = try_changes(self.laboratory, self.found.reference, fewer, fresh=True) if fewer else None
-            if trial is not None and trial.status == "verified":
+            trial = try_changes(self.laboratory, self.found.reference, fewer, fresh=True)
+            if trial.status == "verified":
                 self.found.trials.append(trial)
             else:
                 needed.append(change)

@@ -5,7 +5,7 @@ where an operator meets tensors of several devices. A program also stops at what
 a GPU, a gradient of another device, a generator of another device, Python code that compares devices.
 ``DEVSAN_REFERENCE`` names how far the run goes:
 
-  meeting  the first three pass
+  meeting  the first three pass, and ranks that have one GPU, which NCCL refuses
   one_gpu  moreover all GPUs are one (NOTE [All on one GPU] in core/emulate/runtime/device.h)
 
 docs/decisions/0016-numbers-of-a-fix.md has the reasons.
@@ -30,6 +30,7 @@ def begin() -> None:
     if kind not in KINDS:
         return
     core.take_any_generator(True)
+    core.share_gpus(True)
     core.place_on_first(kind == ONE_GPU)
     _read_gpus()
     _take_gradients()

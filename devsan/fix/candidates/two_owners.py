@@ -10,6 +10,7 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.loading import importing
 from devsan.fix.placed_model import PlacedModel, placed_models
 
 _MOVE, _MAP, _HOOKS, _OTHERS = 1, 3, 6, 30  # see NOTE [Doubts]
@@ -82,7 +83,7 @@ def _without_map(model: PlacedModel, doubt: int) -> Iterator[Change]:
         own = loading.with_map('{"": int(os.environ.get("LOCAL_RANK", 0))}')
         if own is not None:
             text = message("load the whole model onto the GPU of its rank")
-            yield Change(text, "configuration", (*loading.importing("os"), own), doubt=doubt + 1)
+            yield Change(text, "configuration", (*importing(loading.source, "os"), own), doubt=doubt + 1)
         own = loading.with_map('{"": torch.cuda.current_device()}')
         if own is not None and "import torch" in loading.source.text:
             text = message("load the whole model onto the GPU of this process")
