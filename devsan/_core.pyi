@@ -56,6 +56,9 @@ def place_on_first(wanted: bool) -> None:
 def take_any_generator(wanted: bool) -> None:
     """A generator of another device is taken where CUDA refuses it."""
 
+def share_gpus(wanted: bool) -> None:
+    """Ranks may have the same GPU, which NCCL refuses."""
+
 def draw_from_host(wanted: bool) -> None:
     """Has all GPUs draw their random numbers from the CPU's default generator. NOTE [One stream of random numbers]"""
 

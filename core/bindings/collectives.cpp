@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "bindings/bindings.h"
+#include "collectives/communicator.h"
 #include "collectives/failures.h"
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
@@ -59,6 +60,7 @@ PYBIND11_DECLARE_HOLDER_TYPE(T, devsan::bindings::NoGilHolder<T>, true)
 namespace devsan::bindings {
 
 void bind_collectives(py::module_& module) {
+  module.def("share_gpus", &collectives::share_gpus, py::arg("wanted"));
   // torch's own classes are the bases; without them (a torch built without distributed) there is no nccl.
   py::object c10d;
   try {

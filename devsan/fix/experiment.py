@@ -20,13 +20,13 @@ from devsan import overlay
 from devsan.errors import DevsanError
 from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome, read_outcome
+from devsan.fix.run_processes import LEAST_IDLE, RunProcesses, stop_group
 from devsan.fix.stage_process import StageProcess
 from devsan.numbers import observer, reference
 
 __all__ = ["Laboratory", "Outcome"]
 
-_MARK = "DEVSAN_EXPERIMENT"  # in the environment of all processes of a run
-_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+_RUN = "DEVSAN_FIX_RUN"  # by which the processes of a run are found
 _LEAST_MEMORY = 4 << 30
 
 
@@ -41,6 +41,7 @@ class Laboratory:
         seconds: the most that one run may take.
         jobs: how many runs at once make sense; as many as there are CPUs for this process without it. One for a
             command: it is parallel by itself, and its ports are its own.
+        idle_seconds: a run that computes nothing for longer hangs, and is stopped. The first run sets it.
         memory: bytes that a process of a run may have for its data; without it, what is free now for each job.
         stage: the process that runs are forks of, which several laboratories may share; one of its own without it.
     """
@@ -50,6 +51,7 @@ class Laboratory:
     jobs: int = 0
     memory: int = 0
     stage: StageProcess | None = None
+    idle_seconds: float | None = None
     _folder: Path = field(init=False)
     _own_stage: StageProcess | None = field(default=None, init=False)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1), init=False)
@@ -103,21 +105,16 @@ class Laboratory:
             overlaid.mkdir()
             overlay.write(overlaid, texts)
         environ = {**self.job.environment, observer.VARIABLE: str(folder / "numbers"), "PYTHONHASHSEED": "0"}
-        environ[_MARK] = str(folder)
         environ.pop(reference.VARIABLE, None)
         if not observed:
             del environ[observer.VARIABLE]
         if meeting:
             environ[reference.VARIABLE] = meeting
-        environ = overlay.environment(overlaid, environ)
+        environ = overlay.environment(overlaid, {**environ, _RUN: str(folder)})
         words = self.job.run_words(policy, str(folder / "run.dvs"))
         start = time.monotonic()
         run = self._spawn if fresh or self.job.is_command else self._fork
-        try:
-            code, timed_out = run(words, environ, folder)
-        finally:
-            if self.job.is_command:
-                stop_all_with(f"{_MARK}={folder}")
+        code, timed_out = run(words, environ, folder)
         return read_outcome(folder, code, timed_out, time.monotonic() - start)
 
     def _spawn(self, words: Sequence[str], environ: Mapping[str, str], folder: Path) -> tuple[int, bool]:
@@ -129,15 +126,19 @@ class Laboratory:
                 [*entered, python, *words], env=dict(environ), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                 start_new_session=True,
             )  # fmt: skip
-            self._begin(process.pid)
+            run = self._begin(process.pid, folder)
+
+        def ended(seconds: float) -> int | None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.wait(seconds)
+            return None
+
         try:
-            return process.wait(self.seconds), False
-        except subprocess.TimeoutExpired:
-            stop_group(process.pid)
-            return process.wait(), True
+            code, stopped = run.wait(ended, self.seconds)
         finally:
-            self._end(process.pid)
+            self._end(run)
             process.wait()
+        return process.returncode if code is None else code, stopped
 
     def _fork(self, words: Sequence[str], environ: Mapping[str, str], folder: Path) -> tuple[int, bool]:
         request = {
@@ -150,33 +151,31 @@ class Laboratory:
             if stage is None:
                 stage = self._own_stage = StageProcess(self.job.environment, self.job.python)
             pid = stage.start(request)
-            self._begin(pid)
+            run = self._begin(pid, folder)
         try:
-            status = stage.wait(pid, self.seconds)
-            timed_out = status is None
-            if status is None:
-                stop_group(pid)
-                status = stage.wait(pid, _GRACE)
+            status, stopped = run.wait(lambda seconds: stage.wait(pid, seconds), self.seconds)
         finally:
-            self._end(pid)
-        return -signal.SIGKILL if status is None else os.waitstatus_to_exitcode(status), timed_out
+            self._end(run)
+        return -signal.SIGKILL if status is None else os.waitstatus_to_exitcode(status), stopped
 
     def _check_open(self) -> None:
         if self._closed:
             raise DevsanError("expected a laboratory that is open, got one that is closed")
 
-    def _begin(self, group: int) -> None:
+    def _begin(self, group: int, folder: Path) -> RunProcesses:
         self._groups.add(group)
         with contextlib.suppress(OSError):  # it has ended
             # Not the address space, of which torch and its threads reserve much that they never touch.
             resource.prlimit(group, resource.RLIMIT_DATA, (self.memory, self.memory))
+        return RunProcesses(group, f"{_RUN}={folder}", self.idle_seconds)
 
-    def _end(self, group: int) -> None:
+    def _end(self, run: RunProcesses) -> None:
         """Stops what the run left behind, and a run that goes on because its caller was interrupted."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
+        run.stop()
         with self._lock:
-            self._groups.discard(group)
+            self._groups.discard(run.group)
+            # Its first run shows how long the job waits by nature: NOTE [A run that hangs].
+            self.idle_seconds = self.idle_seconds or max(LEAST_IDLE, 2 * run.longest_idle)
 
 
 def _free_memory() -> int:
@@ -185,25 +184,3 @@ def _free_memory() -> int:
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
         return _LEAST_MEMORY
-
-
-def stop_all_with(variable: str) -> None:
-    """Kills what has ``variable`` ("NAME=text") in its environment: torchrun gives each rank a group of its own."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if variable.encode() in folder.joinpath("environ").read_bytes().split(b"\0"):
-                os.kill(int(folder.name), signal.SIGKILL)
-
-
-def stop_group(group: int) -> None:
-    """Ends a group of processes: asks, waits, kills."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, number)
-        until = time.monotonic() + _GRACE
-        while time.monotonic() < until:
-            try:
-                os.killpg(group, 0)
-            except (ProcessLookupError, PermissionError):
-                return
-            time.sleep(0.05)

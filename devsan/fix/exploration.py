@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 
+from devsan.diagnostics.messages import message
 from devsan.fix.candidates import candidates
 from devsan.fix.change import Change, applied
 from devsan.fix.experiment import Laboratory, Outcome
 from devsan.fix.failure import Failure
+from devsan.fix.lessons import Lessons
 from devsan.fix.reference_run import Reference
 from devsan.fix.runs_ahead import RunsAhead
 from devsan.fix.trial import Trial, judged, try_changes
 
 MOST_TRIALS = 48
+_MORE_TRIALS = 8  # for each further place that the reference shows and the search has come to
 
 _MOST_VISITS = 3  # of one place: a call of three operands may need two moves
 
@@ -63,12 +66,12 @@ class _Round:
         return (self.penalty + self.offered[self.next].doubt, -len(self.changes))
 
 
-def _penalty(before: Outcome, trial: Trial, known: Collection[Site] | None) -> int:
+def _penalty(before: Outcome, trial: Trial, known: Set[Site] | None) -> int:
     """Returns what speaks for or against following ``trial``, which failed elsewhere than ``before``."""
     assert trial.outcome is not None
     if trial.outcome.line_of(trial.changes) == before.line_of(trial.changes[:-1]):
         return _SAME_LINE
-    return _AT_ONCE if known is None or trial.outcome.sites & set(known) else _ELSEWHERE
+    return _AT_ONCE if known is None or trial.outcome.sites & known else _ELSEWHERE
 
 
 @dataclass
@@ -92,21 +95,24 @@ class Exploration:
     most_rounds: int
     trials: list[Trial] = field(default_factory=list)
     untried: list[Change] = field(default_factory=list)
+    _lessons: Lessons = field(default_factory=Lessons)
 
-    def follow(self, failing: Outcome, kinds: Sequence[str], known: Collection[Site] | None) -> None:
+    def follow(self, failing: Outcome, kinds: Sequence[str], known: Set[Site] | None) -> None:
         """Tries changes of these kinds until one is verified.
 
         Args:
             failing: the run that fails.
             kinds: of the changes.
-            known: places that one device computes, too; None where no run showed them.
+            known: places that one device computes, too; None where no run showed them all.
         """
         rounds = [self._round((), failing, kinds, frozenset(), 0)]
         entered = {failing.place_of(())}
         visits: Counter[frozenset[Site]] = Counter()
         with RunsAhead(self.laboratory) as ahead:
-            for _ in range(MOST_TRIALS):
-                left = [each for each in rounds if each.next < len(each.offered) and self._is_worth(each)]
+            trials_left = MOST_TRIALS
+            while trials_left > 0:
+                trials_left -= 1
+                left = [each for each in rounds if not self._is_through(each) and self._is_worth(each)]
                 if not left:
                     return
                 round = min(left, key=_Round.doubt)
@@ -124,18 +130,29 @@ class Exploration:
                     continue
                 entered.add(place)
                 visits[sites] += 1
+                trials_left += _MORE_TRIALS if sites & (known or set()) else 0
                 penalty = round.penalty + _penalty(round.failing, trial, known)
                 rounds.append(self._round(trial.changes, trial.outcome, kinds, round.places, penalty))
 
     def _shorten(self, changes: tuple[Change, ...]) -> None:
         """Leaves out what a verified fix does not need: a move that did nothing, on the way to the one that did."""
-        for number in range(len(changes) - 1):
-            fewer = (*changes[:number], *changes[number + 1 :])
+        needed: list[Change] = []
+        for number, change in enumerate(changes):
+            fewer = (*needed, *changes[number + 1 :])
+            if not fewer:
+                return
+            self.told(message("without: {change}", change=change.text), number + 1, len(changes))
             trial = try_changes(self.laboratory, self.reference, fewer, fresh=True)
             if trial.status == "verified":
                 self.trials.append(trial)
-                self._shorten(fewer)
-                return
+            else:
+                needed.append(change)
+
+    def _is_through(self, round: _Round) -> bool:
+        """Whether nothing is left to try in ``round``; leaves out what cannot help."""
+        while round.next < len(round.offered) and self._lessons.is_hopeless(round.offered[round.next]):
+            round.next += 1
+        return round.next >= len(round.offered)
 
     def _is_worth(self, round: _Round) -> bool:
         """Whether a round is to be tried: what leads elsewhere is not, where something ends the program."""
@@ -145,6 +162,7 @@ class Exploration:
         self, changes: tuple[Change, ...], failing: Outcome, kinds: Sequence[str], places: frozenset[str], penalty: int
     ) -> _Round:
         offered = [change for change in candidates(failure_of(changes, failing)) if change.kind in kinds]
+        offered.sort(key=self._lessons.was_in_vain)  # those last
         return _Round(changes, failing, offered, places | {failing.place_of(changes)}, penalty)
 
     def _next_trial(self, round: _Round, ahead: RunsAhead) -> Trial:
@@ -157,4 +175,5 @@ class Exploration:
         if trial.status == "verified" and not self.laboratory.job.is_command:  # a command never was a fork
             trial = try_changes(self.laboratory, self.reference, changes, round.places, fresh=True)
         self.trials.append(trial)
+        self._lessons.learn(change, trial.status, trial.outcome.error if trial.outcome is not None else "")
         return trial

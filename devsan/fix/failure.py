@@ -60,9 +60,19 @@ class Failure:
         return bool(self.library_frames)
 
     @property
+    def has_two_owners(self) -> bool:
+        """Returns whether the cause is that two owners place one model: the line that fails is the victim."""
+        return str(self.finding["code"]).startswith("DV2")
+
+    @property
     def is_mixed(self) -> bool:
         """Returns whether tensors on several devices met, so that one of them may go to another."""
         return self.finding["kind"] in ("mixed", "index", "placement", "gradient")
+
+    def is_written(self, operand: Mapping[str, Any]) -> bool:
+        """Returns whether the operation writes into ``operand``: a copy of it on another device would be lost."""
+        in_place = str(self.finding["op"]).partition(".")[0].endswith("_") and operand["role"] == "self"
+        return bool(in_place or operand["role"] == "out")
 
     def is_live(self, frame: Mapping[str, Any]) -> bool:
         """Returns whether the call of ``frame`` has not returned: what it returns cannot be at fault."""

@@ -35,6 +35,13 @@ class Loading:
         return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
 
     @property
+    def takes_map(self) -> bool:
+        """Returns whether it is given a device map."""
+        return any(each.arg == "device_map" for each in self.call.keywords) or (
+            _MAP_POSITIONS.get(self.function, len(self.call.args)) < len(self.call.args)
+        )
+
+    @property
     def statement(self) -> ast.stmt:
         """Returns the statement that it stands in."""
         return self.source.statement_around(self.call)
@@ -94,6 +101,15 @@ class Loading:
             node = self.source.parents[node]
             found.append(node)
         return found
+
+
+def importing(source: Source, module: str) -> tuple[Edit, ...]:
+    """Returns the edit that has a file import ``module``; none where it does."""
+    imports = [each for each in source.tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
+    if any(isinstance(each, ast.Import) and module in [name.name for name in each.names] for each in imports):
+        return ()
+    later = [each for each in imports if getattr(each, "module", "") != "__future__"]
+    return (source.insert_before((later or source.tree.body)[0], [f"import {module}"]),)
 
 
 def map_text(device_map: Mapping[str, str], indent: str = "") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from devsan.numbers.comparison import Event, read_events
 from devsan.run_files.reader import read_run
 
 _TAIL = 60  # lines of stderr that are kept
+_EXCEPTION = re.compile(r"(\[rank\d+\]: )?[A-Za-z_][\w.]*(Error|Exception)\b")
+_OF_OTHERS = ("ChildFailedError", "DistBackendError", "ncclRemoteError")
+"""What launchers and ranks raise because another rank failed."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class Outcome:
         peaks: the most that was allocated on each GPU, in bytes.
         places: the lines that moved tensors between devices, as docs/reference/run.schema.json has them.
         seconds: of wall time.
-        error: the last line that it wrote on stderr.
+        error: what it ended with: the last exception on stderr, or else the last line.
         output: the end of what it wrote on stderr.
         models: of the run's file, or of the job's, as docs/reference/run.schema.json has them.
     """
@@ -113,6 +117,7 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
         lines = folder.joinpath("err").read_text(encoding="utf-8", errors="replace").splitlines()
     lines = [line for line in lines if not line.startswith("devsan:")]
     own = [line for line in lines if line.strip() and not line.startswith(" ")]
+    own += [line for line in own if _EXCEPTION.match(line) and not any(name in line for name in _OF_OTHERS)]
     return Outcome(
         code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, places, seconds,
         own[-1] if own else "", "\n".join(lines[-_TAIL:]), models,

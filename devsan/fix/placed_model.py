@@ -37,6 +37,20 @@ class PlacedModel:
         return {module["path"]: module["type"] for module in self.facts["modules"]}
 
     @property
+    def loadings(self) -> list[Loading]:
+        """Returns the call that placed it and the others of its file that take a map, the last first.
+
+        A dispatch that finds every weight in its place moves nothing, so that no placement shows it; its hooks stay.
+        """
+        if self.loading is None:
+            return []
+        source = self.loading.source
+        calls = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call)]
+        others = [Loading(source, call, self.loading.expression) for call in calls if call is not self.loading.call]
+        found = [self.loading, *(each for each in others if each.takes_map)]
+        return sorted(found, key=lambda each: -each.call.lineno)
+
+    @property
     def main_device(self) -> str:
         """Returns where the hook of the whole model brings the inputs; the device of the first entry without one."""
         for hook in self.facts["modules"][0]["hooks"]:
@@ -114,9 +128,9 @@ def placed_models(failure: Failure) -> Iterator[PlacedModel]:
 
 def _loading(facts: Mapping[str, Any], failure: Failure) -> Loading | None:
     """The last of the user's calls in which a library placed something of a model."""
-    for event in reversed(facts["placements"]):
-        if event["owner"]["name"] == "program":
-            continue
+    by_library = [event for event in reversed(facts["placements"]) if event["owner"]["name"] != "program"]
+    # What a trainer or an engine moved afterwards is no loading, where a map placed the model before.
+    for event in sorted(by_library, key=lambda event: "device_map" not in event["owner"]["setting"]):
         where = event["owner"]["where"]
         own = [frame for frame in ([where] if where else []) + event["frames"] if is_own(frame["path"])]
         for frame in own[:1]:

@@ -63,7 +63,7 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
 def names_bound(source: Source, node: ast.AST) -> set[str]:
     """Returns the names that may have a value at ``node``: those assigned before it, and what is around."""
     found: set[str] = set()
-    line = getattr(node, "lineno", 0)
+    line = source.statement_around(node).lineno if isinstance(node, ast.expr) else getattr(node, "lineno", 0)
     around: ast.AST | None = node
     innermost = True
     while around is not None:

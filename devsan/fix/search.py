@@ -20,7 +20,7 @@ from devsan.fix.exploration import Exploration, failure_of
 from devsan.fix.reference_run import Reference, find_reference
 from devsan.fix.trial import Trial
 
-MOST_ROUNDS = 10
+MOST_ROUNDS = 20
 
 
 @dataclass
@@ -87,6 +87,7 @@ def search(
         known = found.first.sites if found.first.ended else None
         explore = Exploration(laboratory, found.reference, told, all_of_them, most_rounds, found.trials, found.untried)
         explore.follow(failing, [kind for kind in KINDS if kind != PATCH], known)
-        if failure_of((), failing).in_library or not found.verified:
+        failure = failure_of((), failing)
+        if (failure.in_library and not failure.has_two_owners) or not found.verified:
             explore.follow(failing, [PATCH], known)
     return found

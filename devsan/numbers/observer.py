@@ -186,7 +186,7 @@ def begin() -> None:
 
 def _new_file(folder: Path) -> TextIO:
     """A file of this process's own, called so that the same process of another run has the same name."""
-    rank = os.environ.get("RANK")
+    rank = os.environ.get("RANK", os.environ.get("LOCAL_RANK"))  # Lightning gives its children the latter alone
     name = f"rank{rank}" if rank is not None else multiprocessing.current_process().name
     for number in itertools.count(1):
         path = folder / (f"{name}.jsonl" if number == 1 else f"{name}.{number}.jsonl")

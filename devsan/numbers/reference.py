@@ -6,7 +6,7 @@ a GPU, a function that reads an argument on the host, a gradient of another devi
 checkpoint of a GPU that is not there, Python code that compares devices. ``DEVSAN_REFERENCE`` names how far the run
 goes:
 
-  meeting  all but the last pass
+  meeting  all but the last pass, and ranks that share one GPU, which NCCL refuses
   one_gpu  moreover all GPUs are one (NOTE [All on one GPU] in core/emulate/runtime/device.h)
 
 docs/decisions/0016-numbers-of-a-fix.md has the reasons.
@@ -35,6 +35,7 @@ def begin() -> None:
     if kind not in KINDS:
         return
     core.take_any_generator(True)
+    core.share_gpus(True)
     core.place_on_first(kind == ONE_GPU)
     _read_gpus()
     _bring_arguments()

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from devsan.fix.candidates import PATCH
-from devsan.fix.candidates.use_site import is_read, move, operand_at
+from devsan.fix.candidates.use_site import doubt_of, is_read, move, operand_at
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, source_of
-from devsan.fix.scope import LITERAL, devices
+from devsan.fix.scope import HOST, devices
 
 _DOUBT = 10  # behind what the diagnosis offers
 
@@ -24,10 +24,8 @@ def propose(failure: Failure) -> Iterator[Change]:
             node = operand_at(source, frame, operand) if source is not None else None
             if source is None or node is None or not is_read(source, node):
                 continue
-            for device, doubt in devices(source, node, partner)[:2]:
-                if doubt < LITERAL:  # a library cannot know a GPU by its number
-                    name = operand["name"] or source.segment(node)
-                    yield replace(
-                        move(source, node, device, name, _DOUBT + (0 if operand["offending"] else 3) + doubt),
-                        kind=PATCH,
-                    )
+            base = doubt_of(failure, operand, partner, _DOUBT)
+            for device, doubt in devices(source, node, partner)[:2] if not failure.is_written(operand) else ():
+                if not device.startswith('"') and base + doubt < HOST:  # a library cannot know a GPU by its number
+                    yield replace(move(source, node, device, operand["name"] or source.segment(node), base + doubt),
+                                  kind=PATCH)  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import moved
+from devsan.fix.calls import function_name, moved
 from devsan.fix.candidates.use_site import is_read, operand_at
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
@@ -23,7 +23,7 @@ def propose(failure: Failure) -> Iterator[Change]:
     for path in dict.fromkeys(_paths(failure)):
         source = source_of(path)
         if source is not None:
-            yield from _kept(source)
+            yield from _kept(source, {operand["device"] for operand in failure.operands})
     for operand, partner in failure.pairs() if failure.is_mixed else ():
         for frame in failure.own_frames[:1]:
             yield from _following(frame, operand, partner)
@@ -36,9 +36,10 @@ def _paths(failure: Failure) -> Iterator[str]:
             yield from (frame["path"] for frame in event["frames"] if is_own(frame["path"]))
 
 
-def _kept(source: Source) -> Iterator[Change]:
+def _kept(source: Source, met: set[str]) -> Iterator[Change]:
+    """The moves without a result. One to the host helps only where an operand is there (``met``: their devices)."""
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Expr):
+        if isinstance(node, ast.Expr) and ("cpu" in met or function_name(node.value) != "cpu"):
             receiver = moved(node.value)
             if isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)) and not _is_module(source, receiver):
                 name = source.segment(receiver)

@@ -10,14 +10,16 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.loading import importing
 from devsan.fix.placed_model import PlacedModel, placed_models
 
-_MOVE, _MAP, _OTHERS = 1, 3, 30  # see NOTE [Doubts]
+_MOVE, _MAP, _HOOKS, _OTHERS = 1, 3, 6, 30  # see NOTE [Doubts]
+_MOST_LOADINGS = 3
 
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the program without what the second owner does, and without the map of the first."""
-    later = 0 if failure.finding["code"].startswith("DV2") else _OTHERS
+    later = 0 if failure.has_two_owners else _OTHERS
     for model in placed_models(failure):
         names = {*model.facts["expression"].split(".")}
         moves = list(_moves(model))
@@ -30,6 +32,7 @@ def propose(failure: Failure) -> Iterator[Change]:
                 text = message("call the placed model without {wrapper}", wrapper=name)
                 yield Change(text, "configuration", (source.replace(call, inner),), doubt=_MOVE + later)
         yield from _without_map(model, _MAP + later)
+        yield from _without_hooks(model, _HOOKS + later)
 
 
 def _moves(model: PlacedModel) -> Iterator[tuple[Source, ast.Call]]:
@@ -66,19 +69,31 @@ def _without(source: Source, call: ast.Call, receiver: ast.expr) -> Edit:
 
 
 def _without_map(model: PlacedModel, doubt: int) -> Iterator[Change]:
-    loading = model.loading
-    if loading is None:
-        return
-    if loading.function == "dispatch_model" and loading.call.args:
-        text = message("leave out dispatch_model: another owner places the model")
-        edit = loading.source.replace(loading.call, loading.source.segment(loading.call.args[0]))
-        yield Change(text, "configuration", (edit,), doubt=doubt)
-        return
-    without = loading.with_map("None")
-    if without is not None:
-        text = message("load the model without a device map: another owner places it")
-        yield Change(text, "configuration", (without,), doubt=doubt)
-    own = loading.with_map('{"": torch.cuda.current_device()}')
-    if own is not None and "import torch" in loading.source.text:
-        text = message("load the whole model onto the GPU of this process")
-        yield Change(text, "configuration", (own,), doubt=doubt + 1)
+    for loading in model.loadings[:_MOST_LOADINGS]:
+        if loading.function == "dispatch_model" and loading.call.args:
+            text = message("leave out dispatch_model: another owner places the model")
+            edit = loading.source.replace(loading.call, loading.source.segment(loading.call.args[0]))
+            yield Change(text, "configuration", (edit,), doubt=doubt)
+            continue
+        without = loading.with_map("None")
+        if without is not None:
+            text = message("load the model without a device map: another owner places it")
+            yield Change(text, "configuration", (without,), doubt=doubt)
+        # The launchers all set LOCAL_RANK; the current device is that of the rank only once the program says so.
+        own = loading.with_map('{"": int(os.environ.get("LOCAL_RANK", 0))}')
+        if own is not None:
+            text = message("load the whole model onto the GPU of its rank")
+            yield Change(text, "configuration", (*importing(loading.source, "os"), own), doubt=doubt + 1)
+        own = loading.with_map('{"": torch.cuda.current_device()}')
+        if own is not None and "import torch" in loading.source.text:
+            text = message("load the whole model onto the GPU of this process")
+            yield Change(text, "configuration", (own,), doubt=doubt + 2)
+
+
+def _without_hooks(model: PlacedModel, doubt: int) -> Iterator[Change]:
+    """Weights may be moved once no hook brings inputs to where they were."""
+    hooked = any(hook["execution_device"] for module in model.facts["modules"] for hook in module["hooks"])
+    for loading in model.loadings[:1] if hooked else ():
+        text = message("remove the hooks of the placed model: another owner places it")
+        lines = ("from accelerate.hooks import remove_hook_from_submodules", "remove_hook_from_submodules({model})")
+        yield Change(text, "workaround", loading.then(lines), doubt=doubt)

@@ -13,6 +13,7 @@ from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.scope import HOST, LITERAL, devices
 
 _DOUBT = 22
+_TO_WHAT_IS_WRITTEN = 9
 _ARGUMENT = 24
 
 
@@ -32,9 +33,9 @@ def _operand(
 ) -> Iterator[Change]:
     source = source_of(frame["path"])
     node = operand_at(source, frame, operand) if source is not None else None
-    if source is None or node is None or not is_read(source, node):
+    if source is None or node is None or not is_read(source, node) or failure.is_written(operand):
         return
-    base = _DOUBT + (0 if operand["offending"] else 3)
+    base = doubt_of(failure, operand, partner, _DOUBT)
     elsewhere = {f"{each['name']}.device" for each in failure.operands if each["device"] != partner["device"]}
     listed = operand["name"].startswith(f"{source.segment(node)}[")
     for device, doubt in devices(source, node, partner):
@@ -47,6 +48,16 @@ def _operand(
             yield Change(text, "use_site", (source.replace(node, after),), doubt=base + doubt)
         else:
             yield move(source, node, device, operand["name"] or source.segment(node), base + doubt)
+
+
+def doubt_of(failure: Failure, operand: Mapping[str, Any], partner: Mapping[str, Any], base: int) -> int:
+    """Returns the doubt of moving ``operand`` to ``partner``, before that of an expression for its device.
+
+    What is written into stays where it is, on the host too: there alone the others can come.
+    """
+    if failure.is_written(partner):
+        return min(base, _TO_WHAT_IS_WRITTEN) - (HOST if partner["device"] == "cpu" else 0)
+    return base + (0 if operand["offending"] else 3)
 
 
 def operand_at(source: Source, frame: Mapping[str, Any], operand: Mapping[str, Any]) -> ast.expr | None:

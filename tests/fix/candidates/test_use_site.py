@@ -41,3 +41,24 @@ print(x.sum())
         gpus=2,
     )
     assert line == "x = layer(x.to(device), src_key_padding_mask=mask.to(device))"
+
+
+OFFLOADED = """
+import torch
+
+weights = torch.ones(3, 64)
+scale = torch.tensor(2.0, device="cuda:0")
+kept = [weights]
+
+
+def step(kept):
+    kept[0].mul_(1.0 / scale)
+
+
+step(kept)
+print(weights.sum())
+"""
+
+
+def test_a_scalar_comes_to_what_is_written_on_the_host(fixed: Fixed):
+    assert fixed(OFFLOADED) == ["kept[0].mul_((1.0 / scale).to(kept[0].device))"]

@@ -1,0 +1,60 @@
+"""Each rank of a job takes the GPU of its own number, where the program gives all of them the same one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from devsan.diagnostics.diagnostic import Edit
+from devsan.diagnostics.messages import message
+from devsan.fix.change import Change
+from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.loading import importing
+
+_CURRENT, _NAMED = 6, 7  # see NOTE [Doubts]
+_FIRST = re.compile(r"cuda(:0)?")
+_RANK = 'os.environ.get("LOCAL_RANK", 0)'
+
+
+def propose(failure: Failure) -> Iterator[Change]:
+    """Yields ``set_device`` at the start, then the GPU of the rank where the first one is written out."""
+    if failure.finding["rank"] is None or not (failure.is_mixed or failure.finding["kind"] == "group"):
+        return
+    for path in dict.fromkeys(frame["path"] for frame in failure.own_frames):
+        source = source_of(path)
+        if source is None:
+            continue
+        named = tuple(source.replace(node, f'f"cuda:{{{_RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'"))
+                      for node in _first_gpus(source))  # fmt: skip
+        current = _current(source) if path == failure.own_frames[-1]["path"] else ()
+        if current and "set_device" not in source.text:
+            text = message("make the GPU of the rank the current one before the program begins")
+            yield Change(text, "configuration", (*importing(source, "os"), *current), doubt=_CURRENT)
+        if named:
+            text = message("have each rank use the GPU of its number instead of the first one")
+            yield Change(text, "creation_site", (*importing(source, "os"), *named), doubt=_NAMED)
+            both = (*importing(source, "os"), *current, *named)
+            text = message("have each rank use the GPU of its number, and make it the current one")
+            yield Change(text, "creation_site", both, doubt=_NAMED + 1)
+
+
+def _current(source: Source) -> tuple[Edit, ...]:
+    imports = [each for each in source.tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
+    if not imports or "import torch" not in source.text:
+        return ()
+    return (source.insert_after(imports[-1], [f"torch.cuda.set_device(int({_RANK}))"]),)
+
+
+def _first_gpus(source: Source) -> list[ast.Constant]:
+    """The texts "cuda" and "cuda:0" that are given to calls, as devices are."""
+    found = []
+    for call in ast.walk(source.tree):
+        for argument in [*call.args, *(each.value for each in call.keywords)] if isinstance(call, ast.Call) else []:
+            if (
+                isinstance(argument, ast.Constant)
+                and isinstance(argument.value, str)
+                and _FIRST.fullmatch(argument.value)
+            ):
+                found.append(argument)
+    return found

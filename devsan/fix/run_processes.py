@@ -1,0 +1,120 @@
+"""The processes of one experiment: which there are, whether they do something, and their end.
+
+NOTE [A run that hangs] A change may let one rank of a job go on and another fail, and then the first waits for what
+never comes: for hours, if nobody looks. So a run is stopped once its processes together have computed nothing for a
+while. How long a job waits by nature, for a server or a clock, its first run shows, which is not stopped for that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LEAST_IDLE = 20.0
+"""Seconds without computing after which no run is stopped yet."""
+
+_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+_LOOK = 1.0
+_IDLE_SHARE = 0.05  # of one CPU: threads that only watch take less, a run that is one of many on a CPU more
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class RunProcesses:
+    """What was started for one run: a group of processes, and those that left it.
+
+    torchrun gives each rank a session of its own, and so do the launchers that a program calls itself; what all inherit
+    is the environment.
+
+    Attributes:
+        group: the id of the group, which is that of its first process.
+        variable: "NAME=text" in the environment of this run alone.
+        most_idle: seconds; a run that computes nothing for longer is stopped. None is never.
+        longest_idle: seconds that this run has computed nothing, so far.
+    """
+
+    group: int
+    variable: str
+    most_idle: float | None = None
+    longest_idle: float = 0.0
+    _last: tuple[frozenset[int], float] = field(default=(frozenset(), 0.0))
+    _active: float = field(default_factory=time.monotonic)
+
+    def wait(self, ended: Callable[[float], int | None], seconds: float) -> tuple[int | None, bool]:
+        """Waits for the end of the first process.
+
+        Args:
+            ended: waits for so many seconds at most; returns its status, or None where it has not ended.
+            seconds: the most that the run may take.
+
+        Returns:
+            The status, and whether the run was stopped: for its time, or because it hung.
+        """
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            status = ended(max(0.0, min(_LOOK, until - time.monotonic())))
+            if status is not None:
+                return status, False
+            if self._idle() > (self.most_idle or seconds):
+                break
+        stop_group(self.group)
+        return ended(_GRACE), True
+
+    def stop(self) -> None:
+        """Kills what is left of the run, and what it starts meanwhile."""
+        until = time.monotonic() + _GRACE
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.group, signal.SIGKILL)
+        while (pids := list(self._pids())) and time.monotonic() < until:
+            for pid in pids:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+
+    def _idle(self) -> float:
+        pids = frozenset(self._pids())
+        used, now = sum(map(_cpu_seconds, pids)), time.monotonic()
+        if pids != self._last[0] or used > self._last[1] + _IDLE_SHARE * _LOOK:
+            self._active, self._last = now, (pids, used)
+        self.longest_idle = max(self.longest_idle, now - self._active)
+        return now - self._active
+
+    def _pids(self) -> Iterator[int]:
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                fields = _stat(folder)
+                own = int(fields[2]) == self.group
+                if fields[0] in "ZX":  # its parent has not asked for its status yet
+                    continue
+                if own or self.variable.encode() in folder.joinpath("environ").read_bytes().split(b"\0"):
+                    yield int(folder.name)
+
+
+def _stat(folder: Path) -> list[str]:
+    """The fields of proc(5)'s ``stat`` from the third one on; the second is a name with any characters."""
+    return folder.joinpath("stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+
+
+def _cpu_seconds(pid: int) -> float:
+    with contextlib.suppress(OSError):
+        return sum(map(int, _stat(Path("/proc", str(pid)))[11:13])) / _TICKS
+    return 0.0
+
+
+def stop_group(group: int) -> None:
+    """Ends a group of processes: asks, waits, kills."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, number)
+        until = time.monotonic() + _GRACE
+        while time.monotonic() < until:
+            try:
+                os.killpg(group, 0)
+            except (ProcessLookupError, PermissionError):
+                return
+            time.sleep(0.05)

@@ -1,0 +1,64 @@
+"""Runs that hang, and processes that leave their group: all is stopped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from seeded import laboratory, script
+
+from devsan.fix.run_processes import RunProcesses
+
+
+def running(mark: str) -> list[int]:
+    """The processes with ``mark`` among their words."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def test_a_run_that_computes_nothing_is_stopped_before_its_time(tmp_path):
+    script(tmp_path, "import time\ntime.sleep(300)\n")
+    with laboratory(tmp_path, "train.py") as found:
+        found.idle_seconds = 4.0
+        start = time.monotonic()
+        outcome = found.run()
+    assert outcome.timed_out and not outcome.ended
+    assert time.monotonic() - start < 100
+
+
+def test_the_first_run_says_how_long_the_job_waits_by_nature(tmp_path):
+    script(tmp_path, "import time\ntime.sleep(6)\n")
+    with laboratory(tmp_path, "train.py") as found:
+        assert found.run().ended and found.idle_seconds == 20.0
+
+
+def test_a_run_that_computes_goes_on(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
+    run = RunProcesses(process.pid, "NO_SUCH=variable", most_idle=3.0)
+
+    def ended(seconds: float) -> int | None:
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    start = time.monotonic()
+    _, stopped = run.wait(ended, 8.0)
+    assert stopped and time.monotonic() - start >= 8.0
+    run.stop()
+    process.wait()
+
+
+def test_what_a_script_starts_in_sessions_of_their_own_ends_with_it(tmp_path):
+    script(tmp_path, "import subprocess\nsubprocess.Popen(['sleep', '611.5'], start_new_session=True)\n")
+    with laboratory(tmp_path, "train.py") as found:
+        assert found.run().ended
+        assert running("611.5") == []
