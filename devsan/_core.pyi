@@ -56,6 +56,9 @@ def place_on_first(wanted: bool) -> None:
 def take_any_generator(wanted: bool) -> None:
     """A generator of another device is taken where CUDA refuses it."""
 
+def begin_with_zeros(wanted: bool) -> None:
+    """Has all memory begin with zeros: what is read before it is written is the same in each run."""
+
 def draw_from_host(wanted: bool) -> None:
     """Has all GPUs draw their random numbers from the CPU's default generator. NOTE [One stream of random numbers]"""
 

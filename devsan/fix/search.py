@@ -243,7 +243,7 @@ def try_changes(
             return Trial(changes, outcome, None, "failed")
         known = outcome.identity in seen or outcome.place_of(changes) in seen
         return Trial(changes, outcome, None, "same" if known else "other")
-    comparison = reference.judge(outcome)
+    comparison = reference.judge(outcome, lambda: laboratory.run(applied(changes), fresh=fresh, calls=True))
     if comparison.impossible:
         return Trial(changes, outcome, comparison, "unverified")
     return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected")

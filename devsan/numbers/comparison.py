@@ -106,7 +106,7 @@ def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compar
             return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number, difference=counts)
         noise = _NOISE * max((_element(each) for each in one["tensors"] if each is not None), default=0.0)
         for place, (mine, its) in enumerate(zip(one["tensors"], other["tensors"], strict=True)):
-            difference = _differ(mine, its, noise)
+            difference = differ(mine, its, noise)
             if difference:
                 return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number,
                                difference=_at(place, len(one["tensors"]), difference))  # fmt: skip
@@ -123,7 +123,7 @@ def _by_name(expected: Sequence[Event], got: Sequence[Event], compared: dict[str
         for name, mine in named:
             if name not in others:
                 return message("expected a tensor {name} at the end, got none", name=name)
-            difference = _differ(mine, others[name], noise if name.endswith(".grad") else 0.0)
+            difference = differ(mine, others[name], noise if name.endswith(".grad") else 0.0)
             if difference:
                 return message("{name} at the end: {difference}", name=name, difference=difference)
             compared["state"] = compared.get("state", 0) + (mine is not None and not varies(mine))
@@ -143,8 +143,8 @@ def _element(tensor: Mapping[str, Any]) -> float:
     return _scale(tensor) / (1.0 if tensor["whole"] else math.sqrt(math.prod(tensor["shape"])))
 
 
-def _differ(mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None, noise: float = 0.0) -> str:
-    """How two digests differ; "" where they do not. Numbers below ``noise`` are those of sums that cancel."""
+def differ(mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None, noise: float = 0.0) -> str:
+    """Returns how two digests differ; "" where they do not. Numbers below ``noise`` are those of sums that cancel."""
     if varies(mine):
         return ""
     if mine is None or its is None:
@@ -202,7 +202,7 @@ def without_noise(
                 counts = message("expected {one} tensors, got {other}", one=len(digests), other=len(its))
                 return found, message("{kind}: {difference}", kind=KINDS[event["kind"]], difference=counts)
             for place, (mine, second) in enumerate(zip(digests, its, strict=True)):
-                difference = _differ(mine, second)
+                difference = differ(mine, second)
                 if difference and event["kind"] not in ("value", "state"):
                     its_place = _at(place, len(digests), difference)
                     return found, message("{kind}: {difference}", kind=KINDS[event["kind"]], difference=its_place)

@@ -33,6 +33,7 @@ def begin() -> None:
     core.place_on_first(kind == ONE_GPU)
     _read_gpus()
     _take_gradients()
+    _take_gradients_of_functions()
 
 
 def _read_gpus() -> None:
@@ -40,7 +41,7 @@ def _read_gpus() -> None:
     import torch
 
     kind: Any = torch.Tensor
-    numpy, array = kind.numpy, kind.__array__
+    numpy, array, wrap = kind.numpy, kind.__array__, kind.__array_wrap__
 
     def read(tensor: Any, *rest: Any, **named: Any) -> Any:
         return numpy(tensor.cpu() if tensor.is_cuda else tensor, *rest, **named)
@@ -48,7 +49,11 @@ def _read_gpus() -> None:
     def as_array(tensor: Any, *rest: Any, **named: Any) -> Any:
         return array(tensor.cpu() if tensor.is_cuda else tensor, *rest, **named)
 
-    kind.numpy, kind.__array__ = read, as_array
+    def wrapped(tensor: Any, result: Any, *rest: Any) -> Any:
+        # What numpy computes of a copy is numpy's; of a tensor of the host torch makes a tensor again.
+        return result if tensor.is_cuda else wrap(tensor, result, *rest)
+
+    kind.numpy, kind.__array__, kind.__array_wrap__ = read, as_array, wrapped
 
 
 def _take_gradients() -> None:
@@ -63,3 +68,33 @@ def _take_gradients() -> None:
         own.__set__(tensor, value.to(tensor.device) if moved else value)
 
     kind.grad = property(own.__get__, assign, own.__delete__, own.__doc__)
+
+
+def _take_gradients_of_functions() -> None:
+    """What the backward of a ``torch.autograd.Function`` returns comes to the devices that autograd expects.
+
+    torch refuses others in validate_outputs (torch/csrc/autograd/engine.cpp).
+    """
+    from torch.autograd.function import BackwardCFunction
+
+    kind: Any = BackwardCFunction
+    apply = kind.apply
+
+    def aligned(node: Any, *gradients: Any) -> Any:
+        returned = apply(node, *gradients)
+        wanted = [_device_of(*edge) for edge in node.next_functions if edge[0] is not None]
+        found = list(returned) if isinstance(returned, tuple) else [returned]
+        places = [place for place, each in enumerate(found) if each is not None]
+        # An argument that is no tensor has no edge, and its gradient is None.
+        if len(places) == len(wanted) or len(set(wanted)) == 1:
+            for number, place in enumerate(places):
+                found[place] = found[place].to(wanted[number % len(wanted)])
+        return tuple(found) if isinstance(returned, tuple) else found[0]
+
+    kind.apply = aligned
+
+
+def _device_of(node: Any, place: int) -> Any:
+    """The device of the gradient that ``node`` takes at ``place``."""
+    variable = getattr(node, "variable", None)
+    return variable.device if variable is not None else node._input_metadata[place].device
