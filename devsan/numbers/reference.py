@@ -7,6 +7,7 @@ a GPU, a gradient of another device, a generator of another device, Python code 
 
   meeting  the first three pass
   one_gpu  moreover all GPUs are one (NOTE [All on one GPU] in core/emulate/runtime/device.h)
+  whole    moreover all tensors have values: what is made on "meta", or sent there, is where it was or on the host
 
 docs/decisions/0016-numbers-of-a-fix.md has the reasons.
 """
@@ -17,11 +18,13 @@ import os
 from typing import Any
 
 from devsan import core
+from devsan.numbers import one_place
 
 VARIABLE = "DEVSAN_REFERENCE"
 MEETING = "meeting"
 ONE_GPU = "one_gpu"
-KINDS = (MEETING, ONE_GPU)
+WHOLE = "whole"
+KINDS = (MEETING, ONE_GPU, WHOLE)
 
 
 def begin() -> None:
@@ -30,7 +33,12 @@ def begin() -> None:
     if kind not in KINDS:
         return
     core.take_any_generator(True)
-    core.place_on_first(kind == ONE_GPU)
+    _make_generators_of_the_host()
+    if kind != MEETING:
+        core.place_on_first(True)
+        one_place.stay_on_first()
+    if kind == WHOLE:
+        one_place.give_values()
     _read_gpus()
     _take_gradients()
     _take_gradients_of_functions()
@@ -53,7 +61,25 @@ def _read_gpus() -> None:
         # What numpy computes of a copy is numpy's; of a tensor of the host torch makes a tensor again.
         return result if tensor.is_cuda else wrap(tensor, result, *rest)
 
+    read.__name__, as_array.__name__, wrapped.__name__ = "numpy", "__array__", "__array_wrap__"
     kind.numpy, kind.__array__, kind.__array_wrap__ = read, as_array, wrapped
+
+
+def _make_generators_of_the_host() -> None:
+    """A sampler of the host takes no generator of a GPU. One of the host draws the same numbers for both."""
+    import torch
+
+    own: Any = torch.Generator
+
+    class OfAnyDevice(type(own)):  # type: ignore[misc]
+        def __instancecheck__(cls, value: Any) -> bool:
+            return isinstance(value, own)
+
+    class Generator(own, metaclass=OfAnyDevice):  # type: ignore[misc]
+        def __new__(cls, device: Any = None) -> Any:
+            return own.__new__(cls)
+
+    torch.Generator = Generator
 
 
 def _take_gradients() -> None:
