@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from devsan.diagnostics.messages import Message, message
@@ -33,6 +33,7 @@ class Reference:
     _calibrated: bool = False
     _calls: Outcome | None = None
     _why_no_calls: str = ""
+    _kinds: Sequence[str] = ()
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def failing(self) -> Outcome:
@@ -75,10 +76,10 @@ class Reference:
         if self._why_no_calls:
             return Comparison(found.compared, impossible=self._why_no_calls)
         again = run_again()
-        difference = calls.missing(self._calls.numbers, again.numbers)
+        difference = calls.missing(self._calls.numbers, again.numbers, self._kinds)
         if difference or not again.ended:
             return Comparison(found.compared, difference or message("it does not end each time"))
-        count = sum(len(calls.calls_of(events)) for events in self._calls.numbers.values())
+        count = sum(len(calls.calls_of(events, self._kinds)) for events in self._calls.numbers.values())
         return Comparison({**found.compared, "call": count})
 
     def _find_calls(self, why_not: str) -> tuple[Outcome, str]:
@@ -86,9 +87,13 @@ class Reference:
         kept = self.laboratory.run(policy="warn", meeting=self.kind, calls=True)
         if not kept.ended or calls.loses(kept.numbers):
             return kept, why_not
-        if not calls.missing(kept.numbers, self.laboratory.run(calls=True).numbers):
+        failing = self.laboratory.run(calls=True)
+        telling = [kinds for kinds in calls.KINDS if calls.missing(kept.numbers, failing.numbers, kinds)]
+        if not telling:
             return kept, why_not
-        noise = calls.missing(kept.numbers, self.laboratory.run(policy="warn", meeting=self.kind, calls=True).numbers)
+        self._kinds = telling[0]
+        again = self.laboratory.run(policy="warn", meeting=self.kind, calls=True)
+        noise = calls.missing(kept.numbers, again.numbers, self._kinds)
         return kept, _noise(noise) if noise else ""
 
     def _calibrate(self) -> str:

@@ -3,7 +3,8 @@
 NOTE [Calls] A program that keeps nothing and prints shapes has no results by which a run could be told from one that
 stops early, or that skips what failed. For such programs a run keeps every call of a function of torch that takes and
 gives tensors: its name, what its operands require of autograd, a digest of its results. A fix adds moves, which are
-left out; every other call of the reference must be there with the same results. Calls that a change adds are none of
+left out; every other call of the reference must be there with the same results. Moves count as well where even the
+calls do not tell the runs apart: a program that only moves something. Calls that a change adds are none of
 the reference's, so that a change which computes the same in another way is not verified, and no skipped call is.
 
 A call that writes a tensor proves nothing if a copy is written and thrown away. So it also counts whether something
@@ -26,6 +27,9 @@ from devsan.numbers.comparison import Event, differ
 
 LOST = "lost"
 """Kind of the event that is written for each tensor that was written and then never read."""
+
+KINDS = (("call",), ("call", "move"))
+"""Kinds of events that are compared, the second where the first tell nothing."""
 
 _PLACING = MOVES | {"numpy", "numpy_", "__array__", "__array_wrap__", "__get__", "__set__", "__delete__", "pin_memory"}
 _IN_PLACE = frozenset(
@@ -74,7 +78,10 @@ def _kept(write: Callable[..., None], function: Any, args: Any, named: Any) -> A
     name = getattr(function, "__name__", "")
     operands = list(_tensors([args, named]))
     if name in _PLACING or not operands:
-        return function(*args, **named)
+        returned = function(*args, **named)
+        if name in MOVES:
+            write("move", list(_tensors(returned)), ["move"])
+        return returned
     records = sys.modules["torch"].is_grad_enabled()  # a move without gradients gives a tensor that requires none
     facts: list[Any] = [records, *(records and tensor.requires_grad for tensor in operands)]
     returned = function(*args, **named)
@@ -125,14 +132,16 @@ def _tensors(value: Any, depth: int = 3) -> Iterator[Any]:
             yield from _tensors(each, depth - 1)
 
 
-def missing(reference: Mapping[str, Sequence[Event]], other: Mapping[str, Sequence[Event]]) -> Message | None:
+def missing(
+    reference: Mapping[str, Sequence[Event]], other: Mapping[str, Sequence[Event]], kinds: Sequence[str]
+) -> Message | None:
     """Returns which call of ``reference`` is not in ``other`` with the same results; None where all are."""
     for process, events in reference.items():
         there: dict[str, list[Event]] = {}
         for event in other.get(process, ()):
-            if event["kind"] == "call":
+            if event["kind"] in kinds:
                 there.setdefault(event["names"][0], []).append(event)
-        for event in calls_of(events):
+        for event in calls_of(events, kinds):
             found = there.get(event["names"][0], [])
             same = next((number for number, each in enumerate(found) if _same(event, each)), None)
             if same is None:
@@ -141,9 +150,9 @@ def missing(reference: Mapping[str, Sequence[Event]], other: Mapping[str, Sequen
     return None
 
 
-def calls_of(events: Sequence[Event]) -> list[Event]:
+def calls_of(events: Sequence[Event], kinds: Sequence[str]) -> list[Event]:
     """Returns the calls among the events of a process."""
-    return [event for event in events if event["kind"] == "call"]
+    return [event for event in events if event["kind"] in kinds]
 
 
 def loses(numbers: Mapping[str, Sequence[Event]]) -> bool:
@@ -152,6 +161,6 @@ def loses(numbers: Mapping[str, Sequence[Event]]) -> bool:
 
 
 def _same(one: Event, other: Event) -> bool:
-    if one["facts"] != other["facts"] or len(one["tensors"]) != len(other["tensors"]):
+    if one.get("facts") != other.get("facts") or len(one["tensors"]) != len(other["tensors"]):
         return False
     return not any(differ(mine, its) for mine, its in zip(one["tensors"], other["tensors"], strict=True))

@@ -58,7 +58,11 @@ print(forward(torch.ones(2, 4, device="cuda:0")).shape)
 
 USED = "linear(hidden, second.weight)"
 
+MOVE = 'import torch\n\nrank = 3\ntorch.ones(2).to(f"cuda:{rank}")\n'
+
 CASES = {
+    "a GPU that is there": (MOVE, "verified", ("{rank}", "{rank % 2}")),
+    "no move": (MOVE, "rejected", ('.to(f"cuda:{rank}")', "")),
     "an average that moves with its source": (
         AVERAGE, "verified", ('online.to("cuda:0")', 'online.to("cuda:0")\ntarget.to("cuda:0")'),
     ),
