@@ -59,6 +59,9 @@ def take_any_generator(wanted: bool) -> None:
 def share_gpus(wanted: bool) -> None:
     """Ranks may have the same GPU, which NCCL refuses."""
 
+def begin_with_zeros(wanted: bool) -> None:
+    """Has all memory begin with zeros: what is read before it is written is the same in each run."""
+
 def draw_from_host(wanted: bool) -> None:
     """Has all GPUs draw their random numbers from the CPU's default generator. NOTE [One stream of random numbers]"""
 

@@ -4,6 +4,7 @@
 #include "emulate/runtime/autograd_threads.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/generator.h"
+#include "emulate/runtime/host_allocator.h"
 #include "intercept/emulation.h"
 
 namespace devsan::bindings {
@@ -15,6 +16,7 @@ void bind_emulation(py::module_& module) {
   module.def("start", &intercept::start_emulation, py::arg("devices"));
   module.def("stop", &intercept::stop_emulation, py::call_guard<py::gil_scoped_release>());
   module.def("draw_from_host", &emulate::draw_from_host, py::arg("wanted"));
+  module.def("begin_with_zeros", &emulate::begin_with_zeros, py::arg("wanted"));
   module.def("place_on_first", &emulate::place_on_first, py::arg("wanted"));
   module.def("take_any_generator", &emulate::take_any_generator, py::arg("wanted"));
   module.def("settle", &emulate::settle_autograd_threads, py::call_guard<py::gil_scoped_release>());

@@ -177,6 +177,10 @@ def _compared(compared: Mapping[str, int], steps: int) -> Message:
         parts.append(plural("{n} output", "{n} outputs", compared["output"]))
     if compared.get("state"):
         parts.append(plural("{n} final value", "{n} final values", compared["state"]))
+    if compared.get("value") and not parts:
+        parts.append(plural("{n} value that is read", "{n} values that are read", compared["value"]))
+    if compared.get("call"):
+        parts.append(plural("the result of {n} call", "the results of {n} calls", compared["call"]))
     return _listed(parts)
 
 

@@ -83,7 +83,7 @@ class Laboratory:
 
     def run(
         self, texts: Mapping[str, str] | None = None, policy: str = "stop", fresh: bool = False, meeting: str = "",
-        observed: bool = True,
+        observed: bool = True, calls: bool = False,
     ) -> Outcome:  # fmt: skip
         """Runs the job once.
 
@@ -92,6 +92,7 @@ class Laboratory:
             policy: of the emulation: "warn" goes on after mismatches, which is what one device would compute.
             fresh: in a process of its own instead of a fork of the stage.
             observed: whether what it computes is kept.
+            calls: whether each call of torch is kept, too (NOTE [Calls] in devsan/numbers/calls.py).
             meeting: a kind of reference run (NOTE [The reference] in devsan/numbers/reference.py).
 
         Raises:
@@ -106,6 +107,9 @@ class Laboratory:
             overlay.write(overlaid, texts)
         environ = {**self.job.environment, observer.VARIABLE: str(folder / "numbers"), "PYTHONHASHSEED": "0"}
         environ.pop(reference.VARIABLE, None)
+        environ.pop(observer.CALLS, None)
+        if calls:
+            environ[observer.CALLS] = "1"
         if not observed:
             del environ[observer.VARIABLE]
         if meeting:

@@ -233,6 +233,21 @@ class Source:
         place = Place(self.path, first, 1, first, 1, path=self.path)
         return Edit(place, "", "".join(f"{self._indent(statement)}{each}\n" for each in lines))
 
+    def inside(self, statement: ast.stmt, header: str) -> Edit | None:
+        """Returns the edit that puts ``statement`` below ``header``; None where it cannot go deeper as it is."""
+        text = self.segment(statement)
+        if '"""' in text or isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
+            return None
+        first, *others = text.split("\n")
+        lines = [f"{self._indent(statement)}    {first}", *(f"    {line}" for line in others)]
+        return self.replace(statement, "\n".join([f"{header}:", *lines]))
+
+    @property
+    def last_import(self) -> ast.stmt:
+        """Returns the last import of the module itself; its first statement where it has none, such as a docstring."""
+        body = self.tree.body
+        return ([each for each in body if isinstance(each, (ast.Import, ast.ImportFrom))] or body[:1])[-1]
+
     def remove(self, statement: ast.stmt) -> Edit:
         """Returns the edit that takes ``statement`` away with its lines; where it is the only one, ``pass`` stays."""
         if len(self.block_of(statement)) == 1:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from devsan.diagnostics.messages import Message, message
 from devsan.fix.experiment import Laboratory, Outcome
-from devsan.numbers import reference
+from devsan.numbers import calls, reference
 from devsan.numbers.comparison import Comparison, compare, without_noise
 
 _BLIND = message("what the failure prevents computes nothing that is compared")
@@ -32,6 +32,9 @@ class Reference:
     kind: str = ""
     _failing: Outcome | None = None
     _calibrated: bool = False
+    _calls: Outcome | None = None
+    _why_no_calls: str = ""
+    _kinds: Sequence[str] = ()
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def failing(self) -> Outcome:
@@ -41,23 +44,58 @@ class Reference:
                 self._failing = self.laboratory.run()
             return self._failing
 
-    def judge(self, outcome: Outcome) -> Comparison:
+    def judge(self, outcome: Outcome, run_again: Callable[[], Outcome]) -> Comparison:
         """Compares the run of a candidate, which ended, with this.
 
         A comparison that would not tell the failing run from this one proves nothing; neither does one with numbers
         that are others in each run. Both are looked at once, and only when a candidate needs them.
+
+        Args:
+            outcome: of the candidate.
+            run_again: runs it once more and keeps its calls, where its results prove nothing.
         """
         if self.outcome is None:
             return Comparison({}, impossible=_not_ended(self.first.error))
         found = compare(self.outcome.numbers, outcome.numbers)
-        if found.equal and compare(self.outcome.numbers, self.failing().numbers).equal:
-            return Comparison(found.compared, impossible=_BLIND)
+        may_rest = not found.equal and self.kind == reference.WHOLE
+        if may_rest:
+            found = compare(self.outcome.numbers, outcome.numbers, may_rest)
+        if found.impossible or (found.equal and compare(self.outcome.numbers, self.failing().numbers, may_rest).equal):
+            return self._judge_calls(found, run_again)
         if found.difference:
             noise = self._calibrate()
             if noise:
                 return Comparison({}, impossible=_noise(noise))
-            found = compare(self.outcome.numbers, outcome.numbers)
+            found = compare(self.outcome.numbers, outcome.numbers, may_rest)
         return found
+
+    def _judge_calls(self, found: Comparison, run_again: Callable[[], Outcome]) -> Comparison:
+        """Compares the calls of the candidate with those of the reference (NOTE [Calls])."""
+        with self._lock:
+            if self._calls is None:
+                self._calls, self._why_no_calls = self._find_calls(found.impossible or _BLIND)
+        if self._why_no_calls:
+            return Comparison(found.compared, impossible=self._why_no_calls)
+        again = run_again()
+        difference = calls.missing(self._calls.numbers, again.numbers, self._kinds)
+        if difference or not again.ended:
+            return Comparison(found.compared, difference or message("it does not end each time"))
+        count = sum(len(calls.calls_of(events, self._kinds)) for events in self._calls.numbers.values())
+        return Comparison({**found.compared, "call": count})
+
+    def _find_calls(self, why_not: str) -> tuple[Outcome, str]:
+        """Runs the reference, the job as it is, and the reference once more, each with its calls."""
+        kept = self.laboratory.run(policy="warn", meeting=self.kind, calls=True)
+        if not kept.ended or calls.loses(kept.numbers):
+            return kept, why_not
+        failing = self.laboratory.run(calls=True)
+        telling = [kinds for kinds in calls.KINDS if calls.missing(kept.numbers, failing.numbers, kinds)]
+        if not telling:
+            return kept, why_not
+        self._kinds = telling[0]
+        again = self.laboratory.run(policy="warn", meeting=self.kind, calls=True)
+        noise = calls.missing(kept.numbers, again.numbers, self._kinds)
+        return kept, _noise(noise) if noise else ""
 
     def _calibrate(self) -> str:
         with self._lock:

@@ -68,8 +68,16 @@ def read_events(folder: Path) -> dict[str, list[Event]]:
     return found
 
 
-def compare(reference: Mapping[str, Sequence[Event]], other: Mapping[str, Sequence[Event]]) -> Comparison:
-    """Returns whether ``other`` computed all that ``reference`` did, process by process."""
+def compare(
+    reference: Mapping[str, Sequence[Event]], other: Mapping[str, Sequence[Event]], may_rest: bool = False
+) -> Comparison:
+    """Returns whether ``other`` computed all that ``reference`` did, process by process.
+
+    Args:
+        reference: events by process.
+        other: likewise.
+        may_rest: whether a tensor of ``other`` may have no values at the end: a weight that is offloaded.
+    """
     compared: dict[str, int] = {}
     for process, events in reference.items():
         if process not in other:
@@ -78,7 +86,9 @@ def compare(reference: Mapping[str, Sequence[Event]], other: Mapping[str, Sequen
             expected = [event for event in events if event["kind"] == kind]
             got = [event for event in other[process] if event["kind"] == kind]
             difference = (
-                _by_name(expected, got, compared) if kind == "state" else _in_order(kind, expected, got, compared)
+                _by_name(expected, got, compared, may_rest)
+                if kind == "state"
+                else _in_order(kind, expected, got, compared)
             )
             if difference:
                 return Comparison(compared, difference)
@@ -106,7 +116,7 @@ def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compar
             return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number, difference=counts)
         noise = _NOISE * max((_element(each) for each in one["tensors"] if each is not None), default=0.0)
         for place, (mine, its) in enumerate(zip(one["tensors"], other["tensors"], strict=True)):
-            difference = _differ(mine, its, noise)
+            difference = differ(mine, its, noise)
             if difference:
                 return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number,
                                difference=_at(place, len(one["tensors"]), difference))  # fmt: skip
@@ -114,7 +124,7 @@ def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compar
     return ""
 
 
-def _by_name(expected: Sequence[Event], got: Sequence[Event], compared: dict[str, int]) -> str:
+def _by_name(expected: Sequence[Event], got: Sequence[Event], compared: dict[str, int], may_rest: bool) -> str:
     others = {name: tensor for event in got for name, tensor in zip(event["names"], event["tensors"], strict=True)}
     for event in expected:
         named = list(zip(event["names"], event["tensors"], strict=True))
@@ -123,7 +133,9 @@ def _by_name(expected: Sequence[Event], got: Sequence[Event], compared: dict[str
         for name, mine in named:
             if name not in others:
                 return message("expected a tensor {name} at the end, got none", name=name)
-            difference = _differ(mine, others[name], noise if name.endswith(".grad") else 0.0)
+            if may_rest and others[name] is None:
+                continue
+            difference = differ(mine, others[name], noise if name.endswith(".grad") else 0.0)
             if difference:
                 return message("{name} at the end: {difference}", name=name, difference=difference)
             compared["state"] = compared.get("state", 0) + (mine is not None and not varies(mine))
@@ -143,8 +155,8 @@ def _element(tensor: Mapping[str, Any]) -> float:
     return _scale(tensor) / (1.0 if tensor["whole"] else math.sqrt(math.prod(tensor["shape"])))
 
 
-def _differ(mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None, noise: float = 0.0) -> str:
-    """How two digests differ; "" where they do not. Numbers below ``noise`` are those of sums that cancel."""
+def differ(mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None, noise: float = 0.0) -> str:
+    """Returns how two digests differ; "" where they do not. Numbers below ``noise`` are those of sums that cancel."""
     if varies(mine):
         return ""
     if mine is None or its is None:
@@ -202,7 +214,7 @@ def without_noise(
                 counts = message("expected {one} tensors, got {other}", one=len(digests), other=len(its))
                 return found, message("{kind}: {difference}", kind=KINDS[event["kind"]], difference=counts)
             for place, (mine, second) in enumerate(zip(digests, its, strict=True)):
-                difference = _differ(mine, second)
+                difference = differ(mine, second)
                 if difference and event["kind"] not in ("value", "state"):
                     its_place = _at(place, len(digests), difference)
                     return found, message("{kind}: {difference}", kind=KINDS[event["kind"]], difference=its_place)

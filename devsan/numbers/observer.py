@@ -7,7 +7,7 @@ NOTE [What is observed] Whatever reaches one of these places, in the order in wh
   steps      the gradients that an optimizer is about to use, and its learning rates
   weights    of an optimizer's parameters, after each step
   output     of a module that no other module calls, whether its modules train and what of it requires gradients;
-             the value of a statement of the main program
+             the value of a statement of the main program; arrays of NumPy as tensors are
   value      that the program's own code takes out of a tensor: ``item``, ``float``, ``print`` (``host_reads``)
   state      tensors, and the parameters of modules, that ``__main__`` holds at the end of the program
 
@@ -37,12 +37,14 @@ from typing import Any, TextIO
 
 from devsan import core
 from devsan.errors import tell
-from devsan.numbers import reference
+from devsan.numbers import calls, reference
 from devsan.numbers.digest import digest
 from devsan.numbers.host_reads import HostReads
 from devsan.numbers.statements import PASSING
 
 VARIABLE = "DEVSAN_NUMBERS"
+CALLS = "DEVSAN_CALLS"
+"""Set where each call of torch is kept, too (NOTE [Calls] in ``calls``)."""
 
 MOST = 2000
 """Events that a process writes; a later one is counted and no more."""
@@ -50,6 +52,7 @@ MOST = 2000
 _LARGEST_GRAPH = 200_000
 _DEEPEST = 4
 _MOST_OF_A_VALUE = 256
+_KINDS_OF_ARRAYS = "bif"  # of NumPy's dtypes: those that torch has, almost
 _NO_VALUES = (type, FunctionType, MethodType, ModuleType)
 
 _observer: Observer | None = None
@@ -113,6 +116,7 @@ class Observer:
             names.append(name)
             tensors.append(tensor)
         self.write("state", tensors, names)
+        calls.end(self.write)
         self._stream.write(json.dumps({"kind": "end", "events": self._written}) + "\n")
         self._stream.flush()
 
@@ -156,14 +160,19 @@ def is_on() -> bool:
 
 
 def keep(value: Any) -> None:
-    """Writes the tensors in ``value`` as an output. Never raises.
+    """Writes the tensors in ``value`` as an output, or a number as a value. Never raises.
 
-    A module is no result: ``model.cuda()`` evaluates to the model, which a fix may leave where it is.
+    A module is no result: ``model.cuda()`` evaluates to the model, which a fix may leave where it is. Neither is an
+    integer: most are counts, and some count devices.
     """
-    if _observer is not None and not isinstance(value, sys.modules["torch"].nn.Module):
-        tensors = list(islice(_tensors_in(value, _DEEPEST), _MOST_OF_A_VALUE))
-        if tensors:
-            _observer.write("output", tensors)
+    if _observer is None or isinstance(value, sys.modules["torch"].nn.Module):
+        return
+    if isinstance(value, float):
+        _observer.write("value", [_number(value)])
+        return
+    tensors = list(islice(_tensors_in(value, _DEEPEST), _MOST_OF_A_VALUE))
+    if tensors:
+        _observer.write("output", tensors)
 
 
 def begin() -> None:
@@ -175,13 +184,22 @@ def begin() -> None:
     try:
         _seed()
         core.draw_from_host(True)
+        core.begin_with_zeros(True)
         reference.begin()
         _observer = Observer(_new_file(Path(folder)))
         _observer.install()
+        if os.environ.get(CALLS):
+            calls.begin(_observer.write)
         atexit.register(_observer.end)
         os.register_at_fork(after_in_child=_leave)
     except Exception as error:
         tell(f"what the program computes is not compared: {type(error).__name__}: {' '.join(str(error).split())}")
+
+
+def _number(value: float) -> Any:
+    import torch
+
+    return torch.tensor(float(value), dtype=torch.float64, device="cpu")
 
 
 def _new_file(folder: Path) -> TextIO:
@@ -231,10 +249,15 @@ def _leaves(roots: Any) -> list[Any]:
 
 
 def _tensors_in(value: Any, depth: int) -> Iterator[Any]:
+    """The tensors in a value, and NumPy's arrays as tensors."""
     import torch
 
+    numpy: Any = sys.modules.get("numpy")
     if isinstance(value, torch.Tensor):
         yield value
+    elif numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+        if value.dtype.kind in _KINDS_OF_ARRAYS and value.dtype.itemsize <= 8:
+            yield torch.from_numpy(numpy.array(value))
     elif depth and isinstance(value, dict):
         for each in value.values():
             yield from _tensors_in(each, depth - 1)

@@ -8,6 +8,7 @@ goes:
 
   meeting  all but the last pass, and ranks that share one GPU, which NCCL refuses
   one_gpu  moreover all GPUs are one (NOTE [All on one GPU] in core/emulate/runtime/device.h)
+  whole    moreover all tensors have values: what is made on "meta", or sent there, is where it was or on the host
 
 docs/decisions/0016-numbers-of-a-fix.md has the reasons.
 """
@@ -19,12 +20,13 @@ import os
 from typing import Any
 
 from devsan import core
+from devsan.numbers import one_place
 
 VARIABLE = "DEVSAN_REFERENCE"
 MEETING = "meeting"
 ONE_GPU = "one_gpu"
-
-KINDS = (MEETING, ONE_GPU)
+WHOLE = "whole"
+KINDS = (MEETING, ONE_GPU, WHOLE)
 
 _BEFORE_CUDA = 15  # torch/serialization.py asks CUDA's own deserializer at 20
 
@@ -36,11 +38,17 @@ def begin() -> None:
         return
     core.take_any_generator(True)
     core.share_gpus(True)
-    core.place_on_first(kind == ONE_GPU)
+    _make_generators_of_the_host()
+    if kind != MEETING:
+        core.place_on_first(True)
+        one_place.stay_on_first()
+    if kind == WHOLE:
+        one_place.give_values()
     _read_gpus()
     _bring_arguments()
     _load_from_any_gpu()
     _take_gradients()
+    _take_gradients_of_functions()
 
 
 def _read_gpus() -> None:
@@ -48,7 +56,7 @@ def _read_gpus() -> None:
     import torch
 
     kind: Any = torch.Tensor
-    numpy, array = kind.numpy, kind.__array__
+    numpy, array, wrap = kind.numpy, kind.__array__, kind.__array_wrap__
 
     def read(tensor: Any, *rest: Any, **named: Any) -> Any:
         return numpy(tensor.cpu() if tensor.is_cuda else tensor, *rest, **named)
@@ -56,7 +64,29 @@ def _read_gpus() -> None:
     def as_array(tensor: Any, *rest: Any, **named: Any) -> Any:
         return array(tensor.cpu() if tensor.is_cuda else tensor, *rest, **named)
 
-    kind.numpy, kind.__array__ = read, as_array
+    def wrapped(tensor: Any, result: Any, *rest: Any) -> Any:
+        # What numpy computes of a copy is numpy's; of a tensor of the host torch makes a tensor again.
+        return result if tensor.is_cuda else wrap(tensor, result, *rest)
+
+    read.__name__, as_array.__name__, wrapped.__name__ = "numpy", "__array__", "__array_wrap__"
+    kind.numpy, kind.__array__, kind.__array_wrap__ = read, as_array, wrapped
+
+
+def _make_generators_of_the_host() -> None:
+    """A sampler of the host takes no generator of a GPU. One of the host draws the same numbers for both."""
+    import torch
+
+    own: Any = torch.Generator
+
+    class OfAnyDevice(type(own)):  # type: ignore[misc]
+        def __instancecheck__(cls, value: Any) -> bool:
+            return isinstance(value, own)
+
+    class Generator(own, metaclass=OfAnyDevice):  # type: ignore[misc]
+        def __new__(cls, device: Any = None) -> Any:
+            return own.__new__(cls)
+
+    torch.Generator = Generator
 
 
 def _bring_arguments() -> None:
@@ -113,3 +143,33 @@ def _take_gradients() -> None:
         own.__set__(tensor, value.to(tensor.device) if moved else value)
 
     kind.grad = property(own.__get__, assign, own.__delete__, own.__doc__)
+
+
+def _take_gradients_of_functions() -> None:
+    """What the backward of a ``torch.autograd.Function`` returns comes to the devices that autograd expects.
+
+    torch refuses others in validate_outputs (torch/csrc/autograd/engine.cpp).
+    """
+    from torch.autograd.function import BackwardCFunction
+
+    kind: Any = BackwardCFunction
+    apply = kind.apply
+
+    def aligned(node: Any, *gradients: Any) -> Any:
+        returned = apply(node, *gradients)
+        wanted = [_device_of(*edge) for edge in node.next_functions if edge[0] is not None]
+        found = list(returned) if isinstance(returned, tuple) else [returned]
+        places = [place for place, each in enumerate(found) if each is not None]
+        # An argument that is no tensor has no edge, and its gradient is None.
+        if len(places) == len(wanted) or len(set(wanted)) == 1:
+            for number, place in enumerate(places):
+                found[place] = found[place].to(wanted[number % len(wanted)])
+        return tuple(found) if isinstance(returned, tuple) else found[0]
+
+    kind.apply = aligned
+
+
+def _device_of(node: Any, place: int) -> Any:
+    """The device of the gradient that ``node`` takes at ``place``."""
+    variable = getattr(node, "variable", None)
+    return variable.device if variable is not None else node._input_metadata[place].device

@@ -78,10 +78,10 @@ def test_runs_ahead_change_nothing(tmp_path, monkeypatch):
 
 
 UNVERIFIED = {
-    "the result is not looked at": (
-        'import torch\n\n\ndef f(a, b):\n    return a + b\n\n\nkept = torch.ones(3, device="cuda:0")\n'
-        '_ = f(kept, torch.ones(3)).shape\n',
-        ("    return a + b", "    return a"), "what the failure prevents computes nothing that is compared",
+    "what is written is thrown away": (
+        'import torch\n\n\ndef f(a, b):\n    a.clone().add_(b)\n\n\nkept = torch.ones(3, device="cuda:0")\n'
+        'f(kept, torch.ones(3))\n',
+        ("    a.clone().add_(b)", "    pass"), "what the failure prevents computes nothing that is compared",
     ),
     "other numbers in each run": (
         'import torch\n\ntorch.seed()\nkept = torch.rand(3, device="cuda:0")\n'

@@ -1,5 +1,8 @@
 #include "emulate/runtime/host_allocator.h"
 
+#include <atomic>
+#include <cstring>
+
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 
@@ -19,6 +22,17 @@ thread_local c10::DeviceIndex t_charged_device = kNoDevice;
 thread_local record::Origin t_origin;
 
 c10::Allocator* g_torch_allocator = nullptr;
+std::atomic<bool> g_zeros{false};
+
+// glibc maps what is larger anew (DEFAULT_MMAP_THRESHOLD_MAX in malloc/malloc.c), and the kernel maps zeros.
+constexpr size_t kAlwaysMapped = size_t{32} << 20;
+
+c10::DataPtr begun(c10::DataPtr data, size_t bytes) {
+  if (C10_UNLIKELY(g_zeros.load(std::memory_order_relaxed)) && bytes != 0 && bytes <= kAlwaysMapped) {
+    std::memset(data.get(), 0, bytes);
+  }
+  return data;
+}
 
 // SetAllocator keeps the allocator of the highest priority; torch's own are registered at 0.
 constexpr std::uint8_t kPriority = 100;
@@ -45,9 +59,9 @@ memory::Block* take(EmulatedDevice& target, size_t bytes) {
 c10::DataPtr HostAllocator::allocate(size_t bytes) {
   if (C10_UNLIKELY(t_charged_device != kNoDevice)) return allocate_charged(bytes, t_charged_device);
   if (C10_LIKELY(t_origin.placement == record::kUnknownPlacement || bytes == 0)) {
-    return g_torch_allocator->allocate(bytes);
+    return begun(g_torch_allocator->allocate(bytes), bytes);
   }
-  return allocate_with_header(*g_torch_allocator, bytes, nullptr, nullptr, t_origin);
+  return begun(allocate_with_header(*g_torch_allocator, bytes, nullptr, nullptr, t_origin), bytes);
 }
 
 c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex index) {
@@ -59,7 +73,7 @@ c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex inde
   memory::Block* block = take(target, bytes);
   c10::DataPtr data;
   try {
-    data = allocate_with_header(*g_torch_allocator, bytes, &target.allocator, block, t_origin);
+    data = begun(allocate_with_header(*g_torch_allocator, bytes, &target.allocator, block, t_origin), bytes);
   } catch (...) {
     target.allocator.free(block);
     throw;
@@ -83,6 +97,8 @@ void HostAllocator::install() {
   g_torch_allocator = c10::GetCPUAllocator();
   c10::SetCPUAllocator(this, kPriority);
 }
+
+void begin_with_zeros(bool wanted) { g_zeros.store(wanted, std::memory_order_relaxed); }
 
 HostAllocator& host_allocator() {
   // Leaked on purpose: storages that outlive everything else still name it as their allocator.

@@ -31,6 +31,9 @@ class HostAllocator final : public c10::Allocator {
 
 HostAllocator& host_allocator();
 
+/// Has all memory begin with zeros, so that what a program reads before it writes it is the same in each run.
+void begin_with_zeros(bool wanted);
+
 /// While it lives, what the calling thread allocates says that it comes from `origin`.
 class OriginScope {
  public:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from devsan.fix.failure import Failure, Source, is_own, source_of
 from devsan.fix.scope import LITERAL, devices
 
 _DOUBT = 20
+_WANTED = re.compile(r"on device (cuda:\d+)")  # what torch.nn.DataParallel asks of its module
 
 
 def propose(failure: Failure) -> Iterator[Change]:
@@ -25,6 +27,11 @@ def propose(failure: Failure) -> Iterator[Change]:
                     yield from _at(frame, operand, partner)
         for frame in failure.own_frames[:1]:
             yield from _holder(frame, operand, partner)
+    wanted = _WANTED.search(failure.finding["sentence"]) if failure.finding["kind"] == "module" else None
+    for operand in failure.operands if wanted else ():
+        for frame in (frame for event in operand["provenance"] for frame in event["frames"]):
+            if wanted and is_own(frame["path"]) and not failure.is_live(frame):
+                yield from _at(frame, operand, {"name": "", "device": wanted[1], "provenance": ()})
 
 
 def _by_a_map(event: Mapping[str, Any]) -> bool:

@@ -35,21 +35,11 @@ def propose(failure: Failure) -> Iterator[Change]:
             if source is not None:
                 text = message("make {device} the current device before the program begins", device=device)
                 line = f'torch.cuda.set_device("{device}")'
-                yield Change(text, "configuration", (source.insert_after(_last_import(source), [line]),), doubt=LITERAL)
+                yield Change(text, "configuration", (source.insert_after(source.last_import, [line]),), doubt=LITERAL)
 
 
 def _around(source: Source, statement: ast.stmt, device: str, doubt: int) -> Iterator[Change]:
-    lines = source.segment(statement).split("\n")
-    if '"""' in source.segment(statement) or isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
-        return
-    indent = source.lines[statement.lineno - 1]
-    indent = indent[: len(indent) - len(indent.lstrip())]
-    inner = "\n".join([f"{indent}    {lines[0]}", *(f"    {line}" for line in lines[1:])])
-    text = message("make {device} the current device where the kernel is launched", device=device)
-    after = f"with torch.cuda.device({device}):\n{inner}"
-    yield Change(text, "use_site", (source.replace(statement, after),), doubt=doubt)
-
-
-def _last_import(source: Source) -> ast.stmt:
-    body = source.tree.body
-    return ([each for each in body if isinstance(each, (ast.Import, ast.ImportFrom))] or body)[-1]
+    edit = source.inside(statement, f"with torch.cuda.device({device})")
+    if edit is not None:
+        text = message("make {device} the current device where the kernel is launched", device=device)
+        yield Change(text, "use_site", (edit,), doubt=doubt)

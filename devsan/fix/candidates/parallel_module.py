@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import function_name, keyword, moved, placed
+from devsan.fix.calls import function_name, keyword
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
-from devsan.fix.scope import LITERAL
+from devsan.fix.failure import Failure, Source, source_of
 
 _DOUBT = 12
 
 
 def propose(failure: Failure) -> Iterator[Change]:
-    """Yields moves of the module where it is wrapped, then other devices for what moved it elsewhere."""
+    """Yields moves of the module where it is wrapped."""
     if failure.finding["kind"] != "module":
         return
     for path in dict.fromkeys(frame["path"] for frame in failure.own_frames):
         source = source_of(path)
         if source is not None:
             yield from _wrapped(source)
-    expected = re.search(r"on device (cuda:\d+)", failure.finding["sentence"])
-    for operand in failure.operands if expected is not None else ():
-        for event in operand["provenance"]:
-            for frame in event["frames"]:
-                if expected is not None and is_own(frame["path"]):
-                    yield from _elsewhere(frame, expected.group(1))
 
 
 def _wrapped(source: Source) -> Iterator[Change]:
@@ -48,12 +40,3 @@ def _first(source: Source, given: ast.expr | None) -> str:
     if isinstance(given, (ast.List, ast.Tuple)) and given.elts:
         return source.segment(given.elts[0])
     return f"{source.segment(given)}[0]"
-
-
-def _elsewhere(frame: dict[str, object], device: str) -> Iterator[Change]:
-    source = source_of(str(frame["path"]))
-    call = source.expression_at(frame) if source is not None else None
-    if source is not None and isinstance(call, ast.Call) and moved(call) is not None:
-        text = message("move the module to {device}, the first GPU of its DataParallel", device=device)
-        edit = source.replace(call, placed(source, call, f'"{device}"'))
-        yield Change(text, "creation_site", (edit,), doubt=_DOUBT + LITERAL // 5)

@@ -94,7 +94,7 @@ def _following(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Ma
         return
     statement = source.statement_around(node)
     if isinstance(node, ast.Name):
-        node, statement = _assigned(source, node) or (node, statement)
+        node, statement = assigned(source, node) or (node, statement)
     if not isinstance(node, (ast.Attribute, ast.Subscript)) or not is_read(source, node):
         return
     held = source.segment(node)
@@ -108,8 +108,8 @@ def _following(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Ma
         yield Change(text, "use_site", (source.insert_before(statement, [line]),), doubt=_FOLLOWS + doubt)
 
 
-def _assigned(source: Source, name: ast.Name) -> tuple[ast.expr, ast.stmt] | None:
-    """The last value that was assigned to ``name`` before it is read, and the statement."""
+def assigned(source: Source, name: ast.Name) -> tuple[ast.expr, ast.stmt] | None:
+    """Returns the last value that was assigned to ``name`` before it is read, and the statement; None without one."""
     found = None
     for node in ast.walk(source.function_around(name)):
         if isinstance(node, ast.Assign) and node.lineno < name.lineno and name.id in map(source.segment, node.targets):

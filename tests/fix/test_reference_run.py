@@ -1,0 +1,72 @@
+"""What one device computes is found where a program stops at what is no operator."""
+
+from __future__ import annotations
+
+import pytest
+from seeded import laboratory
+
+from devsan.fix.reference_run import find_reference
+
+PROGRAMS = {
+    "numpy computes with a tensor of the GPU": (
+        "meeting",
+        "import numpy as np\nimport torch\n\nfound = np.mean(np.equal(torch.ones(3, device='cuda'), np.ones(3)))\n"
+        "print(torch.tensor(float(found)).item())\n",
+        1.0,
+    ),
+    "a sampler of the host has a generator of the GPU": (
+        "meeting",
+        "import torch\n\ngenerator = torch.Generator('cuda').manual_seed(1)\n"
+        "assert isinstance(generator, torch.Generator) and isinstance(torch.default_generator, torch.Generator)\n"
+        "ours = torch.randperm(9, generator=torch.Generator().manual_seed(1))\n"
+        "print((torch.randperm(9, generator=generator) - ours).abs().sum().item())\n",
+        0.0,
+    ),
+    "a backward makes its gradient on the host": (
+        "meeting",
+        "import torch\n\n\nclass Twice(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, x, factor):\n        return x * factor\n\n"
+        "    @staticmethod\n    def backward(ctx, gradient):\n        return torch.full((2,), 2.0), None\n\n\n"
+        "x = torch.ones(2, device='cuda', requires_grad=True)\nTwice.apply(x.exp(), 2).sum().backward()\n"
+        "print((x.grad / x.detach().exp())[0].item())\n",
+        2.0,
+    ),
+    "a parameter stays one when it goes to another GPU": (
+        "one_gpu",
+        "import torch\n\nweight = torch.nn.Parameter(torch.ones(2, device='cuda:0'))\n"
+        "if weight.device.index != 0 or torch.ones(1, device='cuda:1').device != weight.device:\n"
+        "    raise ValueError('on two GPUs')\n"
+        "assert isinstance(weight.to('cuda:1'), torch.nn.Parameter)\nassert weight.cuda(1) is weight\n"
+        "print(weight.sum().item())\n",
+        2.0,
+    ),
+    "what is made without values has some": (
+        "whole",
+        "import torch\n\nwith torch.device('meta'):\n    weight = torch.ones(3)\n"
+        "print(weight.to('meta').cuda().sum().item())\n",
+        3.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_reference(tmp_path, name):
+    kind, text, value = PROGRAMS[name]
+    tmp_path.joinpath("train.py").write_text(text, encoding="utf-8")
+    with laboratory(tmp_path, "train.py") as found:
+        reference = find_reference(found, lambda *_: None)
+    assert reference.kind == kind, reference.first.error
+    assert reference.outcome is not None
+    values = [event for event in reference.outcome.numbers["MainProcess"] if event["kind"] == "value"]
+    assert values[-1]["tensors"][0]["values"] == pytest.approx([value])
+
+
+def test_memory_begins_with_zeros(tmp_path):
+    text = (
+        "import torch\n\nfor device in ('cpu', 'cuda:0'):\n    torch.full((200,), 7.0, device=device)\n"
+        "    print(torch.empty(200, device=device).abs().sum().item())\n"
+    )
+    tmp_path.joinpath("train.py").write_text(text, encoding="utf-8")
+    with laboratory(tmp_path, "train.py") as found:
+        numbers = found.run().numbers["MainProcess"]
+    assert [event["tensors"][0]["values"] for event in numbers if event["kind"] == "value"] == [[0.0], [0.0]]
