@@ -56,7 +56,7 @@ def try_changes(
         seen: places of failures from which the search has come, as ``Outcome.place_of`` has them.
         fresh: as ``Laboratory.run`` takes it.
     """
-    return judged(reference, changes, outcome_of(laboratory, changes, fresh), seen)
+    return judged(laboratory, reference, changes, outcome_of(laboratory, changes, fresh), seen, fresh)
 
 
 def outcome_of(laboratory: Laboratory, changes: tuple[Change, ...], fresh: bool = False) -> Outcome | None:
@@ -68,14 +68,15 @@ def outcome_of(laboratory: Laboratory, changes: tuple[Change, ...], fresh: bool 
 
 
 def judged(
-    reference: Reference, changes: tuple[Change, ...], outcome: Outcome | None, seen: Collection[str] = ()
-) -> Trial:
-    """Returns what the run of ``changes`` proves; the arguments are those of ``try_changes``."""
+    laboratory: Laboratory, reference: Reference, changes: tuple[Change, ...], outcome: Outcome | None,
+    seen: Collection[str] = (), fresh: bool = False,
+) -> Trial:  # fmt: skip
+    """Returns what the run of ``changes`` proves, which came to ``outcome``; the rest is as ``try_changes`` takes it."""
     if outcome is None or (not outcome.ended and not outcome.findings):
         return Trial(changes, outcome, None, "failed")
     if not outcome.ended:
         return Trial(changes, outcome, None, "same" if outcome.place_of(changes) in seen else "other")
-    comparison = reference.judge(outcome)
+    comparison = reference.judge(outcome, lambda: laboratory.run(applied(changes), fresh=fresh, calls=True))
     if comparison.impossible:
         return Trial(changes, outcome, comparison, "unverified")
     return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected")
