@@ -113,8 +113,12 @@ def placed_models(failure: Failure) -> Iterator[PlacedModel]:
 
 
 def _loading(facts: Mapping[str, Any], failure: Failure) -> Loading | None:
-    """The last of the user's calls in which a library placed something of a model."""
-    for event in reversed(facts["placements"]):
+    """The last of the user's calls in which a library placed something of a model, by a map before all others.
+
+    A trainer that moves a dispatched model comes behind what dispatched it.
+    """
+    latest = facts["placements"][::-1]
+    for event in sorted(latest, key=lambda each: "device_map" not in each["owner"]["setting"]):
         if event["owner"]["name"] == "program":
             continue
         where = event["owner"]["where"]
