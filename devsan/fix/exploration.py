@@ -171,9 +171,7 @@ class Exploration:
         self.told(change.text, round.next, len(round.offered))
         changes = (*round.changes, change)
         following = ((*round.changes, each) for each in round.offered[round.next :])
-        trial = judged(
-            self.laboratory, self.reference, changes, ahead.outcome(changes, following), round.places
-        )
+        trial = judged(self.laboratory, self.reference, changes, ahead.outcome(changes, following), round.places)
         if trial.status == "verified" and not self.laboratory.job.is_command:  # a command never was a fork
             trial = try_changes(self.laboratory, self.reference, changes, round.places, fresh=True)
         self.trials.append(trial)

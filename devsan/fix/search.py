@@ -80,7 +80,7 @@ def search(
     found.first = found.reference.first
     laboratory.seconds = min(laboratory.seconds, 60 + 10 * found.first.seconds)
     failing = found.first
-    if not found.first.findings or not found.first.ended:
+    if not found.first.ended or not any(finding["operands"] for finding in found.first.findings):
         told("failure", 0, 0)
         failing = found.failing = found.reference.failing()
     if failing.findings:

@@ -10,7 +10,8 @@ from devsan.errors import DevsanError, tell
 from devsan.fix.account import result_of
 from devsan.fix.change import Change
 from devsan.fix.reference_run import find_reference
-from devsan.fix.search import Search, search, try_changes
+from devsan.fix.search import Search, search
+from devsan.fix.trial import try_changes
 from devsan.render.json import fix_document
 from devsan.sweep.cell import Cell
 from devsan.sweep.cell_run import CellRunner

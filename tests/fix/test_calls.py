@@ -6,7 +6,7 @@ import pytest
 from seeded import change, laboratory
 
 from devsan.fix.reference_run import find_reference
-from devsan.fix.search import try_changes
+from devsan.fix.trial import try_changes
 
 AVERAGE = """\
 import copy
