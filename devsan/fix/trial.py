@@ -71,7 +71,7 @@ def judged(
     laboratory: Laboratory, reference: Reference, changes: tuple[Change, ...], outcome: Outcome | None,
     seen: Collection[str] = (), fresh: bool = False,
 ) -> Trial:  # fmt: skip
-    """Returns what the run of ``changes`` proves, which came to ``outcome``; the rest is as ``try_changes`` takes it."""
+    """Returns what the run of ``changes`` proves, which came to ``outcome``; the rest as ``try_changes`` takes it."""
     if outcome is None or (not outcome.ended and not outcome.findings):
         return Trial(changes, outcome, None, "failed")
     if not outcome.ended:
