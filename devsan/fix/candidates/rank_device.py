@@ -19,7 +19,9 @@ _RANK = 'os.environ.get("LOCAL_RANK", 0)'
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields ``set_device`` at the start, then the GPU of the rank where the first one is written out."""
-    if failure.finding["rank"] is None or not (failure.is_mixed or failure.finding["kind"] == "group"):
+    gpus = {operand["device"] for operand in failure.operands if operand["device"].startswith("cuda")}
+    met = failure.is_mixed and len(gpus) > 1  # a tensor of the host has no rank's GPU
+    if failure.finding["rank"] is None or not (met or failure.finding["kind"] == "group"):
         return
     for path in dict.fromkeys(frame["path"] for frame in failure.own_frames):
         source = source_of(path)

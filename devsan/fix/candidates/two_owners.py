@@ -32,7 +32,7 @@ def propose(failure: Failure) -> Iterator[Change]:
                 text = message("call the placed model without {wrapper}", wrapper=name)
                 yield Change(text, "configuration", (source.replace(call, inner),), doubt=_MOVE + later)
         yield from _without_map(model, _MAP + later)
-        yield from _without_hooks(model, _HOOKS + later)
+        yield from _without_hooks(model) if failure.has_two_owners else ()
 
 
 def _moves(model: PlacedModel) -> Iterator[tuple[Source, ast.Call]]:
@@ -90,10 +90,10 @@ def _without_map(model: PlacedModel, doubt: int) -> Iterator[Change]:
             yield Change(text, "configuration", (own,), doubt=doubt + 2)
 
 
-def _without_hooks(model: PlacedModel, doubt: int) -> Iterator[Change]:
+def _without_hooks(model: PlacedModel) -> Iterator[Change]:
     """Weights may be moved once no hook brings inputs to where they were."""
     hooked = any(hook["execution_device"] for module in model.facts["modules"] for hook in module["hooks"])
     for loading in model.loadings[:1] if hooked else ():
         text = message("remove the hooks of the placed model: another owner places it")
         lines = ("from accelerate.hooks import remove_hook_from_submodules", "remove_hook_from_submodules({model})")
-        yield Change(text, "workaround", loading.then(lines), doubt=doubt)
+        yield Change(text, "workaround", loading.then(lines), doubt=_HOOKS)
