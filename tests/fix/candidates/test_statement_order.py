@@ -40,6 +40,7 @@ step(torch.randn(2, 3).cuda())
 
 def test_a_module_moves_before_a_function_that_reads_its_parameters(fixed: Fixed):
     assert fixed("""
+import copy
 import torch
 
 def optimizer_of(module, state):
@@ -56,7 +57,7 @@ first = torch.nn.Linear(3, 1).to("cuda")
 before = torch.optim.Adam(first.parameters())
 steps(first, before)
 model = torch.nn.Linear(3, 1)
-after = optimizer_of(model, before.state_dict())
+after = optimizer_of(model, copy.deepcopy(before.state_dict()))
 model.to("cuda")
 steps(model, after)
 """) == ['model.to("cuda")']
