@@ -5,4 +5,4 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tools/environment.sh
 exec "$VENV/bin/python" -m pytest -n 2 -m "frameworks or not frameworks" --bless tests/frameworks \
-  tests/stories/test_001_qwen_ranks.py tests/stories/test_004_lightning.py "$@"
+  tests/stories/test_001_qwen_ranks.py tests/stories/test_004_lightning.py tests/stories/test_fix.py "$@"

@@ -90,7 +90,7 @@ def _make_generators_of_the_host() -> None:
 
 
 def _bring_arguments() -> None:
-    """Functions get the arguments that they read on the host from GPUs, too.
+    """Functions get the arguments that they read on the host from GPUs, too; what is on a GPU stays, when it is pinned.
 
     torch refuses them in ATen/native/PackedSequence.cpp, TensorShape.cpp and Memory.cpp.
     """
@@ -99,7 +99,14 @@ def _bring_arguments() -> None:
     _bring(torch._VF, "_pack_padded_sequence", 1)
     _bring(torch, "tensor_split", 1)
     _bring(torch.Tensor, "tensor_split", 1)
-    _bring(torch.Tensor, "pin_memory", 0)
+
+    kind: Any = torch.Tensor
+    pin = kind.pin_memory
+
+    def pin_memory(tensor: Any, *rest: Any, **named: Any) -> Any:
+        return tensor if tensor.is_cuda else pin(tensor, *rest, **named)
+
+    kind.pin_memory = pin_memory
 
 
 def _bring(holder: Any, name: str, position: int) -> None:

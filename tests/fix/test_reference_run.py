@@ -7,6 +7,8 @@ from seeded import laboratory
 
 from devsan.fix.reference_run import find_reference
 
+pytestmark = pytest.mark.drawn(3)  # a search each
+
 PROGRAMS = {
     "numpy computes with a tensor of the GPU": (
         "meeting",

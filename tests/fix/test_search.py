@@ -16,6 +16,8 @@ from devsan.fix.trial import try_changes
 TWO = """\
 import torch
 
+pytestmark = pytest.mark.drawn(3)  # a search each
+
 first = torch.ones(3, device="cuda:0")
 second = torch.ones(3, device="cuda:1")
 third = torch.ones(3)

@@ -24,6 +24,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+pytestmark = pytest.mark.drawn(3)  # a search each
+
 
 class Net(nn.Module):
     def __init__(self):

@@ -24,8 +24,6 @@ SEEDS = Path(sys.prefix, "seeds")
 EASYEDITOR = SEEDS / "easyeditor-0.0.1.dev0"
 DEEPSPEED = SEEDS / "deepspeed-0.14.2"
 
-pytestmark = pytest.mark.long
-
 with_deepspeed = pytest.mark.skipif(not DEEPSPEED.is_dir(), reason="deepspeed 0.14.2 is not among the seeds")
 
 
@@ -64,6 +62,7 @@ def rank(folder: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
+@pytest.mark.frameworks
 @pytest.mark.skipif(not EASYEDITOR.is_dir(), reason="easyeditor 0.0.1.dev0 is not among the seeds")
 def test_easyedit(tmp_path: Path):
     """Ten places, one behind the other: each operand comes to what it is combined with."""
@@ -72,12 +71,14 @@ def test_easyedit(tmp_path: Path):
     assert "+ w[...] += upd_matrix.float().to(w.device)" in out
 
 
+@pytest.mark.long
 def test_qwen(tmp_path: Path):
     """One of two owners goes."""
     out = fixed(tmp_path, 8, ROOT / "examples" / "qwen_two_owners.py", 2)
     assert "fixed: leave the placed model where it is: no `model.to(self.args.device)`" in out
 
 
+@pytest.mark.frameworks
 def test_qwen_in_ranks(tmp_path: Path):
     """DDP takes no model over several GPUs, so that the map is what goes; and no library is to be patched."""
     out = fixed(tmp_path, 8, *torchrun(2, PROGRAMS / "qwen_finetune.py"))
@@ -85,6 +86,7 @@ def test_qwen_in_ranks(tmp_path: Path):
     assert "modeling_qwen2.py:244): " not in out
 
 
+@pytest.mark.frameworks
 @with_deepspeed
 def test_minicpm(tmp_path: Path):
     """A scalar comes to the gradient, which is offloaded and stays on the host."""
@@ -92,6 +94,7 @@ def test_minicpm(tmp_path: Path):
     assert ".grad.mul_((1. / combined_scale).to(self.fp32_partitioned_groups_flat[sub_group_id].grad.device))" in out
 
 
+@pytest.mark.frameworks
 @with_deepspeed
 def test_minicpm_by_a_patch_of_what_is_installed_in_ranks(tmp_path: Path):
     """DeepSpeed among the libraries is not the user's to change: the fix is a patch for its authors."""
@@ -102,12 +105,14 @@ def test_minicpm_by_a_patch_of_what_is_installed_in_ranks(tmp_path: Path):
     assert ".grad.mul_((1. / combined_scale).to(self.fp32_partitioned_groups_flat[sub_group_id].grad.device))" in out
 
 
+@pytest.mark.long
 def test_glm4(tmp_path: Path):
     out = fixed(tmp_path, 4, ROOT / "examples" / "glm4_finetune.py")
     assert "fixed: move `shift_labels` to the device of `shift_logits` before they are combined" in out
     assert "error[DV104]" in out
 
 
+@pytest.mark.long
 def test_lightning(tmp_path: Path):
     """The hooks go with the call that hung them: Lightning, which starts the ranks itself, places the model."""
     pytest.importorskip("lightning")

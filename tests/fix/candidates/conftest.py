@@ -17,6 +17,14 @@ from devsan.fix.trial import Trial
 from devsan.options import Options
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A search runs a program a dozen times: `make test` has one in four of them, the others are long."""
+    for item in items:
+        if "searched" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.drawn(4))
+
+
 @pytest.fixture
 def searched(tmp_path: Path) -> Callable[..., Search]:
     """Returns the search for a fix of a program's text on so many GPUs."""
