@@ -8,6 +8,8 @@ from seeded import change, laboratory
 from devsan.fix.reference_run import find_reference
 from devsan.fix.trial import try_changes
 
+pytestmark = pytest.mark.drawn(3)  # a search each
+
 AVERAGE = """\
 import copy
 
@@ -28,8 +30,6 @@ update(target, online)
 
 CACHE = """\
 import torch
-
-pytestmark = pytest.mark.drawn(3)  # a search each
 
 
 class Cache:

@@ -13,10 +13,10 @@ from devsan.fix.reference_run import find_reference
 from devsan.fix.search import search
 from devsan.fix.trial import try_changes
 
+pytestmark = pytest.mark.drawn(3)  # a search each
+
 TWO = """\
 import torch
-
-pytestmark = pytest.mark.drawn(3)  # a search each
 
 first = torch.ones(3, device="cuda:0")
 second = torch.ones(3, device="cuda:1")

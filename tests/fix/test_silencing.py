@@ -16,6 +16,8 @@ from devsan.fix.reference_run import Reference, find_reference
 from devsan.fix.trial import try_changes
 from devsan.options import Options
 
+pytestmark = pytest.mark.drawn(3)  # a search each
+
 # The learning rate is so small that no weight shows a step.
 PROGRAM = """\
 import copy
@@ -23,8 +25,6 @@ import copy
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-
-pytestmark = pytest.mark.drawn(3)  # a search each
 
 
 class Net(nn.Module):
