@@ -32,7 +32,11 @@ def lawful_tree(tree: Path) -> Path:
     write(tree, "devsan/options.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n")
     write(tree, "devsan/report.py", "import rich\n")
     write(tree, "devsan/core_library.py", "def load():\n    from devsan import _core\n")
-    write(tree, "devsan/job/watchdog.py", "def main():\n    from devsan.job import finalize\n")
+    write(
+        tree,
+        "devsan/job/watchdog.py",
+        "def main():\n    from devsan.job import finalize\n    from devsan.options import VARIABLE\n",
+    )
     write(tree, "devsan/job/finalize.py", "def write():\n    import rich.text\n")
     write(tree, "devsan/job/notes.py", "from devsan.job import finalize\n")
     return tree
@@ -87,7 +91,11 @@ def test_a_lawful_sample_passes(tmp_path: Path, script: str) -> None:
         ("devsan/job/a.py", f"{LATE}devsan.job.finalize", "expected the import of devsan.job.finalize at the top"),
         ("devsan/a.py", f"{LATE}json.decoder", "expected the import of json.decoder at the top of the file"),
         ("devsan/a.py", "import importlib\nimportlib.import_module('json')", "a.py:2: expected an import statement"),
-        ("devsan/job/watchdog.py", "import select", "expected a late import of devsan.job.finalize, got none"),
+        (
+            "devsan/job/watchdog.py",
+            "def main():\n    from devsan.options import VARIABLE",
+            "expected a late import of devsan.job.finalize, got none",
+        ),
     ],
 )
 def test_a_violation_is_found_and_placed(tmp_path: Path, path: str, text: str, sentence: str) -> None:

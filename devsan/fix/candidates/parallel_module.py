@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import function_name, keyword
+from devsan.fix.calls import function_name, keyword, moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 
@@ -26,6 +26,8 @@ def propose(failure: Failure) -> Iterator[Change]:
 def _wrapped(source: Source) -> Iterator[Change]:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and function_name(node) == "DataParallel" and node.args:
+            if moved(node.args[0]) is not None:  # another place for it is a candidate of its own
+                continue
             given = node.args[1] if len(node.args) > 1 else keyword(node, "device_ids")
             module, first = node.args[0], _first(source, given)
             name = source.segment(module)

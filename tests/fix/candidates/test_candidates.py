@@ -43,7 +43,17 @@ def _failure(path: Path) -> Failure:
         {**common, "name": "self.table(3)", "device": "cpu", "offending": True, "provenance": [made],
          **_span(TEXT, 9, "self.table(3)")},
     ]  # fmt: skip
-    return Failure({"kind": "mixed", "code": "", "title": "", "operands": operands, "stack": [caller], "sentence": ""})
+    return Failure(
+        {
+            "kind": "mixed",
+            "code": "",
+            "title": "",
+            "operands": operands,
+            "stack": [caller],
+            "sentence": "",
+            "rank": None,
+        }
+    )
 
 
 def test_an_expression_that_is_in_scope_comes_before_a_device_that_is_written_out(tmp_path: Path, monkeypatch: Any):
