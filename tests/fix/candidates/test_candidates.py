@@ -30,7 +30,7 @@ def _failure(path: Path) -> Failure:
     path.write_text(TEXT, encoding="utf-8")
     frame = {"path": str(path), "function": "Net.table", **_span(TEXT, 6, "torch.ones(size)")}
     caller = {"path": str(path), "function": "Net.forward", **_span(TEXT, 9, "x * self.table(3)")}
-    common: dict[str, Any] = {"qualified_name": "", "shape": [3], "requires_grad": False, "kind": "local"}
+    common: dict[str, Any] = {"role": "", "qualified_name": "", "shape": [3], "requires_grad": False, "kind": "local"}
     made = {
         "kind": "made",
         "device": "cpu",
@@ -45,6 +45,7 @@ def _failure(path: Path) -> Failure:
     ]  # fmt: skip
     return Failure(
         {
+            "op": "",
             "kind": "mixed",
             "code": "",
             "title": "",
