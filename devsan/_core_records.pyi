@@ -55,6 +55,7 @@ class SentenceKind:
     MODULE: ClassVar[SentenceKind]
     NUMPY: ClassVar[SentenceKind]
     HOST: ClassVar[SentenceKind]
+    FORK: ClassVar[SentenceKind]
     GENERATOR: ClassVar[SentenceKind]
     ORDINAL: ClassVar[SentenceKind]
     MEMORY: ClassVar[SentenceKind]

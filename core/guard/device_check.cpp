@@ -131,6 +131,11 @@ void check_devices(const OperatorCheck& check, const c10::FunctionSchema& schema
   }
 }
 
+void remember_refusal(const OperatorCheck& check, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments,
+                      std::string message) {
+  remember(check, operands_of(schema, arguments), std::move(message));
+}
+
 void set_origin_source(OriginSource source) { g_origin_source = source; }
 
 Refusal last_refusal() { return t_last; }

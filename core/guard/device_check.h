@@ -67,6 +67,11 @@ inline bool is_suspect(const OperatorCheck& check, bool mixed, int host_scalars)
 /// @param arguments the call's arguments at the end of this stack
 void check_devices(const OperatorCheck& check, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments);
 
+/// Keeps the facts of a call that a kernel refused by itself, with `message`, for `last_refusal`.
+/// @param arguments the call's arguments at the end of this stack
+void remember_refusal(const OperatorCheck& check, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments,
+                      std::string message);
+
 /// What tells the origin of a tensor; none is asked while it is null, and none becomes known.
 using OriginSource = record::Origin (*)(const at::Tensor&) noexcept;
 void set_origin_source(OriginSource source);

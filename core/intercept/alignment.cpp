@@ -5,6 +5,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,27 +51,51 @@ void for_each_tensor(const c10::FunctionSchema& schema, const torch::jit::Stack&
   }
 }
 
-/// Where the call's tensors are to meet; none where all are on one device, or none is on an emulated GPU.
-std::optional<c10::Device> meeting_place(const c10::FunctionSchema& schema, const torch::jit::Stack& stack) {
+/// Where the tensors of a call are to meet, and the layout whose kernel they would reach.
+struct Meeting {
+  c10::Device place;
+  guard::Layout layout;
+};
+
+/// The layout whose kernel the dispatcher prefers; none where a tensor's cannot be moved between devices.
+std::optional<guard::Layout> joined(std::optional<guard::Layout> layout, c10::Layout other) {
+  switch (other) {
+    case c10::kStrided:
+      return layout;
+    case c10::kSparse:
+      return layout ? std::optional(std::max(*layout, guard::Layout::kSparse)) : std::nullopt;
+    case c10::kSparseCsr:
+    case c10::kSparseCsc:
+    case c10::kSparseBsr:
+    case c10::kSparseBsc:
+      return layout ? std::optional(guard::Layout::kSparseCompressed) : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// None where all tensors are on one device, or none is on an emulated GPU.
+std::optional<Meeting> meeting_of(const c10::FunctionSchema& schema, const torch::jit::Stack& stack) {
   emulate::Placement placement;
   std::optional<c10::Device> written;
-  bool strided = true;
+  std::optional<guard::Layout> layout = guard::Layout::kStrided;
   for_each_tensor(schema, stack, [&](const at::Tensor& tensor, bool is_written) {
     if (!tensor.defined()) return;
     placement.look_at(tensor, is_written);
-    strided = strided && tensor.layout() == c10::kStrided;
+    layout = joined(layout, tensor.layout());
     if (is_written && !written) written = tensor.device();
   });
-  if (!placement.any || !strided || !(placement.mixed || placement.host_scalars > 0)) return std::nullopt;
-  return written.value_or(placement.device);
+  if (!placement.any || !layout || !(placement.mixed || placement.host_scalars > 0)) return std::nullopt;
+  return Meeting{written.value_or(placement.device), *layout};
 }
 
 /// Whether CUDA refuses the call. It has been told then.
-bool is_refused(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+bool is_refused(const c10::OperatorHandle& op, const torch::jit::Stack& stack, guard::Layout layout) {
   const std::string name = c10::toString(op.operator_name());
-  const guard::OperatorCheck check = guard::check_of(name);
+  const guard::OperatorCheck check = guard::check_of(name, layout);
   const bool composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
-  if ((composite || check.rule == guard::Rule::kUnknown) && !guard::has_kernel_check(name)) return false;
+  const bool is_known = layout != guard::Layout::kStrided || check.rule != guard::Rule::kUnknown;
+  if ((composite || !is_known) && !guard::has_kernel_check(name)) return false;
   std::string sentence;
   try {
     guard::check_devices(check, op.schema(), stack);
@@ -143,16 +168,51 @@ void bring_generator(const c10::FunctionSchema& schema, torch::jit::Stack& stack
   }
 }
 
+bool writes(const c10::FunctionSchema& schema) {
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(), is_written);
+}
+
+/// Makes a call that no check refuses. Composites and kernels have checks of their own (`X1 and X2 must have the same
+/// device type`, in cdist_impl of ATen/native/Distance.cpp): where one of them refuses a call that writes nothing, the
+/// call is told and made again with its operands on one device.
+void call_or_meet(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack,
+                  const Meeting& meeting) {
+  const std::size_t below = stack->size() - op.schema().arguments().size();
+  const torch::jit::Stack arguments(stack->begin() + static_cast<std::ptrdiff_t>(below), stack->end());
+  try {
+    op.redispatchBoxed(keys, stack);
+    return;
+  } catch (const c10::Error& error) {
+    const std::string sentence = error.what_without_backtrace();
+    if (sentence.find("device") == std::string::npos || writes(op.schema())) throw;
+    stack->resize(below);
+    stack->insert(stack->end(), arguments.begin(), arguments.end());
+    guard::remember_refusal(guard::check_of(c10::toString(op.operator_name()), meeting.layout), op.schema(), *stack,
+                            sentence);
+    if (const auto tell = told()) (*tell)(sentence.c_str());
+  }
+  at::Tensor copy;
+  {
+    const c10::impl::ExcludeDispatchKeyGuard aside(kKey);
+    copy = move_operands(op.schema(), *stack, meeting.place);
+  }
+  op.redispatchBoxed(keys, stack);
+  if (copy.defined()) mark_results(op, *stack, copy);
+}
+
 void align(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   if (C10_UNLIKELY(emulate::takes_any_generator())) bring_generator(op.schema(), *stack);
-  const std::optional<c10::Device> place = meeting_place(op.schema(), *stack);
+  const std::optional<Meeting> meeting = meeting_of(op.schema(), *stack);
+  const c10::DispatchKeySet below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
+  if (C10_LIKELY(!meeting.has_value())) return op.redispatchBoxed(below, stack);
   at::Tensor copy;
-  if (C10_UNLIKELY(place.has_value())) {
-    const c10::impl::ExcludeDispatchKeyGuard below(kKey);  // neither the look nor the copies are looked at
-    if (is_refused(op, *stack)) copy = move_operands(op.schema(), *stack, *place);
+  {
+    const c10::impl::ExcludeDispatchKeyGuard aside(kKey);  // neither the look nor the copies are looked at
+    if (is_refused(op, *stack, meeting->layout)) copy = move_operands(op.schema(), *stack, meeting->place);
   }
-  op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey), stack);
-  if (C10_UNLIKELY(copy.defined())) mark_results(op, *stack, copy);
+  if (!copy.defined()) return call_or_meet(op, below, stack, *meeting);
+  op.redispatchBoxed(below, stack);
+  mark_results(op, *stack, copy);
 }
 
 }  // namespace

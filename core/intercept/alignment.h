@@ -11,8 +11,8 @@ namespace devsan::intercept {
 /// switched on for a thread; autograd's workers inherit it with the graph's thread state, and threads that Python starts
 /// join (devsan/policy.py).
 ///
-/// Composite operators pass: what they call is checked. Operators that torch does not declare itself pass too, and are
-/// refused below as ever.
+/// Composite operators pass: what they call is checked. Operators that torch does not declare itself pass too. Where one
+/// of them refuses the devices below, and writes nothing, it is told then.
 
 /// Called for a call that CUDA would refuse, on the thread that makes it, after guard::last_refusal has the facts.
 using Told = std::function<void(const char* sentence)>;

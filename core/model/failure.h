@@ -19,6 +19,7 @@ enum class SentenceKind {
   kModule,
   kNumpy,
   kHost,
+  kFork,
   kGenerator,
   kOrdinal,
   kMemory,

@@ -50,6 +50,8 @@ def title_of(sentence: Sentence, op: str | None, devices: Sequence[str], frame: 
         if offending and offending != "cpu":
             return message("an argument is on {offending}, a CPU tensor is required", offending=offending)
         return message("an argument is on a GPU, a CPU tensor is required")
+    if sentence.kind is Kind.FORK:
+        return message("CUDA is used in a process that was forked from one that had used it")
     if sentence.kind is Kind.GENERATOR and common and offending:
         return message(
             "the random generator is on {offending}, the tensor on {common}", offending=offending, common=common

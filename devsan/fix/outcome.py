@@ -16,6 +16,7 @@ from devsan.run_files.reader import read_run
 
 _TAIL = 60  # lines of stderr that are kept
 _EXCEPTION = re.compile(r"(\[rank\d+\]: )?[A-Za-z_][\w.]*(Error|Exception)\b")
+_MOVES = re.compile(r"\.(?:to|cpu|cuda)\(")
 _OF_OTHERS = ("ChildFailedError", "DistBackendError", "ncclRemoteError")
 """What launchers and ranks raise because another rank failed."""
 
@@ -76,11 +77,15 @@ class Outcome:
     def place_of(self, changes: Sequence[Change]) -> str:
         """Returns where it failed and with which tensors, as the source had it before ``changes``; "" if it did not.
 
-        A move that does nothing shifts columns, and a finding's id with them; this stays.
+        A move that does nothing shifts columns, and a finding's id with them; this stays. So do operands' names but for
+        the moves behind them; they tell several operations of one line apart.
         """
         if not self.findings or not self.findings[0]["stack"]:
             return ""
-        tensors = [(operand["device"], operand["shape"]) for operand in self.findings[0]["operands"]]
+        tensors = [
+            (_MOVES.split(operand["name"] or "")[0], operand["device"], operand["shape"])
+            for operand in self.findings[0]["operands"]
+        ]
         return f"{self.line_of(changes)} {tensors}"
 
     def line_of(self, changes: Sequence[Change]) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from devsan.diagnostics.messages import Message, message
 from devsan.fix.experiment import Laboratory, Outcome
 from devsan.numbers import calls, reference
-from devsan.numbers.comparison import Comparison, compare, without_noise
+from devsan.numbers.comparison import Comparison, compare
+from devsan.numbers.noise import without_noise
 
 _BLIND = message("what the failure prevents computes nothing that is compared")
 

@@ -40,14 +40,17 @@ def devices(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> list[t
 
 def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> Iterator[str]:
     bound = names_bound(source, node)
+    function = source.function_around(node)
     name = _parsed(operand["name"])
-    if name is not None and _root(name) in bound:
-        yield operand["name"] if "device" in operand["name"] else f"{operand['name']}.device"
+    root = _root(name) if name is not None else ""
+    said = operand["name"] if "device" in (operand["name"] or "") else f"{operand['name']}.device"
+    is_local = root in {getattr(each, "id", getattr(each, "arg", None)) for each in ast.walk(function)}
+    if is_local and root in bound:
+        yield said
     for event in operand["provenance"][:2]:
         text = _parsed(event["device_text"])
         if text is not None and _root(text) in bound and event["device_text"] in source.text:
             yield event["device_text"]
-    function = source.function_around(node)
     inside = source.class_around(node)
     for scope in (function, inside, source.tree):
         if scope is not None:
@@ -58,6 +61,8 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
             yield from _destinations(source, scope, bound)
     if inside is not None and "self" in bound and getattr(function, "name", "") != "__init__":
         yield "next(self.parameters()).device"
+    if not is_local and root in bound:  # a global, which need not be the same tensor
+        yield said
 
 
 def names_bound(source: Source, node: ast.AST) -> set[str]:

@@ -128,7 +128,7 @@ def collect(failure: Failure) -> Explanation:
     step = count_calls(reader, frames, place, operands)
     places = _places(frames, registry)
     if elsewhere is not None:
-        places.insert(0, place_in(elsewhere[0], "forward", elsewhere[1]))
+        places.insert(0, place_in(elsewhere[0], elsewhere[2], elsewhere[1]))
     main = _main_model(registry, frames, described.main)
     ordered = known[main : main + 1] + known[:main] + known[main + 1 :]
     facts = core.Facts(

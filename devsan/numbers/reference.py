@@ -6,7 +6,7 @@ a GPU, a function that reads an argument on the host, a gradient of another devi
 checkpoint of a GPU that is not there, Python code that compares devices. ``DEVSAN_REFERENCE`` names how far the run
 goes:
 
-  meeting  all but the last pass, and ranks that share one GPU, which NCCL refuses
+  meeting  all but the last pass, and ranks that share one GPU, which NCCL refuses, and forks that use one
   one_gpu  moreover all GPUs are one (NOTE [All on one GPU] in core/emulate/runtime/device.h)
   whole    moreover all tensors have values: what is made on "meta", or sent there, is where it was or on the host
 
@@ -49,6 +49,8 @@ def begin() -> None:
     _load_from_any_gpu()
     _take_gradients()
     _take_gradients_of_functions()
+    _bring_modules()
+    _compute_after_forks()
 
 
 def _read_gpus() -> None:
@@ -92,11 +94,14 @@ def _make_generators_of_the_host() -> None:
 def _bring_arguments() -> None:
     """Functions get the arguments that they read on the host from GPUs, too; what is on a GPU stays, when it is pinned.
 
-    torch refuses them in ATen/native/PackedSequence.cpp, TensorShape.cpp and Memory.cpp.
+    torch refuses them in ATen/native/PackedSequence.cpp, TensorShape.cpp and Memory.cpp, and in
+    ATen/core/Generator.h.
     """
     import torch
 
     _bring(torch._VF, "_pack_padded_sequence", 1)
+    _bring(torch, "set_rng_state", 0)
+    _bring(torch.random, "set_rng_state", 0)
     _bring(torch, "tensor_split", 1)
     _bring(torch.Tensor, "tensor_split", 1)
 
@@ -123,6 +128,29 @@ def _bring(holder: Any, name: str, position: int) -> None:
         return function(*given, **named)
 
     setattr(holder, name, called)
+
+
+def _compute_after_forks() -> None:
+    """A process that was forked uses GPUs as its parent does. torch refuses it in torch/cuda/__init__.py."""
+    import torch
+
+    torch.cuda._is_in_bad_fork = lambda: False
+
+
+def _bring_modules() -> None:
+    """A module comes to the first GPU of its DataParallel, which refuses it elsewhere."""
+    import torch
+
+    kind: Any = torch.nn.DataParallel
+    forward = kind.forward
+
+    @functools.wraps(forward)
+    def brought(parallel: Any, *inputs: Any, **named: Any) -> Any:
+        if parallel.device_ids:
+            parallel.module.to(parallel.src_device_obj)
+        return forward(parallel, *inputs, **named)
+
+    kind.forward = brought
 
 
 def _load_from_any_gpu() -> None:

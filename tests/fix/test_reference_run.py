@@ -42,6 +42,27 @@ PROGRAMS = {
         "print(weight.sum().item())\n",
         2.0,
     ),
+    "a module comes to the first GPU of its DataParallel": (
+        "meeting",
+        "import torch\n\nmodel = torch.nn.DataParallel(torch.nn.Linear(1, 1).to('cuda:0'), device_ids=[1])\n"
+        "with torch.no_grad():\n    model.module.weight.fill_(3)\n    model.module.bias.fill_(1)\n"
+        "print(model(torch.ones(1, 1, device='cuda:1')).item())\n",
+        4.0,
+    ),
+    "the state of a generator comes to the host": (
+        "meeting",
+        "import torch\n\nstate = torch.get_rng_state().to('cuda:0')\nfirst = torch.rand(1)\n"
+        "torch.set_rng_state(state)\nprint((torch.rand(1) - first).item())\n",
+        0.0,
+    ),
+    "a worker that was forked uses the GPU": (
+        "meeting",
+        "import torch\nfrom torch.utils.data import DataLoader\n\ntorch.ones(1, device='cuda:0')\n"
+        "loader = DataLoader([1.0, 2.0], batch_size=2, num_workers=1,\n"
+        "                    collate_fn=lambda batch: torch.tensor(batch).to('cuda:0'))\n"
+        "print(sum(batch.sum().item() for batch in loader))\n",
+        3.0,
+    ),
     "what is made without values has some": (
         "whole",
         "import torch\n\nwith torch.device('meta'):\n    weight = torch.ones(3)\n"

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 import torch
+from observed import LOSS, event, run
 
 import devsan
-from devsan.numbers.comparison import compare, read_events, without_noise
+from devsan.numbers.comparison import compare, read_events
 from devsan.numbers.digest import SMALL, digest
-
-
-def run(*events: dict[str, Any], process: str = "rank0") -> dict[str, list[Any]]:
-    return {process: [*events, {"kind": "end", "events": len(events)}]}
-
-
-def event(kind: str, *tensors: torch.Tensor | None, **more: Any) -> dict[str, Any]:
-    return {"kind": kind, "tensors": [None if each is None else digest(each) for each in tensors], **more}
-
-
-LOSS = event("loss", torch.tensor(1.0))
 
 
 def test_equal_runs_are_equal_and_are_counted():
@@ -70,16 +59,6 @@ def test_more_names_at_the_end_are_no_difference_fewer_are():
 
 def test_nothing_that_was_observed_proves_nothing():
     assert "no loss, gradient or output" in compare(run(), run()).impossible
-
-
-def test_what_varies_by_itself_is_left_out():
-    first, again = (run(LOSS, event("value", torch.tensor(number))) for number in (1, 2))
-    numbers, noise = without_noise(first, again)
-    assert noise == ""
-    found = compare(numbers, run(LOSS, event("value", torch.tensor(3))))
-    assert found.equal and found.compared == {"loss": 1}
-    _, noise = without_noise(run(LOSS), run(event("loss", torch.tensor(2.0))))
-    assert noise == "loss: expected 1, got 2"
 
 
 @pytest.mark.parametrize("shape", [(SMALL,), (SMALL + 1,), (40, 50)])

@@ -60,6 +60,34 @@ def test_attention_over_two_devices_goes_on(capsys):
     assert "operands of aten::scaled_dot_product_attention are on cuda:0 and cuda:1" in told(capsys)
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+def test_sparse_tensors_go_on(capsys, compressed):
+    edges = torch.tensor([[0, 1, 2], [1, 2, 0]])
+    graph = torch.sparse_coo_tensor(edges, torch.tensor([1.0, 2.0, 3.0]), (3, 3)).coalesce()
+    graph = graph.to_sparse_csr() if compressed else graph
+    with devsan.emulate(gpus=1, policy="warn"):
+        features = torch.rand(3, 2, device="cuda", requires_grad=True)
+        made = graph @ features
+        assert made.device == features.device
+        made.sum().backward()
+        assert torch.allclose(made.detach().cpu(), graph @ features.detach().cpu())
+        assert torch.allclose(features.grad.cpu(), graph.to_dense().sum(0).unsqueeze(1).expand(3, 2))
+    assert "operands of aten::mm are on cpu and cuda:0" in told(capsys)
+
+
+def test_a_composite_that_checks_devices_itself_goes_on(capsys):
+    with devsan.emulate(gpus=1, policy="warn"):
+        points = torch.rand(30, 3, device="cuda", requires_grad=True)
+        centers = torch.rand(4, 3)
+        distances = torch.cdist(points, centers)
+        assert torch.allclose(distances.cpu(), torch.cdist(points.detach().cpu(), centers))
+        distances.sum().backward()
+        assert points.grad is not None
+        with pytest.raises(RuntimeError, match="X2 must have the same number of columns"):
+            torch.cdist(points, centers[:, :2])
+    assert "operands of aten::cdist are on cuda:0 and cpu" in told(capsys)
+
+
 def test_what_is_written_stays_where_it_is(capsys):
     with devsan.emulate(gpus=2, policy="warn"):
         host, gpu = torch.zeros(3), torch.ones(3, device="cuda:1")

@@ -50,6 +50,19 @@ std::optional<Hypothesis> read_on_host(const Context& context) {
   return found;
 }
 
+/// A worker of a data loader, or another child, that was forked from a process that had used CUDA.
+std::optional<Hypothesis> forked() {
+  Hypothesis found(code::kHostBoundary);
+  found.add_evidence(90, "A forked process has no CUDA of its own: the driver's state is its parent's.");
+  found.title = "a worker process that was forked uses a GPU";
+  found.propose(FixKind::kCreationSite,
+                "keep what the worker returns on the CPU, and move each batch in the loop that reads it");
+  found.propose(FixKind::kConfiguration,
+                "load in the process that computes (num_workers=0), or start the workers afresh: "
+                "multiprocessing_context=\"spawn\"");
+  return found;
+}
+
 std::optional<Hypothesis> collective(const Context& context) {
   if (!context.sentence_has("No backend type associated with device type cpu") &&
       !context.sentence_has("Tensors must be CUDA and dense")) {
@@ -105,6 +118,7 @@ std::optional<Hypothesis> model_left_behind(const Context& context) {
 std::optional<Hypothesis> host_boundary(const Context& context) {
   if (context.failure().kind == SentenceKind::kNumpy) return numpy(context);
   if (context.failure().kind == SentenceKind::kHost) return read_on_host(context);
+  if (context.failure().kind == SentenceKind::kFork) return forked();
   if (context.failure().kind == SentenceKind::kGroup) return collective(context);
   if (!context.host_meets_gpu()) return std::nullopt;
   std::optional<Hypothesis> best = model_left_behind(context);

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import is_factory, keyword, placed, writes_device_out
+from devsan.fix.calls import is_factory, keyword, moved, placed, writes_device_out
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
 from devsan.fix.scope import LITERAL, devices
@@ -44,13 +45,13 @@ def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[s
     if source is None or not isinstance(node, ast.Call):
         return
     base = _DOUBT + (0 if operand["offending"] else 3)
-    name = operand["name"] or operand["qualified_name"]
+    name = operand["name"] or operand["qualified_name"] or operand["role"] or source.segment(node)
     beside = _factories_beside(source, node)
     for device, its_doubt in devices(source, node, partner):
         # A line that writes a device out may go on doing so: the program is no less portable than it was.
         doubt = its_doubt - LITERAL if device.startswith('"') and writes_device_out(node) else its_doubt
         text = message("put `{name}` on {device} where it is made", name=name, device=device.strip('"'))
-        yield Change(text, "creation_site", (source.replace(node, placed(source, node, device)),), doubt=base + doubt)
+        yield Change(text, "creation_site", (put(source, node, device),), doubt=base + doubt)
         if len(beside) > 1:
             text = message("make the tensors of `{function}` on {device}", device=device.strip('"'),
                            function=getattr(source.function_around(node), "name", "<module>"))  # fmt: skip
@@ -68,8 +69,17 @@ def _holder(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mappi
         if name in map(source.segment, node.targets):
             for device, doubt in devices(source, node, partner):
                 text = message("put `{name}` on {device} where it is made", name=name, device=device.strip('"'))
-                edit = source.replace(node.value, placed(source, node.value, device))
+                edit = put(source, node.value, device)
                 yield Change(text, "creation_site", (edit,), doubt=_DOUBT + doubt + (0 if operand["offending"] else 3))
+
+
+def put(source: Source, node: ast.Call, device: str) -> Edit:
+    """Returns the edit that puts what ``node`` returns on ``device``; each of them, where several names take it."""
+    statement = source.parents.get(node)
+    taken = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(taken, (ast.Tuple, ast.List)) or moved(node) is not None:
+        return source.replace(node, placed(source, node, device))
+    return source.replace(node, f"(each.to({device}) for each in {source.segment(node)})")
 
 
 def _factories_beside(source: Source, node: ast.Call) -> list[ast.Call]:

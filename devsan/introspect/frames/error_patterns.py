@@ -19,6 +19,7 @@ class Kind(Enum):
     MODULE = "a module"
     NUMPY = "a conversion to NumPy"
     HOST = "an argument that is read on the host"
+    FORK = "CUDA in a forked process"
     GENERATOR = "a random generator"
     ORDINAL = "a device that is not there"
     MEMORY = "device memory"
@@ -163,6 +164,10 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = tuple(
         ),
         (Kind.HOST, r"(?P<argument>batch_sizes) should always be on (?P<common>CPU)\..*"),
         (Kind.HOST, r"cannot pin '[\w.]+' only (?:dense )?(?P<common>CPU) tensors can be pinned"),
+        # ATen/core/Generator.h, check_rng_state
+        (Kind.HOST, r"RNG state must be a torch\.ByteTensor"),
+        # torch/cuda/__init__.py, _lazy_init
+        (Kind.FORK, r"Cannot re-initialize CUDA in forked subprocess\..*"),
         (Kind.NUMPY, r"can't convert (?P<offending>DEVICE) device type tensor to numpy\..*"),
         (Kind.GENERATOR, r"Expected an? '(?P<common>\w+)' device type for generator but found '(?P<offending>\w+)'"),
         (Kind.GENERATOR, r"Cannot generate a (?P<common>\w+) tensor from a generator of type (?P<offending>\w+)\.?"),

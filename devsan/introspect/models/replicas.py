@@ -22,10 +22,12 @@ from devsan.introspect.source.sources import tree_at
 _FRAME = re.compile(r'^\s*File "(?P<file>.+)", line (?P<line>\d+), in (?P<function>\S+)', re.MULTILINE)
 
 
-def place_in_text(text: str) -> tuple[str, int] | None:
-    """Returns file and line of the innermost frame of the program in an "Original Traceback", or None."""
+def place_in_text(text: str) -> tuple[str, int, str] | None:
+    """Returns file, line and function of the innermost frame of the program in an "Original Traceback", or None."""
     _, found, original = text.partition("Original Traceback")
-    places = [(each["file"], int(each["line"])) for each in _FRAME.finditer(original)] if found else []
+    places = (
+        [(each["file"], int(each["line"]), each["function"]) for each in _FRAME.finditer(original)] if found else []
+    )
     own = [place for place in places if package_of(place[0]) not in ("torch", "python")]
     return own[-1] if own else None
 
@@ -38,13 +40,13 @@ _PRODUCTS = frozenset({"matmul", "mm", "bmm", "mv", "addmm", "dot"})
 
 
 def name_operands(
-    operands: Sequence[Tracked], place: tuple[str, int], registry: Registry, op: str = ""
+    operands: Sequence[Tracked], place: tuple[str, int, str], registry: Registry, op: str = ""
 ) -> dict[int, str]:
     """Returns the source's names of ``operands``, by their number, and gives those that a module keeps their tensor.
 
     Args:
         operands: of the failing operation.
-        place: file and line of the program where it failed.
+        place: file, line and function of the program where it failed.
         registry: of the program's models.
         op: the operator, "aten::div.Tensor"; "" where it is not known.
     """
@@ -95,7 +97,7 @@ def _given_to_module(tree: ast.AST, line: int, operands: Sequence[Tracked]) -> d
     return {number: ast.unparse(piece) for number, piece in zip(inputs, calls[0].args, strict=False)}
 
 
-def _kept(piece: ast.expr, place: tuple[str, int], registry: Registry) -> list[Any]:
+def _kept(piece: ast.expr, place: tuple[str, int, str], registry: Registry) -> list[Any]:
     """The tensor that ``self.x`` is in the module whose method the line is in."""
     if not isinstance(piece, ast.Attribute) or not isinstance(piece.value, ast.Name) or piece.value.id != "self":
         return []
@@ -108,6 +110,6 @@ def _kept(piece: ast.expr, place: tuple[str, int], registry: Registry) -> list[A
     return []
 
 
-def _covers(code: Any, place: tuple[str, int]) -> bool:
+def _covers(code: Any, place: tuple[str, int, str]) -> bool:
     lines = [line for _, _, line in code.co_lines() if line]
     return bool(code.co_filename == place[0] and lines and min(lines) <= place[1] <= max(lines))

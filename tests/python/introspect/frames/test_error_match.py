@@ -104,6 +104,12 @@ MESSAGES: list[tuple[str, Kind, tuple[str, ...], str | None, str | None]] = [
         "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on cuda:1",
         Kind.HOST, ("cpu", "cuda:1"), "tensor_indices_or_sections", None,
     ),
+    ("RNG state must be a torch.ByteTensor", Kind.HOST, (), None, None),
+    (
+        "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' "
+        "start method",
+        Kind.FORK, (), None, None,
+    ),
     ("cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned", Kind.HOST, ("cpu",), None, None),
     ("Expected a 'cuda' device type for generator but found 'cpu'", Kind.GENERATOR, ("cuda", "cpu"), None, None),
     ("Cannot generate a cpu tensor from a generator of type cuda.", Kind.GENERATOR, ("cpu", "cuda"), None, None),

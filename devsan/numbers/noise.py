@@ -1,0 +1,70 @@
+"""What differs between two runs of one program.
+
+NOTE [Noise that grows] A backward pass over several GPUs has a thread for each of them, and the order in which their
+gradients are added is another in each run. Training amplifies the last bit: after thirty steps two runs of one program
+may differ by more than the tolerance. A tensor that differs between two runs of the reference by at most ``MOST_NOISE``
+of its largest number, where the first of its kind does not differ, may differ by ``MARGIN`` times as much in the run of
+a candidate. What begins to differ in the first step is no noise of this kind.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from devsan.diagnostics.messages import message
+from devsan.numbers.comparison import KINDS, Event, at, differ, kind_of, scale_of
+
+MOST_NOISE = 1e-2
+"""Of the largest number of a tensor."""
+
+
+def without_noise(
+    reference: Mapping[str, Sequence[Event]], again: Mapping[str, Sequence[Event]]
+) -> tuple[dict[str, list[Event]], str]:
+    """Returns the numbers of ``reference`` with those marked that are others in a second run of the same program.
+
+    Values and final values may vary: a time, a path, a seed that is printed. Where a loss, a gradient, a weight or an
+    output does, nothing can be compared, and the second result says which, as one sentence; unless it is noise that
+    grows (NOTE [Noise that grows]), which is marked as such.
+    """
+    found: dict[str, list[Event]] = {}
+    for process, events in reference.items():
+        found[process] = []
+        equal: set[str] = set()  # kinds
+        others: dict[str, list[Event]] = {}
+        for event in again.get(process, ()):
+            others.setdefault(event["kind"], []).append(event)
+        for event in events:
+            waiting = others.get(event["kind"])
+            other = waiting.pop(0) if waiting else {}
+            digests = list(event.get("tensors", ()))
+            its = list(other.get("tensors", ()))
+            if len(its) != len(digests) or other.get("names") != event.get("names"):
+                counts = message("expected {one} tensors, got {other}", one=len(digests), other=len(its))
+                return found, message("{kind}: {difference}", kind=KINDS[event["kind"]], difference=counts)
+            for place, (mine, second) in enumerate(zip(digests, its, strict=True)):
+                difference = differ(mine, second)
+                if not difference:
+                    continue
+                noise = _distance(mine, second) if event["kind"] in equal or event["kind"] == "state" else math.inf
+                if mine is not None and noise <= MOST_NOISE * scale_of(mine):
+                    digests[place] = {**mine, "noise": noise}
+                elif event["kind"] not in ("value", "state"):
+                    its_place = at(place, len(digests), difference)
+                    return found, message("{kind}: {difference}", kind=KINDS[event["kind"]], difference=its_place)
+                elif mine is not None:
+                    digests[place] = {**mine, "varies": True}
+            equal.add(event["kind"])
+            found[process].append({**event, "tensors": digests} if digests else event)
+    return found, ""
+
+
+def _distance(mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None) -> float:
+    """The largest difference of two tensors' numbers; infinite where they are no two tensors of one kind."""
+    if mine is None or its is None or mine["exact"] or kind_of(mine) != kind_of(its):
+        return math.inf
+    pairs = zip(mine["values"], its["values"], strict=True)
+    distances = [0.0 if one == other else abs(one - other) for one, other in pairs]
+    return math.inf if any(math.isnan(each) for each in distances) else max(distances, default=0.0)

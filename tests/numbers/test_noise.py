@@ -1,0 +1,36 @@
+"""What differs between two runs of one program."""
+
+import torch
+from observed import LOSS, event, run
+
+from devsan.numbers.comparison import compare
+from devsan.numbers.noise import without_noise
+
+
+def test_what_varies_by_itself_is_left_out():
+    first, again = (run(LOSS, event("value", torch.tensor(number))) for number in (1, 2))
+    numbers, noise = without_noise(first, again)
+    assert noise == ""
+    found = compare(numbers, run(LOSS, event("value", torch.tensor(3))))
+    assert found.equal and found.compared == {"loss": 1}
+    _, noise = without_noise(run(LOSS), run(event("loss", torch.tensor(2.0))))
+    assert noise == "loss: expected 1, got 2"
+
+
+def steps(*numbers):
+    return run(*(event("loss", torch.tensor(number, dtype=torch.float64)) for number in numbers))
+
+
+def test_noise_that_grows_widens_the_tolerance_where_it_was_seen():
+    numbers, noise = without_noise(steps(4.0, 3.0, 2.0), steps(4.0, 3.0, 2.001))
+    assert noise == ""
+    assert compare(numbers, steps(4.0, 3.0, 1.995)).equal
+    assert compare(numbers, steps(4.0, 3.0, 1.95)).difference
+    assert compare(numbers, steps(4.0, 3.001, 2.0)).difference == "loss 2: expected 3, got 3.001"
+
+
+def test_what_differs_from_the_first_step_or_by_much_is_no_noise_that_grows():
+    _, noise = without_noise(steps(4.0, 3.0), steps(4.001, 3.0))
+    assert noise == "loss: expected 4, got 4.001"
+    _, noise = without_noise(steps(4.0, 3.0), steps(4.0, 3.5))
+    assert noise == "loss: expected 3, got 3.5"
