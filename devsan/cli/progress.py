@@ -13,6 +13,12 @@ from typing import TextIO
 from devsan.render.language import language_for
 from devsan.render.terminal.text import display_width
 
+_RUNS = {
+    "reference": "running the program as on one device, to compare with",
+    "failure": "running the program as it is",
+    "alone": "running the program with all tensors on one GPU, to compare with",
+}
+
 
 class Line:
     """A line of DevSan's own.
@@ -68,7 +74,7 @@ class Progress:
         """Shows what is tried now.
 
         Args:
-            what: "reference" or "failure" for the runs of the program as it is, else what a change does.
+            what: "reference", "failure" or "alone" for the runs of the program as it is, else what a change does.
             number: of the change, from 1.
             count: how many there are.
         """
@@ -76,10 +82,8 @@ class Progress:
         if count:
             text = say("trying {number} of {count}: {what}", number=str(number), count=str(count),
                        what=say.text(what))  # fmt: skip
-        elif what == "reference":
-            text = say("running the program as on one device, to compare with")
         else:
-            text = say("running the program as it is")
+            text = say(_RUNS[what])
         seconds = f" ({time.monotonic() - self._start:.0f} s)" if self._line.is_terminal else ""
         self._line.show(text + seconds)
 

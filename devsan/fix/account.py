@@ -49,7 +49,7 @@ def result_of(found: Search, command: Sequence[str], directory: str) -> FixResul
         tuple((_where(each), each["headline"]) for each in findings[1:]),
         fixes, patch, next((str(fix.reason) for fix in fixes if fix.status == "unverified"), ""),
         "" if findings or ended or failing is None else failing.error, found.experiments,
-        found.seconds,
+        found.seconds, found.difference,
     )  # fmt: skip
 
 

@@ -101,6 +101,7 @@ class FixResult:
         error: what the program ended with where that is no device failure.
         experiments: how often the program ran.
         seconds: that all of it took.
+        difference: where nothing fails, the first number that is another one on one GPU, one sentence; "" without one.
     """
 
     status: Literal["fixed", "not fixed", "nothing to fix"]
@@ -114,6 +115,7 @@ class FixResult:
     error: str = ""
     experiments: int = 0
     seconds: float = field(default=0.0, compare=False)
+    difference: str = ""
 
     @property
     def best(self) -> TriedFix | None:

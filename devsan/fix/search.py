@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from devsan.fix.alone_run import difference_alone
 from devsan.fix.candidates import KINDS, PATCH
 from devsan.fix.change import Change
 from devsan.fix.experiment import Laboratory, Outcome
@@ -34,6 +35,7 @@ class Search:
         trials: in their order.
         untried: what was left of the candidates when a fix was verified.
         seconds: that it took.
+        difference: of a program in which nothing fails, from a run on one GPU; "" without one.
     """
 
     first: Outcome | None = None
@@ -42,6 +44,7 @@ class Search:
     trials: list[Trial] = field(default_factory=list)
     untried: list[Change] = field(default_factory=list)
     seconds: float = 0.0
+    difference: str = ""
 
     @property
     def verified(self) -> list[Trial]:
@@ -83,7 +86,10 @@ def search(
     if not found.first.ended or not any(finding["operands"] for finding in found.first.findings):
         told("failure", 0, 0)
         failing = found.failing = found.reference.failing()
-    if failing.findings:
+    if failing.ended and not failing.findings:
+        told("alone", 0, 0)
+        found.difference = difference_alone(laboratory, failing)
+    elif failing.findings:
         known = found.first.sites if found.first.ended else None
         explore = Exploration(laboratory, found.reference, told, all_of_them, most_rounds, found.trials, found.untried)
         explore.follow(failing, [kind for kind in KINDS if kind != PATCH], known)

@@ -36,6 +36,13 @@ def _first(device: Any) -> Any:
     return 0 if isinstance(device, int) and not isinstance(device, bool) else device
 
 
+def begin_on_first() -> None:
+    """What names no device is made on the GPU."""
+    import torch
+
+    torch.set_default_device("cuda:0")
+
+
 def give_values() -> None:
     """What would be made without values is made on the host, and what would lose them keeps them."""
     global _mode

@@ -9,6 +9,8 @@ goes:
   meeting  all but the last pass, and ranks that share one GPU, which NCCL refuses, and forks that use one
   one_gpu  moreover all GPUs are one (NOTE [All on one GPU] in core/emulate/runtime/device.h)
   whole    moreover all tensors have values: what is made on "meta", or sent there, is where it was or on the host
+  alone    all GPUs are one, and what would be made on the host is made there: no tensor moves at all. No fix is
+           compared with it, but a program that ends (``alone_run``)
 
 docs/decisions/0016-numbers-of-a-fix.md has the reasons.
 """
@@ -26,6 +28,7 @@ VARIABLE = "DEVSAN_REFERENCE"
 MEETING = "meeting"
 ONE_GPU = "one_gpu"
 WHOLE = "whole"
+ALONE = "alone"
 KINDS = (MEETING, ONE_GPU, WHOLE)
 
 _BEFORE_CUDA = 15  # torch/serialization.py asks CUDA's own deserializer at 20
@@ -34,7 +37,7 @@ _BEFORE_CUDA = 15  # torch/serialization.py asks CUDA's own deserializer at 20
 def begin() -> None:
     """Has this process be a reference run where its environment asks for it. Needs torch and a running emulation."""
     kind = os.environ.get(VARIABLE)
-    if kind not in KINDS:
+    if kind not in (*KINDS, ALONE):
         return
     core.take_any_generator(True)
     core.share_gpus(True)
@@ -44,6 +47,8 @@ def begin() -> None:
         one_place.stay_on_first()
     if kind == WHOLE:
         one_place.give_values()
+    if kind == ALONE:
+        one_place.begin_on_first()
     _read_gpus()
     _bring_arguments()
     _load_from_any_gpu()

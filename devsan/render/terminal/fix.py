@@ -55,6 +55,10 @@ def fix_lines(result: FixResult, say: Language, width: int, room: int) -> Iterat
         yield []
     if result.status == "nothing to fix":
         yield [(say("nothing to fix"), "help"), (say(": the program runs to its end on these GPUs"), "")]
+        if result.difference:
+            told = say("on one GPU, where no tensor moves, it computes something else: {difference}",
+                       difference=say.text(result.difference))  # fmt: skip
+            yield from _paragraph(f"{say('note')}: ", "note", told, width)
         return
     best = result.best
     yield from _not_fixed(result, say, width) if best is None else _fixed(best, say, width)

@@ -109,6 +109,9 @@ def test_on_a_terminal(
 
 
 def test_nothing_to_fix() -> None:
+    difference = "loss 2: expected 1, got 2"
+    told = shown(FixResult("nothing to fix", ("train.py",), "/x", difference=difference))
+    assert "note: on one GPU, where no tensor moves, it computes something else: loss 2:" in told
     assert shown(FixResult("nothing to fix", ("train.py",), "/x")).split("\n") == [
         "", "nothing to fix: the program runs to its end on these GPUs", "",
     ]  # fmt: skip
