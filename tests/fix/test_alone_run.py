@@ -10,6 +10,8 @@ from seeded import laboratory
 from devsan.fix.alone_run import difference_alone
 from devsan.fix.search import search
 
+pytestmark = pytest.mark.drawn(3)  # several runs each
+
 HEAD = "import torch\n\ntorch.manual_seed(0)\n"
 PLAIN_TENSOR = (
     HEAD

@@ -87,6 +87,7 @@ def test_what_a_run_writes_in_its_folder_is_thrown_away(tmp_path, fresh):
     assert sorted(path.name for path in folder.iterdir()) == ["train.py"]
 
 
+@pytest.mark.long  # half a minute
 def test_ranks_of_torchrun_see_the_change_and_are_compared_one_by_one(tmp_path):
     path = script(tmp_path, RANKS)
     torchrun = (
@@ -129,7 +130,9 @@ def test_children_that_are_spawned_are_compared(tmp_path):
         assert fixed.status == "verified", fixed
 
 
-@pytest.mark.parametrize("words", [("train.py",), ("--", sys.executable, "train.py")])
+@pytest.mark.parametrize(
+    "words", [("train.py",), pytest.param(("--", sys.executable, "train.py"), marks=pytest.mark.long)]
+)
 def test_what_takes_too_long_is_stopped_with_its_children(tmp_path, words):
     child = "import subprocess, time\nsubprocess.Popen(['sleep', '600'], start_new_session=%s)\ntime.sleep(600)\n"
     script(tmp_path, child % (words[0] == "--"))

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from seeded import laboratory, script
 
 from devsan.fix.run_processes import RunProcesses
@@ -40,6 +41,7 @@ def test_the_first_run_says_how_long_the_job_waits_by_nature(tmp_path):
         assert found.run().ended and found.idle_seconds == 20.0
 
 
+@pytest.mark.long  # it computes for longer than a hanging run may wait
 def test_a_run_that_computes_goes_on(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
     run = RunProcesses(process.pid, "NO_SUCH=variable", most_idle=3.0)

@@ -19,10 +19,10 @@ from devsan.options import Options
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A search runs a program a dozen times: `make test` has one in four of them, the others are long."""
+    """A search runs a program a dozen times: `make test` has one in six of them, the others are long."""
     for item in items:
         if "searched" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.drawn(4))
+            item.add_marker(pytest.mark.drawn(6))
 
 
 @pytest.fixture

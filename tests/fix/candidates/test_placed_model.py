@@ -41,6 +41,7 @@ def said(found: Search) -> list[str]:
     return [str(change.text) for change in found.verified[0].changes]
 
 
+@pytest.mark.long  # half a minute
 def test_a_head_goes_to_its_labels_and_a_patch_stands_beside(searched: Searched):
     labels = 'torch.tensor([0, 1], device="cuda:0")'
     text = LOADED.format(name="Bert", task="SequenceClassification", shape=SMALL, labels=labels)

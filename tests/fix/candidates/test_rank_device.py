@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from seeded import quiet
 
 from devsan.fix.candidates.rank_device import _first_gpus
@@ -37,6 +38,7 @@ main()
 """
 
 
+@pytest.mark.long  # half a minute
 def test_each_rank_gets_its_gpu(tmp_path: Path):
     script = tmp_path / "train.py"
     script.write_text(ALL_ON_ZERO, encoding="utf-8")
