@@ -22,11 +22,11 @@ from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome, read_outcome
 from devsan.fix.run_processes import LEAST_IDLE, RunProcesses, stop_group
 from devsan.fix.stage_process import StageProcess
+from devsan.job.member import EXPERIMENT
 from devsan.numbers import observer, reference
 
 __all__ = ["Laboratory", "Outcome"]
 
-_RUN = "DEVSAN_FIX_RUN"  # by which the processes of a run are found
 _LEAST_MEMORY = 4 << 30
 
 
@@ -114,7 +114,7 @@ class Laboratory:
             del environ[observer.VARIABLE]
         if meeting:
             environ[reference.VARIABLE] = meeting
-        environ = overlay.environment(overlaid, {**environ, _RUN: str(folder)})
+        environ = overlay.environment(overlaid, {**environ, EXPERIMENT: str(folder)})
         words = self.job.run_words(policy, str(folder / "run.dvs"))
         start = time.monotonic()
         run = self._spawn if fresh or self.job.is_command else self._fork
@@ -171,7 +171,7 @@ class Laboratory:
         with contextlib.suppress(OSError):  # it has ended
             # Not the address space, of which torch and its threads reserve much that they never touch.
             resource.prlimit(group, resource.RLIMIT_DATA, (self.memory, self.memory))
-        return RunProcesses(group, f"{_RUN}={folder}", self.idle_seconds)
+        return RunProcesses(group, f"{EXPERIMENT}={folder}", self.idle_seconds)
 
     def _end(self, run: RunProcesses) -> None:
         """Stops what the run left behind, and a run that goes on because its caller was interrupted."""

@@ -55,6 +55,7 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     for scope in (function, inside, source.tree):
         if scope is not None:
             yield from _devices_in(source, scope, bound)
+    yield from _of_accelerators(source, bound)
     yield from (f"{argument}.device" for argument in _tensors(function))
     for scope in (function, inside):
         if scope is not None:
@@ -111,6 +112,14 @@ def _devices_in(source: Source, scope: ast.AST, bound: set[str]) -> Iterator[str
             yield node.id
         if isinstance(node, ast.Attribute) and node.attr == "device" and _root(node) in known:
             yield source.segment(node)
+
+
+def _of_accelerators(source: Source, bound: set[str]) -> Iterator[str]:
+    """``accelerator.device`` of ``accelerator = Accelerator()``: the GPU of the rank."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Assign) and function_name(node.value) == "Accelerator":
+            yield from (f"{target.id}.device" for target in node.targets
+                        if isinstance(target, ast.Name) and target.id in bound)  # fmt: skip
 
 
 def _destinations(source: Source, scope: ast.AST, bound: set[str]) -> Iterator[str]:

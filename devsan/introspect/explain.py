@@ -17,7 +17,7 @@ from devsan.introspect.frames.edits import can_run, knows
 from devsan.introspect.frames.error_patterns import Kind
 from devsan.introspect.frames.expressions import Expression, operands_at
 from devsan.introspect.frames.frames import Frame, frames_of_failure
-from devsan.introspect.frames.gradients import gradient_assigned, returned_by
+from devsan.introspect.frames.gradients import gradient_assigned, gradient_given, returned_by
 from devsan.introspect.frames.operands import operands_in, operands_of_refusal
 from devsan.introspect.frames.places import clean, place_at, place_in, place_of, without_machinery
 from devsan.introspect.frames.subjects import device_count, generator_of_call, ordinal_in
@@ -180,7 +180,8 @@ def tracked_operands(failure: Failure, frames: Sequence[Frame], place: int, regi
             Tracked("tensor", Placement(sentence.devices[0]), 0),
             Tracked("gradient", Placement(sentence.devices[1]), 1, offending=True),
         ]
-        for each, expression in zip(both, gradient_assigned(frame), strict=False):
+        pair = gradient_assigned(frame) or gradient_given(frame, int(sentence.figures.get("index", 0)))
+        for each, expression in zip(both, pair, strict=False):
             each.see(expression, place, frame)
         return both
     return []

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from devsan.options import Options
 
 PATIENCE = 20.0
+_OF_AN_EXPERIMENT = 60.0
+EXPERIMENT = "DEVSAN_FIX_RUN"
+"""Set in the processes of an experiment, which are found by it; its value is the folder of the run."""
 """Seconds that a silent rank may take to explain a failure: nobody waits for it at a terminal, and all ranks of a
 machine may be at it at the same time."""
 
@@ -158,7 +161,12 @@ def leave_run_file() -> None:
 
 
 def patience() -> float | None:
-    """Returns how many seconds a diagnosis may take where a rank makes it that speaks through its job; else None."""
+    """Returns how many seconds a diagnosis may take; None for as long as a user waits for a report.
+
+    A rank that speaks through its job has longer, and an experiment of ``devsan fix``, which needs it, has a minute.
+    """
+    if os.environ.get(EXPERIMENT):
+        return _OF_AN_EXPERIMENT
     return PATIENCE if _explaining else None
 
 

@@ -6,7 +6,8 @@ a GPU, a function that reads an argument on the host, a gradient of another devi
 checkpoint of a GPU that is not there, Python code that compares devices. ``DEVSAN_REFERENCE`` names how far the run
 goes:
 
-  meeting  all but the last pass, and ranks that share one GPU, which NCCL refuses, and forks that use one
+  meeting  all but the last pass, and ranks that share one GPU, which NCCL refuses, and forks that use one,
+           and collectives of tensors of the host
   one_gpu  moreover all GPUs are one (NOTE [All on one GPU] in core/emulate/runtime/device.h)
   whole    moreover all tensors have values: what is made on "meta", or sent there, is where it was or on the host
   alone    all GPUs are one, and what would be made on the host is made there: no tensor moves at all. No fix is
@@ -22,7 +23,7 @@ import os
 from typing import Any
 
 from devsan import core
-from devsan.numbers import one_place
+from devsan.numbers import host_collectives, one_place
 
 VARIABLE = "DEVSAN_REFERENCE"
 MEETING = "meeting"
@@ -54,7 +55,9 @@ def begin() -> None:
     _load_from_any_gpu()
     _take_gradients()
     _take_gradients_of_functions()
+    _take_gradients_of_roots()
     _bring_modules()
+    host_collectives.bring_to_collectives()
     _compute_after_forks()
 
 
@@ -207,6 +210,21 @@ def _take_gradients_of_functions() -> None:
         return tuple(found) if isinstance(returned, tuple) else found[0]
 
     kind.apply = aligned
+
+
+def _take_gradients_of_roots() -> None:
+    """The gradients that a backward pass begins with come to the devices of its roots."""
+    import torch
+
+    graph: Any = torch.autograd.graph
+    run = graph._engine_run_backward
+
+    def brought(roots: Any, gradients: Any, *rest: Any, **named: Any) -> Any:
+        pairs = zip(roots, gradients, strict=True)
+        moved = [given if given is None else given.to(root.device) for root, given in pairs]
+        return run(roots, tuple(moved), *rest, **named)
+
+    graph._engine_run_backward = torch.autograd._engine_run_backward = brought
 
 
 def _device_of(node: Any, place: int) -> Any:

@@ -42,6 +42,12 @@ PROGRAMS = {
         "print(weight.sum().item())\n",
         2.0,
     ),
+    "the gradient of a root comes to its device": (
+        "meeting",
+        "import torch\n\nx = torch.ones(2, device='cuda:0', requires_grad=True)\n"
+        "torch.autograd.grad(x * 2, x, torch.ones(2))\n(x * 3).backward(torch.ones(2))\nprint(x.grad.sum().item())\n",
+        6.0,
+    ),
     "a module comes to the first GPU of its DataParallel": (
         "meeting",
         "import torch\n\nmodel = torch.nn.DataParallel(torch.nn.Linear(1, 1).to('cuda:0'), device_ids=[1])\n"

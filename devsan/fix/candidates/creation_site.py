@@ -28,6 +28,11 @@ def propose(failure: Failure) -> Iterator[Change]:
                     yield from _at(frame, operand, partner)
         for frame in failure.own_frames[:1]:
             yield from _holder(frame, operand, partner)
+    if failure.finding["kind"] == "group":  # the tensors of a collective are on the GPU of their rank
+        for operand in failure.operands:
+            for frame in (frame for event in operand["provenance"] for frame in event["frames"]):
+                if operand["device"] == "cpu" and is_own(frame["path"]) and not failure.is_live(frame):
+                    yield from _at(frame, operand, {"name": "", "device": "cuda", "provenance": ()})
     wanted = _WANTED.search(failure.finding["sentence"]) if failure.finding["kind"] == "module" else None
     for operand in failure.operands if wanted else ():
         for frame in (frame for event in operand["provenance"] for frame in event["frames"]):
@@ -60,9 +65,12 @@ def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[s
 
 
 def _holder(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:
-    """What holds an operand moves where it is made: ``criterion`` of ``criterion.weight``."""
+    """What holds an operand moves where it is made: ``criterion`` of ``criterion.weight`` or ``criterion(x, y)``."""
     source = source_of(frame["path"])
     name = (operand["name"] or "").rpartition(".")[0]
+    call = source.expression_at(frame) if source is not None and name == "self" else None
+    if source is not None and isinstance(call, ast.Call) and isinstance(call.func, (ast.Name, ast.Attribute)):
+        name = source.segment(call.func)
     for node in ast.walk(source.tree) if source is not None and name not in ("", "self") else ():
         if source is None or not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
             continue

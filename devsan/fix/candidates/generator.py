@@ -39,7 +39,10 @@ def _made(failure: Failure, operand: Mapping[str, Any]) -> Iterator[Change]:
         node = source.expression_at(frame) if source is not None else None
         if source is None or not isinstance(node, ast.Call) or function_name(node) != "Generator":
             continue
-        for device, doubt in devices(source, node, wanted):
+        said = devices(source, node, wanted)
+        if "set_default_device" in source.text:  # samplers draw there
+            said.insert(0, ("torch.get_default_device()", 0))
+        for device, doubt in said:
             if device.strip('"') == operand["device"]:
                 continue
             text = message("make the generator on {device}", device=device.strip('"'))

@@ -87,6 +87,8 @@ def _given_for(
 ) -> tuple[Expression | None, tuple[Step, ...]]:
     """Returns the caller's expression for a parameter, and the steps that remain to be taken from it."""
     code = callee.code
+    if root in code.co_freevars and _is_shared(root, callee, caller):  # `inner` of Module._call_impl, for hooks
+        return Expression(ast.Name(root, ast.Load())), steps
     positional = code.co_varnames[: code.co_argcount]
     keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     star, twice = callee.varargs
@@ -107,6 +109,12 @@ def _given_for(
         place = positional.index(root) - bound
         return _at(by_place, place) or by_name.get(root), steps
     return (by_name.get(root) if root in keyword_only else None), steps
+
+
+def _is_shared(name: str, callee: Frame, caller: Frame) -> bool:
+    """Whether a closure's variable is that of the function that calls it."""
+    value = callee.scope.locals.get(name, MISSING)
+    return value is not MISSING and value is caller.scope.locals.get(name, MISSING)
 
 
 def _at(slots: list[Expression], place: int) -> Expression | None:
@@ -139,7 +147,7 @@ def _holder(owner: object, caller: Frame) -> Expression | None:
         return Expression(function.value)
     if caller.scope.value(function) is owner:  # self.norm(x)
         return Expression(function)
-    for name in caller.code.co_varnames[: caller.code.co_argcount]:
+    for name in (*caller.code.co_varnames[: caller.code.co_argcount], *caller.code.co_freevars):
         if caller.scope.locals.get(name, MISSING) is owner:
             return Expression(ast.Name(name, ast.Load()))
     return None

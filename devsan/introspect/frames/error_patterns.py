@@ -140,6 +140,12 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = tuple(
             r"Function (?P<function>\w+) returned an invalid gradient at index (?P<index>\d+) - expected device "
             r"(?P<common>DEVICE) but got (?P<offending>DEVICE)",
         ),
+        # of what autograd.grad or backward is given: torch/csrc/autograd/engine.cpp, validate_outputs
+        (
+            Kind.GRADIENT,
+            r"invalid gradient at index (?P<index>\d+) - expected device (?P<common>DEVICE) but got "
+            r"(?P<offending>DEVICE)",
+        ),
         (
             Kind.GRADIENT,
             r"attempting to assign a gradient (?:located on device with index|with device type) "

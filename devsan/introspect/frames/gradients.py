@@ -1,4 +1,4 @@
-"""The gradient that autograd refused: what the ``backward`` of the program's own function returned."""
+"""The gradient that autograd refused: what the program's own function returned, assigned, or began a pass with."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from devsan.introspect.frames.error_match import Sentence
 from devsan.introspect.frames.expressions import Expression
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.scopes import Spot, methods_of, spot_of_code
+from devsan.introspect.frames.tensors import is_tensor
 
 _FUNCTION = re.compile(r"Function (\w+)Backward\b.* at index (\d+)")
 
@@ -63,6 +64,41 @@ def gradient_assigned(frame: Frame) -> list[Expression]:
     if not isinstance(target, ast.Attribute) or target.attr not in ("grad", "data"):
         return []
     return [Expression(target.value), Expression(node.value)]
+
+
+def gradient_given(frame: Frame, index: int) -> list[Expression]:
+    """Returns the root and its gradient where ``frame`` begins a backward pass: ``loss.backward(scale)``.
+
+    Args:
+        frame: of the call.
+        index: of the gradient that was refused.
+    """
+    call = frame.node
+    if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Attribute, ast.Name)):
+        return []
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
+    named = {each.arg: each.value for each in call.keywords}
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if name == "grad":  # torch.autograd.grad(outputs, inputs, grad_outputs)
+        root, given = _argument(call, 0, named.get("outputs")), _argument(call, 2, named.get("grad_outputs"))
+    elif name == "backward" and owner is not None and is_tensor(frame.scope.value(owner)):
+        root, given = owner, _argument(call, 0, named.get("gradient"))
+    elif name == "backward":  # torch.autograd.backward(tensors, grad_tensors)
+        root, given = _argument(call, 0, named.get("tensors")), _argument(call, 1, named.get("grad_tensors"))
+    else:
+        return []
+    found = [_element(each, index) for each in (root, given)]
+    return [Expression(each) for each in found if each is not None] if None not in found else []
+
+
+def _argument(call: ast.Call, position: int, named: ast.expr | None) -> ast.expr | None:
+    return named if named is not None or position >= len(call.args) else call.args[position]
+
+
+def _element(value: ast.expr | None, index: int) -> ast.expr | None:
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return value.elts[index] if index < len(value.elts) else None
+    return value
 
 
 def _parameter(kind: type, index: int) -> str:

@@ -45,6 +45,39 @@ print(Net().to("cuda")(torch.randn(2, 3, device="cuda")).sum())
 """) == ["return torch.ones(3, device=next(self.parameters()).device)"]
 
 
+def test_what_a_backward_pass_begins_with_is_made_beside_its_root(fixed: Fixed):
+    assert fixed("""
+import torch
+
+def penalty(critic, x):
+    scores = critic(x)
+    (gradients,) = torch.autograd.grad(scores, x, grad_outputs=torch.ones(scores.shape), create_graph=True)
+    return gradients.norm()
+
+critic = torch.nn.Linear(3, 1).to("cuda")
+penalty(critic, torch.ones(2, 3, device="cuda", requires_grad=True)).backward()
+""") == [
+        "(gradients,) = torch.autograd.grad(scores, x, grad_outputs=torch.ones(scores.shape, "
+        "device=scores.device), create_graph=True)"
+    ]
+
+
+def test_a_loss_with_weights_goes_to_the_device_of_the_accelerator(fixed: Fixed):
+    (line,) = fixed("""
+import torch
+from accelerate import Accelerator
+
+def main():
+    accelerator = Accelerator()
+    criterion = torch.nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0]) / 3)
+    model = accelerator.prepare(torch.nn.Linear(3, 2))
+    accelerator.backward(criterion(model(torch.ones(2, 3, device="cuda")), torch.tensor([0, 1], device="cuda")))
+
+main()
+""")
+    assert "accelerator.device" in line and "weight" in line
+
+
 def test_a_name_that_says_a_device_comes_before_the_device_itself(fixed: Fixed):
     (line,) = fixed("""
 import torch

@@ -104,6 +104,10 @@ MESSAGES: list[tuple[str, Kind, tuple[str, ...], str | None, str | None]] = [
         "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on cuda:1",
         Kind.HOST, ("cpu", "cuda:1"), "tensor_indices_or_sections", None,
     ),
+    (
+        "invalid gradient at index 0 - expected device cuda:0 but got cpu",
+        Kind.GRADIENT, ("cuda:0", "cpu"), None, None,
+    ),
     ("RNG state must be a torch.ByteTensor", Kind.HOST, (), None, None),
     (
         "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' "
