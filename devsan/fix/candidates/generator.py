@@ -39,10 +39,7 @@ def _made(failure: Failure, operand: Mapping[str, Any]) -> Iterator[Change]:
         node = source.expression_at(frame) if source is not None else None
         if source is None or not isinstance(node, ast.Call) or function_name(node) != "Generator":
             continue
-        said = devices(source, node, wanted)
-        if "set_default_device" in source.text:  # samplers draw there
-            said.insert(0, ("torch.get_default_device()", 0))
-        for device, doubt in said:
+        for device, doubt in devices(source, node, wanted):
             if device.strip('"') == operand["device"]:
                 continue
             text = message("make the generator on {device}", device=device.strip('"'))
@@ -79,9 +76,17 @@ def _drawn(frame: Mapping[str, Any], failure: Failure) -> Iterator[Change]:
 
 
 def _samplers(source: Source) -> Iterator[Change]:
-    """A sampler that makes its own generator is given one on the device on which tensors are made."""
+    """A sampler draws where tensors are made by default: its generator is there, the one that it makes itself too."""
+    default = "torch.get_default_device()"
+    is_told = "set_default_device" in source.text
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Call) and function_name(node) in _SAMPLERS and keyword(node, "generator") is None:
+        if not isinstance(node, ast.Call):
+            continue
+        if is_told and function_name(node) == "Generator" and not node.args and not node.keywords:
+            text = message("make the generator on {device}", device=default)
+            edit = source.replace(node, placed(source, node, default))
+            yield Change(text, "creation_site", (edit,), doubt=_DOUBT + 6)
+        if function_name(node) in _SAMPLERS and keyword(node, "generator") is None:
             text = message("give `{name}` a generator on the default device", name=function_name(node))
-            after = with_keyword(source, node, "generator", "torch.Generator(device=torch.get_default_device())")
+            after = with_keyword(source, node, "generator", f"torch.Generator(device={default})")
             yield Change(text, "use_site", (source.replace(node, after),), doubt=_DOUBT + 7)

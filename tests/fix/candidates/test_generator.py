@@ -30,3 +30,21 @@ for (batch,) in DataLoader(data, batch_size=2, shuffle=True):
     print(batch.sum())
 """)
     assert line.endswith("shuffle=True, generator=torch.Generator(device=torch.get_default_device())):")
+
+
+def test_a_generator_of_a_sampler_follows_the_default_device(fixed: Ended):
+    assert fixed("""
+import torch
+from torch.utils.data import DataLoader, RandomSampler
+
+def loader(data):
+    generator = torch.Generator()
+    generator.manual_seed(1)
+    return DataLoader(data, batch_size=2, sampler=RandomSampler(data, generator=generator))
+
+torch.set_default_device("cuda")
+weight = torch.ones(3, requires_grad=True)
+for batch in loader(torch.arange(12.0).view(4, 3)):
+    (batch * weight).sum().backward()
+print(weight.grad.sum().item())
+""") == ["generator = torch.Generator(device=torch.get_default_device())"]
