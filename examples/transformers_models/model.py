@@ -2,7 +2,6 @@
 
 import inspect
 import sys
-import tempfile
 import warnings
 
 import torch
@@ -49,10 +48,9 @@ def main(name):
     size = sum(weight.nbytes for weight in source.parameters())
     if size > 256 << 20:
         sys.exit(f"its smallest configuration has {size >> 20} MiB")
-    with tempfile.TemporaryDirectory() as folder:
-        source.save_pretrained(folder)
-        budget = budgets(size, torch.cuda.device_count())
-        model = cls.from_pretrained(folder, device_map="auto", max_memory=budget)
+    budget = budgets(size, torch.cuda.device_count())
+    weights = source.state_dict()  # as from a folder, without writing and reading it
+    model = cls.from_pretrained(None, config=config, state_dict=weights, device_map="auto", max_memory=budget)
     model.eval()
     used = {weight.device for weight in model.parameters()}
     if torch.cuda.device_count() > 1 and len(used) == 1:
