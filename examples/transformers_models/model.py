@@ -6,7 +6,11 @@ import warnings
 
 import torch
 import transformers
-from tiny import inputs_of, tiny_config
+from inputs import inputs_of
+from tiny import SIZES
+
+MOST_BYTES = 256 << 20
+EXIT_SKIPPED = 77  # by which devsan sweep knows that there is nothing to judge
 
 
 def classes():
@@ -32,32 +36,64 @@ def loss_of(output):
     while waiting:
         each = waiting.pop()
         if isinstance(each, torch.Tensor) and each.is_floating_point() and each.requires_grad:
-            found.append(each.float().mean().to("cuda:0"))
+            found.append(each.float().mean())
         elif isinstance(each, dict):
             waiting += each.values()
         elif isinstance(each, (list, tuple)):
             waiting += each
-    return sum(found)
+    return sum(each.to(found[0].device) for each in found)
+
+
+def tiny_model(cls):
+    """A small model of the class that runs on the CPU, with its configuration and how its inputs are made."""
+    built, first = {}, None
+    for layout, labeled in (0, True), (1, True), (2, True), (0, False), (1, False):
+        how = {"layout": layout, "labeled": labeled}
+        for size in [size for size in SIZES if built.get(size, True)]:
+            try:
+                if size not in built:
+                    built[size] = None
+                    built[size] = build(cls, size)
+                config, model = built[size]
+                parameters = inspect.signature(model.forward).parameters
+                loss_of(model(**inputs_of(cls, config, parameters, "cpu", **how))).backward()
+            except ImportError:
+                raise
+            except Exception as error:  # the next one may fit
+                first = first or error
+            else:
+                model.zero_grad()
+                return model, config, how
+    raise first
+
+
+def build(cls, size):
+    """A configuration of this size and a random model of it."""
+    config = size.config(cls.config_class)
+    with torch.device("meta"):
+        taken = sum(weight.nbytes for weight in cls(config).parameters())
+    if taken > MOST_BYTES:
+        raise ValueError(f"its small configuration has {taken >> 20} MiB")
+    return config, cls(config).eval()
 
 
 def main(name):
     cls = getattr(transformers, name)
+    if getattr(cls, "config_class", None) is None or not hasattr(cls, "from_pretrained"):
+        print("it is no model that is loaded by itself", file=sys.stderr)
+        sys.exit(EXIT_SKIPPED)
     torch.manual_seed(0)
-    config = tiny_config(cls.config_class)
-    source = cls(config)
-    size = sum(weight.nbytes for weight in source.parameters())
-    if size > 256 << 20:
-        sys.exit(f"its smallest configuration has {size >> 20} MiB")
-    budget = budgets(size, torch.cuda.device_count())
+    source, config, how = tiny_model(cls)
+    budget = budgets(sum(weight.nbytes for weight in source.parameters()), torch.cuda.device_count())
     weights = source.state_dict()  # as from a folder, without writing and reading it
     model = cls.from_pretrained(None, config=config, state_dict=weights, device_map="auto", max_memory=budget)
     model.eval()
     used = {weight.device for weight in model.parameters()}
     if torch.cuda.device_count() > 1 and len(used) == 1:
         print("the whole model is on one GPU", file=sys.stderr)
-        sys.exit(77)  # nothing to judge
+        sys.exit(EXIT_SKIPPED)
     parameters = inspect.signature(model.forward).parameters
-    loss = loss_of(model(**inputs_of(cls, config, parameters, "cuda:0")))
+    loss = loss_of(model(**inputs_of(cls, config, parameters, "cuda:0", **how)))
     loss.backward()
     print(name, loss.item(), sorted(map(str, used)))
 
