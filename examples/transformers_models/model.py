@@ -21,11 +21,12 @@ def classes():
             yield name
 
 
-def budgets(size, gpus):
+def budgets(model, gpus):
     """Uneven memory: all GPUs but the last have room for 60 % of the model, each less than the one before it."""
+    size, more = (sum(each.nbytes for each in found) for found in (model.parameters(), model.buffers()))
     parts = range(gpus - 1, 0, -1)
     small = {index: int(size * 0.6 * part / sum(parts)) for index, part in enumerate(parts)}
-    return {**small, gpus - 1: 2 * size}
+    return {**small, gpus - 1: 2 * (size + more)}
 
 
 def loss_of(output):
@@ -79,12 +80,12 @@ def build(cls, size):
 
 def main(name):
     cls = getattr(transformers, name)
-    if getattr(cls, "config_class", None) is None or not hasattr(cls, "from_pretrained"):
+    if getattr(cls, "config_class", None) is None or cls.forward is torch.nn.Module.forward:
         print("it is no model that is loaded by itself", file=sys.stderr)
         sys.exit(EXIT_SKIPPED)
     torch.manual_seed(0)
     source, config, how = tiny_model(cls)
-    budget = budgets(sum(weight.nbytes for weight in source.parameters()), torch.cuda.device_count())
+    budget = budgets(source, torch.cuda.device_count())
     weights = source.state_dict()  # as from a folder, without writing and reading it
     model = cls.from_pretrained(None, config=config, state_dict=weights, device_map="auto", max_memory=budget)
     model.eval()
