@@ -10,17 +10,19 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
 GPUS = ("2", "3", "4")
 _ALONE = "the whole model is on one GPU"
+_NO_MODEL = "it is no model that is loaded by itself"
 _SORTS = (
-    ("the configuration refuses small values, or needs more than defaults", "Validation|out_features|per_layer|config"),
-    ("a library is missing", "pip install|ImportError|requires the"),
-    ("it is no model that can be loaded by itself", "has no attribute 'config_class'|is_offline|main_input_name"),
-    ("shapes do not fit the configuration or the inputs", "size|shape|[Dd]imension|split|index|channels"),
-    ("an input is not known", "missing|unexpected keyword|NoneType|specify|expected at least"),
+    ("a library is missing", "pip install|ImportError|requires the|No module named"),
+    ("an input is not known, or a processor makes it", "missing|unexpected keyword|None|specify|expected at least"),
+    ("the configuration needs more than its defaults", "Validation|config|out_(features|indices)"),
+    ("shapes do not fit the configuration or the inputs",
+     "size|shape|[Dd]imension|split|index|channels|divisible|unpack|empty sequence"),
 )  # fmt: skip
 
 
@@ -37,12 +39,21 @@ def main(paths: list[str], machine: str) -> None:
     for document in documents:
         for cell in document["cells"]:
             models[cell["values"]["model"]][cell["values"]["gpus"]] = cell
+    every = len(models)
     models = {name: found for name, found in models.items() if "not run" not in _statuses(found)}
+    swept = len(models)
+    models = {name: found for name, found in models.items() if not _says(found, _NO_MODEL)}
     skipped = {name: found for name, found in models.items() if _statuses(found) == {"skipped"}}
     judged = {name: found for name, found in models.items() if name not in skipped}
     failing = {name: found for name, found in judged.items() if not _statuses(found) <= {"passed", "skipped"}}
-    alone = {name for name, found in skipped.items() if _ALONE in (found[each]["reason"] for each in GPUS)}
-    print(_head(len(models), len(judged), len(failing), len(alone), len(skipped), machine))
+    alone = {name for name, found in skipped.items() if _says(found, _ALONE)}
+    print(_head(machine))
+    print(f"Of {every} classes that transformers exports {swept} have run so far.")
+    print(
+        f"{swept - len(models)} are no models of their own. Of the other {len(models)} {len(judged)} were judged, and"
+    )
+    print(f"**{len(failing)} of {len(judged)} fail** on 2, 3 or 4 GPUs. {len(skipped)} were not judged:")
+    print(f"{len(skipped) - len(alone)} fail on one GPU, too, and {len(alone)} are as a whole on one GPU.\n")
     print("| | passed | failed | error | stopped or killed | not judged |\n|---|---|---|---|---|---|")
     for each in GPUS:
         counts = Counter(found[each]["status"] for found in models.values())
@@ -55,18 +66,19 @@ def main(paths: list[str], machine: str) -> None:
     _print_failing(failing, groups)
 
 
-def _head(count: int, judged: int, failing: int, alone: int, skipped: int, machine: str) -> str:
+def _says(found: dict, reason: str) -> bool:
+    return any(reason in found[each]["reason"] for each in GPUS)
+
+
+def _head(machine: str) -> str:
     return f"""\
 # Model classes of transformers with device_map="auto"
 
 [examples/transformers_models](../../examples/transformers_models) builds a tiny random model of a class of
-transformers, saves it, loads it with `device_map="auto"` on GPUs with uneven memory, and runs forward, with labels
-where the class takes them, and backward. `devsan sweep` does so on 2, 3 and 4 emulated GPUs, and on one GPU first: a
-class that fails there is not judged. transformers {version("transformers")}, accelerate {version("accelerate")}, torch
-{version("torch")}; {machine}. This page is written by `tools/transformers_models.py`.
-
-Of {count} classes {judged} were judged, and **{failing} of {judged} fail** on 2, 3 or 4 GPUs. {skipped} were not
-judged: {skipped - alone} fail on one GPU, too, and {alone} are as a whole on one GPU whatever the memory.
+transformers, loads it with `device_map="auto"` on GPUs with uneven memory, and runs forward, with labels where the
+class takes them, and backward. `devsan sweep` does so on 2, 3 and 4 emulated GPUs, and on one GPU first: a class that
+fails there is not judged. transformers {version("transformers")}, accelerate {version("accelerate")}, torch
+{version("torch")}; {date.today()}, {machine}. This page is written by `tools/transformers_models.py`.
 """
 
 
@@ -92,7 +104,10 @@ def _print_unjudged(skipped: dict) -> None:
     for found in skipped.values():
         reason = found[GPUS[0]]["reason"]
         why[next((sort for sort, pattern in _SORTS if re.search(pattern, reason)), "anything else")] += 1
-    print("\n## Why classes were not judged\n\nThe small configuration and the inputs are made by names alone.\n")
+    print(
+        "\n## Why classes were not judged\n\n"
+        "The small configuration is made from the defaults of its class, the inputs by names.\n"
+    )
     print("| on one GPU | classes |\n|---|---|")
     for sort, count in why.most_common():
         print(f"| {sort} | {count} |")

@@ -92,12 +92,17 @@ class Outcome:
         """Returns the operator and the line that failed, as the source had it before ``changes``; "" if none did."""
         if not self.findings or not self.findings[0]["stack"]:
             return ""
-        finding, frame = self.findings[0], self.findings[0]["stack"][0]
+        finding, frame = self.findings[0], _outside(self.findings[0]["stack"])
         edits = [edit for change in changes for edit in change.edits if edit.place.path == frame["path"]]
         line = frame["line"] - sum(
             edit.after.count("\n") - edit.before.count("\n") for edit in edits if edit.place.line < frame["line"]
         )
         return f"{finding['op']} {frame['path']}:{line}"
+
+
+def _outside(stack: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The innermost frame outside of torch: two losses of one module of torch fail at two places."""
+    return next((frame for frame in stack if frame["package"] != "torch"), stack[0])
 
 
 def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Outcome:

@@ -6,10 +6,20 @@ is called verified ran once more in a process of its own. Requests are lines of 
 "environment", "out", "err"}; the answer is a line with the id of the process, {"started": id}, and when it has ended
 one with {"ended": id, "status"}. Its arguments are modules that the forks find imported, too: the caller knows that
 these do not ask torch for GPUs. A fork ends with the stage.
+
+NOTE [What forks share] A short run takes as long to begin as to compute: it loads DevSan, and registers a kernel for
+each operator, which stays registered when an emulation ends. So the stage loads what a run loads, by name as a run
+does, and has an emulation begin and end.
+
+NOTE [The end of a fork] The interpreter ends a fork as any process, up to the functions of ``atexit``. What would come
+then takes every module apart that the stage has imported, and so copies all memory that a fork shares with it: as long
+as a short run takes. It is left out; the system takes the memory.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
 import importlib
 import json
@@ -21,19 +31,33 @@ from typing import Any
 
 from devsan import overlay
 from devsan.core_library import core_with_torch
+from devsan.errors import DevsanError
 from devsan.fix import scratch
+
+_OF_A_RUN = (
+    "devsan.cli.run", "devsan.emulation", "devsan.numbers.observer", "devsan.run_files.writer",  # to begin
+    "devsan.failure_report", "devsan.introspect.explain", "devsan.introspect.provenance.earlier",
+    "devsan.run_files.document", "devsan.render.terminal.printer",  # at a failure
+    "devsan.doctor.live.check", "devsan.job.finalize", "devsan.introspect.provenance.placed",  # to end
+)  # fmt: skip
+"""What each run of DevSan loads of DevSan."""
+
+_code: int | None = None  # with which a fork ends; None in the stage, and where the interpreter has to send a signal
 
 
 def main() -> None:
     """Serves requests until stdin is closed."""
+    atexit.register(_leave)  # before all that libraries register: the first is called last
     requests, answers = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     import torch  # noqa: F401
 
     core_with_torch()
-    for module in sys.argv[1:]:
+    for module in (*_OF_A_RUN, *sys.argv[1:]):
         importlib.import_module(module)
+    with contextlib.suppress(DevsanError):  # it will be the answer to each run
+        sys.modules["devsan.emulation"].emulate().start().stop()
     gc.freeze()
     running: dict[int, int] = {}
     unread = b""
@@ -65,7 +89,7 @@ def _answer(descriptor: int, answer: dict[str, int]) -> None:
 
 
 def _become(request: dict[str, Any]) -> None:
-    """Becomes the program; the end of this process is then the interpreter's own."""
+    """Becomes the program; the end of this process is then the interpreter's own (NOTE [The end of a fork])."""
     os.setpgid(0, 0)
     scratch.end_with_parent()
     for descriptor, name in ((1, "out"), (2, "err")):
@@ -81,7 +105,30 @@ def _become(request: dict[str, Any]) -> None:
     sys.path[:0] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     sys.path.insert(0, "")
     overlay.install()
-    runpy._run_module_as_main("devsan")  # type: ignore[attr-defined]  # run_module takes __main__ away before the end
+    _run()
+
+
+def _run() -> None:
+    global _code
+    _code = 1  # of an exception that nobody catches
+    try:
+        runpy._run_module_as_main("devsan")  # type: ignore[attr-defined]  # run_module takes __main__ away before the end
+        _code = 0
+    except SystemExit as left:
+        _code = 0 if left.code is None else left.code & 0xFF if isinstance(left.code, int) else 1
+        raise
+    except KeyboardInterrupt:
+        _code = None
+        raise
+
+
+def _leave() -> None:
+    if _code is None:
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the program may have closed it
+            stream.flush()
+    os._exit(_code)
 
 
 if __name__ == "__main__":

@@ -133,10 +133,12 @@ class CellRunner:
         if outcome.findings:
             return "failed", outcome.findings[0]["headline"]
         if _NO_MEMORY.search(outcome.error):
-            return "stopped", self._no_memory()
+            return "stopped", self.no_memory
         return "error", outcome.error or message("exit code {code}", code=outcome.exit_code)
 
-    def _no_memory(self) -> Message:
+    @property
+    def no_memory(self) -> Message:
+        """Returns what is said of a cell that was stopped for its memory."""
         if not self.memory:
             return message("stopped: there is no more host memory for it")
         return message("stopped at its limit of {size} of host memory", size=write_size(self.memory))

@@ -72,7 +72,8 @@ class Schedule:
         if known is None or known.status in self.again:
             return False
         # What was stopped at a limit may pass at a higher one.
-        return known.status != "stopped" or known.seconds >= self.runner.seconds
+        of_memory = bool(self.runner.memory) and known.reason == self.runner.no_memory
+        return known.status != "stopped" or of_memory or known.seconds >= self.runner.seconds
 
     def _done(self) -> int:
         return sum(cell.key not in self._left for cell in self.cells)

@@ -2,12 +2,15 @@
 
 import inspect
 import sys
-import tempfile
 import warnings
 
 import torch
 import transformers
-from tiny import inputs_of, tiny_config
+from inputs import inputs_of
+from tiny import SIZES
+
+MOST_BYTES = 256 << 20
+EXIT_SKIPPED = 77  # by which devsan sweep knows that there is nothing to judge
 
 
 def classes():
@@ -18,11 +21,12 @@ def classes():
             yield name
 
 
-def budgets(size, gpus):
+def budgets(model, gpus):
     """Uneven memory: all GPUs but the last have room for 60 % of the model, each less than the one before it."""
+    size, more = (sum(each.nbytes for each in found) for found in (model.parameters(), model.buffers()))
     parts = range(gpus - 1, 0, -1)
     small = {index: int(size * 0.6 * part / sum(parts)) for index, part in enumerate(parts)}
-    return {**small, gpus - 1: 2 * size}
+    return {**small, gpus - 1: 2 * (size + more)}
 
 
 def loss_of(output):
@@ -33,33 +37,64 @@ def loss_of(output):
     while waiting:
         each = waiting.pop()
         if isinstance(each, torch.Tensor) and each.is_floating_point() and each.requires_grad:
-            found.append(each.float().mean().to("cuda:0"))
+            found.append(each.float().mean())
         elif isinstance(each, dict):
             waiting += each.values()
         elif isinstance(each, (list, tuple)):
             waiting += each
-    return sum(found)
+    return sum(each.to(found[0].device) for each in found)
+
+
+def tiny_model(cls):
+    """A small model of the class that runs on the CPU, with its configuration and how its inputs are made."""
+    built, first = {}, None
+    for layout, labeled in (0, True), (1, True), (2, True), (0, False), (1, False):
+        how = {"layout": layout, "labeled": labeled}
+        for size in [size for size in SIZES if built.get(size, True)]:
+            try:
+                if size not in built:
+                    built[size] = None
+                    built[size] = build(cls, size)
+                config, model = built[size]
+                parameters = inspect.signature(model.forward).parameters
+                loss_of(model(**inputs_of(cls, config, parameters, "cpu", **how))).backward()
+            except ImportError:
+                raise
+            except Exception as error:  # the next one may fit
+                first = first or error
+            else:
+                model.zero_grad()
+                return model, config, how
+    raise first
+
+
+def build(cls, size):
+    """A configuration of this size and a random model of it."""
+    config = size.config(cls.config_class)
+    with torch.device("meta"):
+        taken = sum(weight.nbytes for weight in cls(config).parameters())
+    if taken > MOST_BYTES:
+        raise ValueError(f"its small configuration has {taken >> 20} MiB")
+    return config, cls(config).eval()
 
 
 def main(name):
     cls = getattr(transformers, name)
+    if getattr(cls, "config_class", None) is None or cls.forward is torch.nn.Module.forward:
+        print("it is no model that is loaded by itself", file=sys.stderr)
+        sys.exit(EXIT_SKIPPED)
     torch.manual_seed(0)
-    config = tiny_config(cls.config_class)
-    source = cls(config)
-    size = sum(weight.nbytes for weight in source.parameters())
-    if size > 256 << 20:
-        sys.exit(f"its smallest configuration has {size >> 20} MiB")
-    with tempfile.TemporaryDirectory() as folder:
-        source.save_pretrained(folder)
-        budget = budgets(size, torch.cuda.device_count())
-        model = cls.from_pretrained(folder, device_map="auto", max_memory=budget)
+    source, config, how = tiny_model(cls)
+    budget = budgets(source, torch.cuda.device_count())
+    weights = source.state_dict()  # as from a folder, without writing and reading it
+    model = cls.from_pretrained(None, config=config, state_dict=weights, device_map="auto", max_memory=budget)
     model.eval()
     used = {weight.device for weight in model.parameters()}
     if torch.cuda.device_count() > 1 and len(used) == 1:
         print("the whole model is on one GPU", file=sys.stderr)
-        sys.exit(77)  # nothing to judge
+        sys.exit(EXIT_SKIPPED)
     parameters = inspect.signature(model.forward).parameters
-    loss = loss_of(model(**inputs_of(cls, config, parameters, "cuda:0")))
+    loss = loss_of(model(**inputs_of(cls, config, parameters, "cuda:0", **how)))
     loss.backward()
     print(name, loss.item(), sorted(map(str, used)))
 

@@ -1,136 +1,113 @@
-"""A small configuration of any model class of transformers, and inputs for it: by the names that all models share."""
+"""A small configuration of any model class of transformers.
+
+The defaults of a configuration fit each other: widths divide by heads, the output of one part is the input of the next.
+So all widths are divided by one number, and all else stays or is cut: layers, vocabulary, positions, experts. Only what
+changes is given to the class, which derives from it what it derives from its defaults.
+"""
 
 import re
+from dataclasses import dataclass
 
-import torch
+VOCABULARY, POSITIONS, EXPERTS = 128, 128, 16
 
-WIDTH, HEADS, LAYERS, VOCABULARY, LENGTH, IMAGE, PATCH = 32, 4, 4, 128, 12, 32, 8
-
-# The first rule that fits a name decides. A list keeps its length.
-RULES = [
-    (r".*vocab_size", VOCABULARY),
-    (r"(num_)?key_value_heads|.*kv_heads", 2),
-    (r"n_heads?|.*attention_heads|.*num_heads|num_.*_heads", HEADS),
-    (r"(.*_)?head_dim|d_head|d_kv|attention_head_size", WIDTH // HEADS),
-    (r"n_layers?|num_layers|(en|de)coder_layers|depth|num_.*_layers|.*_num_(hidden_)?layers|(n|num)_blocks", LAYERS),
-    (r"depths|layers", 2),
-    (r".*(intermediate|ffn|feed_?forward|d_ff|ff_dim|d_inner|dff|mlp_dim|n_inner|hidden_dim).*", 2 * WIDTH),
-    (r"max_position_embeddings|n_positions|max_.*_positions|max_sequence_length|seq_length|n_ctx", 64),
-    (r"image_size|img_size|input_size|pretrain_image_size", IMAGE),
-    (r"n_embd|emb_dim|dim|width|embed_size|.*(d_model|hidden_sizes?|hidden_channels|embed_dims?|embedding_(dim|size)"
-     r"|proj(ection)?_(dim|size)|lora_rank)", WIDTH),
-    (r"num_(local_|routed_)?experts|n_routed_experts|moe_num_experts|num_.*experts", 4),
-    (r"num_experts_per_tok|.*top_?k", 2),
-    (r"patch_size|num_mel_bins|num_queries", PATCH),
-]  # fmt: skip
-
-
-def shrunk(plain):
-    """A configuration's dictionary with all that makes a model large made small."""
-    layers = plain.get("num_hidden_layers")
-    made = {}
-    for name, value in plain.items():
-        if isinstance(value, dict) and name.endswith("config"):
-            made[name] = shrunk(value)
-        elif isinstance(value, list) and layers and len(value) == layers:  # one entry a layer
-            made[name] = value[:LAYERS]
-        elif isinstance(value, int) and name.endswith("_token_id"):
-            made[name] = value if value < 100 else 100 + value % (VOCABULARY - 100)
-        elif name not in ("dtype", "transformers_version"):
-            made[name] = small(name, value)
-    if "pad_token_id" in made and made["pad_token_id"] is None:  # classifiers ask for one
-        made["pad_token_id"] = 0
-    return made
+_LAYERS = (
+    r"n_layers?|num_layers|(en|de)coder_layers|layers|depths?|num_.*_layers|.*_num_(hidden_)?layers|(n|num)_blocks"
+)
+_EXPERTS = r"num_(local_|routed_)?experts|n_routed_experts|moe_num_experts|num_.*experts"
+_POSITIONS = r"max_position_embeddings|n_positions|max_.*_positions|max_sequence_length|seq_length|n_ctx"
+_WIDTHS = (
+    r"n_embd|n_inner|d_(model|ff|kv|inner|head|embed|state)|dff|.*(hidden|width|dim|rank|inner|ffn|intermediate|features)"
+    r"(_sizes?|_dims?|_channels)?(_per_head|_mlp)?|.*(embed(ding)?s?|head|attention|state|ff|mlp|conv|encoder|decoder)"
+    r"_(size|dims?|channels)|.*(embed_dims?|channels|hidden_sizes?|embedding_size|lora_rank)|mrope_section|out_dims?"
+)
+_HEADS = r"n_heads?|.*attention_heads|.*num_heads|num_.*_heads|.*kv_heads|(num_)?key_value_heads"
+_HEAD_WIDTHS = r"(.*_)?head_(dim|size)|d_head|d_kv|rotary_dim|mrope_section"
+_PICTURES = r"(.*_)?(image|img|input|pretrain_image)_size"
+_NO_WIDTHS = (
+    r"num_channels|(num_)?(in|image|input|output|audio|num_input)_channels|vocab.*|.*kernel.*|spectrogram.*"
+    r"|.*_(stride|factor)"
+)
 
 
-def small(name, value):
-    most = next((size for pattern, size in RULES if re.fullmatch(pattern, name)), None)
-    if most is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return min(value, most)
-    if isinstance(value, (list, tuple)) and all(isinstance(each, int) for each in value):
-        return [min(each, most) for each in value]
-    return value
+@dataclass(frozen=True)
+class Size:
+    """How small a configuration is made.
 
-
-def tiny_config(kind):
-    """A small configuration of the class ``kind``."""
-    return kind(**shrunk(kind().to_dict()))
-
-
-def part_of(config, name):
-    """What a configuration, or the first of its parts that has it, says of ``name``."""
-    for each in (config, *(getattr(config, key) for key in list(vars(config)) if key.endswith("config"))):
-        value = getattr(each, name, None)
-        if value is not None:
-            return value
-    return None
-
-
-def inputs_of(cls, config, parameters, device):
-    """Inputs and labels, as a user makes them, on one device.
-
-    Args:
-        cls: the model class.
-        config: of the model.
-        parameters: of its forward, by name.
-        device: of all of them.
+    Attributes:
+        factor: by which widths are divided.
+        layers: of each part, at most.
+        picture: the side of an image, at most; without it that of the defaults.
+        whole: whether a part is given with all that it says, or with what changes: the rest is then derived anew.
+        fewer_heads: whether there are fewer heads, as wide as those of the defaults, or as many narrower ones.
     """
-    text = text_of(config, (2, 2, LENGTH) if "MultipleChoice" in cls.__name__ else (2, LENGTH), device)
-    makers = {
-        "input_ids": lambda: text,
-        "decoder_input_ids": lambda: text,
-        "bbox": lambda: torch.ones(2, LENGTH, 4, dtype=torch.long, device=device),
-        "pixel_values": lambda: image(config, device),
-        "pixel_values_videos": lambda: image(config, device)[:, None].repeat(1, 2, 1, 1, 1),
-        "input_values": lambda: torch.randn(2, 1600, device=device),
-        "input_features": lambda: torch.randn(2, part_of(config, "num_mel_bins") or 80, 64, device=device),
-        "attention_mask": lambda: torch.ones(2, LENGTH, dtype=torch.long, device=device),
-    }
-    needed = {name for name, each in parameters.items() if each.default is each.empty} | {cls.main_input_name}
-    labels = labels_of(cls.__name__, text, parameters, device)
-    if not labels:
-        needed.add("decoder_input_ids")
-    if "input_ids" in needed:
-        needed.add("bbox")
-    if "return_loss" in parameters:
-        needed |= {"input_ids", "pixel_values"}
-        labels = {"return_loss": True}
-    return {name: makers[name]() for name in parameters if name in needed and name in makers} | labels
+
+    factor: int
+    layers: int
+    picture: int | None
+    whole: bool
+    fewer_heads: bool = False
+
+    def config(self, kind):
+        """A small configuration of the class ``kind``."""
+        plain = kind().to_dict()
+        small = self._table(plain)
+        made = {name: value for name, value in small.items() if value != plain[name]}
+        if plain.get("pad_token_id", 0) is None:  # classifiers ask for one
+            made["pad_token_id"] = 0
+        if plain.get("is_encoder_decoder") and plain.get("decoder_start_token_id", 0) is None:
+            made["decoder_start_token_id"] = 1
+        return kind(**made)
+
+    def _table(self, plain):
+        sizes = {name: value for name, value in plain.items() if isinstance(name, str)}  # not the names of labels
+        counts = {
+            size
+            for name, size in sizes.items()
+            if _is_count(size) and size > self.layers and re.fullmatch(_LAYERS, name)
+        }
+        return {name: self._small(name, value, counts) for name, value in sizes.items()
+                if name not in ("dtype", "transformers_version")}  # fmt: skip
+
+    def _small(self, name, value, counts):
+        if isinstance(value, dict):
+            return self._part(name, value)
+        if name.endswith("_token_id") and _is_count(value):
+            return value if value < 100 else 100 + value % (VOCABULARY - 100)
+        if isinstance(value, (list, tuple)):
+            if len(value) in counts and not any(isinstance(each, (list, dict)) for each in value):  # one entry a layer
+                value = value[: self.layers]
+            return [self._small(name, each, counts) for each in value]
+        return self._number(name, value) if _is_count(value) else value
+
+    def _part(self, name, value):
+        if value and all(isinstance(key, int) or key.isdigit() for key in value):  # by the number of the layer
+            return {key: self._part(name, {"": each})[""] for key, each in value.items() if int(key) < self.layers}
+        small = self._table(value)
+        if not name.endswith("config") or self.whole:
+            return {**value, **small}
+        return {key: each for key, each in small.items() if each != value[key] or key == "model_type"}
+
+    def _number(self, name, value):
+        for pattern, most in (
+            (_LAYERS, self.layers), (".*vocab_size", VOCABULARY), (_POSITIONS, POSITIONS), (_EXPERTS, EXPERTS),
+            (".*top_?k|num_experts_per_tok", 2), ("num_(object_)?queries", 8), (_PICTURES, self.picture or value),
+        ):  # fmt: skip
+            if re.fullmatch(pattern, name):
+                return min(value, most)
+        if self.fewer_heads and re.fullmatch(_HEAD_WIDTHS, name):
+            return value
+        if self.fewer_heads and re.fullmatch(_HEADS, name):
+            return max(1, value // self.factor)
+        is_width = re.fullmatch(_WIDTHS, name) and not re.fullmatch(_NO_WIDTHS, name)
+        return value // self.factor if is_width and value % self.factor == 0 else value
 
 
-def text_of(config, shape, device):
-    """Tokens, the last of which ends the text."""
-    vocabulary = part_of(config, "vocab_size") or VOCABULARY
-    text = torch.randint(3, max(4, min(vocabulary, 100)), shape, device=device)
-    end = part_of(config, "eos_token_id")
-    if isinstance(end, int) and 0 <= end < vocabulary:
-        text[..., -1] = end
-    return text
+SIZES = (
+    Size(16, 4, 32, True), Size(16, 4, 64, False), Size(32, 8, None, True, True), Size(8, 8, None, True, True),
+    Size(2, 6, 64, True), Size(1, 2, 64, False),
+)  # fmt: skip
+"""One after the other is tried."""
 
 
-def image(config, device):
-    size = part_of(config, "image_size") or IMAGE
-    height, width = size if isinstance(size, (list, tuple)) else (size, size)
-    return torch.randn(2, part_of(config, "num_channels") or 3, height, width, device=device)
-
-
-def labels_of(name, text, parameters, device):
-    """Labels for a class by its name; none where the name does not say what they are."""
-    classes = torch.tensor([0, 1], device=device)
-    if "start_positions" in parameters:
-        return {"start_positions": classes, "end_positions": classes + 2}
-    if "labels" not in parameters:
-        return {}
-    if "TokenClassification" in name:
-        return {"labels": torch.randint(0, 2, text.shape, device=device)}
-    if re.search(
-        "SequenceClassification|ImageClassification|VideoClassification|MultipleChoice|NextSentence|XVector", name
-    ):
-        return {"labels": classes}
-    if re.search(
-        "CausalLM|LMHead|MaskedLM|ConditionalGeneration|HeadsModel|ForCTC|SpeechSeq2Seq|MTModel|Decoder", name
-    ):
-        return {"labels": text}
-    return {}
+def _is_count(value):
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0

@@ -187,3 +187,28 @@ def test_results_of_runs_at_once_are_their_own(tmp_path):
         for thread in threads:
             thread.join()
     assert results == {number: [float(number)] for number in range(4)}
+
+
+def test_a_fork_ends_as_python_ends_a_process(tmp_path: Path) -> None:
+    text = """\
+import atexit
+import multiprocessing
+import sys
+import time
+
+
+def late():
+    time.sleep(0.5)
+    print("late", file=sys.stderr)
+
+
+atexit.register(lambda: print("registered", file=sys.stderr))
+multiprocessing.get_context("fork").Process(target=late).start()
+sys.exit(3)
+"""
+    script(tmp_path, text)
+    with laboratory(tmp_path, "train.py") as lab:
+        outcome = lab.run(observed=False)
+    assert outcome.exit_code == 3
+    assert "registered" in outcome.output
+    assert "late" in outcome.output, "the process that multiprocessing waits for was not waited for"

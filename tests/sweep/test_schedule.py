@@ -34,6 +34,8 @@ class Runner:
 
     statuses: dict[str, Status] = field(default_factory=dict)
     seconds: float = 10.0
+    memory: int = 0
+    no_memory: str = "it fails"
     ran: list[str] = field(default_factory=list)
     stopped: bool = False
     meets: threading.Barrier | None = None
@@ -89,6 +91,17 @@ def test_what_was_stopped_runs_again_with_more_time(cells: list[Cell], tmp_path:
     ran(cells, same, path)
     ran(cells, longer, path)
     assert (same.ran, longer.ran) == ([], ["model=a gpus=3"])
+
+
+def test_what_was_stopped_for_its_memory_runs_again_with_more_memory(cells: list[Cell], tmp_path: Path) -> None:
+    path = tmp_path / "sweep.jsonl"
+    ran(cells, Runner({"model=a gpus=3": "stopped"}, 20.0, 1 << 30), path)
+    runner = Runner(seconds=20.0, memory=1 << 30)
+    ran(cells, runner, path)
+    assert runner.ran == []
+    runner = Runner(seconds=20.0, memory=2 << 30, no_memory="stopped at another limit")
+    ran(cells, runner, path)
+    assert runner.ran == ["model=a gpus=3"]
 
 
 def test_cells_run_at_once(cells: list[Cell], tmp_path: Path) -> None:

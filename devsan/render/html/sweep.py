@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from devsan.render.cell_names import together
 from devsan.render.fixes import said_of
 from devsan.render.html import environment
 from devsan.render.html.labels import LANGUAGES
@@ -49,6 +50,7 @@ def render(result: SweepResult) -> str:
         result=result, down=down, columns=columns, rows=rows,
         groups=[(group, found_of(group)) for group in result.groups],
         numbers={group.id: number for number, group in enumerate(result.groups, start=1)}, many=False, reports=_REPORTS,
+        together=lambda names: [name for name, _ in together(names)],
         script=Markup(script), style=Markup(style),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )  # fmt: skip

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from devsan.diagnostics.codec import diagnostic_of
+from devsan.render.cell_names import together
 from devsan.render.fixes import said_of
 from devsan.render.language import Language, language_for
 from devsan.render.terminal.printer import columns_of, lines_of, write_lines
@@ -27,6 +28,8 @@ from devsan.render.terminal.text import Line, display_width, padded, wrapped
 
 if TYPE_CHECKING:
     from devsan.sweep.result import CellResult, Group, SweepResult
+
+_FAILURES = ("failed", "error", "stopped", "killed")
 
 _ROWS = 40  # of the table
 _GROUPS = 20
@@ -70,7 +73,7 @@ def sweep_lines(result: SweepResult, say: Language, width: int, room: int) -> It
 
 
 def _table(result: SweepResult, say: Language, width: int) -> Iterator[Line]:
-    """The axis with the most values down, the others across; where that is too much, sums for each value."""
+    """The axis with the most values down, the others across; where that is too much, sums and the rows that fail."""
     axes = {name: list(dict.fromkeys(cell.values[name] for cell in result.cells)) for name in result.axes}
     down = max(axes, key=lambda name: len(axes[name]))
     across = [name for name in axes if name != down and len(axes[name]) > 1]
@@ -80,10 +83,19 @@ def _table(result: SweepResult, say: Language, width: int) -> Iterator[Line]:
         column = " ".join(f"{name}={_cut(cell.values[name])}" for name in across)
         columns[column] = None
         rows[cell.values[down]][column] = cell
+    every = len(rows)
+    if every > _ROWS:
+        yield from _sums(result, {name: values for name, values in axes.items() if 1 < len(values) <= _VALUES}, say)
+        rows = {value: row for value, row in rows.items() if any(cell.status in _FAILURES for cell in row.values())}
+        if not rows:
+            return
+        yield []
+    left, rows = len(rows) - _ROWS, dict(list(rows.items())[:_ROWS])
     heads = [f"{down}={_cut(value)}" for value in rows]
     wide = max(map(display_width, heads)) + sum(max(display_width(column), 8) + 2 for column in columns)
-    if wide > width or len(rows) > _ROWS:
-        yield from _sums(result, {name: values for name, values in axes.items() if 1 < len(values) <= _VALUES}, say)
+    if wide > width:
+        if every <= _ROWS:
+            yield from _sums(result, {name: values for name, values in axes.items() if 1 < len(values) <= _VALUES}, say)
         return
     if across:
         yield [(" " * max(map(display_width, heads)), "")] + [(f"  {column:<8}", "title") for column in columns]
@@ -95,6 +107,8 @@ def _table(result: SweepResult, say: Language, width: int) -> Iterator[Line]:
             space = " " * max(0, max(display_width(column), 8) - display_width(word))
             line += [(f"  {word}", _STYLES[status] if status is not None else "frame"), (space, "")]
         yield line
+    if left > 0:
+        yield [(say("and {count} more that fail: --format html shows them", count=str(left)), "")]
 
 
 def _sums(result: SweepResult, axes: dict[str, list[str]], say: Language) -> Iterator[Line]:
@@ -122,12 +136,13 @@ def _group(number: int, group: Group, say: Language, width: int) -> Iterator[Lin
     yield from _paragraph(head, _STYLES[group.status], say.text(group.headline), width, len(indent))
     if group.place:
         yield [(f"{indent}--> ", "frame"), (group.place, "")]
-    names = ", ".join(group.cells[:_NAMES])
-    left = len(group.cells) - _NAMES
+    named = together(group.cells)
+    names = "; ".join(name for name, _ in named[:_NAMES])
+    left = sum(count for _, count in named[_NAMES:])
     told = say("{count} cells: {names}", count=str(len(group.cells)), names=names)
     if len(group.cells) == 1:
         told = say("1 cell: {names}", names=names)
-    elif left > 0:
+    elif left:
         told += say(", and {count} more", count=str(left))
     yield from _paragraph(indent, "", told, width, len(indent))
     for head, text in said_of(group.fix, say) if group.fix is not None else ():

@@ -16,6 +16,7 @@ from pages.parsed import Page
 
 from devsan.diagnostics.messages import message, restored
 from devsan.render import junit
+from devsan.render.cell_names import together
 from devsan.render.html import sweep as html
 from devsan.render.json import render_sweep
 from devsan.render.terminal.sweep import write
@@ -75,7 +76,7 @@ def test_the_terminal(result: SweepResult) -> None:
         "1. DV104 reduction-boundary: "
     )
     assert (
-        "   --> train.py:12\n   2 cells: gpus=2 map=auto, gpus=4 map=auto\n\nreport of gpus=2 map=auto:\nerror[DV104]"
+        "   --> train.py:12\n   2 cells: gpus=2 map=auto; gpus=4 map=auto\n\nreport of gpus=2 map=auto:\nerror[DV104]"
         in text
     )
     assert "\n2. killed: killed by SIGKILL\n   1 cell: gpus=4 map=balanced\n" in text
@@ -107,8 +108,15 @@ def test_a_large_sweep_shows_sums(result: SweepResult) -> None:
     )
     many = replace(result, axes={"gpus": ("2", "4"), "map": tuple(map(str, range(100)))}, cells=cells, groups=())
     assert "        passed  failed\ngpus=2     100       0\ngpus=4      90      10\n" in shown(many)
+    assert "\n\n        gpus=2    gpus=4\nmap=0   passed    failed\nmap=10  passed    failed\n" in shown(many)
+    assert "map=1 " not in shown(many)  # it has not failed
     groups = tuple(replace(result.groups[1], id=str(number)) for number in range(25))
     assert "\nand 5 more groups: --format html shows them\n" in shown(replace(result, groups=groups))
+
+
+def test_cells_that_differ_in_their_last_value_stand_together() -> None:
+    names = ["model=a gpus=2", "model=a gpus=4", "model=b gpus=4", "alone", "gpus=2"]
+    assert together(names) == [("model=a gpus=2,4", 2), ("model=b gpus=4", 1), ("alone", 1), ("gpus=2", 1)]
 
 
 def test_json(result: SweepResult) -> None:
