@@ -109,9 +109,9 @@ def _attribute(value: object, name: str) -> object:
     own = own_dict(value)
     if is_module(value):
         for kept in ("_parameters", "_buffers", "_modules"):
-            members = own.get(kept)
-            if type(members) is dict and name in members:
-                return members[name]
+            members = dict_in(value, kept)  # of any type: ZeRO-3 has one of its own
+            if dict.__contains__(members, name):
+                return dict.__getitem__(members, name)
     in_class = _in_class(type(value), name)
     if isinstance(in_class, types.MemberDescriptorType):  # __slots__
         try:
@@ -164,15 +164,12 @@ def _element(value: object, key: object) -> object:
     if is_a(value, UserDict):
         value = own_dict(value).get("data", MISSING)
     if is_module(value):  # ModuleList, Sequential, ModuleDict, ParameterDict
-        own = own_dict(value)
         for kept in ("_modules", "_parameters"):
-            members = own.get(kept)
-            if type(members) is not dict:
-                continue
+            members = dict_in(value, kept)
             if isinstance(key, int) and -len(members) <= key < len(members):
                 key = str(key % len(members))
-            if key in members:
-                return members[key]
+            if dict.__contains__(members, key):
+                return dict.__getitem__(members, key)
         return MISSING
     if is_a(value, dict):
         return dict.get(cast(dict[object, object], value), key, MISSING)

@@ -7,7 +7,7 @@ from typing import Any
 
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.tensors import is_module, is_tensor, same_memory
-from devsan.introspect.frames.values import own_dict
+from devsan.introspect.frames.values import dict_in, own_dict
 
 
 def qualified_name(tensor: object, frames: Sequence[Frame]) -> str | None:
@@ -48,14 +48,14 @@ def _path_to(tensor: object, root: object) -> str | None:
         if id(module) in seen:
             continue
         seen.add(id(module))
-        own = own_dict(module)
+        # By dict's own methods: what ZeRO-3 keeps parameters in gathers the one that it is asked for, in all ranks.
         for kept in ("_parameters", "_buffers"):
-            for name, held in dict(own.get(kept) or {}).items():
+            for name, held in list(dict.items(dict_in(module, kept))):
                 if held is tensor:
                     return f"{prefix}{name}"
                 if is_tensor(held) and same_memory(held, tensor):
                     views.append(f"{prefix}{name}")
-        for name, child in dict(own.get("_modules") or {}).items():
+        for name, child in list(dict.items(dict_in(module, "_modules"))):
             if child is not None:
                 waiting.append((f"{prefix}{name}.", child))
     return views[0] if views else None
