@@ -228,6 +228,5 @@ def _take_gradients_of_roots() -> None:
 
 
 def _device_of(node: Any, place: int) -> Any:
-    """The device of the gradient that ``node`` takes at ``place``."""
-    variable = getattr(node, "variable", None)
-    return variable.device if variable is not None else node._input_metadata[place].device
+    """The device of the gradient that ``node`` takes at ``place``; a parameter's data may have moved since (ZeRO-3)."""
+    return node._input_metadata[place].device

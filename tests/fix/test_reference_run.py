@@ -33,6 +33,16 @@ PROGRAMS = {
         "print((x.grad / x.detach().exp())[0].item())\n",
         2.0,
     ),
+    "a parameter's data has moved since its first use": (
+        "meeting",
+        "import torch\n\n\nclass Twice(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, x):\n        return x * 2\n\n"
+        "    @staticmethod\n    def backward(ctx, gradient):\n        return 2 * gradient.to('cuda:0')\n\n\n"
+        "weight = torch.nn.Parameter(torch.ones(2, device='cuda:1'))\nloss = Twice.apply(weight).sum()\n"
+        "weight.data = torch.ones(2, device='cuda:0')\nloss.backward()\n"
+        "print(weight.grad[0].item())\n",
+        2.0,
+    ),
     "a parameter stays one when it goes to another GPU": (
         "one_gpu",
         "import torch\n\nweight = torch.nn.Parameter(torch.ones(2, device='cuda:0'))\n"
