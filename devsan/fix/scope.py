@@ -28,6 +28,9 @@ _OF_TENSORS = NEW | {
     "permute", "unsqueeze",
 }  # fmt: skip
 
+_WITH_DEVICE = {"Accelerator", "Fabric", "PartialState"}
+"""Classes whose ``device`` is the GPU of the process."""
+
 
 def devices(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> list[tuple[str, int]]:
     """Returns expressions for the device of ``operand`` that may stand at ``node``, each with its doubt."""
@@ -55,7 +58,8 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     for scope in (function, inside, source.tree):
         if scope is not None:
             yield from _devices_in(source, scope, bound)
-    yield from _of_accelerators(source, bound)
+    for scope in dict.fromkeys((function, source.tree)):
+        yield from (f"{name}.device" for name in _framework_objects(scope) if name in bound)
     yield from (f"{argument}.device" for argument in _tensors(function))
     for scope in (function, inside):
         if scope is not None:
@@ -114,12 +118,16 @@ def _devices_in(source: Source, scope: ast.AST, bound: set[str]) -> Iterator[str
             yield source.segment(node)
 
 
-def _of_accelerators(source: Source, bound: set[str]) -> Iterator[str]:
-    """``accelerator.device`` of ``accelerator = Accelerator()``: the GPU of the rank."""
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign) and function_name(node.value) == "Accelerator":
-            yield from (f"{target.id}.device" for target in node.targets
-                        if isinstance(target, ast.Name) and target.id in bound)  # fmt: skip
+def _framework_objects(scope: ast.AST) -> Iterator[str]:
+    """The names of what has chosen the GPU of this process: ``accelerator = Accelerator()``."""
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            target, function = node.targets[0], function_name(node.value)
+            if function in _WITH_DEVICE and isinstance(target, ast.Name):
+                yield target.id
+            deepspeed = function == "initialize" and "deepspeed" in ast.unparse(node.value.func)
+            if deepspeed and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name):
+                yield target.elts[0].id  # the engine
 
 
 def _destinations(source: Source, scope: ast.AST, bound: set[str]) -> Iterator[str]:

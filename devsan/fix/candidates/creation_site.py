@@ -28,11 +28,6 @@ def propose(failure: Failure) -> Iterator[Change]:
                     yield from _at(frame, operand, partner)
         for frame in failure.own_frames[:1]:
             yield from _holder(frame, operand, partner)
-    if failure.finding["kind"] == "group":  # the tensors of a collective are on the GPU of their rank
-        for operand in failure.operands:
-            for frame in (frame for event in operand["provenance"] for frame in event["frames"]):
-                if operand["device"] == "cpu" and is_own(frame["path"]) and not failure.is_live(frame):
-                    yield from _at(frame, operand, {"name": "", "device": "cuda", "provenance": ()})
     wanted = _WANTED.search(failure.finding["sentence"]) if failure.finding["kind"] == "module" else None
     for operand in failure.operands if wanted else ():
         for frame in (frame for event in operand["provenance"] for frame in event["frames"]):
