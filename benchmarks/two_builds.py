@@ -1,7 +1,7 @@
 """What a change of the core costs an operator: two builds of DevSan, in turns: ``two_builds.py PYTHON [ROUNDS]``.
 
-PYTHON is the interpreter of an environment with the other build, that before the change. Each build has a process
-of its own, and batches of one follow those of the other; see measure.py. Not among those of run.py, because it needs two
+PYTHON is the interpreter of an environment with the other build, that before the change. Each build has a process of
+its own, and batches of one follow those of the other; see measure.py. Not among those of run.py, because it needs two
 environments.
 """
 
