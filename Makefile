@@ -27,8 +27,9 @@ test: setup build  ## run the C++ unit tests and the Python tests, but for the l
 test-all: setup build  ## the same with the long ones
 	@tools/test.sh -m "not frameworks"
 
-ops: setup build  ## compare every operator of torch's lists with the CPU (about 10 minutes)
+ops: setup build  ## compare every operator of torch's lists with the CPU, and its dtypes with CUDA's (about 15 minutes)
 	@tools/ops.sh --write docs/reference/operators.md
+	@tools/ops.sh dtypes
 
 frameworks: setup build  ## train with real libraries in several ranks, and compare with the CPU (about 10 minutes)
 	@tools/frameworks.sh

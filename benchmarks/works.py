@@ -28,6 +28,14 @@ def add(device: str) -> Work:
     return lambda: x + y
 
 
+def mm(device: str) -> Work:
+    """One product of two matrices of four elements."""
+    import torch
+
+    x, y = torch.ones(2, 2, device=device), torch.ones(2, 2, device=device)
+    return lambda: torch.mm(x, y)
+
+
 def add_fake() -> Work:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -105,6 +113,7 @@ WORKS: dict[str, Callable[[], Work]] = {
     "add cpu": lambda: add("cpu"),
     "add cuda": lambda: add("cuda:0"),
     "add fake": add_fake,
+    "mm cuda": lambda: mm("cuda:0"),
     "llama cpu": llama,
     "llama cuda": lambda: llama("cuda:0"),
     "llama cpu hooks": lambda: llama(device_map=over("cpu", "cpu")),
@@ -116,4 +125,4 @@ WORKS: dict[str, Callable[[], Work]] = {
     "place 40": lambda: place(40),
     "place unrecorded 40": lambda: unrecorded(place(40)),
 }
-CALLS = {"add": 5000, "llama": 2, "place": 1}
+CALLS = {"add": 5000, "mm": 5000, "llama": 2, "place": 1}

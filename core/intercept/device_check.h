@@ -7,7 +7,9 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "emulate/calls/host_tensors.h"
+#include "emulate/runtime/torch_release.h"
 #include "guard/device_check.h"
+#include "guard/dtype_check.h"
 
 namespace devsan::intercept {
 
@@ -35,23 +37,31 @@ emulate::Placement placement_of(Arguments&... arguments) {
   return placement;
 }
 
-/// An operator's check of devices, made ready once, so that a call looks nothing up.
+/// An operator's check of devices and dtypes, made ready once, so that a call looks nothing up.
 class DeviceCheck {
  public:
   /// @param kernel the key of the host's kernel that carries the operator out: that of its layout
   explicit DeviceCheck(const c10::OperatorHandle& op, c10::DispatchKey kernel = c10::DispatchKey::CPU)
-      : op_(op), name_(c10::toString(op.operator_name())), operator_(guard::check_of(name_, layout_of(kernel))) {}
+      : op_(op),
+        name_(c10::toString(op.operator_name())),
+        operator_(guard::check_of(name_, layout_of(kernel))),
+        dtypes_(kernel == c10::DispatchKey::CPU ? guard::dtype_check_of(name_, emulate::torch_release()) : nullptr),
+        refused_(dtypes_ == nullptr ? 0 : ~dtypes_->accepted),
+        is_uniform_(dtypes_ != nullptr && dtypes_->is_uniform) {}
   // The check names the operator by `name_`.
   DeviceCheck(const DeviceCheck&) = delete;
   DeviceCheck& operator=(const DeviceCheck&) = delete;
 
-  /// Checks the devices of a call where that is needed: raises torch's own sentence where CUDA would refuse it.
-  /// @param placement where the call's tensors are
+  /// Checks the devices and dtypes of a call where that is needed: raises torch's own sentence where CUDA would refuse it.
+  /// @param placement where the call's tensors are, and what they hold
   /// @param boxed gives the call's arguments as a stack; called only when they are to be checked
   template <typename Boxed>
   void operator()(const emulate::Placement& placement, const Boxed& boxed) const {
     if (C10_UNLIKELY(guard::is_suspect(operator_, placement.mixed, placement.host_scalars))) {
       guard::check_devices(operator_, op_.schema(), boxed());
+    }
+    if (C10_UNLIKELY(guard::is_suspect(refused_, is_uniform_, placement.dtypes))) {
+      guard::check_dtypes(*dtypes_, op_.schema(), boxed());
     }
   }
 
@@ -72,6 +82,9 @@ class DeviceCheck {
   c10::OperatorHandle op_;
   std::string name_;
   guard::OperatorCheck operator_;
+  const guard::DtypeCheck* dtypes_;
+  guard::DtypeSet refused_;  ///< dtypes that the operator's kernel may not take on CUDA
+  bool is_uniform_;          ///< its tensors must be of one dtype there
 };
 
 /// Whether the installed torch has that operator.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include <c10/util/SmallVector.h>
 
 #include "emulate/runtime/tensor.h"
@@ -12,11 +14,13 @@ struct Placement {
   c10::Device device = c10::Device(c10::DeviceType::CPU);  ///< of the first emulated operand
   bool any = false;                                        ///< some operand is emulated
   bool mixed = false;                                      ///< some operand is on another device
-  int host_scalars = 0;  ///< 0-dim CPU tensors that are only read; not counted in `mixed`
+  int host_scalars = 0;      ///< 0-dim CPU tensors that are only read; not counted in `mixed`
+  std::uint64_t dtypes = 0;  ///< of the emulated operands, a bit for each at::ScalarType
 
   void look_at(const at::Tensor& tensor, bool written) {
     if (!tensor.defined()) return;
     if (C10_LIKELY(is_virtual(tensor))) {
+      dtypes |= std::uint64_t{1} << static_cast<unsigned>(tensor.scalar_type());
       if (!any) {
         any = true;
         device = tensor.device();

@@ -12,6 +12,7 @@
 #include <torch/headeronly/version.h>
 
 #include "emulate/runtime/generator.h"
+#include "emulate/runtime/torch_release.h"
 #include "memory/shared_table.h"
 
 namespace devsan::emulate {
@@ -90,11 +91,13 @@ memory::Settings allocator_settings() {
 
 }  // namespace
 
+memory::TorchRelease torch_release() { return {TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR}; }
+
 EmulatedDevice::EmulatedDevice(c10::DeviceIndex device_index, const model::DeviceSpec& device_spec,
                                memory::DeviceBudget budget)
     : index(device_index),
       spec(device_spec),
-      allocator(device_index, std::move(budget), allocator_settings(), {TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR}),
+      allocator(device_index, std::move(budget), allocator_settings(), torch_release()),
       generator(make_default_generator(device_index)) {}
 
 void share_memory(const std::string& path, std::uint64_t node) {

@@ -18,8 +18,9 @@ at::Tensor dense_of(const at::Tensor& values, const at::Tensor& codes) {
 at::Tensor upcast_product(const at::Tensor& left, const at::Tensor& right) {
   TORCH_CHECK(left.dtype() == right.dtype(), "two_four_sgemm: Expected tensors of one datatype, but got ", left.dtype(),
               " and ", right.dtype());
-  const at::ScalarType type = left.scalar_type() == at::kChar ? at::kInt : at::kFloat;
-  return at::matmul(left.to(type), right.to(type));
+  if (left.scalar_type() != at::kChar) return at::matmul(left.to(at::kFloat), right.to(at::kFloat));
+  // CUDA multiplies no dense integers; sums of products of eight bits are exact in double.
+  return at::matmul(left.to(at::kDouble), right.to(at::kDouble)).to(at::kInt);
 }
 
 at::Tensor narrowed(const at::Tensor& product, at::ScalarType type) {
