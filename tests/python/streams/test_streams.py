@@ -73,3 +73,41 @@ def test_the_report_has_the_line_to_insert(tmp_path):
     assert "warning[DV602]" in done.stderr
     assert "8 + torch.cuda.current_stream().wait_stream(side)" in done.stderr
     assert "train.py:8" in done.stderr and "train.py:7" in done.stderr
+
+
+RANKS = """\
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("nccl")
+torch.cuda.set_device(dist.get_rank())
+layers = lambda: torch.nn.Sequential(*[torch.nn.Linear(32, 32) for _ in range(4)]).cuda()
+replicated, sharded = DistributedDataParallel(layers(), bucket_cap_mb=0.002), layers()
+for layer in sharded:
+    fully_shard(layer)
+fully_shard(sharded)
+for model in (replicated, sharded):
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        model(torch.randn(4, 32, device="cuda")).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+x = torch.ones(8, device="cuda")
+work = dist.all_reduce(x, async_op=True)
+{wait}
+x.add(1)
+work.wait()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_ddp_and_fsdp_are_right_and_a_collective_is_waited_for(tmp_path, waits):
+    (tmp_path / "ranks.py").write_text(RANKS.replace("{wait}", "work.wait()" if waits else "pass"))
+    words = ["-m", "devsan", "run", "--gpus", "2", "--check", "streams", "-m", "torch.distributed.run"]
+    done = programs.run([*words, "--nproc-per-node", "2", "ranks.py"], cwd=tmp_path)
+    assert done.returncode == 0
+    assert ("DV602" in done.stderr) is not waits
+    assert waits or "NCCL's stream" in done.stderr
