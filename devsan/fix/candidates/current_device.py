@@ -1,4 +1,4 @@
-"""A kernel is launched while the GPU of its tensors is the current one."""
+"""The current GPU: a kernel is launched while it is that of its tensors, and no tensor is sent to it for its name."""
 
 from __future__ import annotations
 
@@ -6,15 +6,24 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
+from devsan.fix.calls import function_name
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
-from devsan.fix.scope import LITERAL
+from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.scope import LITERAL, devices
 
 _DOUBT = 10
+_OF_A_TENSOR = 21
 
 
 def propose(failure: Failure) -> Iterator[Change]:
-    """Yields ``with torch.cuda.device(...)`` around each call on the way to the kernel, then one ``set_device``."""
+    """Yields ``with torch.cuda.device(...)`` around each call on the way to the kernel, then one ``set_device``.
+
+    Where tensors of two GPUs meet, it yields the device of a tensor in the place of the current one.
+    """
+    if failure.is_mixed and len({each["device"] for each in failure.operands if each["device"] != "cpu"}) > 1:
+        for path in dict.fromkeys(_paths(failure)):
+            source = source_of(path)
+            yield from _of_tensors(source) if source is not None else ()
     if failure.finding["kind"] != "pointer":
         return
     for number, frame in enumerate(failure.own_frames):
@@ -36,6 +45,29 @@ def propose(failure: Failure) -> Iterator[Change]:
                 text = message("make {device} the current device before the program begins", device=device)
                 line = f'torch.cuda.set_device("{device}")'
                 yield Change(text, "configuration", (source.insert_after(source.last_import, [line]),), doubt=LITERAL)
+
+
+def _paths(failure: Failure) -> Iterator[str]:
+    yield from (frame["path"] for frame in failure.own_frames)
+    for operand in failure.operands:
+        for event in operand["provenance"]:
+            yield from (frame["path"] for frame in event["frames"] if is_own(frame["path"]))
+
+
+def _of_tensors(source: Source) -> Iterator[Change]:
+    """``x.device`` for ``torch.device("cuda", torch.cuda.current_device())``, and for the call alone."""
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Call) or function_name(node) != "current_device":
+            continue
+        whole: ast.AST = node
+        while isinstance(around := source.parents.get(whole), (ast.FormattedValue, ast.JoinedStr)) or (
+            isinstance(around, ast.Call) and function_name(around) == "device"
+        ):
+            whole = around
+        for device, doubt in devices(source, node, {"name": "", "device": "", "provenance": ()}):
+            if device != source.segment(whole) and not device.startswith('"'):
+                text = message("send tensors to {device} instead of the current GPU", device=device)
+                yield Change(text, "creation_site", (source.replace(whole, device),), doubt=_OF_A_TENSOR + doubt)
 
 
 def _around(source: Source, statement: ast.stmt, device: str, doubt: int) -> Iterator[Change]:
