@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import moved
+from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
 from devsan.fix.scope import devices
@@ -49,20 +49,18 @@ def _moved_late(source: Source) -> Iterator[Change]:
     """``model.to(device)`` behind what is made from the model: before it, what is made sees the model where it stays.
 
     ``opt = make_opt(model)`` may read the parameters anywhere, so that nothing but the order of the lines is looked at.
+    ``opt.load_state_dict(state)`` brings what it loads to where the parameters are.
     """
     for node in ast.walk(source.tree):
         receiver = moved(node.value) if isinstance(node, (ast.Expr, ast.Assign)) else None
-        if not isinstance(receiver, ast.Name) or not isinstance(node, (ast.Expr, ast.Assign)):
+        root = receiver.value if isinstance(receiver, ast.Attribute) else receiver
+        if receiver is None or not isinstance(root, ast.Name) or not isinstance(node, (ast.Expr, ast.Assign)):
             continue
         block = source.block_of(node)
         before = block[: block.index(node)]
-        made = max((place for place, each in enumerate(before) if _binds(each, receiver.id)), default=-1)
+        made = max((place for place, each in enumerate(before) if _binds(each, root.id)), default=-1)
         for each in before[made + 1 :]:
-            if (
-                isinstance(each, ast.Assign)
-                and isinstance(each.value, ast.Call)
-                and _is_passed(each.value, receiver.id)
-            ):
+            if _is_made_from(each, receiver) or _loads(each):
                 line = source.segment(node)
                 text = message("move `{statement}` before `{place}`", statement=line, place=source.segment(each))
                 edits = (source.insert_before(each, line.split("\n")), source.remove(node))
@@ -70,9 +68,23 @@ def _moved_late(source: Source) -> Iterator[Change]:
                 break
 
 
+def _is_made_from(statement: ast.stmt, receiver: ast.expr) -> bool:
+    made = (
+        isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call) and isinstance(receiver, ast.Name)
+    )
+    return made and _is_passed(statement.value, receiver.id)  # type: ignore[attr-defined]
+
+
+def _loads(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and function_name(statement.value) == "load_state_dict"
+
+
 def _binds(statement: ast.stmt, name: str) -> bool:
     targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return any(isinstance(each, ast.Name) and each.id == name for target in targets for each in ast.walk(target))
+    stored = (
+        each for target in targets for each in ast.walk(target) if isinstance(getattr(each, "ctx", None), ast.Store)
+    )
+    return any(isinstance(each, ast.Name) and each.id == name for each in stored)
 
 
 def _is_passed(call: ast.Call, name: str) -> bool:

@@ -61,3 +61,37 @@ after = optimizer_of(model, copy.deepcopy(before.state_dict()))
 model.to("cuda")
 steps(model, after)
 """) == ['model.to("cuda")']
+
+
+def test_the_state_of_an_optimizer_is_loaded_behind_the_move(fixed: Fixed):
+    assert fixed("""
+import io
+
+import torch
+
+class Run:
+    def __init__(self):
+        torch.manual_seed(0)
+        self.model = torch.nn.Linear(3, 2)
+        self.opt = torch.optim.AdamW(self.model.parameters(), lr=0.1)
+
+    def step(self):
+        self.opt.zero_grad()
+        self.model(torch.ones(2, 3, device="cuda")).square().sum().backward()
+        self.opt.step()
+
+def resume(state):
+    run = Run()
+    run.model.load_state_dict(state["model"])
+    run.opt.load_state_dict(state["opt"])
+    run.model.to("cuda")
+    return run
+
+first = Run()
+first.model.to("cuda")
+first.step()
+kept = io.BytesIO()
+torch.save({"model": first.model.state_dict(), "opt": first.opt.state_dict()}, kept)
+kept.seek(0)
+resume(torch.load(kept, map_location="cpu")).step()
+""") == ['run.model.to("cuda")']
