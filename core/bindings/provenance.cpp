@@ -11,7 +11,6 @@
 #include "bindings/code_size.h"
 #include "bindings/main_thread.h"
 #include "bindings/python_ending.h"
-#include "bindings/stacks.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/origin.h"
 #include "record/recorder.h"
@@ -30,6 +29,11 @@ namespace {
 constexpr std::size_t kMaxDepth = 128;
 
 PyObject* as_object(const void* code) { return static_cast<PyObject*>(const_cast<void*>(code)); }
+
+std::size_t keep(const void* code) {
+  Py_INCREF(as_object(code));
+  return code_size(*static_cast<const PyCodeObject*>(code));
+}
 
 /// In a thread that has captured a stack.
 void release(std::span<const void* const> codes) {
@@ -83,15 +87,8 @@ std::size_t add_main_thread(Frames& frames, std::size_t depth) {
   return shares ? all : depth;
 }
 
-}  // namespace
-
-std::size_t keep_code(const void* code) {
-  Py_INCREF(as_object(code));
-  return code_size(*static_cast<const PyCodeObject*>(code));
-}
-
 /// Nothing for a thread that Python does not know: it has no stack, and must not wait for the lock of the others.
-void with_python_stack(const record::Callbacks::UseStack& use) {
+void with_stack(const record::Callbacks::UseStack& use) {
   if (!has_python() || PyGILState_GetThisThreadState() == nullptr) {
     use({});
     return;
@@ -105,7 +102,9 @@ void with_python_stack(const record::Callbacks::UseStack& use) {
   use({frames.data(), depth});
 }
 
-py::list python_frames(const std::vector<record::Frame>& frames) {
+/// (code object, offset) pairs, innermost first.
+py::list frames_of(record::StackId id) {
+  const std::vector<record::Frame> frames = Recorder::instance().stack(id);
   // All of them first: making Python's objects may let another thread run, which drops the stack.
   std::vector<py::object> codes;
   codes.reserve(frames.size());
@@ -116,10 +115,6 @@ py::list python_frames(const std::vector<record::Frame>& frames) {
   for (std::size_t at = 0; at < frames.size(); ++at) found.append(py::make_tuple(codes[at], frames[at].offset));
   return found;
 }
-
-namespace {
-
-py::list frames_of(record::StackId id) { return python_frames(Recorder::instance().stack(id)); }
 
 std::string device_name(std::int8_t device) {
   return device == record::kHost ? "cpu" : "cuda:" + std::to_string(static_cast<int>(device));
@@ -171,7 +166,7 @@ void bind_provenance(py::module_& module) {
   module.def(
       "start_recording",
       [](std::size_t budget) {
-        Recorder::instance().start({&with_python_stack, &keep_code, &release, &emulate::collect_live}, budget);
+        Recorder::instance().start({&with_stack, &keep, &release, &emulate::collect_live}, budget);
       },
       py::arg("budget") = Recorder::kDefaultBudget);
   module.def("stop_recording", [] { Recorder::instance().stop(); });
