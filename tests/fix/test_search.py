@@ -139,7 +139,7 @@ REFERENCES = {
     ),
     "a GPU that is not there": ("one_gpu", 'print(torch.ones(2, device="cuda:7").sum().item())\n'),
     "a parallel module": (
-        "one_gpu",
+        "meeting",
         'model = torch.nn.DataParallel(torch.nn.Linear(2, 2).to("cuda:1"), [0, 1])\n'
         'print(model(torch.ones(4, 2, device="cuda:0")).sum().item())\n',
     ),

@@ -22,4 +22,4 @@ model = torch.nn.Linear(3, 1).to(device)
 loader = DataLoader(list(torch.randn(8, 3)), batch_size=4, num_workers=1, collate_fn=collate)
 for x, y in loader:
     (model(x).squeeze(1) - y).square().mean().backward()
-""") == ["return x, x.sum(1)", "x, y = x.to(device), y.to(device)"]
+""") == ["return x, x.sum(1)", "x, y = x.to(model.bias.device), y.to(model.bias.device)"]
