@@ -44,6 +44,12 @@ class Failure:
         return [frame for frame in self.finding["stack"] if is_own(frame["path"])]
 
     @property
+    def own_paths(self) -> list[str]:
+        """Returns the user's own files on the way to the failure, then those that placed its operands, each once."""
+        placing = [frame for operand in self.operands for frame in placing_frames(operand)]
+        return list(dict.fromkeys(frame["path"] for frame in (*self.own_frames, *placing)))
+
+    @property
     def library_frames(self) -> list[Mapping[str, Any]]:
         """Returns the frames of libraries under the user's own, the innermost first; not torch's, not accelerate's."""
         found = []
@@ -87,6 +93,13 @@ class Failure:
             if one is not other and one["device"] != other["device"] and "meta" not in (one["device"], other["device"])
         ]
         return iter(sorted(found, key=lambda pair: (not pair[0]["offending"], _size(pair[0]), -_size(pair[1]))))
+
+
+def placing_frames(operand: Mapping[str, Any], kind: str = "") -> Iterator[Mapping[str, Any]]:
+    """Yields the user's own frames among those that placed ``operand``; of events of that ``kind`` alone, if given."""
+    for event in operand["provenance"]:
+        if kind in ("", event["kind"]):
+            yield from (frame for frame in event["frames"] if is_own(frame["path"]))
 
 
 def _span(frame: Mapping[str, Any]) -> tuple[Any, ...]:

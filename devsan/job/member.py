@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from devsan.options import Options
 
 PATIENCE = 20.0
-_OF_AN_EXPERIMENT = 60.0
-EXPERIMENT = "DEVSAN_FIX_RUN"
-"""Set in the processes of an experiment, which are found by it; its value is the folder of the run."""
 """Seconds that a silent rank may take to explain a failure: nobody waits for it at a terminal, and all ranks of a
 machine may be at it at the same time."""
+
+EXPERIMENT = "DEVSAN_FIX_RUN"
+"""Set in the processes of an experiment, which are found by it; its value is the folder of the run."""
+
+_OF_AN_EXPERIMENT = 60.0  # seconds, likewise
 
 _folder = ""
 _pid = 0  # of the process that joined: a fork inherits the rest

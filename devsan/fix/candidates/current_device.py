@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.scope import LITERAL, devices
 
 _DOUBT = 10
@@ -21,7 +21,7 @@ def propose(failure: Failure) -> Iterator[Change]:
     Where tensors of two GPUs meet, it yields the device of a tensor in the place of the current one.
     """
     if failure.is_mixed and len({each["device"] for each in failure.operands if each["device"] != "cpu"}) > 1:
-        for path in dict.fromkeys(_paths(failure)):
+        for path in failure.own_paths:
             source = source_of(path)
             yield from _of_tensors(source) if source is not None else ()
     if failure.finding["kind"] != "pointer":
@@ -45,13 +45,6 @@ def propose(failure: Failure) -> Iterator[Change]:
                 text = message("make {device} the current device before the program begins", device=device)
                 line = f'torch.cuda.set_device("{device}")'
                 yield Change(text, "configuration", (source.insert_after(source.last_import, [line]),), doubt=LITERAL)
-
-
-def _paths(failure: Failure) -> Iterator[str]:
-    yield from (frame["path"] for frame in failure.own_frames)
-    for operand in failure.operands:
-        for event in operand["provenance"]:
-            yield from (frame["path"] for frame in event["frames"] if is_own(frame["path"]))
 
 
 def _of_tensors(source: Source) -> Iterator[Change]:

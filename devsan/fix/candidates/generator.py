@@ -9,7 +9,7 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword, placed, with_keyword, with_value
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.scope import devices
 
 _DOUBT = 10
@@ -34,7 +34,7 @@ def propose(failure: Failure) -> Iterator[Change]:
 def _made(failure: Failure, operand: Mapping[str, Any]) -> Iterator[Change]:
     """The generator goes to the device of what it fills."""
     wanted = _wanted(failure, operand)
-    for frame in _frames(operand):
+    for frame in placing_frames(operand):
         source = source_of(frame["path"])
         node = source.expression_at(frame) if source is not None else None
         if source is None or not isinstance(node, ast.Call) or function_name(node) != "Generator":
@@ -54,10 +54,6 @@ def _wanted(failure: Failure, operand: Mapping[str, Any]) -> Mapping[str, Any]:
             return other
     device = "cuda" if operand["device"] == "cpu" else "cpu"
     return {"name": "", "device": device, "provenance": ()}
-
-
-def _frames(operand: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    return (frame for event in operand["provenance"] for frame in event["frames"] if is_own(frame["path"]))
 
 
 def _drawn(frame: Mapping[str, Any], failure: Failure) -> Iterator[Change]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import placed
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, is_own, source_of
+from devsan.fix.failure import Failure, placing_frames, source_of
 
 _IN_GROUP, _MIXED = 5, 27  # see NOTE [Doubts]; a copy would not be what the group writes to
 
@@ -24,8 +24,8 @@ def propose(failure: Failure) -> Iterator[Change]:
     if failure.finding["rank"] is None or not (met or failure.finding["kind"] == "group"):
         return
     for operand in on_host:
-        for frame in (frame for event in operand["provenance"] for frame in event["frames"]):
-            source = source_of(frame["path"]) if is_own(frame["path"]) and not failure.is_live(frame) else None
+        for frame in placing_frames(operand):
+            source = source_of(frame["path"]) if not failure.is_live(frame) else None
             call = source.expression_at(frame) if source is not None else None
             if source is not None and isinstance(call, ast.Call):
                 text = message("put `{name}` on the GPU of the rank where it is made",

@@ -8,7 +8,7 @@ from typing import Any
 
 from devsan.diagnostics.messages import message
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.scope import devices
 
 _DOUBT = 19
@@ -17,8 +17,8 @@ _DOUBT = 19
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the dictionaries that keep an operand, with the device in their keys."""
     for operand, partner in failure.pairs() if failure.is_mixed else ():
-        for frame in (frame for event in operand["provenance"] for frame in event["frames"]):
-            source = source_of(frame["path"]) if is_own(frame["path"]) else None
+        for frame in placing_frames(operand):
+            source = source_of(frame["path"])
             node = source.expression_at(frame) if source is not None else None
             function = source.function_around(node) if source is not None and node is not None else None
             if source is not None and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):

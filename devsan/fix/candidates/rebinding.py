@@ -10,7 +10,7 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
 from devsan.fix.candidates.use_site import is_read, operand_at
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.scope import devices
 
 _DISCARDED = 3
@@ -20,20 +20,13 @@ _OF_MODULES = frozenset({"parameters", "named_parameters", "state_dict", "load_s
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields moves whose results are kept now, then the lines that let a kept tensor follow."""
-    for path in dict.fromkeys(_paths(failure)):
+    for path in failure.own_paths:
         source = source_of(path)
         if source is not None:
             yield from _kept(source, {operand["device"] for operand in failure.operands})
     for operand, partner in failure.pairs() if failure.is_mixed else ():
         for frame in failure.own_frames[:1]:
             yield from _following(frame, operand, partner)
-
-
-def _paths(failure: Failure) -> Iterator[str]:
-    yield from (frame["path"] for frame in failure.own_frames)
-    for operand in failure.operands:
-        for event in operand["provenance"]:
-            yield from (frame["path"] for frame in event["frames"] if is_own(frame["path"]))
 
 
 def _kept(source: Source, met: set[str]) -> Iterator[Change]:

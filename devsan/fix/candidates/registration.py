@@ -9,7 +9,7 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, Source, placing_frames, source_of
 
 _DOUBT = 4
 
@@ -17,15 +17,11 @@ _DOUBT = 4
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the registration of each attribute that led to an operand."""
     for operand in sorted(failure.operands, key=lambda each: not each["offending"]):
-        for frame in (*_frames(operand), *failure.own_frames[:1]):
+        for frame in (*placing_frames(operand), *failure.own_frames[:1]):
             source = source_of(frame["path"])
             if source is not None:
                 for statement in _assignments(source, frame, operand):
                     yield from _registered(source, statement, operand)
-
-
-def _frames(operand: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    return (frame for event in operand["provenance"] for frame in event["frames"] if is_own(frame["path"]))
 
 
 def _assignments(source: Source, frame: Mapping[str, Any], operand: Mapping[str, Any]) -> Iterator[ast.Assign]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, Source, source_of
 
 _DOUBT = 15
 
@@ -18,18 +18,11 @@ def propose(failure: Failure) -> Iterator[Change]:
     if failure.finding["kind"] != "meta" and "meta" not in devices:
         return
     wanted = sorted(devices - {"meta", "cpu"}) or ["cuda"]
-    for path in dict.fromkeys(_paths(failure)):
+    for path in failure.own_paths:
         source = source_of(path)
         if source is not None:
             for device in wanted:
                 yield from _elsewhere(source, device)
-
-
-def _paths(failure: Failure) -> Iterator[str]:
-    yield from (frame["path"] for frame in failure.own_frames)
-    for operand in failure.operands:
-        for event in operand["provenance"]:
-            yield from (frame["path"] for frame in event["frames"] if is_own(frame["path"]))
 
 
 def _elsewhere(source: Source, device: str) -> Iterator[Change]:

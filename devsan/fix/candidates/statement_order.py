@@ -9,7 +9,7 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.scope import devices
 
 _DOUBT = 5
@@ -21,28 +21,22 @@ _READ = frozenset({"parameters", "named_parameters", "state_dict", "buffers", "n
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields statements in another order, then the lines that bring state after the weights."""
     for operand, partner in failure.pairs() if failure.is_mixed else ():
-        for first in _frames(operand):
+        for first in placing_frames(operand):
             source = source_of(first["path"])
             if source is None or failure.is_live(first):
                 continue
-            for second in _frames(partner, "moved"):
+            for second in placing_frames(partner, "moved"):
                 if second["path"] == first["path"] and not failure.is_live(second):
                     yield from _ordered(source, first, second)
             yield from _moved_before(source, first, partner)
-    for path in dict.fromkeys(_paths(failure)) if failure.is_mixed else ():
+    for path in failure.own_paths if failure.is_mixed else ():
         source = source_of(path)
         if source is not None:
             yield from _moved_late(source)
-    for frame in (*failure.own_frames, *(frame for operand in failure.operands for frame in _frames(operand))):
+    for frame in (*failure.own_frames, *(frame for operand in failure.operands for frame in placing_frames(operand))):
         source = source_of(frame["path"])
         if source is not None and failure.finding["code"] == "DV110":
             yield from _state_follows(source)
-
-
-def _paths(failure: Failure) -> Iterator[str]:
-    yield from (frame["path"] for frame in failure.own_frames)
-    for operand in failure.operands:
-        yield from (frame["path"] for frame in _frames(operand))
 
 
 def _moved_late(source: Source) -> Iterator[Change]:
@@ -90,12 +84,6 @@ def _binds(statement: ast.stmt, name: str) -> bool:
 def _is_passed(call: ast.Call, name: str) -> bool:
     given = [*call.args, *(each.value for each in call.keywords)]
     return any(isinstance(node, ast.Name) and node.id == name for each in given for node in ast.walk(each))
-
-
-def _frames(operand: Mapping[str, Any], kind: str = "") -> Iterator[Mapping[str, Any]]:
-    for event in operand["provenance"]:
-        if kind in ("", event["kind"]):
-            yield from (frame for frame in event["frames"] if is_own(frame["path"]))
 
 
 def _ordered(source: Source, first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Change]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,6 +37,25 @@ def searched(tmp_path: Path) -> Callable[..., Search]:
         job = Job(Options().updated({"gpus": str(gpus)}), (str(script),), str(tmp_path), environ)
         with Laboratory(job, 120) as laboratory:
             return search(laboratory, lambda *_: None)
+
+    return run
+
+
+@pytest.fixture
+def fixed_in_ranks(tmp_path: Path) -> Callable[[str], str]:
+    """Returns the text of a program of two ranks with its verified fix."""
+
+    def run(text: str) -> str:
+        script = tmp_path / "train.py"
+        script.write_text(text, encoding="utf-8")
+        torchrun = ("--", sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+        environ = {**os.environ, "OMP_NUM_THREADS": "1"}
+        job = Job(Options().updated({"gpus": "2"}), (*torchrun, str(script)), str(tmp_path), environ)
+        with Laboratory(job, 200) as laboratory:
+            found = search(laboratory, lambda *_: None)
+        assert found.verified, [(trial.status, [str(each.text) for each in trial.changes]) for trial in found.trials]
+        (changed,) = applied(found.verified[0].changes).values()
+        return changed
 
     return run
 

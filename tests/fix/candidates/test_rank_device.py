@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import ast
-import os
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from seeded import quiet
 
 from devsan.fix.candidates.rank_device import _first_gpus
-from devsan.fix.change import applied
-from devsan.fix.experiment import Laboratory
 from devsan.fix.failure import source_of
-from devsan.fix.job import Job
-from devsan.fix.search import search
-from devsan.options import Options
 
 ALL_ON_ZERO = """\
 import torch
@@ -39,16 +32,8 @@ main()
 
 
 @pytest.mark.long  # half a minute
-def test_each_rank_gets_its_gpu(tmp_path: Path):
-    script = tmp_path / "train.py"
-    script.write_text(ALL_ON_ZERO, encoding="utf-8")
-    torchrun = ("--", sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-    job = Job(Options().updated({"gpus": "2"}), (*torchrun, str(script)), str(tmp_path),
-              {**os.environ, "OMP_NUM_THREADS": "1"})  # fmt: skip
-    with Laboratory(job, 200) as laboratory:
-        found = search(laboratory, quiet)
-    assert found.verified, [(trial.status, [str(each.text) for each in trial.changes]) for trial in found.trials]
-    (text,) = applied(found.verified[0].changes).values()
+def test_each_rank_gets_its_gpu(fixed_in_ranks: Callable[[str], str]):
+    text = fixed_in_ranks(ALL_ON_ZERO)
     assert "torch.device(f\"cuda:{os.environ.get('LOCAL_RANK', 0)}\")" in text
     assert text.startswith("import os\nimport torch\n")
 
