@@ -55,9 +55,26 @@ def placed(source: Source, call: ast.Call, device: str) -> str:
             return with_value(source, call, call.args[0], device)
         if len(call.args) <= 1 and not call.keywords and function_name(call) != "to":
             return f"{source.segment(receiver)}.to({device})"
-    if is_factory(call):
+    if is_factory(call) or _calls_for_device(source, call):
         return with_keyword(source, call, "device", device)
     return f"{source.segment(call)}.to({device})"
+
+
+def _calls_for_device(source: Source, call: ast.Call) -> bool:
+    """Whether ``call`` leaves out the ``device`` that a function or class of the same file would take."""
+    name = function_name(call)
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            made = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+        else:
+            made = [node] if isinstance(node, ast.FunctionDef) and node.name == name else []
+        for function in made:
+            if "device" in [each.arg for each in function.args.kwonlyargs]:
+                return True
+            positional = [each.arg for each in function.args.args]
+            if "device" in positional and not any(isinstance(each, ast.Starred) for each in call.args):
+                return positional.index("device") - (positional[0] == "self") >= len(call.args)
+    return False
 
 
 def with_keyword(source: Source, call: ast.Call, name: str, value: str) -> str:

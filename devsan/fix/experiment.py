@@ -23,7 +23,7 @@ from devsan.fix.outcome import Outcome, read_outcome
 from devsan.fix.run_processes import LEAST_IDLE, RunProcesses, stop_group
 from devsan.fix.stage_process import StageProcess
 from devsan.job.member import EXPERIMENT
-from devsan.numbers import observer, reference
+from devsan.numbers import compilation, observer, reference
 
 __all__ = ["Laboratory", "Outcome"]
 
@@ -41,6 +41,7 @@ class Laboratory:
         seconds: the most that one run may take.
         jobs: how many runs at once make sense; as many as there are CPUs for this process without it. One for a
             command: it is parallel by itself, and its ports are its own.
+        compiled: whether torch.compile compiles in each run; it always does in a fresh one (NOTE [Compiled functions]).
         idle_seconds: a run that computes nothing for longer hangs, and is stopped. The first run sets it.
         memory: bytes that a process of a run may have for its data; without it, what is free now for each job.
         stage: the process that runs are forks of, which several laboratories may share; one of its own without it.
@@ -51,6 +52,7 @@ class Laboratory:
     jobs: int = 0
     memory: int = 0
     stage: StageProcess | None = None
+    compiled: bool = True
     idle_seconds: float | None = None
     _folder: Path = field(init=False)
     _own_stage: StageProcess | None = field(default=None, init=False)
@@ -90,7 +92,7 @@ class Laboratory:
         Args:
             texts: the new texts of the files that are changed, by their paths.
             policy: of the emulation: "warn" goes on after mismatches, which is what one device would compute.
-            fresh: in a process of its own instead of a fork of the stage.
+            fresh: in a process of its own instead of a fork of the stage, and compiled.
             observed: whether what it computes is kept.
             calls: whether each call of torch is kept, too (NOTE [Calls] in devsan/numbers/calls.py).
             meeting: a kind of reference run (NOTE [The reference] in devsan/numbers/reference.py).
@@ -110,6 +112,8 @@ class Laboratory:
         environ.pop(observer.CALLS, None)
         if calls:
             environ[observer.CALLS] = "1"
+        if not (fresh or self.compiled):
+            environ[compilation.DISABLED] = "1"
         if not observed:
             del environ[observer.VARIABLE]
         if meeting:

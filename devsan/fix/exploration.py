@@ -66,6 +66,10 @@ class _Round:
         return (self.penalty + self.offered[self.next].doubt, -len(self.changes))
 
 
+def _compiles(trial: Trial) -> bool:
+    return trial.outcome is not None and trial.outcome.compiles
+
+
 def _penalty(before: Outcome, trial: Trial, known: Set[Site] | None) -> int:
     """Returns what speaks for or against following ``trial``, which failed elsewhere than ``before``."""
     assert trial.outcome is not None
@@ -172,7 +176,8 @@ class Exploration:
         changes = (*round.changes, change)
         following = ((*round.changes, each) for each in round.offered[round.next :])
         trial = judged(self.laboratory, self.reference, changes, ahead.outcome(changes, following), round.places)
-        if trial.status == "verified" and not self.laboratory.job.is_command:  # a command never was a fork
+        # A command never was a fork.
+        if trial.status == "verified" and (not self.laboratory.job.is_command or _compiles(trial)):
             trial = try_changes(self.laboratory, self.reference, changes, round.places, fresh=True)
         self.trials.append(trial)
         self._lessons.learn(change, trial.status, trial.outcome.error if trial.outcome is not None else "")

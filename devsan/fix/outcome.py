@@ -12,6 +12,7 @@ from typing import Any
 from devsan.errors import DevsanError
 from devsan.fix.change import Change
 from devsan.numbers.comparison import Event, read_events
+from devsan.numbers.compilation import compiles
 from devsan.run_files.reader import read_run
 
 _TAIL = 60  # lines of stderr that are kept
@@ -36,6 +37,7 @@ class Outcome:
         error: what it ended with: the last exception on stderr, or else the last line.
         output: the end of what it wrote on stderr.
         models: of the run's file, or of the job's, as docs/reference/run.schema.json has them.
+        compiles: whether it called torch.compile.
     """
 
     exit_code: int
@@ -48,6 +50,7 @@ class Outcome:
     error: str = ""
     output: str = ""
     models: Sequence[Mapping[str, Any]] = ()
+    compiles: bool = False
 
     @property
     def transfers(self) -> int:
@@ -130,5 +133,5 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
     own += [line for line in own if _EXCEPTION.match(line) and not any(name in line for name in _OF_OTHERS)]
     return Outcome(
         code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, places, seconds,
-        own[-1] if own else "", "\n".join(lines[-_TAIL:]), models,
+        own[-1] if own else "", "\n".join(lines[-_TAIL:]), models, compiles(folder / "numbers"),
     )  # fmt: skip

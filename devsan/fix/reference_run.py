@@ -39,11 +39,14 @@ class Reference:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def failing(self) -> Outcome:
-        """Returns the run as it is, as on GPUs."""
+        """Returns the run as it is, as on GPUs; compiled where only that may fail (NOTE [Compiled functions])."""
         with self._lock:
-            if self._failing is None:
-                self._failing = self.laboratory.run()
-            return self._failing
+            found = self._failing or self.laboratory.run()
+            if found.compiles and found.ended and not found.findings and not self.laboratory.compiled:
+                self.laboratory.compiled = True
+                found = self.laboratory.run()
+            self._failing = found
+            return found
 
     def judge(self, outcome: Outcome, run_again: Callable[[], Outcome]) -> Comparison:
         """Compares the run of a candidate, which ended, with this.

@@ -79,6 +79,7 @@ def search(
         most_rounds: how many failures are followed, one behind the other.
     """
     found = Search()
+    laboratory.compiled = False
     found.reference = find_reference(laboratory, told)
     found.first = found.reference.first
     laboratory.seconds = min(laboratory.seconds, 60 + 10 * found.first.seconds)

@@ -38,6 +38,7 @@ from typing import Any, TextIO
 from devsan import core
 from devsan.errors import tell
 from devsan.numbers import calls, reference
+from devsan.numbers.compilation import as_written, note_compilation
 from devsan.numbers.digest import digest
 from devsan.numbers.host_reads import HostReads
 from devsan.numbers.statements import PASSING
@@ -188,6 +189,7 @@ def begin() -> None:
         reference.begin()
         _observer = Observer(_new_file(Path(folder)))
         _observer.install()
+        note_compilation(Path(folder))
         if os.environ.get(CALLS):
             calls.begin(_observer.write)
         atexit.register(_observer.end)
@@ -278,9 +280,10 @@ def _state(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             continue
         if isinstance(value, torch.nn.Module):
             for inner, tensor in [*value.named_parameters(), *value.named_buffers()]:
-                yield f"{name}.{inner}", tensor
+                own = f"{name}.{as_written(inner)}"
+                yield own, tensor
                 if tensor.grad is not None:
-                    yield f"{name}.{inner}.grad", tensor.grad
+                    yield f"{own}.grad", tensor.grad
         else:
             for number, tensor in enumerate(islice(_tensors_in(value, _DEEPEST), _MOST_OF_A_VALUE)):
                 yield f"{name}[{number}]" if not isinstance(value, torch.Tensor) else name, tensor
