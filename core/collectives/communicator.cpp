@@ -29,6 +29,7 @@ std::atomic<bool> g_share{false};
 }  // namespace
 
 void share_gpus(bool wanted) { g_share.store(wanted, std::memory_order_relaxed); }
+bool shares_gpus() noexcept { return g_share.load(std::memory_order_relaxed); }
 
 void mark_thread_of_gloo() noexcept { is_thread_of_gloo = true; }
 
@@ -114,7 +115,7 @@ void Communicator::meet(c10::Device device, std::chrono::milliseconds timeout) {
 
 /// initTransportsRank of NCCL's src/init.cc.
 void Communicator::expect_free(c10::Device device) const {
-  if (C10_UNLIKELY(g_share.load(std::memory_order_relaxed))) return;
+  if (C10_UNLIKELY(shares_gpus())) return;
   const Identity own = own_identity(device);
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     const Identity& other = ranks_[static_cast<std::size_t>(rank)];

@@ -23,8 +23,10 @@ using GlooPtr = c10::intrusive_ptr<c10d::Backend>;
 using MakeGloo = std::function<GlooPtr(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                        std::chrono::milliseconds timeout)>;
 
-/// Ranks may have the same GPU, which NCCL refuses. Of this process, from here on.
+/// Ranks may have the same GPU, and another one than their groups are bound to, both of which NCCL refuses. Of this
+/// process, from here on.
 void share_gpus(bool wanted);
+bool shares_gpus() noexcept;
 
 /// The ranks of one group, connected: what an ncclComm_t is. Made at the group's first collective, as NCCL does.
 class Communicator {

@@ -91,20 +91,22 @@ Noted NcclBackend::note(const Call& call, const CallSite& site) {
 
 /// See NOTE [Communicators].
 std::shared_ptr<Communicator> NcclBackend::communicator_on(c10::Device device) {
-  expect_bound(device);
+  const c10::Device bound = bound_to(device);
   refresh_group();
-  return communicators_.with_all(group_, device);
+  return communicators_.with_all(group_, bound);
 }
 
 std::shared_ptr<Communicator> NcclBackend::communicator_with(int peer, c10::Device device) {
   if (coalescing_) return communicator_on(device);
-  expect_bound(device);
+  const c10::Device bound = bound_to(device);
   refresh_group();
-  return communicators_.with_peer(group_, peer, device);
+  return communicators_.with_peer(group_, peer, bound);
 }
 
-void NcclBackend::expect_bound(c10::Device device) const {
-  if (!bound_device_id_.has_value() || *bound_device_id_ == device) return;
+/// Ranks that share GPUs meet where their groups are bound to, wherever their tensors are.
+c10::Device NcclBackend::bound_to(c10::Device device) const {
+  if (!bound_device_id_.has_value() || *bound_device_id_ == device) return device;
+  if (shares_gpus()) return *bound_device_id_;
   C10_THROW_ERROR(DistBackendError,
                   c10::str("Attempt to perform collective on tensor not on device passed to init_process_group. "
                            "Tensor found on device ",

@@ -150,7 +150,7 @@ class NcclBackend final : public c10d::Backend {
   std::vector<c10::intrusive_ptr<NcclWork>> writing(const std::vector<at::Tensor>& tensors) const;
   at::Device guess_device() const;
   void refresh_group();
-  void expect_bound(c10::Device device) const;
+  c10::Device bound_to(c10::Device device) const;
   c10::intrusive_ptr<c10d::Work> remember(c10::intrusive_ptr<c10d::Work> work);
 
   c10::intrusive_ptr<NcclOptions> options_;

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from seeded import laboratory
 
 from devsan.fix.reference_run import find_reference
+from devsan.numbers.reference import MEETING, ONE_GPU
 
 pytestmark = pytest.mark.drawn(3)  # a search each
 
@@ -109,3 +112,28 @@ def test_memory_begins_with_zeros(tmp_path):
     with laboratory(tmp_path, "train.py") as found:
         numbers = found.run().numbers["MainProcess"]
     assert [event["tensors"][0]["values"] for event in numbers if event["kind"] == "value"] == [[0.0], [0.0]]
+
+
+BOUND = """\
+import os
+import torch
+import torch.distributed as dist
+
+rank = int(os.environ["RANK"])
+dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+x = torch.full((2,), rank + 1.0, device=f"cuda:{rank}")
+dist.all_reduce(x)
+print(x.to("cpu").numpy().sum() + dist.get_rank() * 0.0)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.long  # ten seconds
+@pytest.mark.parametrize("kind", [MEETING, ONE_GPU])
+def test_groups_that_are_bound_to_gpus_meet_on_one(tmp_path, kind):
+    tmp_path.joinpath("train.py").write_text(BOUND, encoding="utf-8")
+    torchrun = ("--", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")
+    with laboratory(tmp_path, *torchrun, "train.py", seconds=60) as found:
+        outcome = found.run(policy="warn", meeting=kind)
+    assert outcome.ended, outcome.error
+    assert {"rank0", "rank1"} <= set(outcome.numbers)

@@ -81,6 +81,11 @@ def _binds(statement: ast.stmt, name: str) -> bool:
     return any(isinstance(each, ast.Name) and each.id == name for each in stored)
 
 
+def _read_in(statement: ast.stmt) -> set[str]:
+    loaded = (each for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+    return {each.id for each in loaded}
+
+
 def _is_passed(call: ast.Call, name: str) -> bool:
     given = [*call.args, *(each.value for each in call.keywords)]
     return any(isinstance(node, ast.Name) and node.id == name for each in given for node in ast.walk(each))
@@ -98,6 +103,9 @@ def _ordered(source: Source, first: Mapping[str, Any], second: Mapping[str, Any]
         or block.index(one) >= block.index(other)
         or isinstance(other, (ast.Return, ast.For, ast.While))
     ):
+        return
+    between = block[block.index(one) : block.index(other)]
+    if any(_binds(each, name) for name in _read_in(other) for each in between):
         return
     moved = source.segment(other).split("\n")
     text = message("move `{statement}` before `{place}`", statement=moved[0], place=source.segment(one).split("\n")[0])

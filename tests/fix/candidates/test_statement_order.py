@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from devsan.fix.search import Search
+
 Fixed = Callable[..., list[str]]
 
 
@@ -95,3 +97,16 @@ torch.save({"model": first.model.state_dict(), "opt": first.opt.state_dict()}, k
 kept.seek(0)
 resume(torch.load(kept, map_location="cpu")).step()
 """) == ['run.model.to("cuda")']
+
+
+def test_a_statement_stays_behind_what_it_reads(searched: Callable[..., Search]):
+    found = searched("""
+import torch
+
+counts = torch.tensor([3.0, 1.0])
+model = torch.nn.Linear(2, 2)
+model = model.to("cuda")
+(model.weight * counts).sum().backward()
+""")
+    tried = [change.kind for trial in found.trials for change in trial.changes]
+    assert found.verified and "statement_order" not in tried
