@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from devsan.diagnostics.messages import message
@@ -26,7 +26,7 @@ Site = tuple[str, str, str]
 # NOTE [Which round is next] The candidate with the smallest doubt is tried, of whichever round. Where the reference
 # shows the failure behind a change, too, that change has done its part, and its round comes at once. A failure that
 # only the change has brought about waits for what is as certain; one at the same line, with tensors of other devices,
-# longer.
+# longer, unless it is another expression of that line that the reference shows.
 _AT_ONCE = -100
 _ELSEWHERE = 15
 _SAME_LINE = 25
@@ -70,12 +70,14 @@ def _compiles(trial: Trial) -> bool:
     return trial.outcome is not None and trial.outcome.compiles
 
 
-def _penalty(before: Outcome, trial: Trial, known: Set[Site] | None) -> int:
+def _penalty(before: Outcome, trial: Trial, known: Outcome | None) -> int:
     """Returns what speaks for or against following ``trial``, which failed elsewhere than ``before``."""
     assert trial.outcome is not None
     if trial.outcome.line_of(trial.changes) == before.line_of(trial.changes[:-1]):
-        return _SAME_LINE
-    return _AT_ONCE if known is None or trial.outcome.sites & known else _ELSEWHERE
+        span = trial.outcome.span_of(trial.changes)
+        is_next = span != before.span_of(trial.changes[:-1]) and known is not None and span in known.spans
+        return _AT_ONCE if is_next else _SAME_LINE
+    return _AT_ONCE if known is None or trial.outcome.sites & known.sites else _ELSEWHERE
 
 
 @dataclass
@@ -101,15 +103,16 @@ class Exploration:
     untried: list[Change] = field(default_factory=list)
     _lessons: Lessons = field(default_factory=Lessons)
 
-    def follow(self, failing: Outcome, kinds: Sequence[str], known: Set[Site] | None) -> None:
+    def follow(self, failing: Outcome, kinds: Sequence[str], known: Outcome | None) -> None:
         """Tries changes of these kinds until one is verified.
 
         Args:
             failing: the run that fails.
             kinds: of the changes.
-            known: places that one device computes, too; None where no run showed them all.
+            known: the run that went on as on one device and showed all places; None where none did.
         """
         rounds = [self._round((), failing, kinds, frozenset(), 0)]
+        known_sites = known.sites if known is not None else set()
         entered = {failing.place_of(())}
         visits: Counter[frozenset[Site]] = Counter()
         with RunsAhead(self.laboratory) as ahead:
@@ -134,7 +137,7 @@ class Exploration:
                     continue
                 entered.add(place)
                 visits[sites] += 1
-                trials_left += _MORE_TRIALS if sites & (known or set()) else 0
+                trials_left += _MORE_TRIALS if sites & known_sites else 0
                 penalty = round.penalty + _penalty(round.failing, trial, known)
                 rounds.append(self._round(trial.changes, trial.outcome, kinds, round.places, penalty))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from devsan.errors import DevsanError
 from devsan.fix.change import Change
+from devsan.fix.span import NOWHERE, Span, span_before
 from devsan.numbers.comparison import Event, read_events
 from devsan.numbers.compilation import compiles
 from devsan.run_files.reader import read_run
@@ -77,6 +78,20 @@ class Outcome:
                 found.add((site["op"], site["frame"]["path"], site["frame"]["function"]))
         return found
 
+    @property
+    def spans(self) -> set[Span]:
+        """Returns the expressions that failed or would have."""
+        return {
+            span_before(frame)
+            for finding in self.findings
+            for frame in (*finding["stack"][:1], *(site["frame"] for site in finding["also_at"]))
+        }
+
+    def span_of(self, changes: Sequence[Change]) -> Span:
+        """Returns the expression that failed, where the source had it before ``changes``."""
+        failed = bool(self.findings) and bool(self.findings[0]["stack"])
+        return span_before(self.findings[0]["stack"][0], changes) if failed else NOWHERE
+
     def place_of(self, changes: Sequence[Change]) -> str:
         """Returns where it failed and with which tensors, as the source had it before ``changes``; "" if it did not.
 
@@ -96,11 +111,8 @@ class Outcome:
         if not self.findings or not self.findings[0]["stack"]:
             return ""
         finding, frame = self.findings[0], _outside(self.findings[0]["stack"])
-        edits = [edit for change in changes for edit in change.edits if edit.place.path == frame["path"]]
-        line = frame["line"] - sum(
-            edit.after.count("\n") - edit.before.count("\n") for edit in edits if edit.place.line < frame["line"]
-        )
-        return f"{finding['op']} {frame['path']}:{line}"
+        path, line, *_ = span_before(frame, changes)
+        return f"{finding['op']} {path}:{line}"
 
 
 def _outside(stack: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

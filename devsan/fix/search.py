@@ -91,7 +91,7 @@ def search(
         told("alone", 0, 0)
         found.difference = difference_alone(laboratory, failing)
     elif failing.findings:
-        known = found.first.sites if found.first.ended else None
+        known = found.first if found.first.ended else None
         explore = Exploration(laboratory, found.reference, told, all_of_them, most_rounds, found.trials, found.untried)
         explore.follow(failing, [kind for kind in KINDS if kind != PATCH], known)
         failure = failure_of((), failing)

@@ -8,7 +8,18 @@ from devsan.fix.outcome import Outcome
 
 
 def failed_at(*frames: tuple[str, int, str]) -> Outcome:
-    stack = [{"path": path, "line": line, "package": package, "function": "f"} for path, line, package in frames]
+    stack = [
+        {
+            "path": path,
+            "line": line,
+            "column": 1,
+            "end_line": line,
+            "end_column": 9,
+            "package": package,
+            "function": "f",
+        }
+        for path, line, package in frames
+    ]
     finding: dict[str, Any] = {"op": "aten::nll_loss_forward", "stack": stack, "operands": [], "also_at": []}
     return Outcome(1, False, [finding], {}, {}, [], 1.0)
 
