@@ -12,7 +12,8 @@ NOTE [What is observed] Whatever reaches one of these places, in the order in wh
   state      tensors, and the parameters of modules, that ``__main__`` holds at the end of the program
 
 A parameter that no step changes noticeably still shows in ``steps``: one that another tensor has taken the place of has
-no gradient. Threads that the program starts itself are left out, because their order is another in each run.
+no gradient. Threads that the program starts itself are left out, because their order is another in each run, and the
+inside of a transform of ``torch.func``, whose tensors have no values.
 
 None of these depends on a device or on a line of the program, so that two runs of two versions of it can be compared.
 ``DEVSAN_NUMBERS`` names the folder in which each process writes a file, one event a line.
@@ -91,7 +92,9 @@ class Observer:
         HostReads(lambda tensor: self.write("value", [tensor])).install()
 
     def write(self, kind: str, tensors: list[Any], names: list[str] | None = None, facts: Any = None) -> None:
-        """Writes an event. Never raises."""
+        """Writes an event, but none inside of a function transform. Never raises."""
+        if _is_transforming():
+            return
         self._written += 1
         if self._written > MOST or self._left:
             return
@@ -153,6 +156,11 @@ class Observer:
 
     def _stepped(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
         self.write("weights", [tensor for group in optimizer.param_groups for tensor in group["params"]])
+
+
+def _is_transforming() -> bool:
+    functorch: Any = sys.modules["torch"]._C._functorch
+    return functorch.peek_interpreter_stack() is not None
 
 
 def is_on() -> bool:
