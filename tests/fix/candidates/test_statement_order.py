@@ -110,3 +110,25 @@ model = model.to("cuda")
 """)
     tried = [change.kind for trial in found.trials for change in trial.changes]
     assert found.verified and "statement_order" not in tried
+
+
+def test_a_transform_of_functions_computes_the_same_after_the_move(fixed: Fixed):
+    assert fixed("""
+import torch
+from torch.func import functional_call, grad
+
+def copies(module):
+    return {name: weight.detach().clone().requires_grad_() for name, weight in module.named_parameters()}
+
+def loss(weights, x):
+    return functional_call(net, weights, (x,)).square().mean()
+
+net = torch.nn.Linear(2, 1)
+weights = copies(net)
+net.to("cuda")
+x = torch.ones(3, 2, device="cuda")
+slopes = grad(loss)(weights, x)
+later = {name: weight - 0.1 * slopes[name] for name, weight in weights.items()}
+loss(later, x).backward()
+print(loss(later, x).item())
+""") == ['net.to("cuda")']
