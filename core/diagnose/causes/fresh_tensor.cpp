@@ -76,7 +76,9 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
     const bool here = returned || built || (kept ? context.in_failing_call(*made) : context.made_for_use(*made));
     if (here) {
       found.add_evidence(20, built ? "The module that holds it is built in the call that failed, for this use."
-                                   : "It is created in the call that failed, next to its use.");
+                             : Context::in_function(*made, "<module>")
+                                 ? "It is created by the main program, which also uses it."
+                                 : "It is created in the call that failed, next to its use.");
     } else {
       found.score -= operand.kind == OperandKind::kInput || operand.kind == OperandKind::kAttribute ? 60 : 35;
     }
