@@ -1,3 +1,4 @@
+#include <ATen/Context.h>
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
@@ -28,6 +29,12 @@ at::Storage wrap_storage(const at::Storage& host, c10::DeviceIndex device) {
 
 const void* as_pointer(std::uintptr_t address) { return reinterpret_cast<const void*>(address); }  // NOLINT
 
+/// torch asks no hook whether memory is pinned before its context knows CUDA (aten/src/ATen/Context.h, isPinnedPtr).
+void pin(std::uintptr_t address, std::size_t bytes) {
+  at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
+  emulate::register_pinned(as_pointer(address), bytes);
+}
+
 }  // namespace
 
 void bind_storages(py::module_& module) {
@@ -47,9 +54,7 @@ void bind_storages(py::module_& module) {
   module.def(
       "storage_home", [](const at::Storage& storage) { return emulate::home_of(*storage.unsafeGetStorageImpl()); },
       py::arg("storage"));
-  module.def(
-      "pin", [](std::uintptr_t address, std::size_t bytes) { emulate::register_pinned(as_pointer(address), bytes); },
-      py::arg("address"), py::arg("bytes"));
+  module.def("pin", &pin, py::arg("address"), py::arg("bytes"));
   module.def(
       "unpin", [](std::uintptr_t address) { emulate::unregister_pinned(as_pointer(address)); }, py::arg("address"));
 }
