@@ -58,6 +58,10 @@ class Monitor {
 
   std::vector<record::Frame> stack(record::StackId id) const;
 
+  /// No other thread is in the middle of something in a child that is forked between the two.
+  void before_fork() { mutex_.lock(); }
+  void after_fork() { mutex_.unlock(); }
+
  private:
   /// Memory that was given back while another stream used it.
   struct Ghost {
