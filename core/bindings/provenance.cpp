@@ -83,6 +83,21 @@ std::size_t add_main_thread(Frames& frames, std::size_t depth) {
   return shares ? all : depth;
 }
 
+/// No garbage is collected meanwhile. Before Python 3.12 an allocation may collect, and making the object of a frame is
+/// one: a finalizer would let the main thread run, which leaves the frame that is looked at.
+class WithoutCollection {
+ public:
+  WithoutCollection() : was_on_(PyGC_Disable() != 0) {}
+  ~WithoutCollection() {
+    if (was_on_) PyGC_Enable();
+  }
+  WithoutCollection(const WithoutCollection&) = delete;
+  WithoutCollection& operator=(const WithoutCollection&) = delete;
+
+ private:
+  bool was_on_;
+};
+
 }  // namespace
 
 std::size_t keep_code(const void* code) {
@@ -97,6 +112,7 @@ void with_python_stack(const record::Callbacks::UseStack& use) {
     return;
   }
   const py::gil_scoped_acquire gil;
+  const WithoutCollection paused;
   Frames frames;
   PyFrameObject* frame = PyEval_GetFrame();
   Py_XINCREF(frame);
