@@ -264,10 +264,11 @@ void after(const Plan& plan, const torch::jit::Stack& stack, const Seen& seen) {
 
 void watch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const c10::DispatchKeySet below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
-  const Plan& plan = known_plan(op);
-  if (!plan.touches || !Monitor::is_on() || c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::Python)) {
+  if (!Monitor::is_on() || c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::Python)) {
     return op.redispatchBoxed(below, stack);
   }
+  const Plan& plan = known_plan(op);
+  if (!plan.touches) return op.redispatchBoxed(below, stack);
   const Seen seen = arguments_of(plan, *stack);
   if (seen.is_opaque || (t_within > 0 && !seen.gpu)) return op.redispatchBoxed(below, stack);
   before(plan, *stack, seen);

@@ -125,10 +125,16 @@ void Monitor::add(Race race, std::vector<Race>& found) {
 }
 
 VectorClock Monitor::mark(Lane lane) {
+  VectorClock now;
+  mark(lane, now);
+  return now;
+}
+
+void Monitor::mark(Lane lane, VectorClock& into) {
   const std::lock_guard lock(mutex_);
   const std::size_t timeline = timeline_of(lane);
   if (!lane.is_host()) clocks_[timeline].join(clocks_[timeline_of(kHost)]);
-  return clocks_[timeline];
+  into = clocks_[timeline];
 }
 
 void Monitor::wait(Lane lane, const VectorClock& mark) {

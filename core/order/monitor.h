@@ -44,6 +44,8 @@ class Monitor {
 
   /// What `lane` knows now, itself included.
   VectorClock mark(Lane lane);
+  /// The same, put where another thread may be about to wait for it.
+  void mark(Lane lane, VectorClock& into);
   /// `lane` goes on after `mark`.
   void wait(Lane lane, const VectorClock& mark);
   void wait(Lane later, Lane earlier) { wait(later, mark(earlier)); }

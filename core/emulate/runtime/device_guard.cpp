@@ -121,7 +121,7 @@ void DeviceGuard::record(void** event, const c10::Stream& stream, const c10::Dev
   state->recorded = Clock::now();
   state->timed = flag == c10::EventFlag::BACKEND_DEFAULT;
   trace(&Tell::trace_gpu_event_record, number_of(*event), native_handle(stream.id()));
-  if (C10_UNLIKELY(order::Monitor::is_on())) state->mark = order::Monitor::instance().mark(lane_of(stream));
+  if (C10_UNLIKELY(order::Monitor::is_on())) order::Monitor::instance().mark(lane_of(stream), state->mark);
 }
 
 void DeviceGuard::block(void* event, const c10::Stream& stream) const {
