@@ -29,7 +29,7 @@ from devsan.run_files import recording
 Frames = Sequence[tuple[CodeType, int]]
 Access = tuple[str, bool, int, int, int, Frames]  # operator, whether it writes, device, stream, bytes, frames
 
-_NAMES = {"unordered": "unordered-streams", "freed": "freed-in-use", "pinned": "pinned-in-flight"}
+NAMES = {"unordered": "unordered-streams", "freed": "freed-in-use", "pinned": "pinned-in-flight"}
 
 _start_of_threads = threading.Thread.start
 _silent = False  # format=off
@@ -85,7 +85,7 @@ def _report(kind: str, earlier: Access, later: Access, freed: Frames) -> Diagnos
     here, there = _frame(later[-1]), _frame(earlier[-1])
     if here is None and there is None:  # neither side is the program's own statement
         return None
-    code = next(each for each in all_codes().values() if each.name == _NAMES[kind])
+    code = next(each for each in all_codes().values() if each.name == NAMES[kind])
     sides = {"earlier": _lane(earlier), "later": _lane(later)}
     note = message("the other side")
     sites = [_place(here, _did(later)), _place(there, _did(earlier), note)]
@@ -222,7 +222,13 @@ def _stream(access: Access, current: bool = False) -> str:
         return f"torch.cuda.current_stream({_argument(device)})"
     if number == 0:
         return f"torch.cuda.default_stream({_argument(device)})"
-    frame: FrameType | None = sys._getframe(1)
+    # A backward pass has no frames of its own: what it runs for is on the main thread's.
+    main = sys._current_frames().get(threading.main_thread().ident or 0)
+    return _name_in(sys._getframe(1), device, number) or _name_in(main, device, number) or "stream"
+
+
+def _name_in(frame: FrameType | None, device: int, number: int) -> str | None:
+    """The name of the stream in ``frame`` or its callers."""
     while frame is not None:
         code = frame.f_code
         if place_at(code, frame.f_lasti).package != DEVSAN:
@@ -235,7 +241,7 @@ def _stream(access: Access, current: bool = False) -> str:
                         if _is(held, device, number):
                             return f"self.{attribute}"
         frame = frame.f_back
-    return "stream"
+    return None
 
 
 def _argument(device: int) -> str:
