@@ -77,6 +77,13 @@ def join_alignment() -> None:
 def start_alignment(told: Callable[[str], None]) -> None:
     """Has this thread go on after mismatches, its operands moved; ``told`` gets each sentence. It must not raise."""
 
+def join_order() -> None:
+    """The calling thread's operators are watched where another's are."""
+
+def start_order(told: Callable[..., None]) -> None:
+    """Has the order of streams watched; ``told(kind, earlier, later, frames of the free)`` must not raise."""
+
+def stop_order() -> None: ...
 def stop_alignment() -> None:
     """Has this thread stop at mismatches again."""
 

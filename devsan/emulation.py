@@ -28,15 +28,21 @@ class Emulation:
         devices: the GPUs of the emulated machine; ``CUDA_VISIBLE_DEVICES`` chooses among them as CUDA does.
         policy: what a call on mixed devices does, a value of the option ``policy``.
         history: bytes that the records of placements may take, the option ``history``.
+        check: what else is checked, values of the option ``check``.
     """
 
-    def __init__(self, devices: Sequence[DeviceSpec], policy: str = "stop", history: int = DEFAULT_HISTORY) -> None:
+    def __init__(
+        self, devices: Sequence[DeviceSpec], policy: str = "stop", history: int = DEFAULT_HISTORY,
+        check: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.devices = tuple(devices)
         self.policy = policy
         self.history = history
+        self.check = tuple(check)
         self._core: Any = None
         self._surface: Surface | None = None
         self._policy: ModuleType | None = None
+        self._streams: ModuleType | None = None
 
     def start(self) -> Emulation:
         """Starts emulating. Imports torch.
@@ -75,6 +81,11 @@ class Emulation:
 
             policy.begin()
             self._policy = policy
+        if "streams" in self.check:
+            from devsan import streams
+
+            streams.begin()
+            self._streams = streams
         _settle_at_exit(core)
         return self
 
@@ -83,10 +94,12 @@ class Emulation:
         global _running
         if self._surface is None:
             return
+        if self._streams is not None:
+            self._streams.end()
         if self._policy is not None:
             self._policy.end()
         self._surface.remove()
-        self._surface = self._policy = None
+        self._surface = self._policy = self._streams = None
         self._core.stop_recording()
         self._core.stop()
         self._core.leave_driver()
@@ -110,6 +123,7 @@ def emulate(
     used_memory: int | str | Sequence[int | str] | None = None,
     policy: str = "stop",
     history: int | str | None = None,
+    check: str | Sequence[str] | None = None,
 ) -> Emulation:
     """Returns an emulation of GPUs, to be entered with ``with`` or by ``start()`` and left by ``stop()``.
 
@@ -123,18 +137,26 @@ def emulate(
         policy: what a call on mixed devices does: ``"stop"``, with torch's error; or ``"warn"``: it is reported on
             stderr, its operands meet on one device, and the program goes on. In this thread and its backward passes.
         history: host memory that the records of where tensors were placed may take; 64MiB by default.
+        check: what else is checked: ``"streams"`` warns about tensors that are used on several streams, or in pinned
+            memory, without an order. In this thread, its backward passes and the threads that it starts.
 
     Raises:
         devsan.errors.UsageError: an argument is not understood; the message names the nearest right spelling.
         devsan.errors.StartError: this installation cannot emulate.
     """
     options = from_values(
-        gpus=gpus, profile=profile, memory=memory, used_memory=used_memory, policy=policy, history=history
+        gpus=gpus,
+        profile=profile,
+        memory=memory,
+        used_memory=used_memory,
+        policy=policy,
+        history=history,
+        check=check,
     )
     devices = options.devices()
     if not devices:
         raise UsageError("GPUs to emulate", "gpus=real", "devsan.install()")
-    return Emulation(devices, options.policy, options.history)
+    return Emulation(devices, options.policy, options.history, options.check)
 
 
 def _start_core(core: ModuleType, devices: Sequence[DeviceSpec], history: int) -> None:

@@ -41,6 +41,9 @@ LANGUAGES = ("en", "zh")
 
 POLICIES = ("stop", "warn")
 
+CHECKS = ("streams",)
+"""What is checked beyond devices, where it is asked for."""
+
 FORMATS = ("terminal", "json", "html", "sarif", "github")
 """Of reports. ``devsan/render`` has a file or a folder of each name."""
 
@@ -160,13 +163,17 @@ def _read_history(text: str) -> int:
     return size
 
 
+def _read_checks(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_one_of("check", CHECKS)(item.strip()) for item in text.split(",")))
+
+
 def _one_of(name: str, choices: Sequence[str]) -> Callable[[str], str]:
     """Returns what reads an option that is one of ``choices``."""
 
     def read(text: str) -> str:
         if text not in choices:
             near = nearest(text, choices)
-            expected = f"{name} to be {', '.join(choices[:-1])} or {choices[-1]}"
+            expected = f"{name} to be {' or '.join(each for each in (', '.join(choices[:-1]), choices[-1]) if each)}"
             raise UsageError(expected, repr(text), near and repr(near))
         return text
 
@@ -230,6 +237,14 @@ class Options:
         help="what happens at a call on mixed devices: stop raises torch's error, as on a GPU; warn reports the call, "
         "moves its operands to one device and continues (default: stop)",
     )
+    check: tuple[str, ...] = _option(
+        (),
+        metavar="CHECK",
+        read=_read_checks,
+        write=",".join,
+        help="what else is checked while the program runs: streams warns about tensors that are used on several CUDA "
+        "streams, or in pinned memory, without an order (default: nothing)",
+    )
     history: int = _option(
         DEFAULT_HISTORY,
         metavar="SIZE",
@@ -273,7 +288,7 @@ class Options:
         if self.format not in (*ON_STDERR, OFF) and not self.output:
             raise UsageError(f"-o FILE with --format {self.format}", "none")
         if not self.gpus:
-            for name in ("profile", "memory", "used_memory", "policy", "history"):
+            for name in ("profile", "memory", "used_memory", "policy", "check", "history"):
                 if getattr(self, name) != find_option(name).default:
                     raise UsageError(f"gpus={REAL} without {find_option(name).key}, which is for emulated GPUs", "both")
             return ()
@@ -316,6 +331,7 @@ class Options:
                 "memory": (),
                 "used_memory": (),
                 "policy": POLICIES[0],
+                "check": (),
                 "history": DEFAULT_HISTORY,
                 **read,
             }

@@ -27,6 +27,7 @@ DOORS = (
     Door("devsan._core", ("devsan/core_library.py",), "it is linked against one torch, which is looked at first"),
     Door("devsan.cuda", ("devsan/emulation.py",), "it imports torch and the core"),
     Door("devsan.policy", ("devsan/emulation.py",), "policy=warn alone needs it, with what reports are made with"),
+    Door("devsan.streams", ("devsan/emulation.py",), "check=streams alone needs it, with what reports are made with"),
     Door("devsan.failure_report", ("devsan/error_report.py", "devsan/checks.py"), "most programs have no device error"),
     Door("devsan.introspect.provenance.shown", ("devsan/checks.py",), "devsan.where alone needs it"),
     Door("devsan.introspect.explain", ("devsan/checks.py",), "devsan.findings alone needs it"),

@@ -11,6 +11,7 @@
 #include "bindings/code_size.h"
 #include "bindings/main_thread.h"
 #include "bindings/python_ending.h"
+#include "bindings/stacks.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/origin.h"
 #include "record/recorder.h"
@@ -29,11 +30,6 @@ namespace {
 constexpr std::size_t kMaxDepth = 128;
 
 PyObject* as_object(const void* code) { return static_cast<PyObject*>(const_cast<void*>(code)); }
-
-std::size_t keep(const void* code) {
-  Py_INCREF(as_object(code));
-  return code_size(*static_cast<const PyCodeObject*>(code));
-}
 
 /// In a thread that has captured a stack.
 void release(std::span<const void* const> codes) {
@@ -87,13 +83,36 @@ std::size_t add_main_thread(Frames& frames, std::size_t depth) {
   return shares ? all : depth;
 }
 
+/// No garbage is collected meanwhile. Before Python 3.12 an allocation may collect, and making the object of a frame is
+/// one: a finalizer would let the main thread run, which leaves the frame that is looked at.
+class WithoutCollection {
+ public:
+  WithoutCollection() : was_on_(PyGC_Disable() != 0) {}
+  ~WithoutCollection() {
+    if (was_on_) PyGC_Enable();
+  }
+  WithoutCollection(const WithoutCollection&) = delete;
+  WithoutCollection& operator=(const WithoutCollection&) = delete;
+
+ private:
+  bool was_on_;
+};
+
+}  // namespace
+
+std::size_t keep_code(const void* code) {
+  Py_INCREF(as_object(code));
+  return code_size(*static_cast<const PyCodeObject*>(code));
+}
+
 /// Nothing for a thread that Python does not know: it has no stack, and must not wait for the lock of the others.
-void with_stack(const record::Callbacks::UseStack& use) {
+void with_python_stack(const record::Callbacks::UseStack& use) {
   if (!has_python() || PyGILState_GetThisThreadState() == nullptr) {
     use({});
     return;
   }
   const py::gil_scoped_acquire gil;
+  const WithoutCollection paused;
   Frames frames;
   PyFrameObject* frame = PyEval_GetFrame();
   Py_XINCREF(frame);
@@ -102,9 +121,7 @@ void with_stack(const record::Callbacks::UseStack& use) {
   use({frames.data(), depth});
 }
 
-/// (code object, offset) pairs, innermost first.
-py::list frames_of(record::StackId id) {
-  const std::vector<record::Frame> frames = Recorder::instance().stack(id);
+py::list python_frames(const std::vector<record::Frame>& frames) {
   // All of them first: making Python's objects may let another thread run, which drops the stack.
   std::vector<py::object> codes;
   codes.reserve(frames.size());
@@ -115,6 +132,10 @@ py::list frames_of(record::StackId id) {
   for (std::size_t at = 0; at < frames.size(); ++at) found.append(py::make_tuple(codes[at], frames[at].offset));
   return found;
 }
+
+namespace {
+
+py::list frames_of(record::StackId id) { return python_frames(Recorder::instance().stack(id)); }
 
 std::string device_name(std::int8_t device) {
   return device == record::kHost ? "cpu" : "cuda:" + std::to_string(static_cast<int>(device));
@@ -166,7 +187,7 @@ void bind_provenance(py::module_& module) {
   module.def(
       "start_recording",
       [](std::size_t budget) {
-        Recorder::instance().start({&with_stack, &keep, &release, &emulate::collect_live}, budget);
+        Recorder::instance().start({&with_python_stack, &keep_code, &release, &emulate::collect_live}, budget);
       },
       py::arg("budget") = Recorder::kDefaultBudget);
   module.def("stop_recording", [] { Recorder::instance().stop(); });

@@ -74,6 +74,7 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::start(Call call, c10::ArrayRef<Colle
   }
   while (!under_way_.empty() && is_over(under_way_.front())) under_way_.pop_front();
   under_way_.emplace_back(work);
+  work->note_order(group_.id);
   work->follow(carriers, std::move(after));
   return remember(std::move(work));
 }

@@ -66,6 +66,7 @@ bool PointWork::isCompleted() {
 
 c10::intrusive_ptr<c10::ivalue::Future> PointWork::getFuture() {
   have_waited_for();
+  join_order();
   wait_for_python(*this);
   return future_;
 }
@@ -84,6 +85,7 @@ bool PointWork::wait(std::chrono::milliseconds timeout) {
     std::rethrow_exception(timeout_error());
   }
   if (exception_) std::rethrow_exception(exception_);
+  join_order();
   return true;
 }
 
@@ -127,7 +129,9 @@ WorkPtr NcclBackend::point(c10d::OpType op, std::vector<at::Tensor>& tensors, in
     noted.end(error.what());
     throw;
   }
-  return remember(c10::make_intrusive<PointWork>(communicator, std::move(call), noted, std::move(carrier)));
+  auto work = c10::make_intrusive<PointWork>(communicator, std::move(call), noted, std::move(carrier));
+  work->note_order(group_.id);
+  return remember(std::move(work));
 }
 
 /// A rank sends to itself within a batch: whichever call comes second finds the other's tensor.

@@ -1,10 +1,13 @@
 #include "collectives/work.h"
 
+#include <array>
 #include <thread>
 
 #include <c10/util/Exception.h>
 
 #include "collectives/failures.h"
+#include "emulate/runtime/stream.h"
+#include "order/monitor.h"
 
 namespace devsan::collectives {
 namespace {
@@ -35,6 +38,35 @@ void GroupWork::release_resources() {
   call_.outputs.clear();
   future_.reset();
   communicator_.reset();
+}
+
+void GroupWork::note_order(std::uint64_t group) {
+  const at::Tensor* first = call_.first();
+  if (C10_LIKELY(!order::Monitor::is_on()) || first == nullptr) return;
+  static const auto* names = new std::array<std::string, 2>{"a collective", "a message"};
+  order::Monitor& monitor = order::Monitor::instance();
+  order_device_ = first->device().index();
+  const order::Lane lane = order::lane_of_group(order_device_, group);
+  monitor.wait(lane, order::Lane{order_device_, emulate::current_stream_id(first->device().index())});
+  std::vector<order::Touch> touches;
+  const bool sends = call_.op == c10d::OpType::SEND;
+  for (const auto* tensors : {&call_.inputs, &call_.outputs}) {
+    for (const at::Tensor& tensor : *tensors) {
+      if (tensor.numel() == 0 || !tensor.has_storage() || !tensor.is_contiguous()) continue;
+      const auto base = reinterpret_cast<std::uintptr_t>(tensor.storage().data());
+      const auto start = reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr());
+      touches.push_back({base, {start, start + tensor.nbytes(), 0}, tensors == &call_.outputs && !sends, false});
+    }
+  }
+  const bool is_message = sends || call_.op == c10d::OpType::RECV;
+  monitor.run(lane, touches, &(*names)[is_message ? 1 : 0]);
+  order_ = monitor.mark(lane);
+}
+
+void GroupWork::join_order() const {
+  if (C10_LIKELY(!order::Monitor::is_on()) || order_device_ < 0) return;
+  const auto index = static_cast<c10::DeviceIndex>(order_device_);
+  order::Monitor::instance().wait(order::Lane{order_device_, emulate::current_stream_id(index)}, order_);
 }
 
 bool GroupWork::isSuccess() const {
@@ -132,10 +164,13 @@ bool NcclWork::wait(std::chrono::milliseconds timeout) {
     if (!completed_) std::rethrow_exception(timeout_error());
   }
   if (exception_) std::rethrow_exception(exception_);
+  join_order();
   return true;
 }
 
+// What is chained to the future runs on a stream that waits for NCCL's; here that is the asking thread's.
 c10::intrusive_ptr<c10::ivalue::Future> NcclWork::getFuture() {
+  join_order();
   wait_for_python(*this);
   return future_;
 }

@@ -12,6 +12,7 @@
 
 #include "collectives/call.h"
 #include "collectives/communicator.h"
+#include "order/access.h"
 
 namespace devsan::collectives {
 
@@ -28,10 +29,15 @@ class GroupWork : public c10d::Work {
 
   const Call& call() const { return call_; }
 
+  /// Has the check of streams see the call: NCCL's stream of the group waits for the current one, then reads and writes.
+  void note_order(std::uint64_t group);
+
   /// What is only known weakly any more (NcclBackend keeps such a list) holds no tensors, and no communicator.
   void release_resources() override;
 
  protected:
+  /// The current stream goes on after NCCL's, as `wait` has it do on a GPU.
+  void join_order() const;
   GroupWork(std::shared_ptr<Communicator> communicator, Call call, Noted noted);
   /// What an error of gloo's means for this call.
   std::exception_ptr translated(const std::exception_ptr& error) const;
@@ -47,6 +53,8 @@ class GroupWork : public c10d::Work {
   Clock::time_point started_;
   Clock::time_point ended_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
+  order::VectorClock order_;  ///< what NCCL's stream knows behind this call, while the order of streams is watched
+  int order_device_ = -1;
 };
 
 /// One collective. gloo carries it out in its own thread; that thread finishes this, and then the emulated tensors are

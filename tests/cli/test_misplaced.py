@@ -21,7 +21,7 @@ from devsan.options import OPTIONS
 
 VALUES = {
     "gpus": "3", "profile": "l4-24g", "memory": "1GiB", "used-memory": "1MiB", "policy": "warn", "format": "off",
-    "output": "run.dvs", "lang": "zh", "history": "32MiB",
+    "output": "run.dvs", "lang": "zh", "history": "32MiB", "check": "streams",
 }  # fmt: skip
 FORMS = {
     f"{spelling}{form}": [f"{spelling}={VALUES[option.key]}"] if form else [spelling, VALUES[option.key]]

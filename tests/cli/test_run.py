@@ -80,8 +80,8 @@ def test_gpus(front, words, profiles):
         ),
         (
             ["--gpu", "4", "x.py"],
-            "expected an option of devsan run (--gpus, --profile, --memory, --used-memory, --policy, --history, "
-            "--format, -o, --output, --lang), got '--gpu'; did you mean --gpus?",
+            "expected an option of devsan run (--gpus, --profile, --memory, --used-memory, --policy, --check, "
+            "--history, --format, -o, --output, --lang), got '--gpu'; did you mean --gpus?",
         ),
         (
             ["--format", "of", "x.py"],

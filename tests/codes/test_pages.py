@@ -45,9 +45,17 @@ class Page:
 
     @property
     def gpus(self) -> str:
-        found = re.search(r"`devsan run --gpus (\d+)(?: -- torchrun --nproc-per-node \d+ example\.py)?`", self.text)
+        found = re.search(
+            r"`devsan run --gpus (\d+)(?: --check \w+| -- torchrun --nproc-per-node \d+ example\.py)?`", self.text
+        )
         assert found is not None
         return found[1]
+
+    @property
+    def check(self) -> str:
+        """The check that finds it in a program that does not fail; "" for what fails."""
+        found = re.search(r"`devsan run --gpus \d+ --check (\w+)`", self.text)
+        return found[1] if found is not None else ""
 
     @property
     def is_launched(self) -> bool:
@@ -60,9 +68,11 @@ def read(code: str, language: str = "en") -> Page:
 
 # Those of several ranks are run by test_launched.py.
 LAUNCHED = {code for code in CODES if read(code).is_launched}
+# Those that a check finds while the program runs: the example warns, and its exit code stays the program's.
+CHECKED = {code for code in CODES if read(code).check}
 
 
-def run(source: str, gpus: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(source: str, page: Page, folder: Path) -> subprocess.CompletedProcess[str]:
     for library in LIBRARIES:
         if f"from {library}" in source or f"import {library}" in source:
             pytest.importorskip(library, reason=f"the example is about {library}, which is not installed")
@@ -70,8 +80,9 @@ def run(source: str, gpus: str, folder: Path) -> subprocess.CompletedProcess[str
     environment = {
         name: text for name, text in os.environ.items() if name not in ("DEVSAN_OPTIONS", "CUDA_VISIBLE_DEVICES")
     }
+    options = ["--check", page.check] if page.check else []
     return subprocess.run(
-        [sys.executable, "-m", "devsan", "run", "--gpus", gpus, "example.py"],
+        [sys.executable, "-m", "devsan", "run", "--gpus", page.gpus, *options, "example.py"],
         cwd=folder,
         env={**environment, "HF_HUB_OFFLINE": "1"},
         capture_output=True,
@@ -112,7 +123,14 @@ def test_the_index_is_that_of_the_manifests() -> None:
 def test_every_code_of_a_run_has_a_detector_that_is_named_as_it() -> None:
     folder = ROOT / "core/diagnose"
     detected = {path.stem.replace("_", "-") for path in folder.glob("*causes/*.cpp")}
-    assert detected == {all_codes()[code].name for code in CODES}
+    assert detected == {all_codes()[code].name for code in CODES if code not in CHECKED}
+
+
+def test_every_code_of_a_check_is_one_that_the_check_tells() -> None:
+    pytest.importorskip("torch")
+    from devsan.streams import NAMES
+
+    assert set(NAMES.values()) == {all_codes()[code].name for code in CHECKED}
 
 
 @pytest.mark.parametrize("language", SECTIONS)
@@ -133,7 +151,7 @@ def test_both_languages_have_the_same_code(code: str) -> None:
     english, chinese = read(code), read(code, "zh")
     for language in ("python", "text"):
         assert english.blocks(language) == chinese.blocks(language)
-    assert english.gpus == chinese.gpus
+    assert (english.gpus, english.check) == (chinese.gpus, chinese.check)
     assert re.findall(r"https://\S+", english.text) == re.findall(r"https://\S+", chinese.text)
     assert english.text.splitlines()[0] == chinese.text.splitlines()[0]
     assert re.search("[一-鿿]", chinese.text.splitlines()[2])
@@ -144,16 +162,17 @@ def test_both_languages_have_the_same_code(code: str) -> None:
 @pytest.mark.parametrize("code", [code for code in CODES if code not in SILENT | LAUNCHED])
 def test_the_example_fails_as_the_page_says(code: str, tmp_path: Path) -> None:
     page = read(code)
-    done = run(page.blocks("python")[0], page.gpus, tmp_path)
+    done = run(page.blocks("python")[0], page, tmp_path)
     (sentence,) = page.blocks("text")
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == (0 if code in CHECKED else 1), done.stderr
+    assert code in done.stderr
     assert sentence.strip() in done.stderr
 
 
 @pytest.mark.parametrize("code", SILENT)
 def test_the_self_test_passes_where_copies_arrive(code: str, tmp_path: Path) -> None:
     page = read(code)
-    done = run(page.blocks("python")[0], page.gpus, tmp_path)
+    done = run(page.blocks("python")[0], page, tmp_path)
     assert done.returncode == 0, done.stderr
 
 
@@ -161,6 +180,7 @@ def test_the_self_test_passes_where_copies_arrive(code: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("code", [code for code in CODES if code not in LAUNCHED])
 def test_the_fixed_form_runs(code: str, tmp_path: Path) -> None:
     page = read(code)
-    done = run(page.blocks("python")[1], page.gpus, tmp_path)
+    done = run(page.blocks("python")[1], page, tmp_path)
     assert done.returncode == 0, done.stderr
+    assert "warning[" not in done.stderr
     assert page.blocks("python")[0] != page.blocks("python")[1]

@@ -40,6 +40,15 @@ def test_fix(tmp_path: Path) -> None:
     assert done.stdout.endswith("\n\n" + block(name, "text"))
 
 
+def test_streams(tmp_path: Path) -> None:
+    name = "streams.md"
+    (tmp_path / "train.py").write_text(block(name, "python"), encoding="utf-8")
+    command = [sys.executable, "-m", "devsan", *block(name, "console").removeprefix("$ devsan ").split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "12.0\n")
+    assert done.stderr.strip("\n") + "\n" == block(name, "text")
+
+
 @pytest.mark.long  # six cells, and the search for a fix
 def test_sweep(tmp_path: Path) -> None:
     name = "sweep.md"

@@ -85,6 +85,7 @@ def test_every_option_reads_back_what_it_writes(option):
         "memory": ["1GiB"],
         "used-memory": ["0B"],
         "policy": ["stop", "warn"],
+        "check": ["streams"],
         "history": ["256MiB"],
         "format": ["off", "github"],
         "output": ["/run.dvs"],
@@ -123,10 +124,10 @@ def test_devices():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("gpu=4", "expected an option (gpus, profile, memory, used-memory, policy, history, format, output, lang), got "
-                  "'gpu'; did you mean 'gpus'?"),
-        ("zzz=4", "expected an option (gpus, profile, memory, used-memory, policy, history, format, output, lang), got "
-                  "'zzz'"),
+        ("gpu=4", "expected an option (gpus, profile, memory, used-memory, policy, check, history, format, output, "
+                  "lang), got 'gpu'; did you mean 'gpus'?"),
+        ("zzz=4", "expected an option (gpus, profile, memory, used-memory, policy, check, history, format, output, "
+                  "lang), got 'zzz'"),
         ("4", "expected key=value in DEVSAN_OPTIONS, got '4'; did you mean 'gpus=4'?"),
         ("gpus=4:a100-80g", "expected key=value in DEVSAN_OPTIONS, got 'a100-80g'; did you mean 'profile=a100-80g'?"),
         ("gpus=2:24GiB", "expected key=value in DEVSAN_OPTIONS, got '24GiB'; did you mean 'memory=24GiB'?"),

@@ -12,6 +12,7 @@
 #include <c10/core/GeneratorImpl.h>
 
 #include "emulate/runtime/gpu_trace.h"
+#include "order/monitor.h"
 #include "record/live_origins.h"
 
 namespace devsan::emulate {
@@ -91,6 +92,11 @@ void release_charge(void* data) {
   header_of(data)->seal = 0;
   if (header.allocator != nullptr) {
     trace(&Tell::trace_gpu_memory_deallocation, reinterpret_cast<std::uintptr_t>(data));
+    if (C10_UNLIKELY(order::Monitor::is_on())) {
+      const memory::Block& block = *header.block;
+      order::Monitor::instance().freed(reinterpret_cast<std::uintptr_t>(data), block.size,
+                                       {block.device, static_cast<std::int64_t>(block.stream)}, block.stream_uses);
+    }
     header.allocator->free(header.block);
   } else {
     record::LiveOrigins::instance().leave(header_of(data)->carried);

@@ -6,6 +6,7 @@
 #include "emulate/runtime/gpu_trace.h"
 #include "emulate/runtime/storage.h"
 #include "emulate/runtime/stream.h"
+#include "order/monitor.h"
 
 namespace devsan::emulate {
 namespace {
@@ -17,7 +18,16 @@ using Clock = std::chrono::steady_clock;
 struct Event {
   Clock::time_point recorded;
   bool timed = false;
+  order::VectorClock mark;  ///< what its stream knew, while the order of streams is watched
 };
+
+order::Lane lane_of(const c10::Stream& stream) { return {stream.device_index(), stream.id()}; }
+
+/// `lane` goes on after `event`.
+void join(order::Lane lane, const void* event) {
+  if (C10_LIKELY(!order::Monitor::is_on())) return;
+  order::Monitor::instance().wait(lane, static_cast<const Event*>(event)->mark);
+}
 
 std::uintptr_t number_of(const void* event) noexcept { return reinterpret_cast<std::uintptr_t>(event); }
 
@@ -79,14 +89,20 @@ void* DeviceGuard::getStreamNativeHandle(const c10::Stream stream) const {
   return reinterpret_cast<void*>(native_handle(stream.id()));
 }
 
-bool DeviceGuard::queryStream(const c10::Stream& /*stream*/) const { return true; }
+bool DeviceGuard::queryStream(const c10::Stream& stream) const {
+  if (C10_UNLIKELY(order::Monitor::is_on())) order::Monitor::instance().wait(order::kHost, lane_of(stream));
+  return true;
+}
+
 void DeviceGuard::synchronizeStream(const c10::Stream& stream) const {
   trace(&Tell::trace_gpu_stream_synchronization, native_handle(stream.id()));
+  if (C10_UNLIKELY(order::Monitor::is_on())) order::Monitor::instance().wait(order::kHost, lane_of(stream));
 }
 
 void DeviceGuard::synchronizeDevice(const c10::DeviceIndex index) const {
   device(index);
   trace(&Tell::trace_gpu_device_synchronization);
+  if (C10_UNLIKELY(order::Monitor::is_on())) order::Monitor::instance().wait_for_device(index);
 }
 
 void DeviceGuard::recordDataPtrOnStream(const c10::DataPtr& data_ptr, const c10::Stream& stream) const {
@@ -105,13 +121,20 @@ void DeviceGuard::record(void** event, const c10::Stream& stream, const c10::Dev
   state->recorded = Clock::now();
   state->timed = flag == c10::EventFlag::BACKEND_DEFAULT;
   trace(&Tell::trace_gpu_event_record, number_of(*event), native_handle(stream.id()));
+  if (C10_UNLIKELY(order::Monitor::is_on())) order::Monitor::instance().mark(lane_of(stream), state->mark);
 }
 
 void DeviceGuard::block(void* event, const c10::Stream& stream) const {
-  if (event != nullptr) trace(&Tell::trace_gpu_event_wait, number_of(event), native_handle(stream.id()));
+  if (event == nullptr) return;
+  trace(&Tell::trace_gpu_event_wait, number_of(event), native_handle(stream.id()));
+  join(lane_of(stream), event);
 }
 
-bool DeviceGuard::queryEvent(void* /*event*/) const { return true; }
+// What is done here at once, the program may learn by asking: it then goes on as after a wait.
+bool DeviceGuard::queryEvent(void* event) const {
+  if (event != nullptr) join(order::kHost, event);
+  return true;
+}
 
 void DeviceGuard::destroyEvent(void* event, const c10::DeviceIndex /*index*/) const noexcept {
   if (event == nullptr) return;
@@ -120,7 +143,9 @@ void DeviceGuard::destroyEvent(void* event, const c10::DeviceIndex /*index*/) co
 }
 
 void DeviceGuard::synchronizeEvent(void* event) const {
-  if (event != nullptr) trace(&Tell::trace_gpu_event_synchronization, number_of(event));
+  if (event == nullptr) return;
+  trace(&Tell::trace_gpu_event_synchronization, number_of(event));
+  join(order::kHost, event);
 }
 
 double DeviceGuard::elapsedTime(void* start, void* end, const c10::DeviceIndex /*index*/) const {

@@ -6,6 +6,8 @@
 
 #include <c10/core/CPUAllocator.h>
 
+#include "order/monitor.h"
+
 namespace devsan::emulate {
 namespace {
 
@@ -108,6 +110,9 @@ struct PinnedBlock {
 void release_pinned(void* context) {
   auto* pinned = static_cast<PinnedBlock*>(context);
   ranges().remove(pinned->memory.get());
+  if (C10_UNLIKELY(order::Monitor::is_on())) {  // CUDA's cache of pinned memory waits for the copies that use it
+    order::Monitor::instance().forget(reinterpret_cast<std::uintptr_t>(pinned->memory.get()));
+  }
   figures().give_back(pinned->block);
   delete pinned;
 }

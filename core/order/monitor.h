@@ -1,0 +1,101 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "order/access.h"
+#include "record/recorder.h"
+
+namespace devsan::order {
+
+/// NOTE [The order of streams]
+/// Each stream and the host have a clock. A kernel knows what its stream and the host knew when it was launched; an event
+/// hands on what its stream knew; the host learns by waiting. What was read or written before, and is not known, may be
+/// under way on a GPU: two such accesses, one of which writes, are a race. Memory goes back to the stream that asked for
+/// it, so what other streams did with it must be known there before the next kernel gets that memory, unless
+/// `record_stream` has told the allocator.
+///
+/// Misses are better than false alarms: all threads of the host are one, tensors with gaps meet only where they
+/// certainly do, and of an allocation the latest accesses are kept.
+class Monitor {
+ public:
+  /// Called without any lock, on the thread of the later access.
+  using Told = std::function<void(const Race&)>;
+
+  static Monitor& instance();
+
+  /// One load of a flag while nobody asked for it.
+  static bool is_on() noexcept { return on_.load(std::memory_order_relaxed); }
+
+  void start(Told told, void (*with_stack)(const record::Callbacks::UseStack&), record::StackDepot::KeepCode keep);
+  void stop() noexcept;
+
+  /// An operator runs on `lane`.
+  void run(Lane lane, std::span<const Touch> touches, const std::string* op);
+
+  /// What `lane` knows now, itself included.
+  VectorClock mark(Lane lane);
+  /// The same, put where another thread may be about to wait for it.
+  void mark(Lane lane, VectorClock& into);
+  /// `lane` goes on after `mark`.
+  void wait(Lane lane, const VectorClock& mark);
+  void wait(Lane later, Lane earlier) { wait(later, mark(earlier)); }
+  /// The host waits for all streams of a GPU.
+  void wait_for_device(int device);
+
+  /// Memory goes back to the allocator, which gives it to kernels of `owner` again.
+  /// @param recorded streams that the allocator waits for (record_stream)
+  void freed(std::uintptr_t memory, std::size_t size, Lane owner, std::span<const std::uint64_t> recorded);
+  /// Memory goes back to somebody who knows who uses it.
+  void forget(std::uintptr_t memory);
+
+  std::vector<record::Frame> stack(record::StackId id) const;
+
+  /// No other thread is in the middle of something in a child that is forked between the two.
+  void before_fork() { mutex_.lock(); }
+  void after_fork() { mutex_.unlock(); }
+
+ private:
+  /// Memory that was given back while another stream used it.
+  struct Ghost {
+    Lane owner;
+    std::size_t size = 0;
+    std::vector<Access> uses;
+    record::StackId stack = record::kNoStack;
+  };
+  using Pair = std::tuple<Race::Kind, record::StackId, record::StackId>;
+
+  record::StackId capture();
+  std::size_t timeline_of(Lane lane);
+  bool knows(const VectorClock& clock, const Access& access) const noexcept {
+    return clock.at(access.timeline) >= access.time;
+  }
+  void find_races(const Touch& touch, const Access& access, std::vector<Race>& found);
+  void find_reuse(const Access& access, std::vector<Race>& found);
+  void note(const Touch& touch, const Access& access);
+  void add(Race race, std::vector<Race>& found);
+
+  static std::atomic<bool> on_;
+  mutable std::mutex mutex_;
+  Told told_;
+  void (*with_stack_)(const record::Callbacks::UseStack&) = nullptr;
+  record::StackDepot::KeepCode keep_ = nullptr;
+  record::StackDepot stacks_;
+  std::map<Lane, std::size_t> timelines_;
+  std::vector<VectorClock> clocks_;
+  std::vector<Time> times_;
+  std::unordered_map<std::uintptr_t, std::vector<Access>> accesses_;
+  std::deque<Ghost> ghosts_;
+  std::set<Pair> told_of_;
+};
+
+}  // namespace devsan::order

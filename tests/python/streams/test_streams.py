@@ -1,0 +1,113 @@
+"""The check of streams: seeded races are found with both places, and correct programs have none."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import correct_streams
+import programs
+import pytest
+import seeded_races
+
+import devsan
+from devsan import streams
+
+PROGRAM = """\
+import torch
+
+side = torch.cuda.Stream()
+x = torch.ones(4, device="cuda")
+side.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(side):
+    y = x * 2
+print((y + 1).sum().item())
+"""
+
+
+def functions_of(module: ModuleType) -> list[Any]:
+    helpers = ("main", "ordered_side")
+    return [each for name, each in vars(module).items() if inspect.isfunction(each) and name not in helpers]
+
+
+def reports_of(program: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    found: list[Any] = []
+    monkeypatch.setattr(streams, "write", lambda report, stream: found.append(report))
+    with devsan.emulate(gpus=2, check="streams"):
+        program()
+    return found
+
+
+def marked(program: Any, mark: str) -> int:
+    lines, start = inspect.getsourcelines(program)
+    return next(start + number for number, line in enumerate(lines) if line.rstrip().endswith(f"# {mark}"))
+
+
+@pytest.mark.parametrize("program", functions_of(seeded_races), ids=lambda each: each.__name__)
+def test_a_seeded_race_is_found_with_both_places(program, monkeypatch):
+    found = reports_of(program, monkeypatch)
+    assert found
+    lines = [site.line for site in found[0].sites]
+    first, second = marked(program, "first"), marked(program, "second")
+    ends = (lines[0], lines[-1])
+    assert ends == ((first, second) if found[0].code == "DV603" else (second, first))
+
+
+@pytest.mark.parametrize("program", functions_of(correct_streams), ids=lambda each: each.__name__)
+def test_a_correct_program_has_no_finding(program, monkeypatch):
+    assert [(each.title, [str(site) for site in each.sites]) for each in reports_of(program, monkeypatch)] == []
+
+
+def test_without_the_option_nothing_is_told(capfd):
+    with devsan.emulate(gpus=2):
+        seeded_races.side_result_read_early()
+    assert "DV602" not in capfd.readouterr().err
+
+
+def test_the_report_has_the_line_to_insert(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    done = programs.run(["-m", "devsan", "run", "--check", "streams", "train.py"], cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout == "12.0\n"
+    assert "warning[DV602]" in done.stderr
+    assert "8 + torch.cuda.current_stream().wait_stream(side)" in done.stderr
+    assert "train.py:8" in done.stderr and "train.py:7" in done.stderr
+
+
+RANKS = """\
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("nccl")
+torch.cuda.set_device(dist.get_rank())
+layers = lambda: torch.nn.Sequential(*[torch.nn.Linear(32, 32) for _ in range(4)]).cuda()
+replicated, sharded = DistributedDataParallel(layers(), bucket_cap_mb=0.002), layers()
+for layer in sharded:
+    fully_shard(layer)
+fully_shard(sharded)
+for model in (replicated, sharded):
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        model(torch.randn(4, 32, device="cuda")).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+x = torch.ones(8, device="cuda")
+work = dist.all_reduce(x, async_op=True)
+{wait}
+x.add(1)
+work.wait()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_ddp_and_fsdp_are_right_and_a_collective_is_waited_for(tmp_path, waits):
+    (tmp_path / "ranks.py").write_text(RANKS.replace("{wait}", "work.wait()" if waits else "pass"))
+    words = ["-m", "devsan", "run", "--gpus", "2", "--check", "streams", "-m", "torch.distributed.run"]
+    done = programs.run([*words, "--nproc-per-node", "2", "ranks.py"], cwd=tmp_path)
+    assert done.returncode == 0
+    assert ("DV602" in done.stderr) is not waits
+    assert waits or "NCCL's stream" in done.stderr
