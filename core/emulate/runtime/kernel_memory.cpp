@@ -16,12 +16,12 @@
 namespace devsan::emulate {
 namespace {
 
-thread_local KernelMemory* t_current = nullptr;
+thread_local KernelMemory* t_kernel = nullptr;
 
 }  // namespace
 
-KernelMemory::KernelMemory(c10::DeviceIndex index) noexcept : device_(find_device(index)), previous_(t_current) {
-  t_current = this;
+KernelMemory::KernelMemory(c10::DeviceIndex index) noexcept : device_(find_device(index)), previous_(t_kernel) {
+  t_kernel = this;
 }
 
 KernelMemory::~KernelMemory() {
@@ -31,7 +31,7 @@ KernelMemory::~KernelMemory() {
   for (memory::Block* block : scratch_) device_->allocator.free(block);
 }
 
-KernelMemory* KernelMemory::current() noexcept { return t_current; }
+KernelMemory* KernelMemory::current() noexcept { return t_kernel; }
 
 memory::Block* KernelMemory::take(std::size_t bytes) {
   // Within another kernel only that one's memory counts.
@@ -51,8 +51,17 @@ void KernelMemory::scratch(std::size_t bytes) {
   if (memory::Block* block = take(bytes)) scratch_.push_back(block);
 }
 
+void KernelMemory::for_a_moment(std::initializer_list<std::size_t> sizes) {
+  const std::size_t held = scratch_.size();
+  for (const std::size_t bytes : sizes) scratch(bytes);
+  while (scratch_.size() > held) {
+    device_->allocator.free(scratch_.back());
+    scratch_.pop_back();
+  }
+}
+
 void KernelMemory::close() noexcept {
-  if (t_current == this) t_current = previous_;
+  if (t_kernel == this) t_kernel = previous_;
 }
 
 void KernelMemory::keep(const at::Tensor& tensor) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -36,6 +37,9 @@ class KernelMemory {
   /// Takes `bytes` that the kernel holds while it runs.
   /// Raises torch.OutOfMemoryError.
   void scratch(std::size_t bytes);
+  /// Takes all of `sizes` together, and gives them back: what is freed before more is taken.
+  /// Raises torch.OutOfMemoryError.
+  void for_a_moment(std::initializer_list<std::size_t> sizes);
 
   /// Ends the kernel: from here on the thread's memory is charged as before it. Called before `keep`.
   void close() noexcept;

@@ -126,7 +126,7 @@ def test_a_result_without_room_is_refused_before_it_is_computed() -> None:
     ):
         with pytest.raises(torch.OutOfMemoryError, match=r"^CUDA out of memory\. Tried to allocate"):
             call()
-    assert _resident() - before < 64 * MIB
+    assert _resident() - before < 256 * MIB  # the Meta kernels that are written in Python are imported then
 
 
 def test_what_a_kernel_of_the_cpu_takes_alone_is_not_refused() -> None:
