@@ -6,6 +6,7 @@ attention_backward.cu in aten/src/ATen/native/transformers/cuda); none is measur
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -35,6 +36,7 @@ def every_gpu(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def charged(call: Callable[[], Any]) -> tuple[int, int, Any]:
     """Bytes that the call asks the allocator for at its peak, bytes that it keeps, and its result."""
+    gc.collect()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_stats()["requested_bytes.all.current"]
     result = call()

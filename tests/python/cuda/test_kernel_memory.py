@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import resource
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -29,8 +31,18 @@ def clean() -> Iterator[None]:
     torch._C._cuda_clearCublasWorkspaces()
 
 
+def settle() -> None:
+    """Waits until a thread of autograd has let go of what it computed last."""
+    before = -1
+    while before != torch.cuda.memory_allocated():
+        before = torch.cuda.memory_allocated()
+        gc.collect()
+        time.sleep(0.01)
+
+
 def charged(call: Callable[[], Any]) -> tuple[int, int]:
     """Bytes that the call takes at its peak, and that its results hold."""
+    settle()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
     result = call()
@@ -107,6 +119,49 @@ def test_the_size_of_the_workspace_can_be_set() -> None:
         assert charged(lambda: matrix @ matrix) == (3 * MIB + 1024, 3 * MIB + 1024)
     finally:
         torch._C._cuda_resetCublasWorkspaceSize()
+
+
+def test_the_backward_of_an_embedding_sorts_many_indices() -> None:
+    for count, sorts in ((3072, False), (4096, True)):
+        table = torch.randn(1000, 100, device=DEVICE, requires_grad=True)
+        words = torch.randint(1000, (count,), device=DEVICE)
+        output = torch.nn.functional.embedding(words, table)
+        grad = torch.ones_like(output)
+        # Derived from EmbeddingBackwardKernel.cu: sorted and original places; offsets of segments, of their parts
+        # (twice) and of all parts; for each part a row of 100 rounded up to 128.
+        parts = count // 10 + 1000
+        scratch = 2 * 8 * count + 8 * (count + 2 * 1000 + parts) + 4 * 128 * parts if sorts else 0
+        settle()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_stats()["requested_bytes.all.current"]
+        torch.autograd.grad(output, table, grad)
+        assert torch.cuda.memory_stats()["requested_bytes.all.peak"] - before == table.nbytes + scratch
+
+
+@pytest.mark.parametrize(("rows", "length"), [(4, 1 << 16), (256, 8192), (256, 1024)])
+def test_a_sort_of_long_rows_takes_a_second_buffer(rows: int, length: int) -> None:
+    values = torch.randn(rows, length, device=DEVICE)
+    together = 0 if length <= 4096 else length if rows < 128 else rows * length
+    peak, kept = charged(lambda: values.sort(dim=1))
+    assert kept == rows * length * 12
+    assert peak == kept + together * (8 + 4 + 8)
+
+
+def test_the_backward_of_softmax_multiplies_first() -> None:
+    scores = torch.randn(256, 1024, device=DEVICE)
+    weights, logarithms = scores.softmax(-1), scores.log_softmax(-1)
+    backward = torch.ops.aten._softmax_backward_data
+    assert charged(lambda: backward(scores, weights, -1, torch.float32)) == (2 * scores.nbytes, scores.nbytes)
+    backward = torch.ops.aten._log_softmax_backward_data
+    assert charged(lambda: backward(scores, logarithms, -1, torch.float32)) == (scores.nbytes, scores.nbytes)
+
+
+def test_adding_up_at_indices_sorts_them() -> None:
+    values = torch.zeros(1 << 16, device=DEVICE)
+    places = torch.randint(1 << 16, (1 << 18,), device=DEVICE)
+    ones = torch.ones(1 << 18, device=DEVICE)
+    assert charged(lambda: values.index_put_((places,), ones)) == (0, 0)
+    assert charged(lambda: values.index_put_((places,), ones, accumulate=True)) == (5 * places.nbytes, 0)
 
 
 def _resident() -> int:
