@@ -66,6 +66,7 @@ void put_normalizations(torch::Library& library) {
   put(library, "batch_norm_backward_elemt", &emulate::batch_norm_backward_elemt);
   put(library, "cudnn_batch_norm", &emulate::cudnn_batch_norm);
   put(library, "cudnn_batch_norm_backward", &emulate::cudnn_batch_norm_backward);
+  put(library, "_fused_rms_norm", &emulate::fused_rms_norm);
   put(library, "_fused_rms_norm_backward", &emulate::fused_rms_norm_backward);
   put(library, "cudnn_grid_sampler", &emulate::cudnn_grid_sampler);
   put(library, "cudnn_grid_sampler_backward", &emulate::cudnn_grid_sampler_backward);

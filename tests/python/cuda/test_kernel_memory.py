@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import resource
 import time
@@ -154,6 +155,21 @@ def test_the_backward_of_softmax_multiplies_first() -> None:
     assert charged(lambda: backward(scores, weights, -1, torch.float32)) == (2 * scores.nbytes, scores.nbytes)
     backward = torch.ops.aten._log_softmax_backward_data
     assert charged(lambda: backward(scores, logarithms, -1, torch.float32)) == (scores.nbytes, scores.nbytes)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_norm_of_llama_is_one_kernel_with_the_numbers_of_the_cpu(dtype: torch.dtype) -> None:
+    host = [torch.randn(64, 1024, dtype=dtype), torch.randn(1024, dtype=dtype)]
+    results = []
+    for device in ("cpu", DEVICE):
+        rows, weight = (tensor.to(device).requires_grad_() for tensor in host)
+        output = torch.nn.functional.rms_norm(rows, (1024,), weight, 1e-6)
+        results.append([output, *torch.autograd.grad(output.float().pow(2).sum(), (rows, weight))])
+    for theirs, ours in zip(*results, strict=True):
+        assert torch.equal(theirs, ours.cpu())
+    rows, weight = (tensor.to(DEVICE).requires_grad_() for tensor in host)
+    norm = functools.partial(torch.nn.functional.rms_norm, rows, (1024,), weight, 1e-6)
+    assert charged(norm) == (rows.nbytes + 512, rows.nbytes + 512)  # the result, and a number for each row
 
 
 def test_adding_up_at_indices_sorts_them() -> None:
