@@ -3,6 +3,7 @@
 
 #include "bindings/bindings.h"
 #include "emulate/runtime/autograd_threads.h"
+#include "emulate/runtime/cublas.h"
 #include "emulate/runtime/device.h"
 
 namespace devsan::bindings {
@@ -32,6 +33,13 @@ void bind_cuda(py::module_& module) {
   module.def(
       "default_generator", [](c10::DeviceIndex device) { return emulate::device(device).generator; },
       py::arg("device"));
+  module.def("use_cublas", [] {
+    emulate::use_cublas(emulate::current_device());
+    return emulate::cublas_handle(emulate::current_device());
+  });
+  module.def("clear_cublas_workspaces", &emulate::clear_cublas_workspaces);
+  module.def("cublas_workspace_size", [] { return emulate::cublas_workspace_size(emulate::current_device()); });
+  module.def("set_cublas_workspace_size", &emulate::set_cublas_workspace_size, py::arg("size"));
   module.def("require_lazy_init", [] { torch::utils::set_requires_device_init(at::kCUDA, true); });
 }
 

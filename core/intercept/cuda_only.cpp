@@ -18,14 +18,15 @@
 namespace devsan::intercept {
 namespace {
 
-/// Registers `kernel` for "name" or "name.overload" with the operator's check of devices, where this torch has it.
+/// Registers `kernel` for "name" or "name.overload", as one kernel with the operator's check of devices, where this torch
+/// has it.
 template <typename Kernel>
 void put(torch::Library& library, const std::string& full_name, Kernel kernel) {
   const std::size_t dot = full_name.find('.');
   const std::string name = "aten::" + full_name.substr(0, dot);
   const std::string overload = dot == std::string::npos ? "" : full_name.substr(dot + 1);
   if (!has_operator(name.c_str(), overload.c_str())) return;
-  library.impl(full_name.c_str(), device_checked(name.c_str(), overload.c_str(), kernel));
+  library.impl(full_name.c_str(), one_kernel(name.c_str(), overload.c_str(), kernel));
 }
 
 bool takes(const char* operator_name, const char* argument) {
@@ -65,6 +66,7 @@ void put_normalizations(torch::Library& library) {
   put(library, "batch_norm_backward_elemt", &emulate::batch_norm_backward_elemt);
   put(library, "cudnn_batch_norm", &emulate::cudnn_batch_norm);
   put(library, "cudnn_batch_norm_backward", &emulate::cudnn_batch_norm_backward);
+  put(library, "_fused_rms_norm", &emulate::fused_rms_norm);
   put(library, "_fused_rms_norm_backward", &emulate::fused_rms_norm_backward);
   put(library, "cudnn_grid_sampler", &emulate::cudnn_grid_sampler);
   put(library, "cudnn_grid_sampler_backward", &emulate::cudnn_grid_sampler_backward);

@@ -7,6 +7,9 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "emulate/calls/host_tensors.h"
+#include "emulate/calls/workspaces.h"
+#include "emulate/runtime/device.h"
+#include "emulate/runtime/kernel_memory.h"
 #include "emulate/runtime/torch_release.h"
 #include "guard/device_check.h"
 #include "guard/dtype_check.h"
@@ -99,6 +102,38 @@ auto device_checked(const char* name, const char* overload, Return (*carry_out)(
   return [check = std::make_shared<const DeviceCheck>(op), carry_out](Arguments... arguments) -> Return {
     (*check)(placement_of(arguments...), [&] { return torch::jit::Stack{c10::IValue(arguments)...}; });
     return carry_out(arguments...);
+  };
+}
+
+/// Charges what a kernel returned: a tensor, or several among other things.
+template <typename Result>
+void keep(emulate::KernelMemory& memory, const Result& result) {
+  if constexpr (std::is_same_v<Result, at::Tensor>) {
+    if (result.defined()) memory.keep(result);
+  }
+}
+template <typename... Results>
+void keep(emulate::KernelMemory& memory, const std::tuple<Results...>& results) {
+  std::apply([&](const auto&... result) { (keep(memory, result), ...); }, results);
+}
+
+/// The same for an operator that is one kernel on CUDA, though `carry_out` calls others: it takes the memory of its
+/// results, and the workspace of CUDA's kernel. See NOTE [Memory of a kernel written by hand].
+template <typename Return, typename... Arguments>
+auto one_kernel(const char* name, const char* overload, Return (*carry_out)(Arguments...)) {
+  const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
+  const emulate::Workspace workspace = emulate::workspace_of(c10::toString(op.operator_name()));
+  return [check = std::make_shared<const DeviceCheck>(op), workspace, carry_out](Arguments... arguments) -> Return {
+    const emulate::Placement placement = placement_of(arguments...);
+    (*check)(placement, [&] { return torch::jit::Stack{c10::IValue(arguments)...}; });
+    const c10::Device device =
+        placement.any ? placement.device : c10::Device(c10::DeviceType::CUDA, emulate::current_device());
+    emulate::KernelMemory memory(device.index());
+    Return result = carry_out(arguments...);
+    memory.close();
+    keep(memory, result);
+    emulate::take_workspace(workspace, /*bytes=*/0, device);
+    return result;
   };
 }
 

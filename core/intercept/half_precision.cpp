@@ -1,5 +1,6 @@
 #include "intercept/hand_written.h"
 
+#include "emulate/runtime/kernel_memory.h"
 #include "intercept/checked_plan.h"
 #include "intercept/typed_kernel.h"
 
@@ -43,7 +44,11 @@ auto softmax(const c10::OperatorHandle& op) {
                                                                bool half_to_float) -> at::Tensor {
     if (C10_LIKELY(!half_to_float)) return (*kernel)(self, dim, false);
     TORCH_CHECK(self.scalar_type() == at::kHalf, "conversion is supported for Half type only");
-    return (*kernel)(self.to(at::kFloat), dim, false);
+    emulate::KernelMemory memory(self.device().index());
+    at::Tensor result = (*kernel)(self.to(at::kFloat), dim, false);
+    memory.close();
+    memory.keep(result);
+    return result;
   };
 }
 

@@ -108,7 +108,7 @@ void register_operators() {
     if (falls_back_to_cpu(name)) {
       put_kernel<CompositeKernel>(library, op, name);
       put_kernel<CompositeKernel>(autograd, op, name);
-    } else if (guard::check_of(name).rule == guard::Rule::kGenerated && !runs &&
+    } else if (guard::check_of(name).rule == guard::Rule::kGenerated && !runs && !written &&
                op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
       put_kernel<CheckedCompositeKernel>(library, op, name);
       put_kernel<CheckedCompositeKernel>(autograd, op, name);

@@ -9,6 +9,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "emulate/calls/cpu_call.h"
+#include "emulate/calls/expected_results.h"
+#include "emulate/calls/workspaces.h"
 #include "emulate/runtime/host_allocator.h"
 #include "intercept/device_check.h"
 #include "record/recorder.h"
@@ -38,6 +40,7 @@ class TypedKernel<Return(Arguments...)> {
   explicit TypedKernel(const c10::OperatorHandle& op)
       : op_(op.typed<Return(Arguments...)>()),
         operator_id_(record::Recorder::instance().intern(c10::toString(op.operator_name()))),
+        workspace_(emulate::workspace_of(c10::toString(op.operator_name()))),
         check_(op) {}
 
   Return operator()(Arguments... arguments) {
@@ -52,7 +55,9 @@ class TypedKernel<Return(Arguments...)> {
         call(tensors, device, hosts);
         return std::get<0>(std::tie(arguments...));
       } else {
-        return tensors.take_back(call(tensors, device, hosts), device);
+        at::Tensor result = tensors.take_back(call(tensors, device, hosts), device);
+        if (C10_UNLIKELY(workspace_.is_needed())) emulate::take_workspace(workspace_, /*bytes=*/0, device);
+        return result;
       }
     } catch (const c10::NotImplementedError&) {
       // The boxed call knows what to do with a type that the CPU lacks. See NOTE [Reduced precision that the CPU lacks].
@@ -88,7 +93,11 @@ class TypedKernel<Return(Arguments...)> {
   template <typename Hosts>
   Return call(const emulate::HostTensors& tensors, c10::Device device, const Hosts& hosts) {
     const at::AutoDispatchBelowADInplaceOrView below;
-    const emulate::DeviceScope scope(device.index(), tensors.origin(operator_id_));
+    const auto boxed = [&] {
+      return std::apply([](const auto&... host) { return torch::jit::Stack{c10::IValue(host)...}; }, hosts);
+    };
+    emulate::ResultsOfCall results(op_, boxed);
+    const emulate::DeviceScope scope(device.index(), tensors.origin(operator_id_), &results);
     return std::apply(
         [&](auto&... host) -> Return { return op_.redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), host...); },
         hosts);
@@ -96,6 +105,7 @@ class TypedKernel<Return(Arguments...)> {
 
   c10::TypedOperatorHandle<Return(Arguments...)> op_;
   record::OperatorId operator_id_;
+  emulate::Workspace workspace_;
   DeviceCheck check_;
 };
 

@@ -47,6 +47,24 @@ Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId st
   return block;
 }
 
+bool CachingAllocator::has_room(std::size_t bytes, StreamId stream) {
+  if (bytes >= kOneExabyte) {
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  memory_.open();
+  const std::size_t size = block_size_for(bytes, settings_.roundup_power2_divisions(bytes));
+  const std::size_t segment = segment_size_for(size, settings_.large_segment_size());
+  const bool is_allowed = !allowed_bytes_ || reserved_ + segment <= *allowed_bytes_;
+  if (is_allowed && segment <= memory_.free_bytes()) {
+    return true;
+  }
+  BlockPool& pool = size <= kSmallSize ? small_ : large_;
+  const auto found = pool.at_least(stream, size);
+  return found != pool.end() && (*found)->stream == stream && (*found)->expandable == nullptr &&
+         !is_oversize((*found)->size);
+}
+
 void CachingAllocator::set_tag(Block* block, Tag tag) noexcept {
   const std::lock_guard lock(mutex_);
   block->tag = tag;

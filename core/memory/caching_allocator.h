@@ -53,6 +53,9 @@ class CachingAllocator {
   /// @throws OutOfMemory when neither cache nor device has room; nothing is taken then
   Block* allocate(std::size_t bytes, StreamId stream, StackId stack = 0, Tag tag = 0);
 
+  /// Whether allocate would surely find room now. Where it says no, allocate may still find some in the cache.
+  [[nodiscard]] bool has_room(std::size_t bytes, StreamId stream);
+
   /// Gives a block back to the cache. Does nothing for nullptr. A block that other streams used stays
   /// active until the next allocation.
   void free(Block* block) noexcept;

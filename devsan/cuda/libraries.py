@@ -9,9 +9,8 @@ import torch
 
 from devsan import _core
 
-# ":4096:2:16:8", torch's default before Hopper, and for cuBLASLt 1 MiB (aten/src/ATen/cuda/CublasHandlePool.cpp).
-_CUBLAS_WORKSPACE = (2 * 4096 + 8 * 16) * 1024
-_CUBLASLT_WORKSPACE = 1024 * 1024
+# cuBLASLt uses the workspace of cuBLAS, unless another size is asked for (aten/src/ATen/cuda/CublasHandlePool.cpp).
+_DEFAULT_SIZE = -1
 
 
 class Libraries:
@@ -19,26 +18,33 @@ class Libraries:
 
     def __init__(self) -> None:
         self._cudnn_benchmark_limit = 10
-        self._workspace = _CUBLAS_WORKSPACE
-        self._lt_workspace = _CUBLASLT_WORKSPACE
+        self._lt_workspace = _DEFAULT_SIZE
 
     def names(self) -> dict[str, Callable[..., Any]]:
         """The functions, by their name in ``torch._C``."""
         return {
             "_cuda_getCompiledVersion": _compiled_version,
-            "_cuda_getCurrentBlasHandle": _handle(0x20000),
-            "_cuda_getCurrentSolverHandle": _handle(0x30000),
-            "_cuda_clearCublasWorkspaces": lambda: None,
-            "_cuda_getCublasWorkspaceSize": lambda: self._workspace,
-            "_cuda_setCublasWorkspaceSize": lambda size: setattr(self, "_workspace", size),
-            "_cuda_resetCublasWorkspaceSize": lambda: setattr(self, "_workspace", _CUBLAS_WORKSPACE),
-            "_cuda_getCublasLtWorkspaceSize": lambda: self._lt_workspace,
+            "_cuda_getCurrentBlasHandle": _blas_handle,
+            "_cuda_getCurrentSolverHandle": _solver_handle,
+            "_cuda_clearCublasWorkspaces": _core.clear_cublas_workspaces,
+            "_cuda_getCublasWorkspaceSize": _workspace_size,
+            "_cuda_setCublasWorkspaceSize": _core.set_cublas_workspace_size,
+            "_cuda_resetCublasWorkspaceSize": lambda: _core.set_cublas_workspace_size(_DEFAULT_SIZE),
+            "_cuda_getCublasLtWorkspaceSize": self._lt_workspace_size,
             "_cuda_setCublasLtWorkspaceSize": lambda size: setattr(self, "_lt_workspace", size),
-            "_cuda_resetCublasLtWorkspaceSize": lambda: setattr(self, "_lt_workspace", _CUBLASLT_WORKSPACE),
+            "_cuda_resetCublasLtWorkspaceSize": lambda: setattr(self, "_lt_workspace", _DEFAULT_SIZE),
             "_cuda_get_cudnn_benchmark_limit": lambda: self._cudnn_benchmark_limit,
             "_cuda_set_cudnn_benchmark_limit": lambda limit: setattr(self, "_cudnn_benchmark_limit", limit),
             "_cuda_get_conv_benchmark_empty_cache": lambda: False,
         }
+
+    def _lt_workspace_size(self) -> int:
+        return _workspace_size() if self._lt_workspace == _DEFAULT_SIZE else self._lt_workspace
+
+
+def _workspace_size() -> int:
+    torch.cuda._lazy_init()
+    return _core.cublas_workspace_size()
 
 
 def _compiled_version() -> int:
@@ -47,11 +53,15 @@ def _compiled_version() -> int:
     return int(major) * 1000 + int(minor) * 10
 
 
-def _handle(base: int) -> Callable[[], int]:
-    """A handle is a name here: programs pass it on, nothing reads through it."""
+# A handle is a name here: programs pass it on, nothing reads through it.
 
-    def handle() -> int:
-        torch.cuda._lazy_init()
-        return base + 16 * _core.current_device()
 
-    return handle
+def _blas_handle() -> int:
+    """That of this thread; asking for it gives it a workspace, as in torch."""
+    torch.cuda._lazy_init()
+    return 0x20000 + 0x1000 * _core.use_cublas() + 16 * _core.current_device()
+
+
+def _solver_handle() -> int:
+    torch.cuda._lazy_init()
+    return 0x1000000 + 16 * _core.current_device()

@@ -3,6 +3,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/List.h>
 
+#include "emulate/calls/expected_results.h"
+#include "emulate/calls/workspaces.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/generator.h"
 #include "emulate/runtime/gpu_trace.h"
@@ -97,6 +99,8 @@ CallPlan CallPlan::of(const c10::FunctionSchema& schema, c10::DispatchKey kernel
   plan.op = record::Recorder::instance().intern(c10::toString(schema.operator_name()));
   plan.arguments = schema.arguments().size();
   plan.returns = schema.returns().size();
+  plan.workspace = workspace_of(c10::toString(schema.operator_name()));
+  plan.resizes = schema.name() == "aten::resize_";
   for (const c10::Argument& argument : schema.arguments()) {
     const auto* alias = argument.alias_info();
     plan.written.push_back(alias != nullptr && alias->isWrite());
@@ -123,6 +127,11 @@ Placement placement_of(const torch::jit::Stack& stack, const CallPlan& plan) {
 }
 
 void call_on_cpu(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack, c10::Device device) {
+  // Asked now: the kernel takes the arguments.
+  const std::size_t workspace =
+      C10_UNLIKELY(plan.workspace.bytes != nullptr)
+          ? plan.workspace.bytes(Workspace::Arguments(stack->data() + (stack->size() - plan.arguments), plan.arguments))
+          : 0;
   HostTensors tensors;
   c10::Device home = device;  // where results belong: an operator that copies may be asked for another device
   c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
@@ -140,7 +149,9 @@ void call_on_cpu(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit
   {
     // The kernel's own calls of operators run on CPU tensors below autograd, as they do under a CPU tensor's operator.
     const at::AutoDispatchBelowADInplaceOrView below;
-    const DeviceScope scope(device.index(), origin_of_results(tensors, plan, device));
+    ResultsOfStack results(op, tensors, stack->data() + (stack->size() - plan.arguments), plan.arguments);
+    const DeviceScope scope(device.index(), origin_of_results(tensors, plan, device),
+                            C10_UNLIKELY(plan.resizes) ? nullptr : &results);
     try {
       run_kernel(op, plan, stack);
     } catch (...) {
@@ -155,9 +166,11 @@ void call_on_cpu(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit
   }
   if (plan.writes) tensors.follow_writes();
   trace_waiting(op, device);
-  if (home.is_cpu()) return;
-  c10::IValue* result = stack->data() + (stack->size() - plan.returns);
-  for (std::size_t i = 0; i < plan.returns; ++i, ++result) take_back(tensors, *result, home);
+  if (C10_LIKELY(!home.is_cpu())) {
+    c10::IValue* result = stack->data() + (stack->size() - plan.returns);
+    for (std::size_t i = 0; i < plan.returns; ++i, ++result) take_back(tensors, *result, home);
+  }
+  if (C10_UNLIKELY(plan.workspace.is_needed())) take_workspace(plan.workspace, workspace, device);
 }
 
 }  // namespace devsan::emulate

@@ -7,6 +7,7 @@
 #include <ATen/core/stack.h>
 
 #include "emulate/calls/host_tensors.h"
+#include "emulate/calls/workspaces.h"
 #include "record/placement.h"
 
 namespace devsan::emulate {
@@ -22,6 +23,8 @@ struct CallPlan {
   std::size_t returns = 0;
   bool draws_numbers = false;      ///< takes a Generator
   bool writes = false;             ///< writes some argument (in-place, out=)
+  bool resizes = false;            ///< is resize_: the old memory is freed when the new one is there
+  Workspace workspace;             ///< what CUDA's kernel takes beside its results
   std::vector<bool> written;       ///< per argument: writes it
   std::vector<bool> is_generator;  ///< per argument: it is one, or may be
 };
@@ -31,7 +34,8 @@ Placement placement_of(const torch::jit::Stack& stack, const CallPlan& plan);
 
 /// Carries out `op` by the CPU kernel that its plan names: arguments become their host aliases, results tensors on
 /// `device`, generators the device's stream. In-place and out= operands are the caller's own tensors again afterwards; a
-/// result that aliases an operand takes that operand's storage. Memory that the kernel takes is charged to `device`.
+/// result that aliases an operand takes that operand's storage. Memory of results is charged to `device`, and the
+/// workspace of CUDA's kernel.
 void call_on_cpu(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack, c10::Device device);
 
 // NOTE [Reduced precision that the CPU lacks]

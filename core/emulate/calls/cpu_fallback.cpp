@@ -3,7 +3,6 @@
 #include <utility>
 
 #include <ATen/core/List.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -65,22 +64,6 @@ variable_list ToDevice::backward(AutogradContext* /*context*/, const variable_li
 }
 
 thread_local const at::Generator* t_numbers = nullptr;  ///< see NOTE [Numbers of a composite]
-
-/// While it lives, the calling thread's composites draw the numbers of `cuda:index`.
-class NumbersOfDevice {
- public:
-  explicit NumbersOfDevice(c10::DeviceIndex index) : generator_(host_generator(at::Generator(), index)) {
-    t_numbers = &generator_;
-  }
-  ~NumbersOfDevice() { t_numbers = before_; }
-  NumbersOfDevice(const NumbersOfDevice&) = delete;
-  NumbersOfDevice& operator=(const NumbersOfDevice&) = delete;
-
- private:
-  const at::Generator* before_ = t_numbers;
-  at::Generator generator_;
-  c10::impl::IncludeDispatchKeyGuard included_{kNumbersKey};
-};
 
 /// Whether autograd, backward or forward, follows `tensor` here. The functions above cost more than a small network.
 bool is_followed(const at::Tensor& tensor) {
@@ -153,6 +136,12 @@ bool drops_out(const c10::FunctionSchema& schema, const c10::IValue* argument) {
 
 }  // namespace
 
+CompositeNumbers::CompositeNumbers(const at::Generator& generator) : before_(t_numbers), generator_(generator) {
+  t_numbers = &generator_;
+}
+
+CompositeNumbers::~CompositeNumbers() { t_numbers = before_; }
+
 at::Tensor& bernoulli_of_composite(c10::DispatchKeySet keys, at::Tensor& self, double p,
                                    std::optional<at::Generator> generator) {
   static const auto op = c10::Dispatcher::singleton()
@@ -166,8 +155,8 @@ at::Tensor& bernoulli_of_composite(c10::DispatchKeySet keys, at::Tensor& self, d
 void call_cpu_fallback(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack,
                        c10::Device device) {
   c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
-  std::optional<NumbersOfDevice> numbers;
-  if (drops_out(op.schema(), argument)) numbers.emplace(device.index());
+  std::optional<CompositeNumbers> numbers;
+  if (drops_out(op.schema(), argument)) numbers.emplace(host_generator(at::Generator(), device.index()));
   Crossing crossing(is_recorded(argument, plan.arguments));
   for (std::size_t i = 0; i < plan.arguments; ++i) crossing.send(argument[i]);
   {

@@ -2,6 +2,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "emulate/calls/cpu_call.h"
 
@@ -19,6 +20,20 @@ namespace devsan::emulate {
 // a dispatch key that torch keeps free, at which `bernoulli_` gets the generator of the device.
 
 inline constexpr c10::DispatchKey kNumbersKey = c10::DispatchKey::TESTING_ONLY_GenericWrapper;
+
+/// While it lives, the calling thread's composites draw their numbers from `generator`, of the CPU.
+class CompositeNumbers {
+ public:
+  explicit CompositeNumbers(const at::Generator& generator);
+  ~CompositeNumbers();
+  CompositeNumbers(const CompositeNumbers&) = delete;
+  CompositeNumbers& operator=(const CompositeNumbers&) = delete;
+
+ private:
+  const at::Generator* before_;
+  at::Generator generator_;
+  c10::impl::IncludeDispatchKeyGuard included_{kNumbersKey};
+};
 
 /// aten::bernoulli_.float at kNumbersKey.
 at::Tensor& bernoulli_of_composite(c10::DispatchKeySet keys, at::Tensor& self, double p,

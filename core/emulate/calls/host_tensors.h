@@ -75,6 +75,16 @@ class HostTensors {
 
   bool empty() const { return pairs_.empty(); }
 
+  /// Whether some operand has a mebibyte or more, so that a kernel takes longer than a look at it.
+  bool any_large() const noexcept {
+    constexpr std::size_t kLarge = std::size_t{1} << 20;
+    for (const Pair& pair : pairs_) {
+      const c10::TensorImpl* impl = pair.alias.unsafeGetTensorImpl();
+      if (C10_UNLIKELY(impl->has_storage() && impl->unsafe_storage().nbytes() >= kLarge)) return true;
+    }
+    return false;
+  }
+
   /// What the results of `op` on these say about where they come from: see NOTE [Origins].
   record::Origin origin(record::OperatorId op) const;
 

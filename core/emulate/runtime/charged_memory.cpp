@@ -28,7 +28,7 @@ struct Memory {
 struct Header {
   std::uint64_t seal;
   memory::CachingAllocator* allocator;  ///< null for memory of the host, which only carries an origin
-  memory::Block* block;
+  memory::Block* block;                 ///< null beside an allocator: pending
   Memory memory;
   record::CarriedOrigin
       carried;  ///< of memory of the host, in LiveOrigins; that of a GPU has its placement as block->tag too
@@ -90,7 +90,7 @@ bool is_charged(const c10::DataPtr& data_ptr) noexcept { return data_ptr.get_del
 void release_charge(void* data) {
   const Header header = *header_of(data);
   header_of(data)->seal = 0;
-  if (header.allocator != nullptr) {
+  if (header.block != nullptr) {
     trace(&Tell::trace_gpu_memory_deallocation, reinterpret_cast<std::uintptr_t>(data));
     if (C10_UNLIKELY(order::Monitor::is_on())) {
       const memory::Block& block = *header.block;
@@ -98,7 +98,7 @@ void release_charge(void* data) {
                                        {block.device, static_cast<std::int64_t>(block.stream)}, block.stream_uses);
     }
     header.allocator->free(header.block);
-  } else {
+  } else if (header.allocator == nullptr) {
     record::LiveOrigins::instance().leave(header_of(data)->carried);
   }
   header.memory.release(header.memory.base);
@@ -111,6 +111,19 @@ c10::DataPtr allocate_with_header(c10::Allocator& source, size_t bytes, memory::
   auto* header = new (header_of(data)) Header{seal_of(data), allocator, block, memory, {origin}};
   if (allocator == nullptr) record::LiveOrigins::instance().enter(header->carried);
   return {data, data, &release_charge, c10::Device(c10::DeviceType::CPU)};
+}
+
+bool is_pending(const c10::DataPtr& data_ptr) noexcept {
+  if (!is_charged(data_ptr)) return false;
+  const Header* header = header_of(data_ptr.get_context());
+  return header->block == nullptr && header->allocator != nullptr;
+}
+
+void set_charge(const c10::DataPtr& data_ptr, memory::CachingAllocator& allocator, memory::Block* block) noexcept {
+  Header* header = header_of(data_ptr.get_context());
+  header->allocator = &allocator;
+  header->block = block;
+  trace(&Tell::trace_gpu_memory_allocation, reinterpret_cast<std::uintptr_t>(data_ptr.get()));
 }
 
 memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept {
@@ -147,7 +160,8 @@ void set_origin(const c10::DataPtr& data_ptr, record::Origin origin) noexcept {
     record::LiveOrigins::instance().change(header.carried, origin);
     return;
   }
-  if (header.carried.origin.placement != origin.placement) header.allocator->set_tag(header.block, origin.placement);
+  const bool moves = header.carried.origin.placement != origin.placement;
+  if (moves && header.block != nullptr) header.allocator->set_tag(header.block, origin.placement);
   header.carried.origin = origin;
 }
 

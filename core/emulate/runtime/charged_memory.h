@@ -13,9 +13,16 @@ namespace devsan::emulate {
 // allocation. `raw_deallocate` gives only a pointer, which may also be torch's own: a header is known by its seal, a
 // hash of the address with a secret, which is erased when the memory is freed. Charged data never starts on a page, so
 // that the bytes before any pointer that could be charged are on the pointer's own page and can be read.
+//
+// NOTE [Charged when it is kept]
+// What a CPU kernel allocates is not what CUDA's kernel would: it makes copies, columns and tables of its own, and frees
+// them before it returns. So the memory of a kernel's call begins pending: it has a header, with the allocator of its GPU
+// and no block. It is charged when a tensor of the GPU is made over it (make_virtual_storage, follow_host), and never if
+// the kernel frees it. What CUDA's own kernel would take beside its results is in emulate/calls/workspaces.
 
 /// `bytes` of `source` behind a header. The result is labeled `cpu`; its deleter frees the block.
-/// @param allocator, block what they are charged with; both null for memory of the host, which only carries its origin
+/// @param allocator, block what they are charged with; both null for memory of the host, which only carries its origin;
+/// a null block alone makes it pending: see NOTE [Charged when it is kept]
 c10::DataPtr allocate_with_header(c10::Allocator& source, size_t bytes, memory::CachingAllocator* allocator,
                                   memory::Block* block, record::Origin origin);
 
@@ -27,7 +34,13 @@ bool is_charged(void* data) noexcept;
 /// The deleter of memory with a header.
 void release_charge(void* data);
 
-/// The memory block that a charged allocation holds, or null for an uncharged one.
+/// Whether it waits for its charge: see NOTE [Charged when it is kept].
+bool is_pending(const c10::DataPtr& data_ptr) noexcept;
+
+/// Charges a pending allocation with `block` of `allocator`.
+void set_charge(const c10::DataPtr& data_ptr, memory::CachingAllocator& allocator, memory::Block* block) noexcept;
+
+/// The memory block that a charged allocation holds, or null for an uncharged or pending one.
 memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept;
 
 /// The memory block of the charged allocation that `address` lies in, or null where it lies in none. It is searched for

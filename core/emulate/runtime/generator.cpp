@@ -42,6 +42,20 @@ at::mt19937_data_pod state_at(std::uint64_t seed, std::uint64_t offset) {
   return data;
 }
 
+/// Puts `generator` where (seed, offset) says.
+void place(at::CPUGeneratorImpl& generator, std::uint64_t seed, std::uint64_t offset) {
+  if (offset == 0) {
+    // The seed itself: the first random operator after `manual_seed(s)` draws what the CPU draws after the same seed.
+    generator.set_current_seed(seed);
+    return;
+  }
+  at::mt19937 engine = generator.engine();  // a new one would be seeded
+  engine.set_data(state_at(seed, offset));
+  generator.set_engine(engine);
+  generator.set_next_float_normal_sample(std::nullopt);
+  generator.set_next_double_normal_sample(std::nullopt);
+}
+
 constexpr std::size_t kSeedBytes = sizeof(std::uint64_t);
 constexpr std::size_t kStateBytes = 2 * kSeedBytes;
 
@@ -101,17 +115,7 @@ at::Generator DeviceGenerator::next_host_generator() {
   }
   // Made anew only while another call, or one inside this, still draws from the last one.
   if (!host_.defined() || host_.getIntrusivePtr().use_count() != 1) host_ = at::detail::createCPUGenerator();
-  auto* host = static_cast<at::CPUGeneratorImpl*>(host_.unsafeGetGeneratorImpl());
-  if (offset_ == 0) {
-    // The seed itself: the first random operator after `manual_seed(s)` draws what the CPU draws after the same seed.
-    host->set_current_seed(seed_);
-  } else {
-    at::mt19937 engine = host->engine();  // a new one would be seeded
-    engine.set_data(state_at(seed_, offset_));
-    host->set_engine(engine);
-    host->set_next_float_normal_sample(std::nullopt);
-    host->set_next_double_normal_sample(std::nullopt);
-  }
+  place(*static_cast<at::CPUGeneratorImpl*>(host_.unsafeGetGeneratorImpl()), seed_, offset_);
   offset_ += kOffsetStep;
   return host_;
 }
@@ -121,6 +125,12 @@ DeviceGenerator* DeviceGenerator::clone_impl() const {
   copy->seed_ = seed_;
   copy->offset_ = offset_;
   return copy;
+}
+
+at::Generator generator_at(std::uint64_t seed, std::uint64_t offset) {
+  at::Generator generator = at::detail::createCPUGenerator();
+  place(*static_cast<at::CPUGeneratorImpl*>(generator.unsafeGetGeneratorImpl()), seed, offset);
+  return generator;
 }
 
 at::Generator make_generator(c10::DeviceIndex index) {
@@ -134,6 +144,8 @@ at::Generator make_default_generator(c10::DeviceIndex index) {
 }
 
 void draw_from_host(bool wanted) { g_from_host.store(wanted, std::memory_order_relaxed); }
+
+bool draws_from_host() noexcept { return g_from_host.load(std::memory_order_relaxed); }
 
 void take_any_generator(bool wanted) { g_any.store(wanted, std::memory_order_relaxed); }
 

@@ -39,6 +39,9 @@ class DeviceGenerator final : public c10::GeneratorImpl {
   at::Generator host_;  ///< the last one given out
 };
 
+/// A generator of the CPU's at the place that (seed, offset) names in the streams of a GPU's generator.
+at::Generator generator_at(std::uint64_t seed, std::uint64_t offset);
+
 /// A new generator on `cuda:index`, seeded with torch's default seed.
 at::Generator make_generator(c10::DeviceIndex index);
 
@@ -52,6 +55,7 @@ at::Generator make_default_generator(c10::DeviceIndex index);
 /// alone decides. A generator that the program makes itself stays its own; it draws what one of the CPU with its seed
 /// draws, so that a program may take one for the other.
 void draw_from_host(bool wanted);
+bool draws_from_host() noexcept;
 
 /// Has a generator of another device taken where CUDA refuses it: what one device would compute.
 void take_any_generator(bool wanted);

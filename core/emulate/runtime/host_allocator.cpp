@@ -9,6 +9,7 @@
 #include "emulate/runtime/charged_memory.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/gpu_trace.h"
+#include "emulate/runtime/kernel_memory.h"
 #include "emulate/runtime/stream.h"
 #include "memory/out_of_memory.h"
 
@@ -19,6 +20,7 @@ using Tell = c10::impl::PyInterpreterVTable;
 
 constexpr c10::DeviceIndex kNoDevice = -1;
 thread_local c10::DeviceIndex t_charged_device = kNoDevice;
+thread_local ExpectedResults* t_results = nullptr;  ///< null: charged at once
 thread_local record::Origin t_origin;
 
 c10::Allocator* g_torch_allocator = nullptr;
@@ -34,6 +36,9 @@ c10::DataPtr begun(c10::DataPtr data, size_t bytes) {
   return data;
 }
 
+// What is smaller is charged when it is kept, without a look at the budget before: a host has that much memory to spare.
+constexpr size_t kLarge = size_t{1} << 20;
+
 // SetAllocator keeps the allocator of the highest priority; torch's own are registered at 0.
 constexpr std::uint8_t kPriority = 100;
 
@@ -46,9 +51,9 @@ void release_raw(void* data) {
   }
 }
 
-memory::Block* take(EmulatedDevice& target, size_t bytes) {
+memory::Block* take(EmulatedDevice& target, size_t bytes, record::Origin origin) {
   try {
-    return target.allocator.allocate(bytes, current_stream_id(target.index), /*stack=*/0, t_origin.placement);
+    return target.allocator.allocate(bytes, current_stream_id(target.index), /*stack=*/0, origin.placement);
   } catch (const memory::OutOfMemory& error) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
   }
@@ -57,7 +62,10 @@ memory::Block* take(EmulatedDevice& target, size_t bytes) {
 }  // namespace
 
 c10::DataPtr HostAllocator::allocate(size_t bytes) {
-  if (C10_UNLIKELY(t_charged_device != kNoDevice)) return allocate_charged(bytes, t_charged_device);
+  if (C10_UNLIKELY(t_charged_device != kNoDevice)) {
+    return C10_LIKELY(t_results != nullptr) ? allocate_pending(bytes, t_charged_device)
+                                            : allocate_charged(bytes, t_charged_device);
+  }
   if (C10_LIKELY(t_origin.placement == record::kUnknownPlacement || bytes == 0)) {
     return begun(g_torch_allocator->allocate(bytes), bytes);
   }
@@ -66,11 +74,12 @@ c10::DataPtr HostAllocator::allocate(size_t bytes) {
 
 c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex index) {
   if (bytes == 0) return g_torch_allocator->allocate(0);
+  if (C10_UNLIKELY(KernelMemory::current() != nullptr)) return allocate_pending(bytes, index);
   EmulatedDevice* found = find_device(index);
   // A tensor may outlive its emulation: what it is read with has no budget any more.
   if (C10_UNLIKELY(found == nullptr)) return g_torch_allocator->allocate(bytes);
   EmulatedDevice& target = *found;
-  memory::Block* block = take(target, bytes);
+  memory::Block* block = take(target, bytes, t_origin);
   c10::DataPtr data;
   try {
     data = begun(allocate_with_header(*g_torch_allocator, bytes, &target.allocator, block, t_origin), bytes);
@@ -80,6 +89,24 @@ c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex inde
   }
   trace(&Tell::trace_gpu_memory_allocation, reinterpret_cast<std::uintptr_t>(data.get()));
   return data;
+}
+
+c10::DataPtr HostAllocator::allocate_pending(size_t bytes, c10::DeviceIndex index) {
+  if (bytes == 0) return g_torch_allocator->allocate(0);
+  EmulatedDevice* target = find_device(index);
+  if (C10_UNLIKELY(target == nullptr)) return g_torch_allocator->allocate(bytes);
+  if (C10_UNLIKELY(bytes > kLarge && KernelMemory::current() == nullptr &&
+                   !target->allocator.has_room(bytes, current_stream_id(index)) && t_results->take(bytes))) {
+    return allocate_charged(bytes, index);
+  }
+  return begun(allocate_with_header(*g_torch_allocator, bytes, &target->allocator, nullptr, t_origin), bytes);
+}
+
+void charge_if_pending(const c10::DataPtr& data_ptr, size_t bytes, c10::Device device) {
+  if (C10_LIKELY(!is_pending(data_ptr)) || C10_UNLIKELY(KernelMemory::current() != nullptr)) return;
+  EmulatedDevice* target = find_device(device.index());
+  if (C10_UNLIKELY(target == nullptr)) return;
+  set_charge(data_ptr, target->allocator, take(*target, bytes, origin_of(data_ptr)));
 }
 
 bool HostAllocator::is_simple_data_ptr(const c10::DataPtr& data_ptr) const {
@@ -114,11 +141,15 @@ bool has_origin() noexcept { return t_charged_device != kNoDevice || t_origin.pl
 
 record::Origin current_origin() noexcept { return t_origin; }
 
-DeviceScope::DeviceScope(c10::DeviceIndex index, record::Origin origin) noexcept
-    : previous_(t_charged_device), origin_(origin) {
+DeviceScope::DeviceScope(c10::DeviceIndex index, record::Origin origin, ExpectedResults* results) noexcept
+    : previous_(t_charged_device), previous_results_(t_results), origin_(origin) {
   t_charged_device = index;
+  t_results = results;
 }
 
-DeviceScope::~DeviceScope() { t_charged_device = previous_; }
+DeviceScope::~DeviceScope() {
+  t_charged_device = previous_;
+  t_results = previous_results_;
+}
 
 }  // namespace devsan::emulate

@@ -9,10 +9,11 @@ namespace devsan::emulate {
 
 /// Where the bytes come from.
 ///
-/// The bytes of an emulated tensor lie in host memory. While an operator runs for an emulated GPU (see DeviceScope)
-/// every allocation that its CPU kernel makes is charged to that GPU's budget first, so that running out of memory is
-/// noticed before host memory is touched. Outside such a scope an allocation goes straight to torch's own allocator,
-/// unless it is one whose placement is noted: see NOTE [Origins] in emulate/runtime/origin.h.
+/// The bytes of an emulated tensor lie in host memory. While an operator runs for an emulated GPU (see DeviceScope), what
+/// its CPU kernel allocates is charged to that GPU's budget if the kernel returns it (NOTE [Charged when it is kept]). A
+/// result that the budget does not hold is refused before host memory is touched. Outside such a scope an allocation goes
+/// straight to torch's own allocator, unless it is one whose placement is noted: see NOTE [Origins] in
+/// emulate/runtime/origin.h.
 class HostAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override;
@@ -20,16 +21,24 @@ class HostAllocator final : public c10::Allocator {
   c10::DeleterFnPtr raw_deleter() const override;
   void copy_data(void* dest, const void* src, std::size_t count) const override;
 
-  /// Allocates and charges `bytes` to `cuda:index`. The result is labeled `cpu`.
+  /// Allocates and charges `bytes` to `cuda:index`; inside of a KernelMemory they stay pending. The result is labeled
+  /// `cpu`.
   /// Raises torch.OutOfMemoryError when the budget does not hold them.
   c10::DataPtr allocate_charged(size_t bytes, c10::DeviceIndex index);
 
   /// Puts this allocator before torch's CPU allocator, for good: memory that was allocated raw through it may be freed
   /// long after an emulation has ended. Outside a DeviceScope it costs one thread-local read.
   void install();
+
+ private:
+  c10::DataPtr allocate_pending(size_t bytes, c10::DeviceIndex index);
 };
 
 HostAllocator& host_allocator();
+
+/// Charges `data_ptr` to `device` if it is pending, for a tensor there is about to hold its `bytes`.
+/// Raises torch.OutOfMemoryError when the budget does not hold them.
+void charge_if_pending(const c10::DataPtr& data_ptr, size_t bytes, c10::Device device);
 
 /// Has all memory begin with zeros, so that what a program reads before it writes it is the same in each run.
 void begin_with_zeros(bool wanted);
@@ -52,16 +61,33 @@ bool has_origin() noexcept;
 /// What the calling thread's next allocation of ours would say; unknown outside of these scopes.
 record::Origin current_origin() noexcept;
 
-/// While it lives, the calling thread's CPU allocations are charged to `cuda:index`.
+/// What a call of a kernel is going to return, as far as it can be told while the kernel runs.
+class ExpectedResults {
+ public:
+  ExpectedResults() = default;
+  ExpectedResults(const ExpectedResults&) = delete;
+  ExpectedResults& operator=(const ExpectedResults&) = delete;
+
+  /// Whether an allocation of `bytes` is one of the results, which it takes from those that are expected. Asked only for
+  /// what the GPU may have no room for.
+  virtual bool take(size_t bytes) = 0;
+
+ protected:
+  ~ExpectedResults() = default;
+};
+
+/// While it lives, the calling thread's CPU allocations are charged to `cuda:index`: at once, or, where `results` says what
+/// the call returns, when they are kept.
 class DeviceScope {
  public:
-  explicit DeviceScope(c10::DeviceIndex index, record::Origin origin = {}) noexcept;
+  explicit DeviceScope(c10::DeviceIndex index, record::Origin origin = {}, ExpectedResults* results = nullptr) noexcept;
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
 
  private:
   c10::DeviceIndex previous_;
+  ExpectedResults* previous_results_;
   OriginScope origin_;
 };
 

@@ -36,6 +36,7 @@ c10::DataPtr label(HostPtr host, c10::Device device) {
 
 c10::Storage make_virtual_storage(HostPtr host, c10::Device device) {
   const size_t bytes = host->nbytes();
+  charge_if_pending(host->data_ptr(), bytes, device);
   return c10::Storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
                                                             label(std::move(host), device), &device_allocator(),
                                                             /*resizable=*/true));
@@ -67,6 +68,7 @@ void follow_host(c10::StorageImpl& storage) {
   if (!is_virtual(storage)) return;
   auto* host = static_cast<c10::StorageImpl*>(storage.data_ptr().get_context());
   if (host->data() != storage.data()) {
+    charge_if_pending(host->data_ptr(), host->nbytes(), storage.device());
     storage.set_data_ptr_noswap(label(HostPtr::reclaim_copy(host), storage.device()));
   }
   if (host->nbytes() != storage.nbytes()) storage.set_nbytes(host->nbytes());

@@ -12,7 +12,7 @@ namespace devsan::emulate {
 // label cannot serve both sides. A virtual storage, labeled cuda:k, is what the program holds; the context of its
 // DataPtr owns a host storage, labeled cpu, over the same bytes. CPU kernels see only tensors on the host storage.
 
-/// The storage labeled `device` over the bytes of `host`.
+/// The storage labeled `device` over the bytes of `host`, which are charged to it if they are pending.
 c10::Storage make_virtual_storage(c10::intrusive_ptr<c10::StorageImpl> host, c10::Device device);
 
 /// A new virtual storage of `bytes` on `device`, charged to its budget.

@@ -8,6 +8,7 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include "emulate/operators/attention/composite_attention.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/generator.h"
 #include "emulate/runtime/tensor.h"
@@ -74,9 +75,7 @@ at::Tensor scores_of(const Attention& attention, const at::Tensor& key) {
 /// 0 where dropout strikes, 1 / (1 - p) elsewhere.
 at::Tensor dropout_factor(const Attention& attention, at::IntArrayRef sizes) {
   const double keep = 1.0 - attention.dropout;
-  const auto seed = static_cast<std::uint64_t>(attention.seed.seed);
-  const auto offset = static_cast<std::uint64_t>(attention.seed.offset);
-  const at::Generator numbers = at::detail::createCPUGenerator(seed ^ (offset * 0x9E3779B97F4A7C15ULL));
+  const at::Generator numbers = generator_at(attention.seed.seed, attention.seed.offset);
   const at::Tensor factor = at::empty(sizes, at::dtype(at::kFloat)).bernoulli_(keep, numbers).div_(keep);
   return factor.to(attention.query.device());
 }
@@ -88,6 +87,11 @@ at::Tensor probabilities(const at::Tensor& scores, const at::Tensor& logsumexp) 
 }  // namespace
 
 DropoutSeed take_dropout_seed(c10::Device device) {
+  if (C10_UNLIKELY(draws_from_host())) {  // see NOTE [One stream of random numbers]
+    auto* host = at::get_generator_or_default<at::CPUGeneratorImpl>({}, at::detail::getDefaultCPUGenerator());
+    const std::lock_guard<std::mutex> lock(host->mutex_);
+    return {static_cast<std::int64_t>(host->random64()), DeviceGenerator::kOffsetStep};
+  }
   at::Generator& generator = emulate::device(device.index()).generator;
   const std::lock_guard<std::mutex> lock(generator.mutex());
   const std::uint64_t offset = generator.get_offset();
@@ -103,10 +107,15 @@ at::Tensor& fill_dropout_mask_(at::Tensor& self, double dropout, std::int64_t se
   return self.copy_(dropout_factor(attention, self.sizes()) > 0);
 }
 
+at::Tensor in_layout_of(const at::Tensor& tensor, const at::Tensor& operand) {
+  at::Tensor result = at::empty_like(operand, tensor.options());
+  return tensor.strides() == result.strides() ? tensor : result.copy_(tensor);
+}
+
 Attended attend(const Attention& attention) {
   const at::Tensor key = for_each_head(attention.key, attention.query);
   const at::Tensor value = for_each_head(attention.value, attention.query);
-  if (suits_host_kernel(attention)) {
+  if (suits_host_kernel(attention) && !(has_bias(attention) && attention.bias->requires_grad())) {
     auto [output, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(
         attention.query, key, value, /*dropout_p=*/0.0, attention.causal != Causal::kNot, attention.bias,
         scale_of(attention));
@@ -115,6 +124,12 @@ Attended attend(const Attention& attention) {
   const at::Tensor scores = scores_of(attention, key);
   at::Tensor logsumexp = scores.logsumexp(-1);
   logsumexp.masked_fill_(logsumexp == -kInfinity, kInfinity);
+  if (suits_composite(attention)) {
+    Attention for_heads = attention;
+    for_heads.key = key;
+    for_heads.value = value;
+    return {attend_by_composite(for_heads), std::move(logsumexp)};
+  }
   at::Tensor weights = probabilities(scores, logsumexp);
   if (attention.dropout > 0) weights = weights * dropout_factor(attention, weights.sizes());
   return {at::matmul(weights, value.to(at::kFloat)).to(attention.query.scalar_type()), std::move(logsumexp)};
@@ -129,6 +144,11 @@ AttentionGradients attend_backward(const Attention& attention, const Attended& a
     std::tie(result.query, result.key, result.value) = at::_scaled_dot_product_flash_attention_for_cpu_backward(
         grad, attention.query, key, value, attended.output, attended.logsumexp, /*dropout_p=*/0.0,
         attention.causal != Causal::kNot, attention.bias, scale_of(attention));
+  } else if (suits_composite(attention)) {
+    Attention for_heads = attention;
+    for_heads.key = key;
+    for_heads.value = value;
+    result = composite_backward(for_heads, grad, wants_bias);
   } else {
     const at::Tensor clean = probabilities(scores_of(attention, key), attended.logsumexp);
     const at::Tensor wide_grad = grad.to(at::kFloat);

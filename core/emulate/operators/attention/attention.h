@@ -6,9 +6,10 @@ namespace devsan::emulate {
 
 // NOTE [Fused attention]
 // CUDA's fused attention kernels (flash, memory-efficient, cuDNN's) never hold the matrix of scores. Where the CPU's
-// flash kernel takes the call it carries it out, in as little memory. What that kernel lacks (dropout, windows, a
-// gradient for the bias, a value as wide as it likes) is computed from the definition, in float32, with the scores in
-// memory. Dropout's mask is drawn again in the backward, from the seed and offset that the forward returned.
+// flash kernel takes the call it carries it out, in as little memory. What that kernel lacks is computed by torch's
+// composite (dropout, a gradient for the bias, a value as wide as it likes), so that numbers are those of a CPU tensor, or
+// from the definition in float32 (windows). Both have the scores in host memory, which no GPU is charged with. Dropout's mask is drawn
+// again in the backward, from the seed and offset that the forward returned.
 
 /// Where the diagonal of a causal mask begins when there are more keys than queries, or fewer. The values are those of
 /// `custom_mask_type` (aten/src/ATen/native/transformers/cuda/sdp_utils.h, CustomMaskType).
@@ -50,6 +51,10 @@ struct AttentionGradients {
 };
 
 Attended attend(const Attention& attention);
+
+/// `tensor` with the strides that at::empty_like gives for `operand`, as CUDA's kernels allocate: a program that turns
+/// heads and positions again must copy, or not, as on a GPU.
+at::Tensor in_layout_of(const at::Tensor& tensor, const at::Tensor& operand);
 
 /// aten::_fill_mem_eff_dropout_mask_: one where the dropout of that seed spares, zero where it strikes. CUDA fills in the
 /// numbers that it drew instead; what is asked of either is whether it is greater than `dropout`.

@@ -6,9 +6,12 @@
 #include <ATen/Functions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/transformers/attention.h>
+#include <ATen/native/transformers/sdp_utils_cpp.h>
+#include <c10/util/env.h>
 
 #include "emulate/operators/attention/attention_filters.h"
 #include "emulate/runtime/device.h"
+#include "emulate/runtime/tensor.h"
 
 namespace devsan::emulate {
 namespace {
@@ -88,6 +91,49 @@ void require_attention_kernel(const AttentionCall& call) {
 
 namespace {
 
+using sdp::SDPBackend;
+
+// check_prefer_cudnn_attention of sdp_utils.cpp: since torch 2.11 with its cuDNN, on Hopper and Blackwell.
+bool prefers_cudnn() {
+  static const bool is_deprioritized = c10::utils::check_env("TORCH_CUDNN_SDPA_DEPRIORITIZED") == true;
+  const model::DeviceSpec& gpu = device(current_device()).spec;
+  return !is_deprioritized && (gpu.major == 9 || gpu.major == 10) && gpu.minor == 0;
+}
+
+/// Whether the program has left torch's order of backends as it is (torch.nn.attention.sdpa_kernel, set_priority).
+bool is_default_order(const std::array<SDPBackend, at::num_sdp_backends>& order) {
+  return order[0] == SDPBackend::flash_attention && order[1] == SDPBackend::efficient_attention &&
+         order[2] == SDPBackend::math;
+}
+
+bool takes(SDPBackend backend, const AttentionCall& call) {
+  switch (backend) {
+    case SDPBackend::flash_attention:
+      return can_use_flash_attention(call, false);
+    case SDPBackend::efficient_attention:
+      return can_use_efficient_attention(call, false);
+    case SDPBackend::cudnn_attention:
+      return can_use_cudnn_attention(call, false);
+    case SDPBackend::math:
+      return at::globalContext().userEnabledMathSDP();
+    default:
+      return false;
+  }
+}
+
+/// select_sdp_backend of sdp_utils.cpp: the first backend in the order of priorities that takes the call.
+SDPBackend select(const AttentionCall& call) {
+  require_attention_kernel(call);
+  const auto order = at::globalContext().sDPPriorityOrder();
+  if (is_default_order(order) && prefers_cudnn() && takes(SDPBackend::cudnn_attention, call)) {
+    return SDPBackend::cudnn_attention;
+  }
+  for (const SDPBackend backend : order) {
+    if (takes(backend, call)) return backend;
+  }
+  return SDPBackend::math;
+}
+
 using Choose = std::int64_t(const at::Tensor&, const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
                             double, bool, std::optional<double>, bool);
 
@@ -97,7 +143,6 @@ const c10::TypedOperatorHandle<Choose>& choice_of_torch() {
   return op;
 }
 
-// In the order of the default priorities (aten/src/ATen/Context.h); the numbers are SDPBackend's.
 std::int64_t choose_from_shapes(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                 const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
                                 std::optional<double> scale, bool enable_gqa) {
@@ -105,30 +150,7 @@ std::int64_t choose_from_shapes(const at::Tensor& query, const at::Tensor& key, 
     return choice_of_torch().redispatch(c10::DispatchKeySet(c10::DispatchKey::CUDA), query, key, value, mask, dropout,
                                         is_causal, scale, enable_gqa);
   }
-  const AttentionCall call{query, key, value, mask, dropout, is_causal, enable_gqa};
-  require_attention_kernel(call);
-  if (can_use_flash_attention(call, false)) return 1;
-  if (can_use_efficient_attention(call, false)) return 2;
-  return at::globalContext().userEnabledMathSDP() ? 0 : 3;
-}
-
-// at::native's SDPBackend (aten/src/ATen/native/transformers/sdp_utils_cpp.h, SDPBackend): 1 is flash attention.
-constexpr std::int64_t kMath = 0;
-constexpr std::int64_t kFlash = 1;
-
-/// Which of the CPU's ways takes the call. Where the program does not allow the composite (torch.nn.attention.sdpa_kernel),
-/// CUDA's choice is made for it: an error, or one of the fused kernels, whose place the CPU's flash kernel takes if it can.
-std::int64_t choose(const AttentionCall& call, std::optional<double> scale) {
-  if (C10_LIKELY(at::globalContext().userEnabledMathSDP())) {
-    // The CPU's choice asks this of the mask too (sdp_utils_cpp.h, check_attn_mask_shape), but is given its host alias,
-    // which requires no gradient.
-    if (call.mask.has_value() && call.mask->requires_grad()) return kMath;
-    return at::_fused_sdp_choice(call.query, call.key, call.value, call.mask, call.dropout, call.is_causal, scale,
-                                 call.enable_gqa);
-  }
-  require_attention_kernel(call);
-  const bool plain = call.dropout == 0.0 && !call.mask.has_value() && !call.enable_gqa && !call.query.is_nested();
-  return plain && call.query.size(-1) == call.value.size(-1) ? kFlash : kMath;
+  return static_cast<std::int64_t>(select({query, key, value, mask, dropout, is_causal, enable_gqa}));
 }
 
 /// A boolean mask as the additive one that the kernels take: 0 where it is true, -inf elsewhere.
@@ -139,6 +161,44 @@ std::optional<at::Tensor> additive(const std::optional<at::Tensor>& mask, at::Sc
       .masked_fill_(mask->logical_not(), -std::numeric_limits<double>::infinity());
 }
 
+/// pad_last_dim of aten/src/ATen/native/transformers/attention.cpp.
+at::Tensor padded(const at::Tensor& tensor, std::int64_t step) {
+  const std::int64_t rest = tensor.size(-1) % step;
+  return rest == 0 ? tensor : at::constant_pad_nd(tensor, {0, step - rest}, 0);
+}
+
+/// preprocess_mask of the same file: a mask for each head and batch, each row of which is aligned.
+std::optional<at::Tensor> aligned(const std::optional<at::Tensor>& bias, const at::Tensor& query,
+                                  const at::Tensor& key) {
+  if (!bias.has_value()) return bias;
+  constexpr std::int64_t kStep = 16;
+  const std::int64_t keys = key.size(2);
+  if (keys % kStep != 0) {
+    const at::Tensor wide = padded(*bias, kStep);
+    return wide.expand({query.size(0), query.size(1), query.size(2), wide.size(-1)}).slice(-1, 0, keys);
+  }
+  const at::Tensor whole = bias->expand({query.size(0), query.size(1), query.size(2), keys});
+  for (const std::int64_t stride : whole.strides().slice(0, 3)) {
+    if (stride % kStep != 0) return whole.contiguous();
+  }
+  return whole;
+}
+
+at::Tensor attend_by_flash(const AttentionCall& call, double scale) {
+  constexpr std::int64_t kStep = 8;
+  const at::Tensor output = std::get<0>(
+      at::_scaled_dot_product_flash_attention(padded(call.query, kStep), padded(call.key, kStep),
+                                              padded(call.value, kStep), call.dropout, call.is_causal, false, scale));
+  const std::int64_t width = call.query.size(-1);
+  return output.size(-1) == width ? output : output.slice(-1, 0, width);
+}
+
+bool wants_gradient(const AttentionCall& call) {
+  return at::GradMode::is_enabled() &&
+         (call.query.requires_grad() || call.key.requires_grad() || call.value.requires_grad() ||
+          (is_given(call.mask) && call.mask->requires_grad()));
+}
+
 }  // namespace
 
 void register_attention_choice() { at::native::_fused_sdp_choice_stub.set_cuda_dispatch_ptr(&choose_from_shapes); }
@@ -146,21 +206,22 @@ void register_attention_choice() { at::native::_fused_sdp_choice_stub.set_cuda_d
 at::Tensor scaled_dot_product_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                         const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
                                         std::optional<double> scale, bool enable_gqa) {
-  const std::int64_t choice = choose({query, key, value, mask, dropout, is_causal, enable_gqa}, scale);
+  const AttentionCall call{query, key, value, mask, dropout, is_causal, enable_gqa};
   const auto bias = additive(mask, query.scalar_type());
-  if (choice == kFlash && query.dim() == 3) {  // torch 2.14 and later: as a batch of one
-    const auto mask_of_one = bias.has_value() && bias->dim() == 3 ? std::optional(bias->unsqueeze(0)) : bias;
-    return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(query.unsqueeze(0), key.unsqueeze(0),
-                                                                       value.unsqueeze(0), dropout, is_causal,
-                                                                       mask_of_one, scale))
-        .squeeze(0);
+  const bool is_known = device_count() > 0 && !query.is_nested();
+  switch (is_known ? select(call) : SDPBackend::math) {
+    case SDPBackend::flash_attention:
+      return attend_by_flash(call, sdp::calculate_scale(query, scale).expect_float());
+    case SDPBackend::efficient_attention:
+      return std::get<0>(at::_scaled_dot_product_efficient_attention(query, key, value, aligned(bias, query, key),
+                                                                     wants_gradient(call), dropout, is_causal, scale));
+    case SDPBackend::cudnn_attention:
+      return std::get<0>(at::_scaled_dot_product_cudnn_attention(query, key, value, bias, wants_gradient(call), dropout,
+                                                                 is_causal, false, scale));
+    default:
+      return std::get<0>(at::_scaled_dot_product_attention_math(query, key, value, bias, dropout, is_causal,
+                                                                /*dropout_mask=*/std::nullopt, scale, enable_gqa));
   }
-  if (choice == kFlash) {
-    return std::get<0>(
-        at::_scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout, is_causal, bias, scale));
-  }
-  return std::get<0>(at::_scaled_dot_product_attention_math(query, key, value, bias, dropout, is_causal,
-                                                            /*dropout_mask=*/std::nullopt, scale, enable_gqa));
 }
 
 }  // namespace devsan::emulate

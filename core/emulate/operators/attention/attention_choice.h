@@ -32,8 +32,8 @@ void require_attention_kernel(const AttentionCall& call);
 /// while no GPU is emulated.
 void register_attention_choice();
 
-/// aten::scaled_dot_product_attention, above autograd: the CPU's flash kernel where it takes the inputs, else the
-/// composite of matmul and softmax.
+/// aten::scaled_dot_product_attention, above autograd: the kernel that CUDA would choose on the current GPU, or the
+/// composite of matmul and softmax. Each is carried out on the host, and takes the memory of CUDA's.
 at::Tensor scaled_dot_product_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                         const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
                                         std::optional<double> scale, bool enable_gqa);

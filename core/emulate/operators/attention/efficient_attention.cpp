@@ -5,6 +5,7 @@
 #include <ATen/Functions.h>
 
 #include "emulate/operators/attention/attention.h"
+#include "emulate/operators/attention/attention_memory.h"
 #include "emulate/operators/attention/attention_parts.h"
 #include "emulate/runtime/tensor.h"
 
@@ -83,6 +84,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::Sym
   check_efficient(query, key, value);
   refuse_window(window);
   TORCH_CHECK(is_given(starts_q) == is_given(starts_k));
+  take_efficient_forward(query, value, wants_logsumexp);
   Attention attention = attention_of(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), bias,
                                      static_cast<Causal>(mask_type), dropout, scale);
   if (dropout > 0) attention.seed = take_dropout_seed(query.device());
@@ -120,6 +122,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
     std::optional<std::int64_t> window, bool /*shared_storage*/) {
   if (!grad.defined()) return {};
   refuse_window(window);
+  take_efficient_backward(grad, query, key, value, wants_bias ? bias->nbytes() : 0, dropout);
   Attention attention = attention_of(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), bias,
                                      static_cast<Causal>(mask_type), dropout, scale);
   if (dropout > 0) attention.seed = seed_of(seed, offset);
@@ -134,8 +137,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
     const Attended attended{output.transpose(1, 2), logsumexp.narrow(2, 0, query.size(1))};
     gradients = attend_backward(attention, attended, turned_grad, wants_bias);
   }
-  return {gradients.query.transpose(1, 2), gradients.key.transpose(1, 2), gradients.value.transpose(1, 2),
-          gradients.bias};
+  return {gradients.query.transpose(1, 2).contiguous(), gradients.key.transpose(1, 2).contiguous(),
+          gradients.value.transpose(1, 2).contiguous(), gradients.bias};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> scaled_dot_product_efficient_attention(
@@ -164,11 +167,12 @@ scaled_dot_product_cudnn_attention(const at::Tensor& query, const at::Tensor& ke
                                    const std::optional<at::Tensor>& bias, bool /*wants_logsumexp*/, double dropout,
                                    bool is_causal, bool /*return_debug_mask*/, std::optional<double> scale) {
   TORCH_CHECK(key.size(2) == value.size(2), "Key and Value must have the same sequence length");
+  take_cudnn_forward(query, value);
   Attention attention =
       attention_of(query, key, value, bias, is_causal ? Causal::kFromTopLeft : Causal::kNot, dropout, scale);
   if (dropout > 0) attention.seed = take_dropout_seed(query.device());
   const Attended attended = attend(attention);
-  return {attended.output,
+  return {attended.output.sizes() == query.sizes() ? in_layout_of(attended.output, query) : attended.output,
           attended.logsumexp.unsqueeze(-1).contiguous(),
           at::Tensor(),
           at::Tensor(),
@@ -185,12 +189,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> scaled_dot_product_cudnn_attentio
     const at::Tensor& bias, const at::Tensor& /*starts_q*/, const at::Tensor& /*starts_k*/, c10::SymInt /*max_q*/,
     c10::SymInt /*max_k*/, double dropout, bool is_causal, std::optional<double> scale) {
   if (!grad.defined()) return {};
+  take_cudnn_backward(query, key, value);
   Attention attention =
       attention_of(query, key, value, bias, is_causal ? Causal::kFromTopLeft : Causal::kNot, dropout, scale);
   if (dropout > 0) attention.seed = seed_of(seed, offset);
   const AttentionGradients gradients =
       attend_backward(attention, {output, logsumexp.squeeze(-1)}, grad, /*wants_bias=*/false);
-  return {gradients.query, gradients.key, gradients.value};
+  return {in_layout_of(gradients.query, query), in_layout_of(gradients.key, key), in_layout_of(gradients.value, value)};
 }
 
 }  // namespace devsan::emulate

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "emulate/operators/attention/attention.h"
+#include "emulate/operators/attention/attention_memory.h"
 #include "emulate/operators/attention/attention_parts.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/tensor.h"
@@ -85,6 +86,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> flash_att
   TORCH_CHECK(!return_debug_mask, "return_softmax is only supported when p_dropout > 0.0");
   refuse(is_given(alibi_slopes), "ALiBi slopes");
   refuse(is_given(used_k) && !is_given(starts_q), "seqused_k and no sequence starts");
+  take_flash_forward(query, key, dropout);
   Attention attention =
       attention_of(query, key, value, dropout, is_causal, scale, window(window_left), window(window_right));
   if (dropout > 0) attention.seed = take_dropout_seed(query.device());
@@ -97,7 +99,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> flash_att
   } else {
     attended = attend(attention);
   }
-  return {positions_first(attended.output, query).contiguous(), attended.logsumexp.contiguous(),
+  return {in_layout_of(positions_first(attended.output, query), query), attended.logsumexp.contiguous(),
           to_rng_state(attention.seed, query.device()), at::empty({}, query.options().dtype(at::kUInt64)),
           at::empty({0}, query.options())};
 }
@@ -121,6 +123,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
     c10::SymInt /*max_q*/, c10::SymInt /*max_k*/, double dropout, bool is_causal, const at::Tensor& rng_state,
     const at::Tensor& /*unused*/, std::optional<double> scale, std::optional<c10::SymInt> window_left,
     std::optional<c10::SymInt> window_right) {
+  take_flash_backward(grad, query, key, value);
   Attention attention =
       attention_of(query, key, value, dropout, is_causal, scale, window(window_left), window(window_right));
   if (dropout > 0) attention.seed = from_rng_state(rng_state);
@@ -129,8 +132,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
   const AttentionGradients gradients =
       in_parts ? AttentionParts(starts_q, starts_k, {}).attend_backward(attention, attended, heads_first(grad))
                : attend_backward(attention, attended, heads_first(grad), /*wants_bias=*/false);
-  return {positions_first(gradients.query, query), positions_first(gradients.key, key),
-          positions_first(gradients.value, value)};
+  return {in_layout_of(positions_first(gradients.query, query), query),
+          in_layout_of(positions_first(gradients.key, key), key),
+          in_layout_of(positions_first(gradients.value, value), value)};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor, at::Tensor, at::Tensor>

@@ -3,7 +3,9 @@
 #include <ATen/AccumulateType.h>
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 
+#include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/tensor.h"
 
 namespace devsan::emulate {
@@ -52,26 +54,38 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
                                         /*train=*/true, epsilon, {true, true, true});
 }
 
+std::tuple<at::Tensor, at::Tensor> fused_rms_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
+                                                  const std::optional<at::Tensor>& weight,
+                                                  std::optional<double> epsilon) {
+  const c10::Device device = input.device();
+  const at::AutoDispatchBelowADInplaceOrView below;
+  const DeviceScope scope(device.index());
+  const auto host_weight = is_given(weight) ? std::optional(on_host(*weight)) : std::nullopt;
+  auto [output, rstd] = at::_fused_rms_norm(on_host(input), normalized_shape, host_weight, epsilon);
+  return {adopt(std::move(output), device), adopt(std::move(rstd), device)};
+}
+
 std::tuple<at::Tensor, at::Tensor> fused_rms_norm_backward(const at::Tensor& grad, const at::Tensor& input,
                                                            at::IntArrayRef normalized_shape, const at::Tensor& rstd,
                                                            const std::optional<at::Tensor>& weight,
                                                            std::array<bool, 2> wanted) {
+  // The operations of the composite's derivatives, in their order: a CPU tensor's gradients to the last bit.
   const at::ScalarType type = at::toAccumulateType(input.scalar_type(), /*is_cuda=*/true);
-  const bool weighted = weight.has_value() && weight->defined();
   const auto rows = input.dim() - static_cast<std::int64_t>(normalized_shape.size());
   std::vector<std::int64_t> in_row;
   for (std::int64_t dim = rows; dim < input.dim(); ++dim) in_row.push_back(dim);
-  const at::Tensor scale = rstd.to(type);
-  const at::Tensor unit = input.to(type) * scale;
+  const at::Tensor wide = input.to(type);
   const at::Tensor wide_grad = grad.to(type);
   std::tuple<at::Tensor, at::Tensor> result;
   if (wanted[0]) {
-    const at::Tensor slope = weighted ? wide_grad * weight->to(type) : wide_grad;
-    std::get<0>(result) =
-        ((slope - unit * (slope * unit).mean(in_row, /*keepdim=*/true)) * scale).to(grad.scalar_type());
+    const at::Tensor slope = is_given(weight) ? wide_grad * *weight : wide_grad;
+    const at::Tensor of_rstd = (slope * wide).sum(in_row, /*keepdim=*/true);
+    const at::Tensor of_mean = of_rstd * -0.5 * rstd.pow(3);
+    const at::Tensor of_square = of_mean.expand(input.sizes()) / c10::multiply_integers(normalized_shape);
+    std::get<0>(result) = (slope * rstd + of_square * (wide * 2.0)).to(input.scalar_type());
   }
-  if (wanted[1] && weighted) {
-    std::get<1>(result) = (wide_grad * unit).sum_to_size(normalized_shape).to(weight->scalar_type());
+  if (wanted[1] && is_given(weight)) {
+    std::get<1>(result) = (wide_grad * (wide * rstd)).sum_to_size(normalized_shape).to(weight->scalar_type());
   }
   return result;
 }

@@ -20,7 +20,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_batch_norm_backward(
     const std::optional<at::Tensor>& save_mean, const std::optional<at::Tensor>& save_var, double epsilon,
     const at::Tensor& reserve);
 
-/// aten::_fused_rms_norm_backward: gradients of input and weight, in float32 for a reduced precision.
+/// aten::_fused_rms_norm, which CUDA has in one kernel and the CPU as a composite. @return output, and 1 / root mean square
+/// of each row
+std::tuple<at::Tensor, at::Tensor> fused_rms_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
+                                                  const std::optional<at::Tensor>& weight,
+                                                  std::optional<double> epsilon);
+
+/// aten::_fused_rms_norm_backward: gradients of input and weight.
 /// @param rstd 1 / root mean square of each row
 std::tuple<at::Tensor, at::Tensor> fused_rms_norm_backward(const at::Tensor& grad, const at::Tensor& input,
                                                            at::IntArrayRef normalized_shape, const at::Tensor& rstd,
