@@ -48,7 +48,8 @@ def main(paths: list[str], machine: str) -> None:
     failing = {name: found for name, found in judged.items() if not _statuses(found) <= {"passed", "skipped"}}
     alone = {name for name, found in skipped.items() if _says(found, _ALONE)}
     print(_head(machine))
-    print(f"Of {every} classes that transformers exports {swept} have run so far.")
+    swept_all = f"All {every} classes that transformers exports have run."
+    print(swept_all if swept == every else f"Of {every} classes that transformers exports {swept} have run so far.")
     print(
         f"{swept - len(models)} are no models of their own. Of the other {len(models)} {len(judged)} were judged, and"
     )
