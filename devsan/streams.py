@@ -33,6 +33,7 @@ NAMES = {"unordered": "unordered-streams", "freed": "freed-in-use", "pinned": "p
 
 _start_of_threads = threading.Thread.start
 _silent = False  # format=off
+_told: set[tuple[str, ...]] = set()  # kinds and places: the core tells apart by whole stacks
 
 
 def begin() -> None:
@@ -40,6 +41,7 @@ def begin() -> None:
     global _silent, _start_of_threads
     options = active_options.current()
     _silent = options is not None and not options.is_reported
+    _told.clear()
     _core.start_order(_on_race)
     _start_of_threads = threading.Thread.start
     threading.Thread.start = _started  # type: ignore[method-assign]
@@ -70,7 +72,7 @@ def _on_race(kind: str, earlier: Access, later: Access, freed: Frames) -> None:
     try:
         with Paused():
             report = _report(kind, earlier, later, freed)
-            if report is None:
+            if report is None or not _is_first(report):
                 return
             if member.is_silent():
                 member.add(report, None)
@@ -79,6 +81,13 @@ def _on_race(kind: str, earlier: Access, later: Access, freed: Frames) -> None:
             recording.add_finding(report, None)
     except Exception as own:
         tell(f"a race of streams could not be explained: {type(own).__name__}: {' '.join(str(own).split())}")
+
+
+def _is_first(report: Diagnostic) -> bool:
+    pair = (report.code, *(f"{site.path}:{site.line}:{site.column}" for site in report.sites))
+    is_new = pair not in _told
+    _told.add(pair)
+    return is_new
 
 
 def _report(kind: str, earlier: Access, later: Access, freed: Frames) -> Diagnostic | None:
@@ -175,9 +184,8 @@ def _inserted(line: str, here: core.Frame | None) -> tuple[Edit, ...]:
     if not stripped or stripped.split()[0] in ("elif", "else:", "except", "finally:", ")", "]", "}"):
         return ()
     indent = text[: len(text) - len(stripped)] if text.endswith(stripped) else ""
-    place = Place(shown_path(str(here.file)), number, len(indent) + 1, number, len(indent) + len(stripped) + 1,
-                  path=whole_path(str(here.file)))  # fmt: skip
-    return (Edit(place, stripped, f"{line}\n{indent}{stripped}", safe=False),)
+    place = Place(shown_path(str(here.file)), number, 1, number, len(text) + 1, path=whole_path(str(here.file)))
+    return (Edit(place, text, f"{indent}{line}\n{text}", safe=False),)
 
 
 def _frame(frames: Frames) -> core.Frame | None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from textwrap import dedent
 
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Operand, Place
 from devsan.diagnostics.messages import Message
@@ -168,7 +169,7 @@ def _of_whole_line(edit: Edit, sites: Sequence[Place]) -> Edit:
     if column < 0 or "\n" in edit.before or not text.startswith(edit.before, column):
         return edit
     changed = text[:column] + edit.after + text[column + len(edit.before) :]
-    return replace(edit, before=text.strip(), after=changed.strip())
+    return replace(edit, before=text.strip(), after=dedent(changed).strip())
 
 
 def _diff(edit: Edit) -> Iterator[Line]:

@@ -75,6 +75,31 @@ def test_the_report_has_the_line_to_insert(tmp_path):
     assert "train.py:8" in done.stderr and "train.py:7" in done.stderr
 
 
+PREFETCHER = """\
+import torch
+
+copies = torch.cuda.Stream()
+
+def load(batch):
+    with torch.cuda.stream(copies):
+        return batch.to("cuda", non_blocking=True)
+
+batches = [torch.ones(4).pin_memory() for _ in range(3)]
+later = load(batches[0])
+for batch in batches[1:]:
+    now, later = later, load(batch)
+    print(now.sum().item())
+"""
+
+
+def test_a_pair_of_places_is_told_once_and_its_edit_is_shown_without_indentation(tmp_path):
+    (tmp_path / "train.py").write_text(PREFETCHER)
+    done = programs.run(["-m", "devsan", "run", "--check", "streams", "train.py"], cwd=tmp_path)
+    assert done.stdout == "4.0\n4.0\n"
+    assert done.stderr.count("warning[DV602]") == 1, done.stderr
+    assert "13 + torch.cuda.current_stream().wait_stream(copies)\n   14 + print(" in done.stderr
+
+
 RANKS = """\
 import torch
 import torch.distributed as dist
