@@ -1,4 +1,7 @@
-"""What the examples train under emulation equals plain CPU to the last bit: losses, gradients, updated weights."""
+"""What the examples train under emulation equals plain CPU: losses, gradients, updated weights.
+
+To the last bit where both have the same kernels.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +24,26 @@ TRAINED = {
 }
 
 
-def same(expected: Any, got: Any) -> bool:
-    return torch.equal(expected, got) and expected.dtype == got.dtype
+# Attention in float32 with fewer heads of keys than of queries: CUDA computes it by its composite, the CPU in one kernel.
+OTHER_KERNELS = {"glm4_finetune.py --fix"}
 
 
-def differing_weights(plain: dict[str, Any], emulated: dict[str, Any]) -> list[str]:
+def same(expected: Any, got: Any, bits: bool) -> bool:
+    if expected.dtype != got.dtype:
+        return False
+    return torch.equal(expected, got) if bits else torch.allclose(expected, got, rtol=1e-5, atol=1e-5)
+
+
+def differing_weights(plain: dict[str, Any], emulated: dict[str, Any], bits: bool) -> list[str]:
     assert plain["weights"].keys() == emulated["weights"].keys()
-    return [name for name, weight in plain["weights"].items() if not same(weight, emulated["weights"][name])]
+    return [name for name, weight in plain["weights"].items() if not same(weight, emulated["weights"][name], bits)]
 
 
-def differing_gradients(plain: dict[str, Any], emulated: dict[str, Any]) -> list[tuple[int, int]]:
+def differing_gradients(plain: dict[str, Any], emulated: dict[str, Any], bits: bool) -> list[tuple[int, int]]:
     differing = []
     for step, (before, after) in enumerate(zip(plain["gradients"], emulated["gradients"], strict=True)):
         for index, (expected, got) in enumerate(zip(before, after, strict=True)):
-            if not same(expected, got):
+            if not same(expected, got, bits):
                 differing.append((step, index))
     return differing
 
@@ -52,6 +61,7 @@ def test_trains_as_on_cpu(recorder, example):
     assert len(plain["losses"]) > 1
     assert len(plain["gradients"]) == len(plain["losses"])
     assert all(plain["gradients"])
-    assert emulated["losses"] == plain["losses"]
-    assert not differing_gradients(plain, emulated)
-    assert not differing_weights(plain, emulated)
+    bits = example not in OTHER_KERNELS
+    assert emulated["losses"] == (plain["losses"] if bits else pytest.approx(plain["losses"], rel=1e-6))
+    assert not differing_gradients(plain, emulated, bits)
+    assert not differing_weights(plain, emulated, bits)

@@ -21,6 +21,9 @@ CLIPPED_IN_SHARDS = {
     )
 }
 
+# Attention whose keys have fewer heads than its queries is a composite on CUDA, and one kernel on the CPU.
+OTHER_ATTENTION = dict.fromkeys(("trainer_cases:ddp", "peft_cases:in_trainer", "peft_cases:lora"), 2e-6)
+
 
 def of(module: str, names: str) -> list[str]:
     return [f"{module}:{name}" for name in names.split()]
@@ -30,7 +33,8 @@ def of(module: str, names: str) -> list[str]:
 def test_trainer_and_peft(equal: Equal) -> None:
     pytest.importorskip("transformers")
     pytest.importorskip("peft")
-    equal(of("trainer_cases", "ddp fsdp fsdp2") + of("peft_cases", "in_trainer lora"), CLIPPED_IN_SHARDS, gpus=2)
+    names = of("trainer_cases", "ddp fsdp fsdp2") + of("peft_cases", "in_trainer lora")
+    equal(names, CLIPPED_IN_SHARDS | OTHER_ATTENTION, gpus=2)
 
 
 def test_accelerate(equal: Equal) -> None:

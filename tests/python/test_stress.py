@@ -79,6 +79,7 @@ def test_a_million_operations_leave_every_counter_at_zero(four_gpus: None) -> No
         worker.join()
     assert not errors
     gc.collect()
+    torch._C._cuda_clearCublasWorkspaces()
     for ordinal in range(DEVICES):
         stats = torch.cuda.memory_stats(ordinal)
         left = {name: value for name, value in stats.items() if name.endswith(".current") and value}
@@ -112,6 +113,7 @@ def test_backward_passes_of_many_threads_agree_and_leave_nothing(four_gpus: None
         worker.join()
     assert not wrong
     gc.collect()
+    torch._C._cuda_clearCublasWorkspaces()
     assert [torch.cuda.memory_allocated(ordinal) for ordinal in range(DEVICES)] == [0] * DEVICES
 
 

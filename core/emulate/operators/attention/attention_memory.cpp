@@ -50,7 +50,10 @@ void take_gradients(KernelMemory& memory, std::initializer_list<const at::Tensor
   for (const at::Tensor* operand : operands) take_result(memory, bytes_of(*operand));
 }
 
-const model::DeviceSpec& gpu_of(const at::Tensor& tensor) { return device(tensor.device().index()).spec; }
+/// A kernel that is given operands of the host, which CUDA does not look at, runs on the current GPU.
+const model::DeviceSpec& gpu_of(const at::Tensor& tensor) {
+  return device(tensor.device().has_index() ? tensor.device().index() : current_device()).spec;
+}
 
 /// num_splits_heuristic of flash_api.cpp: the fewest splits that fill the processors nearly as well as any number does.
 std::int64_t choose_splits(std::int64_t blocks, std::int64_t processors, std::int64_t key_blocks) {
