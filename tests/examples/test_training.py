@@ -24,7 +24,7 @@ TRAINED = {
 }
 
 
-# Attention in float32 with fewer heads of keys than of queries: CUDA computes it by its composite, the CPU in one kernel.
+# Attention in float32 whose keys have fewer heads than its queries is a composite on CUDA, and one kernel on the CPU.
 OTHER_KERNELS = {"glm4_finetune.py --fix"}
 
 
