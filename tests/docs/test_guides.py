@@ -20,11 +20,16 @@ def block(name: str, language: str) -> str:
     return str(found)
 
 
+def run(name: str, folder: Path, timeout: int = 60) -> subprocess.CompletedProcess[str]:
+    """Runs the command of the guide on its program."""
+    (folder / "train.py").write_text(block(name, "python"), encoding="utf-8")
+    command = [sys.executable, "-m", "devsan", *block(name, "console").removeprefix("$ devsan ").split()]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=timeout, check=False)
+
+
 def test_every_mismatch(tmp_path: Path) -> None:
     name = "every-mismatch.md"
-    (tmp_path / "train.py").write_text(block(name, "python"), encoding="utf-8")
-    command = [sys.executable, "-m", "devsan", *block(name, "console").removeprefix("$ devsan ").split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = run(name, tmp_path)
     assert (done.returncode, done.stdout) == (0, "loss cuda:1\n")
     assert done.stderr.endswith(block(name, "text"))
     assert "warning[DV101]: operands of aten::mul are on cuda:1 and cuda:0\n   --> train.py:10:14\n" in done.stderr
@@ -32,9 +37,7 @@ def test_every_mismatch(tmp_path: Path) -> None:
 
 def test_fix(tmp_path: Path) -> None:
     name = "fix.md"
-    (tmp_path / "train.py").write_text(block(name, "python"), encoding="utf-8")
-    command = [sys.executable, "-m", "devsan", *block(name, "console").removeprefix("$ devsan ").split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    done = run(name, tmp_path, 300)
     assert done.returncode == 0, done.stderr
     assert "error[DV101]: operands of aten::add are on cuda:1 and cuda:0\n   --> train.py:14:" in done.stdout
     assert done.stdout.endswith("\n\n" + block(name, "text"))
@@ -42,9 +45,7 @@ def test_fix(tmp_path: Path) -> None:
 
 def test_streams(tmp_path: Path) -> None:
     name = "streams.md"
-    (tmp_path / "train.py").write_text(block(name, "python"), encoding="utf-8")
-    command = [sys.executable, "-m", "devsan", *block(name, "console").removeprefix("$ devsan ").split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = run(name, tmp_path)
     assert (done.returncode, done.stdout) == (0, "12.0\n")
     assert done.stderr.strip("\n") + "\n" == block(name, "text")
 
@@ -52,10 +53,8 @@ def test_streams(tmp_path: Path) -> None:
 @pytest.mark.long  # six cells, and the search for a fix
 def test_sweep(tmp_path: Path) -> None:
     name = "sweep.md"
-    (tmp_path / "train.py").write_text(block(name, "python"), encoding="utf-8")
     (tmp_path / "sweep.toml").write_text(block(name, "toml"), encoding="utf-8")
-    command = [sys.executable, "-m", "devsan", *block(name, "console").removeprefix("$ devsan ").split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False)
+    done = run(name, tmp_path, 500)
     assert done.returncode == 1, done.stderr
     shown, _, report = done.stdout.partition("\n\nreport of optimizer=SGD gpus=2:\n")
     assert shown + "\n" == "\n" + block(name, "text")
