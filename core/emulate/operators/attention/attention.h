@@ -7,9 +7,9 @@ namespace devsan::emulate {
 // NOTE [Fused attention]
 // CUDA's fused attention kernels (flash, memory-efficient, cuDNN's) never hold the matrix of scores. Where the CPU's
 // flash kernel takes the call it carries it out, in as little memory. What that kernel lacks is computed by torch's
-// composite (dropout, a gradient for the bias, a value as wide as it likes), so that numbers are those of a CPU tensor, or
-// from the definition in float32 (windows). Both have the scores in host memory, which no GPU is charged with. Dropout's mask is drawn
-// again in the backward, from the seed and offset that the forward returned.
+// composite (dropout, a gradient for the bias, a value as wide as it likes), so that numbers are those of a CPU tensor,
+// or from the definition in float32 (windows). Both have the scores in host memory, which no GPU is charged with.
+// Dropout's mask is drawn again in the backward, from the seed and offset that the forward returned.
 
 /// Where the diagonal of a causal mask begins when there are more keys than queries, or fewer. The values are those of
 /// `custom_mask_type` (aten/src/ATen/native/transformers/cuda/sdp_utils.h, CustomMaskType).
