@@ -196,7 +196,8 @@ def _listed(parts: Sequence[Message]) -> Message:
 def _decided(finding: Plain, fixes: Sequence[TriedFix]) -> dict[str, Any]:
     """The failure with the cause that the experiments decided, and without the fixes that were tried.
 
-    Undecided it stays where the verified fixes are of several causes, or of none.
+    The best verified fix decides if it mends one cause alone: what runs with a key that has the device in it failed for
+    the key. Undecided it stays where the verified fixes are of several causes, or of none.
     """
     made = {**finding, "severity": "error"}
     tried = {fix.texts[-1] for fix in fixes if fix.texts and fix.status != "offered"}
@@ -205,12 +206,17 @@ def _decided(finding: Plain, fixes: Sequence[TriedFix]) -> dict[str, Any]:
         made |= {"fixes": [], "naive_fix": ""}
     else:
         made["fixes"] = [fix for fix in finding["fixes"] if fix["text"] not in tried]
-    named = {code for fix in verified for code in fix.codes}
-    if finding["code"] == UNDECIDED and len(named) == 1:
+    deciding = verified if finding["code"] == UNDECIDED else verified[:1]
+    named = {code for fix in deciding for code in fix.codes}
+    if len(named) == 1 and finding["code"] not in named:
         [code] = named
         seen = [each for each in finding["evidence"] if each.startswith(f"{code}: ")]
+        shown = [getattr(each, "arguments", {}).get("sentence", each) for each in seen]
+        fix = next(fix for fix in verified if code in fix.codes)
+        proof = message("With the change of this cause the program runs to its end and computes the same: {change}.",
+                        change=fix.texts[0])  # fmt: skip
         made |= {"code": code, "name": name_of(code), "confidence": "certain", "candidates": [],
-                 "evidence": [getattr(each, "arguments", {}).get("sentence", each) for each in seen]}  # fmt: skip
+                 "evidence": shown or [proof]}  # fmt: skip
     return made
 
 

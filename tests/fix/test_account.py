@@ -71,6 +71,18 @@ def test_fixes_of_several_causes_decide_nothing(finding: Any, script: Path) -> N
     assert [fix.codes for fix in made.fixes] == [("DV104",), ("DV101",)]
 
 
+def test_a_fix_of_another_cause_decides_over_the_clues(finding: Any, script: Path) -> None:
+    clues = {**finding, "code": "DV101", "name": "single-device-assumption", "evidence": ["the clues"]}
+    keyed = change(script, "a", "a.x", 2, 5, "DV113")
+    decided = result(clues, [verified(keyed)], script).finding
+    assert (decided["code"], decided["name"], decided["confidence"]) == ("DV113", "stale-device-cache", "certain")
+    [evidence] = decided["evidence"]
+    assert evidence.startswith("With the change of this cause the program runs to its end")
+    assert str(keyed.text) in evidence
+    both = Trial((keyed, change(script, "c", "c.x", 2, 9, "DV101")), outcome(), Comparison({"loss": 2}), "verified")
+    assert result(clues, [both], script).finding["evidence"] == ["the clues"]
+
+
 def test_the_best_is_the_users_then_short_then_cheap(finding: Any, script: Path, tmp_path: Path) -> None:
     library = tmp_path / "site-packages" / "library.py"
     library.parent.mkdir()

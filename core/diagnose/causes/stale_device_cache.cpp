@@ -43,7 +43,8 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     }
     if (operand.kind == OperandKind::kGlobal) found.add_evidence(5, "Every instance shares it.");
     // Made without a device: it was not computed for the device of anything that a call was given.
-    if (!earlier && operand.device.is_host() && source_of(*placed) == model::DeviceSource::kDefault) found.score -= 45;
+    if (!earlier && operand.device.is_host())
+      found.score -= source_of(*placed) == model::DeviceSource::kDefault ? 45 : 25;
     if (is_generation_state(operand) || is_sidecar(operand)) found.score -= 50;
     found.title = {"{name} was cached on {device} and is used with {other} on {other_device}",
                    {{"name", name_of(operand)},

@@ -28,7 +28,7 @@ def propose(failure: Failure) -> Iterator[Change]:
             continue
         for text, changed, doubt in _maps(model, failure):
             if changed != model.device_map:
-                yield from _with(model, changed, text, "map", doubt)
+                yield from _with(model, changed, text, "map", doubt, "DV107" if doubt == _BLOCKS else "")
         device = model.main_device
         text = message("put the whole model on {device}", device=device)
         yield from _with(model, {"": device}, text, "one_device", _ONE_DEVICE)
@@ -61,7 +61,9 @@ def involved(failure: Failure) -> list[str]:
     return list(dict.fromkeys([*running, *holding]))
 
 
-def _with(model: PlacedModel, changed: Mapping[str, str], text: Message, kind: str, doubt: int) -> Iterator[Change]:
+def _with(
+    model: PlacedModel, changed: Mapping[str, str], text: Message, kind: str, doubt: int, code: str = ""
+) -> Iterator[Change]:
     loading = model.loading
     if loading is None:
         return
@@ -69,10 +71,10 @@ def _with(model: PlacedModel, changed: Mapping[str, str], text: Message, kind: s
     indent = line[: len(line) - len(line.lstrip())]
     edit = loading.with_map(map_text(changed, indent))
     if edit is not None:
-        yield Change(text, kind, (edit,), doubt=doubt)
+        yield Change(text, kind, (edit,), code, doubt)
         return
     lines = [*_DISPATCH, *f"dispatch_model({{model}}, device_map={map_text(changed)})".split("\n")]
-    yield Change(text, kind, loading.then(lines), doubt=doubt + 1)
+    yield Change(text, kind, loading.then(lines), code, doubt + 1)
 
 
 def _names(keys: list[str]) -> str:

@@ -39,7 +39,7 @@ def _keyed(source: Source, function: ast.AST, partner: Mapping[str, Any]) -> Ite
             ]  # fmt: skip
             edits = tuple(source.replace(place, _with(source, place, device)) for place in places)
             text = message("make {device} a part of the key `{key}`", device=device, key=key)
-            yield Change(text, "creation_site", edits, doubt=_DOUBT + doubt)
+            yield Change(text, "creation_site", edits, "DV113", _DOUBT + doubt)
 
 
 def _keys(source: Source, function: ast.AST) -> Iterator[str]:

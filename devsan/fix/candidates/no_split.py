@@ -26,7 +26,7 @@ def propose(failure: Failure) -> Iterator[Change]:
             if model.loading is not None:
                 yield from _in_calls(model.loading.source, type)
                 if model.loading.function == "from_pretrained":
-                    yield Change(text, "map", _before(model, model.loading, type), doubt=_DOUBT)
+                    yield Change(text, "map", _before(model, model.loading, type), "DV107", _DOUBT)
             yield from _in_library(failure, type)
 
 
@@ -44,7 +44,7 @@ def _in_calls(source: Source, type: str) -> Iterator[Change]:
                 )  # fmt: skip
             else:
                 edits.append(source.replace(given, f'[*({source.segment(given)} or ()), "{type}"]'))
-    yield Change(message("have device maps keep each {type} whole", type=type), "map", tuple(edits), doubt=_DOUBT)
+    yield Change(message("have device maps keep each {type} whole", type=type), "map", tuple(edits), "DV107", _DOUBT)
 
 
 def _before(model: PlacedModel, loading: Loading, type: str) -> tuple[Edit, ...]:

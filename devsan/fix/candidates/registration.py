@@ -67,7 +67,7 @@ def _registered(source: Source, statement: ast.Assign, operand: Mapping[str, Any
         if container:
             text = message("hold the modules of `{name}` in a {container}", name=f"self.{name}", container=container)
             after = f"{_networks(source)}.{container}({source.segment(value)})"
-            yield Change(text, "creation_site", (source.replace(value, after),), doubt=_DOUBT)
+            yield Change(text, "creation_site", (source.replace(value, after),), "DV108", _DOUBT)
         return
     if function_name(value)[:1].isupper() and "Tensor" not in function_name(value):
         return  # a module, or another object
@@ -76,7 +76,7 @@ def _registered(source: Source, statement: ast.Assign, operand: Mapping[str, Any
     if isinstance(value, ast.Constant) and value.value is not None:
         return
     after = f'self.register_buffer("{name}", {made}, persistent=False)'
-    yield Change(text, "creation_site", (source.replace(statement, after),), doubt=_DOUBT)
+    yield Change(text, "creation_site", (source.replace(statement, after),), "DV108", _DOUBT)
 
 
 def _container(value: ast.expr) -> str:

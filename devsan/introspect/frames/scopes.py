@@ -132,7 +132,7 @@ def function_of(call: ast.Call, spot: Spot) -> Spot | None:
     """Returns the function that ``call`` calls, with what its parameters get; None for torch's and hidden ones."""
     found: Any = spot.value(call.func)
     if found is MISSING and isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") == "self":
-        kind = next(iter(_kinds(call.func.value, spot)), None)
+        kind = next(kinds_of(call.func.value, spot), None)
         found = _members(kind).get(call.func.attr, MISSING) if kind is not None else MISSING
     for _ in range(4):
         found = getattr(found, "__wrapped__", found) if type(found).__name__ == "_lru_cache_wrapper" else found
@@ -156,7 +156,7 @@ def function_of(call: ast.Call, spot: Spot) -> Spot | None:
 
 def class_of(holder: ast.AST, spot: Spot) -> Iterator[Spot]:
     """Yields the methods of the class whose instance ``holder`` is, ``__init__`` last."""
-    for kind in _kinds(holder, spot):
+    for kind in kinds_of(holder, spot):
         functions = [each for each in _members(kind).values() if isinstance(each, types.FunctionType)]
         functions.sort(key=lambda each: each.__name__ == "__init__")
         for each in functions:
@@ -164,24 +164,6 @@ def class_of(holder: ast.AST, spot: Spot) -> Iterator[Spot]:
             if tree is not None:
                 name = str(getattr(each.__code__, "co_qualname", each.__code__.co_name))
                 yield Spot(each.__code__.co_filename, name, tree, _END, globals=each.__globals__)
-
-
-def constructed_at(init: Spot, parameter: str) -> tuple[ast.AST, Spot] | None:
-    """Returns what ``parameter`` of a constructor is given at the only call of its class in the file, or None."""
-    whole = tree_at(init.file)
-    kind = init.function.rpartition(".")[0].rpartition(".")[2]
-    found: list[tuple[ast.AST, Spot]] = []
-    names = [each.arg for each in init.tree.args.args][1:]  # type: ignore[attr-defined]
-    places = [("<module>", whole), *functions_in(whole)] if whole is not None else []
-    for function, tree in places:
-        for node in statements_of(tree):
-            if not isinstance(node, ast.Call) or getattr(node.func, "id", getattr(node.func, "attr", "")) != kind:
-                continue
-            given = dict(zip(names, node.args, strict=False)) | {each.arg: each.value for each in node.keywords}
-            if parameter in given:
-                spot = Spot(init.file, function, tree, node.lineno + 1, globals=init.globals)
-                found.append((given[parameter], spot))
-    return found[0] if len(found) == 1 else None
 
 
 def methods_of(kind: type) -> Iterator[types.CodeType]:
@@ -198,7 +180,8 @@ def _members(kind: type) -> dict[str, Any]:
     return dict(type.__dict__["__dict__"].__get__(kind))
 
 
-def _kinds(holder: ast.AST, spot: Spot) -> Iterator[type]:
+def kinds_of(holder: ast.AST, spot: Spot) -> Iterator[type]:
+    """Yields the program's classes whose instance ``holder`` is."""
     held = spot.value(holder)
     if held is MISSING and isinstance(holder, ast.Name) and holder.id == "self":
         name = spot.function.rpartition(".")[0].rpartition(".")[2]

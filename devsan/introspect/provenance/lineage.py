@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from devsan import core
@@ -19,8 +20,9 @@ from devsan.introspect.frames.binding import step_out
 from devsan.introspect.frames.expressions import Expression
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.inference import NOT_TENSORS
+from devsan.introspect.frames.only_calls import field_at_only_call, given_at_only_call, only_call
 from devsan.introspect.frames.places import place_in, place_of, without_machinery
-from devsan.introspect.frames.scopes import Spot, class_of, constructed_at, function_of, module_spot, spot_of
+from devsan.introspect.frames.scopes import Spot, class_of, function_of, kinds_of, module_spot, spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.provenance.reader import event_at
 from devsan.introspect.source.sources import expression, functions_in, is_kept, parts_of, statements_of, tree_at
@@ -125,7 +127,10 @@ class Lineage:
         if name in spot.bound:
             argument, caller = spot.bound[name]
             return self._trace(argument, caller, left)
-        if spot.frame is None or not spot.number or name in ("self", "cls"):
+        if spot.frame is None:
+            given = given_at_only_call(spot, name)
+            return self._trace(given[0], self._living(given[1]), left) if given is not None else []
+        if not spot.number or name in ("self", "cls"):
             return []
         code = spot.frame.code
         if name in code.co_freevars:
@@ -143,6 +148,13 @@ class Lineage:
             if place_of(caller_frame).package not in ("torch", "python", "accelerate"):
                 return self._trace(expression.node, spot_of(self.frames, number), left)
         return []
+
+    def _living(self, spot: Spot) -> Spot:
+        """The same place in the frame that runs it, where there is one: its variables are known."""
+        for number, frame in enumerate(self.frames):
+            if (frame.file, frame.function) == (spot.file, spot.function):
+                return replace(spot_of(self.frames, number), line=spot.line)
+        return spot
 
     def _global(self, name: str, spot: Spot, left: int) -> list[core.Event]:
         if spot.function == "<module>":
@@ -167,9 +179,10 @@ class Lineage:
                 loaded = self._only_checkpoint(method)
                 if loaded:
                     return loaded
-            if isinstance(value[0], ast.Name) and method.function.endswith("__init__"):
-                given = constructed_at(method, value[0].id)
-                return self._trace(given[0], given[1], left) if given is not None else []
+        for kind in kinds_of(node.value, spot):
+            given = field_at_only_call(kind, node.attr, spot)
+            if given is not None:
+                return self._trace(given[0], self._living(given[1]), left)
         holder = node.value.id if isinstance(node.value, ast.Name) else "self"
         field = (
             holder not in ("self", "cls")
@@ -279,10 +292,12 @@ class Lineage:
     def _callers(self, spot: Spot) -> list[core.Frame]:
         """The places around a spot, as a stack would have them, innermost first."""
         places: list[core.Frame] = []
-        while spot.called_at is not None:
-            call, caller = spot.called_at
-            places.append(self._place(call, caller))
-            spot = caller
+        while spot.frame is None and len(places) < _DEEPEST:
+            found = spot.called_at or only_call(spot)
+            if found is None:
+                break
+            spot = self._living(found[1])
+            places.append(self._place(found[0], spot))
         if spot.frame is not None:
             places += [place_of(frame) for frame in reversed(self.frames[: spot.number])]
         return without_machinery(places)

@@ -168,3 +168,35 @@ def test_a_lambda_is_followed_into_the_function_around_it(tmp_path: Path):
         tmp_path,
     )
     assert [event.stack[0].span.line for event in provenance] == [4]
+
+
+ONE_CALL = """
+    from dataclasses import dataclass
+    import torch
+    @dataclass
+    class Schedule:
+        beta: torch.Tensor
+        alpha: torch.Tensor
+        def at(self, t):
+            return self.alpha[t]
+    def make(steps, device=None):
+        beta = torch.linspace(0, 1, steps, device=device)
+        return Schedule(beta, alpha=1 - beta)
+    def main():
+        schedule = make(4)
+        schedule.at(torch.ones(2, dtype=torch.long, device="cuda:0"))
+    main()
+"""
+
+
+def test_a_function_that_the_program_calls_once_was_called_there(tmp_path: Path):
+    event = provenance_of("self.alpha", ONE_CALL, tmp_path)[-1]
+    assert [frame.source for frame in event.stack[:3]] == [
+        "beta = torch.linspace(0, 1, steps, device=device)", "schedule = make(4)", "main()",
+    ]  # fmt: skip
+
+
+def test_two_calls_decide_nothing(tmp_path: Path):
+    text = ONE_CALL.replace("schedule = make(4)", "schedule, _ = make(4), make(8)")
+    event = provenance_of("self.alpha", text, tmp_path)[-1]
+    assert [frame.source for frame in event.stack] == ["beta = torch.linspace(0, 1, steps, device=device)"]
