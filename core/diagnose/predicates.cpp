@@ -175,6 +175,9 @@ bool stands_in_module(const Context& context) {
     if (site != nullptr && &frame < site) continue;  // torch's own, further in
     // torch.nn.Module calls hooks from here; forward is called from _call_impl too, and is a method of the module.
     if (last_part(frame.function) == "_call_impl" || last_part(frame.function) == "inner") return false;
+    const model::Frame* caller = &frame == &frames.back() ? nullptr : &frame + 1;
+    if (caller != nullptr && caller->package == "torch" && caller->source.find("hook(") != std::string::npos)
+      return false;
     if (!frame.module.empty() || last_part(frame.function) == "forward") return true;
   }
   return true;

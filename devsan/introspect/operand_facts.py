@@ -70,6 +70,9 @@ class Operands:
                 span = place(frame.code, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset).span
         operand = core.Operand(role=tracked.role or "", name=clean(name), offending=tracked.offending, span=span)
         whole = at is None or frame is None or shown is not None or value is tracked.value or at.value(frame) is value
+        if not is_tensor(value) and tracked.storage:  # model.get_submodule(name).weight, which nobody else holds
+            kept = self.registry.kept_in(tracked.storage)
+            value = value if kept is None else kept
         own = placement_of(value) if is_tensor(value) and whole else None  # a part has a shape of its own
         self._placed(operand, own, tracked.placement)
         node = root if root is not None else at.node if at is not None else None

@@ -155,6 +155,9 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
                               {{"name", name}, {"at", at}}});
     } else if (placed != nullptr && is_brought_to_host(*placed)) {
       found.add_evidence(50, {"{name} was moved to the CPU{at}.", {{"name", name}, {"at", at}}});
+    } else if (placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load")) {
+      found.add_evidence(65, {"{name} was read from a checkpoint to the CPU{at}, and nothing has moved it.",
+                              {{"name", name}, {"at", at}}});
     } else if (placed != nullptr && placed->op.empty() && placed->kind == model::EventKind::kMade) {
       found.add_evidence(55, {"{name} was computed on the CPU{at}, from CPU tensors.", {{"name", name}, {"at", at}}});
     } else if (placed != nullptr && !context.made_for_use(*placed) &&

@@ -163,7 +163,8 @@ def _is_method_of_tensor(receiver: ast.AST, frame: Frame) -> bool:
     made_here = isinstance(receiver, (ast.Call, ast.BinOp, ast.Subscript))  # f(x).add_(y): nobody kept f(x)
     if isinstance(receiver, ast.Attribute):  # a property: batch.x.add_(y)
         holder = frame.scope.value(receiver.value)
-        made_here = holder is not MISSING and not isinstance(holder, (type, ModuleType))
+        computed = isinstance(receiver.value, (ast.Call, ast.Subscript))  # find(name).weight.add_(y)
+        made_here = computed if holder is MISSING else not isinstance(holder, (type, ModuleType))
     return made_here or infer(receiver, frame.scope) is not None
 
 

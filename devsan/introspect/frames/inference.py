@@ -46,7 +46,11 @@ def infer(node: ast.AST, scope: Scope) -> Placement | None:
 
 
 def is_number(node: ast.AST) -> bool:
-    """Returns whether ``node`` surely makes no tensor: ``x.size(-1)``, ``len(x)``, a constant."""
+    """Returns whether ``node`` surely makes no tensor: ``x.size(-1)``, ``1 / len(x)``, a constant."""
+    if isinstance(node, ast.BinOp):
+        return is_number(node.left) and is_number(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return is_number(node.operand)
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute):
             return node.func.attr in _NUMBERS

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devsan.introspect.frames.tensors import is_module, is_tensor
+from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
 from devsan.introspect.frames.values import is_a, own_dict
 from devsan.introspect.models.models import Tree
 from devsan.introspect.models.referrers import key_of, parts
@@ -67,6 +67,14 @@ class Registry:
                 self._loose = dict(self._search())
             found = _find(self._loose, tensor)
         return found
+
+    def kept_in(self, storage: int) -> Any:
+        """Returns the parameter or buffer in the memory ``storage``, as ``memory_of`` has it; None if there is none."""
+        for tree in self.trees:
+            for _, _, tensor, _ in tree.tensors():
+                if memory_of(tensor) == storage:
+                    return tensor
+        return None
 
     def path_of(self, module: Any) -> tuple[int, str] | None:
         """Returns model and path of a module, None when it is in none."""

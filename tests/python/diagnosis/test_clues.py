@@ -1,0 +1,100 @@
+"""What the clues of one program tell: its code, and the sentence that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LOADED = """
+import torch
+
+def merge(model, path):
+    state = torch.load(path, map_location="cpu")
+    for name, delta in state.items():
+        model.get_submodule(name).weight.add_(delta, alpha=1 / len(state))
+
+model = torch.nn.Sequential(torch.nn.Linear(3, 3)).to("cuda:0")
+torch.save({"0": torch.ones(3, 3)}, "delta.pt")
+with torch.no_grad():
+    merge(model, "delta.pt")
+"""
+
+HOOKED = """
+import torch
+from accelerate import dispatch_model
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(3, 3) for _ in range(2))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+model = dispatch_model(Net(), {"layers.0": 0, "layers.1": 1})
+x = torch.ones(2, 3, device="cuda:0")
+with torch.no_grad():
+    vector = model(x).mean(0)
+
+def steer(module, args, output):
+    return output + vector
+
+model.layers[1].register_forward_hook(steer)
+model(x)
+"""
+
+REMEMBERED = """
+import torch
+
+class Schedule:
+    def __init__(self, table):
+        self.table = table
+
+    def at(self, t):
+        return self.table[t]
+
+def make(steps, device=None):
+    return Schedule(torch.linspace(0, 1, steps, device=device))
+
+def main():
+    schedule = make(10)
+    schedule.at(torch.ones(2, dtype=torch.long, device="cuda:0"))
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "sentence"),
+    [
+        (LOADED, "DV103", "`delta` was read from a checkpoint to the CPU"),
+        (HOOKED, "DV101", "the line that combines them is not in a module"),
+        (REMEMBERED, "DV103", "`self.table` is kept on the CPU by an object that is not a module"),
+    ],
+    ids=["loaded", "hooked", "remembered"],
+)
+def test_the_clues_tell_the_cause(
+    program: str, code: str, sentence: str, tmp_path: Path, explained: Callable[[str, Path, int], Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "program.py"
+    file.write_text(program, encoding="utf-8")
+    explanation = explained(program, file, 2)
+    finding = explanation.findings[0]
+    assert finding.code == code, list(finding.evidence)
+    assert sentence in " ".join(str(each) for each in finding.evidence)
+
+
+def test_a_weight_that_a_call_returns_is_the_models(tmp_path, explained, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "program.py"
+    file.write_text(LOADED, encoding="utf-8")
+    operands = {each.name: each for each in explained(LOADED, file, 1).facts.failure.operands}
+    assert set(operands) == {"model.get_submodule(name).weight", "delta"}
+    assert operands["model.get_submodule(name).weight"].qualified_name == "0.weight"
