@@ -16,6 +16,7 @@ from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of, pl
 from devsan.introspect.frames.tracking import Tracked
 from devsan.introspect.frames.values import MISSING
 from devsan.introspect.models.device_maps import settle
+from devsan.introspect.models.leaves import held_as, leaf_of
 from devsan.introspect.models.models import Tree, members
 from devsan.introspect.models.producers import made_by_module
 from devsan.introspect.models.referrers import optimizer_state
@@ -96,6 +97,8 @@ class Operands:
         if is_tensor(value):
             operand.requires_grad, operand.is_leaf = _grad(value)
         self._provenance(operand, value, at, frame, tracked.origin)
+        if listed and is_tensor(value) and home is None:
+            self._as_gradient(operand, value)
         if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.models:
             operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it
         return operand
@@ -224,6 +227,16 @@ class Operands:
                     operand.qualified_name = ".".join(part for part in (path, name) if part)
                     operand.kind = core.OperandKind.BUFFER if is_buffer else core.OperandKind.PARAMETER
                     return
+
+    def _as_gradient(self, operand: core.Operand, value: Any) -> None:
+        """The gradient of no model's parameter, in a list of torch's own, is called by that parameter's name."""
+        leaf = leaf_of(value, self.optimizers)
+        held = held_as(leaf, self.frames) if leaf is not None and self.registry.home_of(leaf) is None else None
+        if held is not None:
+            number, node = held
+            operand.name = ast.unparse(node)
+            events = self.reader.of(leaf) or self.lineage.of(node, number, str(operand.device))
+            operand.provenance = events or operand.provenance
 
     def _taken_away(self, path: str) -> list[core.Event]:
         """The event of the hook that left a placeholder for the weight at ``path``."""

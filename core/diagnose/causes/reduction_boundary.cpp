@@ -102,6 +102,12 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
     if (is_clipping(context)) found.add_evidence(30, "It runs while gradients are clipped: one norm for each device.");
     if (context.is_wrapped_by("torch.nn.DataParallel"))
       found.add_evidence(20, "They are results of DataParallel's replicas.");
+    const auto constructed = [](const Operand& operand) {
+      const model::Event* placed = placement_of(operand.provenance);
+      return operand.device.is_host() && placed != nullptr && Context::at_construction(*placed);
+    };
+    // No result: what an object has held on the host since it was made.
+    if (std::any_of(context.operands().begin(), context.operands().end(), constructed)) found.score -= 30;
     found.title = "results on several devices are combined without being moved to one device";
     for (const Operand& operand : context.operands()) found.operands.push_back(context.index_of(operand));
     found.propose(FixKind::kUseSite,

@@ -9,7 +9,7 @@ from typing import Any
 
 from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import is_factory, keyword, moved, placed, writes_device_out
+from devsan.fix.calls import function_name, is_factory, keyword, moved, placed, writes_device_out
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
 from devsan.fix.scope import LITERAL, devices
@@ -46,12 +46,18 @@ def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[s
         return
     base = _DOUBT + (0 if operand["offending"] else 3)
     name = operand["name"] or operand["qualified_name"] or operand["role"] or source.segment(node)
-    beside = _factories_beside(source, node)
+    beside, together = _factories_beside(source, node), _arguments_beside(source, node)
     for device, its_doubt in devices(source, node, partner):
         # A line that writes a device out may go on doing so: the program is no less portable than it was.
         doubt = its_doubt - LITERAL if device.startswith('"') and writes_device_out(node) else its_doubt
         text = message("put `{name}` on {device} where it is made", name=name, device=device.strip('"'))
         yield Change(text, "creation_site", (put(source, node, device),), doubt=base + doubt)
+        if len(together) > 1:
+            around = source.parents[node]
+            text = message("make the tensors that `{function}` is given on {device}", device=device.strip('"'),
+                           function=function_name(around))  # type: ignore[arg-type]  # fmt: skip
+            edits = tuple(source.replace(each, placed(source, each, device)) for each in together)
+            yield Change(text, "creation_site", edits, doubt=base + doubt - 1)
         if len(beside) > 1:
             text = message("make the tensors of `{function}` on {device}", device=device.strip('"'),
                            function=getattr(source.function_around(node), "name", "<module>"))  # fmt: skip
@@ -83,6 +89,18 @@ def put(source: Source, node: ast.Call, device: str) -> Edit:
     if not isinstance(taken, (ast.Tuple, ast.List)) or moved(node) is not None:
         return source.replace(node, placed(source, node, device))
     return source.replace(node, f"(each.to({device}) for each in {source.segment(node)})")
+
+
+def _arguments_beside(source: Source, node: ast.Call) -> list[ast.Call]:
+    """All factories without a device among the arguments of the call that ``node`` is an argument of.
+
+    What is built of several tensors, such as a distribution, needs them on one device.
+    """
+    around = source.parents.get(node)
+    if not isinstance(around, ast.Call) or not is_factory(node):
+        return []
+    return [each for each in around.args if isinstance(each, ast.Call) and is_factory(each)
+            and keyword(each, "device") is None]  # fmt: skip
 
 
 def _factories_beside(source: Source, node: ast.Call) -> list[ast.Call]:

@@ -89,3 +89,23 @@ out = layer(torch.randn(2, 3, device=device))
 print((weights * out).sum())
 """)
     assert '"cuda:0"' not in line
+
+
+def test_the_tensors_of_one_object_are_made_on_one_device(fixed: Fixed):
+    assert fixed("""
+import torch
+from torch.distributions import Normal
+
+class Scale(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.raw = torch.nn.Parameter(torch.tensor([0.1, 0.2]))
+        self.prior = Normal(torch.full((2,), 0.5), torch.ones(2))
+
+    def loss(self):
+        return -self.prior.log_prob(self.raw.exp()).sum()
+
+scale = Scale().to("cuda:0")
+scale.loss().backward()
+print(scale.raw.grad.sum().item())
+""") == ['self.prior = Normal(torch.full((2,), 0.5, device="cuda:0"), torch.ones(2, device="cuda:0"))']

@@ -98,3 +98,33 @@ def test_a_weight_that_a_call_returns_is_the_models(tmp_path, explained, monkeyp
     operands = {each.name: each for each in explained(LOADED, file, 1).facts.failure.operands}
     assert set(operands) == {"model.get_submodule(name).weight", "delta"}
     assert operands["model.get_submodule(name).weight"].qualified_name == "0.weight"
+
+
+JOINED = """
+import torch
+
+class Problem:
+    def __init__(self):
+        self.rate = torch.tensor(0.0, requires_grad=True)
+
+problem, layer = Problem(), torch.nn.Linear(3, 1).to("cuda:0")
+optimizer = torch.optim.LBFGS([*layer.parameters(), problem.rate])
+
+def closure():
+    optimizer.zero_grad()
+    loss = (layer(torch.ones(2, 3, device="cuda:0")) * problem.rate.exp()).sum()
+    loss.backward()
+    return loss
+
+optimizer.step(closure)
+"""
+
+
+def test_a_gradient_is_called_by_its_parameter(tmp_path, explained):
+    file = tmp_path / "program.py"
+    file.write_text(JOINED, encoding="utf-8")
+    explanation = explained(JOINED, file, 1)
+    operands = {each.name: each for each in explanation.facts.failure.operands}
+    assert set(operands) == {"views[0]", "views[1]", "problem.rate"}
+    assert operands["problem.rate"].provenance[-1].stack[0].span.line == 6
+    assert explanation.findings[0].code == "DV103", "it was made on the CPU when its object was"
