@@ -190,6 +190,12 @@ def _read_output(text: str) -> str:
     return path
 
 
+def format_of(output: str) -> str:
+    """Returns the format that is a file with the ending of ``output``; "" where there is none."""
+    ending = os.path.splitext(output)[1].removeprefix(".").lower()
+    return ending if ending in FORMATS and ending not in ON_STDERR else ""
+
+
 def _one_for_all(name: str, sizes: Sequence[int], gpus: int) -> Sequence[int]:
     if len(sizes) in (1, gpus):
         return list(sizes) * (gpus if len(sizes) == 1 else 1)
@@ -268,7 +274,8 @@ class Options:
         read=_read_output,
         write=str,
         help="record the run in this file, for devsan report; %r in the name is the rank, %p the process ID; or the "
-        "file that the format writes (default: nothing is recorded)",
+        "file that the format writes, which a name that ends in .html, .json or .sarif chooses, too (default: nothing "
+        "is recorded)",
         short="o",
     )
     lang: str = _option(
@@ -335,6 +342,8 @@ class Options:
                 "history": DEFAULT_HISTORY,
                 **read,
             }
+        if "format" not in read and self.format == FORMATS[0]:
+            read["format"] = format_of(read.get("output", "")) or self.format
         if "profile" not in read and (read.get("gpus") or (None,))[0] is not None:
             read["profile"] = None
         return replace(self, **read)

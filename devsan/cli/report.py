@@ -9,15 +9,17 @@ from typing import TextIO
 from devsan.cli.command import Action, Parser, add_format
 from devsan.errors import UsageError, tell
 from devsan.job.text import write_runs
-from devsan.options import FORMATS, LANGUAGES
+from devsan.options import FORMATS, LANGUAGES, format_of
 from devsan.render.formats import Runs, rendered
 from devsan.run_files.reader import read_run
+from devsan.run_files.run_file import files_of
 
 
 class ReportCommand:
     """Show a run that devsan run -o recorded: findings, transfers, memory.
 
-    Several files are the ranks of one run. The file of a killed run is shown up to its last record.
+    Several files are the ranks of one run; run.dvs stands for run.rank0.dvs and the others of that name. The file of a
+    killed run is shown up to its last record.
     """
 
     name = "report"
@@ -27,14 +29,20 @@ class ReportCommand:
         parser = Parser(self, usage="devsan report [--format FORMAT] [--lang LANG] [-o FILE] run.dvs [run2.dvs ...]")
         parser.add_argument("files", metavar="run.dvs", nargs="+", help="run file that devsan run -o wrote")
         add_format(parser, *FORMATS)
-        parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of stdout")
+        parser.set_defaults(format=None)
+        written = "write to FILE instead of stdout; its ending chooses the format where none is given"
+        parser.add_argument("-o", "--output", metavar="FILE", help=written)
         parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default="",
                             help="language of terminal: en or zh (default: DEVSAN_LANG, or the locale)")  # fmt: skip
         options = parser.read(words)
-        runs = sorted((read_run(file) for file in options.files), key=lambda run: int(run["process"]["rank"]))
+        runs = sorted(
+            (read_run(file) for name in options.files for file in files_of(name)),
+            key=lambda run: int(run["process"]["rank"]),
+        )
+        how = options.format or format_of(options.output or "") or FORMATS[0]
         if options.output is None:
-            return lambda: _show(runs, options.format, options.lang)
-        return lambda: _save(runs, options.format, options.lang, options.output)
+            return lambda: _show(runs, how, options.lang)
+        return lambda: _save(runs, how, options.lang, options.output)
 
 
 def _show(runs: Runs, how: str, language: str) -> int:

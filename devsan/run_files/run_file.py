@@ -19,6 +19,7 @@ launch to the children.
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
 import time
 from collections.abc import Mapping
@@ -86,6 +87,13 @@ def with_part(name: str, part: str) -> str:
     """Returns ``run.<part>.dvs`` for ``run.dvs``."""
     root, ending = os.path.splitext(name)
     return f"{root}.{part}{ending}"
+
+
+def files_of(name: str) -> list[str]:
+    """Returns the run files that ``name`` stands for: itself where it exists, or those of its ranks."""
+    if os.path.exists(name):
+        return [name]
+    return sorted(glob.glob(with_part(glob.escape(name), "rank*"))) or [name]
 
 
 def launch_time(environment: Mapping[str, str]) -> float | None:

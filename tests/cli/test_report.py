@@ -70,6 +70,20 @@ def test_every_format_takes_several_ranks(front, form):
         assert done.stdout.index("rank 0 of 2: ") < done.stdout.index("rank 1 of 2: ")
 
 
+def test_the_name_of_a_run_stands_for_its_ranks(front):
+    for rank in range(2):
+        head = {**HEAD, "process": {**HEAD["process"], "rank": rank, "world_size": 2}}
+        front.write(f"run.rank{rank}.dvs", lines(head, MEMORY, END))
+    whole = front.devsan("report", "run.rank0.dvs", "run.rank1.dvs")
+    assert (whole.returncode, front.devsan("report", "run.dvs").stdout) == (0, whole.stdout)
+
+
+def test_the_ending_of_the_output_chooses_the_format(front):
+    front.write("run.dvs", lines(HEAD, MEMORY, END))
+    assert front.devsan("report", "run.dvs", "-o", "page.html").returncode == 0
+    assert (front.folder / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
 def test_no_color_through_a_pipe_and_color_when_forced(front):
     front.write("run.dvs", lines(HEAD, MEMORY, END))
     assert "\x1b" not in front.devsan("report", "run.dvs").stdout

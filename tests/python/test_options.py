@@ -114,6 +114,21 @@ def test_base_is_kept_where_nothing_is_given():
     assert base.updated({"gpus": "5"}).devices()[4].profile == "l4-24g"
 
 
+@pytest.mark.parametrize(
+    ("words", "format"),
+    [
+        ({"output": "run.html"}, "html"),
+        ({"output": "run.sarif"}, "sarif"),
+        ({"output": "run.dvs"}, "terminal"),
+        ({"output": "run.terminal"}, "terminal"),
+        ({"output": "run.html", "format": "terminal"}, "terminal"),
+    ],
+)
+def test_the_ending_of_the_output_chooses_the_format(words, format):
+    assert Options().updated(words).format == format
+    assert read_variable("format=json").updated({"output": "run.html"}).format == "json"
+
+
 def test_devices():
     devices = read_variable("gpus=2*l4-24g,t4-16g:memory=1GiB,2GiB,3GiB:used-memory=1B").devices()
     assert [device.profile for device in devices] == ["l4-24g", "l4-24g", "t4-16g"]
