@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from devsan import overlay
 from devsan.errors import DevsanError
@@ -28,6 +29,10 @@ from devsan.numbers import compilation, observer, reference
 __all__ = ["Laboratory", "Outcome"]
 
 _LEAST_MEMORY = 4 << 30
+
+# NOTE [Ports] A program that listens on a port of its own takes it in every run: two at once collide, and so may one
+# that begins right behind another. Such a run is repeated, and from then on the runs of that job wait for each other.
+_WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before it is repeated
 
 
 @dataclass
@@ -60,6 +65,8 @@ class Laboratory:
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _groups: set[int] = field(default_factory=set, init=False)
     _closed: bool = field(default=False, init=False)
+    _has_port: bool = field(default=False, init=False)
+    _turn: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def __post_init__(self) -> None:
         self.jobs = 1 if self.job.is_command else self.jobs or len(os.sched_getaffinity(0))
@@ -100,6 +107,22 @@ class Laboratory:
         Raises:
             DevsanError: the laboratory is closed.
         """
+        outcome = self._in_turn(texts, policy, fresh, meeting, observed, calls)
+        for seconds in _WAITS:
+            if not outcome.lacks_port:
+                break
+            self._has_port = True
+            time.sleep(seconds)
+            outcome = self._in_turn(texts, policy, fresh, meeting, observed, calls)
+        return outcome
+
+    def _in_turn(self, *given: Any) -> Outcome:
+        with self._turn if self._has_port else contextlib.nullcontext():
+            return self._run(*given)
+
+    def _run(
+        self, texts: Mapping[str, str] | None, policy: str, fresh: bool, meeting: str, observed: bool, calls: bool
+    ) -> Outcome:
         folder = self._folder / str(next(self._numbers))
         folder.joinpath("numbers").mkdir(parents=True)
         overlaid = None

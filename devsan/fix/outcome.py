@@ -18,6 +18,7 @@ from devsan.run_files.reader import read_run
 
 _TAIL = 60  # lines of stderr that are kept
 _EXCEPTION = re.compile(r"(\[rank\d+\]: )?[A-Za-z_][\w.]*(Error|Exception)\b")
+_PORT_IN_USE = re.compile(r"EADDRINUSE|[Aa]ddress already in use")
 _MOVES = re.compile(r"\.(?:to|cpu|cuda)\(")
 _OF_OTHERS = ("ChildFailedError", "DistBackendError", "ncclRemoteError")
 """What launchers and ranks raise because another rank failed."""
@@ -52,6 +53,11 @@ class Outcome:
     output: str = ""
     models: Sequence[Mapping[str, Any]] = ()
     compiles: bool = False
+
+    @property
+    def lacks_port(self) -> bool:
+        """Returns whether it ended because another process listens on its port."""
+        return self.exit_code != 0 and _PORT_IN_USE.search(self.output) is not None
 
     @property
     def transfers(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import threading
@@ -187,6 +188,30 @@ def test_results_of_runs_at_once_are_their_own(tmp_path):
         for thread in threads:
             thread.join()
     assert results == {number: [float(number)] for number in range(4)}
+
+
+def test_runs_that_listen_on_one_port_wait_for_each_other(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    script(
+        tmp_path,
+        f"""
+import socket, time
+import torch
+with socket.create_server(("127.0.0.1", {port})):
+    time.sleep(1)
+print(torch.tensor(2.0, device="cuda").item())
+""",
+    )
+    with laboratory(tmp_path, "train.py", jobs=3) as found:
+        outcomes = []
+        threads = [threading.Thread(target=lambda: outcomes.append(found.run())) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [(each.exit_code, each.error) for each in outcomes] == [(0, "")] * 3
 
 
 def test_a_fork_ends_as_python_ends_a_process(tmp_path: Path) -> None:

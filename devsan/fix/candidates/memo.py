@@ -11,7 +11,7 @@ from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.scope import devices
 
-_DOUBT = 19
+_DOUBT, _KNOWN = 19, 4  # where the diagnosis knows of a cache
 
 
 def propose(failure: Failure) -> Iterator[Change]:
@@ -22,10 +22,11 @@ def propose(failure: Failure) -> Iterator[Change]:
             node = source.expression_at(frame) if source is not None else None
             function = source.function_around(node) if source is not None and node is not None else None
             if source is not None and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                yield from _keyed(source, function, partner)
+                base = _KNOWN if failure.finding["code"] == "DV113" else _DOUBT
+                yield from _keyed(source, function, partner, base)
 
 
-def _keyed(source: Source, function: ast.AST, partner: Mapping[str, Any]) -> Iterator[Change]:
+def _keyed(source: Source, function: ast.AST, partner: Mapping[str, Any], base: int) -> Iterator[Change]:
     for key in dict.fromkeys(_keys(source, function)):
         assigned = [
             node for node in ast.walk(function)
@@ -39,7 +40,7 @@ def _keyed(source: Source, function: ast.AST, partner: Mapping[str, Any]) -> Ite
             ]  # fmt: skip
             edits = tuple(source.replace(place, _with(source, place, device)) for place in places)
             text = message("make {device} a part of the key `{key}`", device=device, key=key)
-            yield Change(text, "creation_site", edits, "DV113", _DOUBT + doubt)
+            yield Change(text, "creation_site", edits, "DV113", base + doubt)
 
 
 def _keys(source: Source, function: ast.AST) -> Iterator[str]:

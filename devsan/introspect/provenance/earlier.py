@@ -1,4 +1,4 @@
-"""Whether something was made in an earlier call of the function that failed.
+"""Whether something was made in an earlier call of the function that failed, or of one that called it.
 
 What a call is given exists before the call begins. So what was placed before the newest of that, by a stack that went
 through the same function, was placed by an earlier call of it: something has kept it since.
@@ -12,7 +12,7 @@ from copy import copy
 from typing import Any
 
 from devsan import core
-from devsan.introspect.frames.frames import Frame
+from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.scopes import spot_of
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import is_a
@@ -20,23 +20,21 @@ from devsan.introspect.provenance.reader import ProvenanceReader
 
 EARLIER, THIS = 0, 1  # numbers of calls: only their order is known
 _MANY = 16
+_FRAMES = 8
 
 
 def count_calls(reader: ProvenanceReader, frames: Sequence[Frame], place: int, operands: Sequence[core.Operand]) -> int:
     """Marks the events of ``operands`` (the core's) that an earlier call made. Returns this call's number, or -1."""
     if place < 0:
         return -1
-    site = frames[place]
-    given = list(_given(frames, place))
-    numbers = [reader.origin_of(tensor)[0] for tensor in given]  # of what was dropped the time is not known
-    began = max((2 * number for number in numbers if core.placement(number) is not None), default=0)
+    began = _beginnings(reader, frames, place)
     found = -1
     for operand in operands:
         provenance = list(operand.provenance)
         for number, event in enumerate(provenance):
-            if not 0 < event.sequence < began or event.kind in (core.EventKind.COMPUTED, core.EventKind.SHARED):
+            if event.sequence <= 0 or event.kind in (core.EventKind.COMPUTED, core.EventKind.SHARED):
                 continue
-            if any(_is(frame, site) for frame in event.stack):
+            if any(event.sequence < time and any(_is(each, frame) for each in event.stack) for frame, time in began):
                 provenance[number] = copy(event)
                 provenance[number].step = EARLIER
                 found = THIS
@@ -44,6 +42,18 @@ def count_calls(reader: ProvenanceReader, frames: Sequence[Frame], place: int, o
         if found == THIS:
             operand.provenance = provenance
     return found
+
+
+def _beginnings(reader: ProvenanceReader, frames: Sequence[Frame], place: int) -> list[tuple[Frame, int]]:
+    """The frame at ``place`` and the program's own around it, each with a time at which its call had not begun."""
+    found = []
+    for number in range(place, -1, -1):
+        if number == place or frames[number].whose is Whose.PROGRAM:
+            numbers = [reader.origin_of(tensor)[0] for tensor in _given(frames, number)]
+            # Of what was dropped the time is not known.
+            time = max((2 * each for each in numbers if core.placement(each) is not None), default=0)
+            found.append((frames[number], time))
+    return found[:_FRAMES]
 
 
 def _is(frame: core.Frame, site: Frame) -> bool:

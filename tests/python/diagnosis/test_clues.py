@@ -68,15 +68,43 @@ def main():
 main()
 """
 
+CACHED = """
+import torch
+
+TABLES = {}
+
+def table(x):
+    if x.shape[1] not in TABLES:
+        TABLES[x.shape[1]] = torch.arange(x.shape[1], device=x.device).float()
+    return TABLES[x.shape[1]]
+
+class Scale(torch.nn.Module):
+    def forward(self, x, rows):
+        return x * rows
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = Scale()
+
+    def forward(self, x):
+        return self.scale(x, table(x))
+
+for gpu in range(2):
+    x = torch.ones(2, 3).to(f"cuda:{gpu}")
+    Net().to(x.device)(x)
+"""
+
 
 @pytest.mark.parametrize(
     ("program", "code", "sentence"),
     [
         (LOADED, "DV103", "`delta` was read from a checkpoint to the CPU"),
         (HOOKED, "DV101", "the line that combines them is not in a module"),
+        (CACHED, "DV113", "was computed by an earlier call"),
         (REMEMBERED, "DV103", "`self.table` is kept on the CPU by an object that is not a module"),
     ],
-    ids=["loaded", "hooked", "remembered"],
+    ids=["loaded", "hooked", "cached", "remembered"],
 )
 def test_the_clues_tell_the_cause(
     program: str, code: str, sentence: str, tmp_path: Path, explained: Callable[[str, Path, int], Any],
