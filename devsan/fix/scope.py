@@ -61,6 +61,7 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     for scope in dict.fromkeys((function, source.tree)):
         yield from (f"{name}.device" for name in _framework_objects(scope) if name in bound)
     yield from (f"{argument}.device" for argument in _tensors(function))
+    yield from (f"next({name}.parameters()).device" for name in _modules(source, function, bound))
     for scope in (function, inside):
         if scope is not None:
             yield from _destinations(source, scope, bound)
@@ -153,6 +154,13 @@ def _tensors(function: ast.AST) -> Iterator[str]:
     for each in [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]:
         if each.arg in used and each.arg not in ("self", "cls"):
             yield each.arg
+
+
+def _modules(source: Source, function: ast.AST, bound: set[str]) -> Iterator[str]:
+    """What is asked for its parameters in ``function``."""
+    for node in own_nodes(function):
+        if isinstance(node, ast.Attribute) and node.attr == "parameters" and _root(node) in bound - {"self"}:
+            yield source.segment(node.value)
 
 
 def _parsed(text: str | None) -> ast.expr | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError
 from devsan.fix.candidates import KINDS, PATCH
 from devsan.fix.change import Change, applied
@@ -79,4 +80,6 @@ def judged(
     comparison = reference.judge(outcome, lambda: laboratory.run(applied(changes), fresh=fresh, calls=True))
     if comparison.impossible:
         return Trial(changes, outcome, comparison, "unverified")
+    if any(reference.first.peaks.values()) and not any(outcome.peaks.values()):
+        comparison = Comparison(comparison.compared, message("nothing is left on a GPU"))
     return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected")

@@ -21,6 +21,10 @@ _NOISE = 1e-3
 """Of the largest number of an event's tensors: smaller ones are compared as if they were that large. The gradient of a
 key's bias is zero by mathematics, and its rounding depends on the order of sums."""
 
+_OF_STEPS = frozenset({"loss", "gradients", "steps"})
+"""Of these the largest number of any step so far counts: what a training brings near to zero keeps the rounding of what
+it is the difference of."""
+
 MARGIN = 10.0
 """Of what differs between two runs of the reference: NOTE [Noise that grows] in ``noise``."""
 
@@ -107,6 +111,7 @@ def compare(
 def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compared: dict[str, int]) -> str:
     if len(expected) != len(got):
         return message("{kind}: {difference}", kind=KINDS[kind], difference=_counts(len(expected), len(got)))
+    largest = 0.0
     for number, (one, other) in enumerate(zip(expected, got, strict=True), start=1):
         if one.get("facts") != other.get("facts"):
             facts = message(
@@ -117,7 +122,9 @@ def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compar
             counts = message("expected {one} tensors, got {other}", one=len(one["tensors"]),
                              other=len(other["tensors"]))  # fmt: skip
             return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number, difference=counts)
-        noise = _NOISE * max((_element(each) for each in one["tensors"] if each is not None), default=0.0)
+        own = max((_element(each) for each in one["tensors"] if each is not None), default=0.0)
+        largest = max(own, largest if kind in _OF_STEPS else 0.0)
+        noise = _NOISE * largest
         for place, (mine, its) in enumerate(zip(one["tensors"], other["tensors"], strict=True)):
             difference = differ(mine, its, noise)
             if difference:

@@ -154,3 +154,25 @@ def test_what_the_observer_reads_is_no_transfer_and_no_memory(reference: Referen
         plain = other.run(texts(change(script, CREATED).edits), observed=False)
     assert (fixed.transfers, fixed.transferred, fixed.peaks) == (plain.transfers, plain.transferred, plain.peaks)
     assert plain.numbers == {} and plain.transfers > 0
+
+
+def test_a_change_that_leaves_the_gpu_is_rejected(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        """\
+import torch
+model = torch.nn.Linear(3, 1).cuda()
+loss = model(torch.ones(2, 3)).mean()
+loss.backward()
+print(loss.item())
+""",
+        encoding="utf-8",
+    )
+    environ = {**os.environ, "OMP_NUM_THREADS": "1"}
+    job = Job(Options().updated({"gpus": "1"}), (str(script),), str(tmp_path), environ)
+    with Laboratory(job, 120) as laboratory:
+        reference = find_reference(laboratory, lambda *_: None)
+        away = try_changes(laboratory, reference, (change(script, (".cuda()", "")),))
+        moved = try_changes(laboratory, reference, (change(script, ("torch.ones(2, 3)", "torch.ones(2, 3).cuda()")),))
+    assert (away.status, str(away.comparison.difference)) == ("rejected", "nothing is left on a GPU")
+    assert moved.status == "verified"

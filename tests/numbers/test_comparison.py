@@ -88,3 +88,16 @@ def test_what_has_no_values_has_no_digest():
 def test_a_line_that_is_cut_off_is_not_there(tmp_path):
     (tmp_path / "rank0.jsonl").write_text('{"kind": "loss", "tensors": []}\n{"kind": "gr', encoding="utf-8")
     assert read_events(tmp_path) == {"rank0": [{"kind": "loss", "tensors": []}]}
+
+
+def test_a_loss_near_zero_keeps_the_rounding_of_its_steps():
+    first, second = (
+        run(event("loss", torch.tensor(1.0)), event("loss", torch.tensor(last))) for last in (2e-4, 2.0005e-4)
+    )
+    assert compare(first, second).equal
+    alone = [run(event("loss", torch.tensor(last))) for last in (2e-4, 2.0005e-4)]
+    assert not compare(*alone).equal
+    far = run(event("loss", torch.tensor(1.0)), event("loss", torch.tensor(3e-4)))
+    assert not compare(first, far).equal
+    values = [run(event("value", torch.tensor(1.0)), event("value", torch.tensor(last))) for last in (2e-4, 2.0005e-4)]
+    assert not compare(*values).equal, "values are of different things"

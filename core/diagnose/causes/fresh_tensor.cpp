@@ -93,8 +93,10 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
       found.score -= 30;  // one device value for a model that spans several
     }
     if (follows_default_device(context, operand)) found.score -= 40;
-    // A device that is written down is rarely the mistake where the other side is on the host.
-    if (operand.device.is_accelerator() && partner->device.is_host()) found.score -= 25;
+    // A device that is written down is rarely the mistake where the other side is on the host; but samples are made there.
+    const bool loading = context.runs_function({"fetch"}) && context.on_stack("torch");
+    if (operand.device.is_accelerator() && partner->device.is_host()) found.score += loading ? 10 : -25;
+    if (operand.device.is_host() && loading) found.score -= 25;
     if (is_running_total(context, operand)) found.score -= 40;
     if (is_sidecar(operand) || is_generation_state(operand)) found.score -= 40;
     found.title = {"{name} is created on {device} and used with {other} on {other_device}",

@@ -17,6 +17,8 @@ namespace {
 /// How much it weighs that the device of `placed` was said in this way: one value that stands for "the device".
 int weight_of(const Event& placed) {
   const bool own = placed.owner.is(model::owners::kProgram) || !placed.owner.is_known();
+  if (placed.kind == model::EventKind::kLoaded) return placed.owner.is("torch.load") ? 65 : 0;  // by its map_location
+  if (placed.op == "Module.to" && source_of(placed) == DeviceSource::kScalar) return 40;        // a part of the model
   switch (source_of(placed)) {
     case DeviceSource::kScalar:
       return 50;
@@ -36,7 +38,8 @@ bool is_weight(const Operand& operand) {
 
 /// Results of two parts of the model, each where the map put it, are joined by a hook or by code around the model.
 std::optional<Hypothesis> joined_outside(const Context& context) {
-  if (stands_in_module(context) || !context.has_map() || disagreeing_hook(context) != nullptr) return std::nullopt;
+  const bool in_module = context.failing_module() != nullptr && stands_in_module(context);
+  if (in_module || !context.has_map() || disagreeing_hook(context) != nullptr) return std::nullopt;
   const Operand* first = nullptr;
   for (const Operand& operand : context.operands()) {
     if (!operand.device.is_accelerator() || !context.is_placed_by_map(operand)) continue;
@@ -106,7 +109,10 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   const std::string text = device_text_of(placed);
   if (source_of(placed) == DeviceSource::kScalar) found.value = text;
   const Message culprit_name = name_of(*culprit);
-  if (text.empty()) {
+  if (placed.kind == model::EventKind::kLoaded) {
+    found.add_evidence(best, {"{name} was read from a checkpoint to {device}{at}.",
+                              {{"name", culprit_name}, {"device", placed.device.str()}, {"at", at_text(placed)}}});
+  } else if (text.empty()) {
     found.add_evidence(best, {"{name} was put on {device} by one device value{at}.",
                               {{"name", culprit_name}, {"device", placed.device.str()}, {"at", at_text(placed)}}});
   } else {

@@ -39,6 +39,8 @@ def _kept(source: Source, met: set[str]) -> Iterator[Change]:
                 text = message("keep the result of the move: {code}", code=f"{name} = ...")
                 after = f"{name} = {source.segment(node.value)}"
                 yield Change(text, "creation_site", (source.replace(node, after),), doubt=_DISCARDED)
+        if isinstance(node, (ast.Expr, ast.Assign)):
+            yield from _stored(source, node)
         if isinstance(node, ast.For):
             yield from _elements(source, node)
 
@@ -52,6 +54,34 @@ def _is_module(source: Source, node: ast.expr) -> bool:
         if isinstance(each, ast.Attribute) and each.attr in _OF_MODULES and source.segment(each.value) == name:
             return True
     return False
+
+
+def _stored(source: Source, statement: ast.Expr | ast.Assign) -> Iterator[Change]:
+    """``value.to(device)`` of a loop over ``batch.items()``, which leaves the batch as it was, stores into it."""
+    receiver = moved(statement.value)
+    if isinstance(statement, ast.Assign) and source.segment(statement.targets[0]) != getattr(receiver, "id", ""):
+        return
+    around: ast.AST | None = statement
+    while around is not None and not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(around, ast.For) and isinstance(receiver, ast.Name):
+            slot = _slot(source, around, receiver.id)
+            if slot:
+                text = message("keep the result of the move: {code}", code=f"{slot} = ...")
+                after = f"{slot} = {source.segment(statement.value)}"
+                yield Change(text, "creation_site", (source.replace(statement, after),), doubt=_DISCARDED - 1)
+                return
+        around = source.parents.get(around)
+
+
+def _slot(source: Source, loop: ast.For, name: str) -> str:
+    """Where the container of ``loop`` keeps the element that it calls ``name``: ``batch[key]``; "" if not said."""
+    names = [each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)]
+    if len(names) != 2 or names[1] != name or not isinstance(loop.iter, ast.Call):
+        return ""
+    held = loop.iter.args[0] if function_name(loop.iter) == "enumerate" and len(loop.iter.args) == 1 else None
+    if function_name(loop.iter) == "items" and isinstance(loop.iter.func, ast.Attribute):
+        held = loop.iter.func.value
+    return f"{source.segment(held)}[{names[0]}]" if isinstance(held, (ast.Name, ast.Attribute, ast.Subscript)) else ""
 
 
 def _elements(source: Source, loop: ast.For) -> Iterator[Change]:

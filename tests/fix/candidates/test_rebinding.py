@@ -64,3 +64,23 @@ stored = [each.cpu() for each in cache.keys]
         "self.keys[layer] = self.keys[layer].to(states.device)",
         "keys.index_copy_(0, place.to(keys.device), states.to(keys.device))",
     )
+
+
+def test_a_move_inside_of_a_loop_over_items_is_stored(fixed: Fixed):
+    assert fixed("""
+import torch
+
+def to_device(batch, device):
+    for name, value in batch.items():
+        if isinstance(value, dict):
+            to_device(value, device)
+        elif torch.is_tensor(value):
+            value.to(device)
+    return batch
+
+model = torch.nn.Linear(3, 1).to("cuda:0")
+batch = to_device({"x": torch.ones(2, 3), "more": {"y": torch.ones(2, 1)}}, "cuda:0")
+loss = (model(batch["x"]) - batch["more"]["y"]).square().mean()
+loss.backward()
+print(loss.item())
+""") == ["batch[name] = value.to(device)"]

@@ -95,16 +95,81 @@ for gpu in range(2):
     Net().to(x.device)(x)
 """
 
+LENS = """
+import torch
+import torch.nn.functional as F
+from accelerate import dispatch_model
+
+model = torch.nn.ModuleDict({"body": torch.nn.Linear(3, 3), "head": torch.nn.Linear(3, 2)})
+dispatch_model(model, {"body": 0, "head": 1})
+states = []
+model["body"].register_forward_hook(lambda module, args, output: states.append(output))
+model["head"](model["body"](torch.ones(2, 3)))
+weight = model["head"].weight
+for state in states:
+    F.linear(state.tanh(), weight)
+"""
+
+RESUMED = """
+import torch
+
+class Momentum:
+    def __init__(self, params, state):
+        self.params, self.m = params, state
+
+    def step(self):
+        for p, m in zip(self.params, self.m):
+            update = m.mul(0.9).add(p.grad)
+
+model = torch.nn.Linear(3, 1).to("cuda:1")
+torch.save([torch.zeros_like(p) for p in model.parameters()], "momentum.pt")
+optimizer = Momentum(list(model.parameters()), torch.load("momentum.pt", map_location="cuda:0"))
+model(torch.ones(2, 3, device="cuda:1")).sum().backward()
+optimizer.step()
+"""
+
+COLLATED = """
+import torch
+
+def collate(samples):
+    lengths = torch.tensor([len(each) for each in samples])
+    steps = torch.arange(4, device="cuda")
+    return torch.stack(samples).to("cuda"), steps[None, :] < lengths[:, None]
+
+loader = torch.utils.data.DataLoader([torch.ones(4) for _ in range(4)], batch_size=2, collate_fn=collate)
+next(iter(loader))
+"""
+
+REPLICA = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.device = torch.device("cuda:0")
+        self.rows = torch.nn.Embedding(4, 3)
+
+    def forward(self, x):
+        return x + self.rows(torch.arange(3, device=self.device)).sum()
+
+net = torch.nn.DataParallel(Net().to("cuda:0"), device_ids=[0, 1])
+net(torch.ones(4, 3, device="cuda:0"))
+"""
+
 
 @pytest.mark.parametrize(
     ("program", "code", "sentence"),
     [
         (LOADED, "DV103", "`delta` was read from a checkpoint to the CPU"),
         (HOOKED, "DV101", "the line that combines them is not in a module"),
+        (LENS, "DV101", "the line that combines them is not in a module"),
+        (RESUMED, "DV101", "was read from a checkpoint to cuda:0"),
+        (COLLATED, "DV102", "`steps` is created"),
+        (REPLICA, "DV101", "was put on cuda:0 by one device value, `self.device`"),
         (CACHED, "DV113", "was computed by an earlier call"),
         (REMEMBERED, "DV103", "`self.table` is kept on the CPU by an object that is not a module"),
     ],
-    ids=["loaded", "hooked", "cached", "remembered"],
+    ids=["loaded", "hooked", "lens", "resumed", "collated", "replica", "cached", "remembered"],
 )
 def test_the_clues_tell_the_cause(
     program: str, code: str, sentence: str, tmp_path: Path, explained: Callable[[str, Path, int], Any],

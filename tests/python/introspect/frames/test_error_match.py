@@ -54,6 +54,11 @@ MESSAGES: list[tuple[str, Kind, tuple[str, ...], str | None, str | None]] = [
         "All input tensors must be on the same device. Received cuda:0 and cuda:1",
         Kind.MIXED, ("cuda:0", "cuda:1"), None, None,
     ),
+    (
+        'Attempted to set the storage of a tensor on device "cuda:1" to a storage on different device "cuda:0".  This '
+        "is no longer allowed; the devices must match.",
+        Kind.MIXED, ("cuda:1", "cuda:0"), None, None,
+    ),
     ("arguments are located on different GPUs at /pytorch/aten/THC", Kind.MIXED, (), None, None),
     ("all tensors must be on devices[0]: 0", Kind.MIXED, ("cuda:0",), None, None),
     (
