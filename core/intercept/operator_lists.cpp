@@ -62,6 +62,14 @@ bool is_missing_on_cuda(const c10::OperatorHandle& op, const std::string& name) 
          !op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
 }
 
+bool is_of_host_library(std::string_view name) {
+  const std::string_view library = name.substr(0, name.find("::"));
+  if (library == "mkldnn" || library == "onednn" || library == "prepacked") return true;
+  // aten/src/ATen/native/quantized/cuda/EmbeddingBag.cu
+  return library == "quantized" && name != "quantized::embedding_bag_4bit_rowwise_offsets" &&
+         name != "quantized::embedding_bag_byte_rowwise_offsets";
+}
+
 bool is_written_for_quantized(const std::string& name) {
   static const Names names{"aten::q_per_channel_scales", "aten::q_per_channel_zero_points"};
   return is_in(names, name);
