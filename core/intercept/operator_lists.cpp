@@ -65,9 +65,9 @@ bool is_missing_on_cuda(const c10::OperatorHandle& op, const std::string& name) 
 bool is_of_host_library(std::string_view name) {
   const std::string_view library = name.substr(0, name.find("::"));
   if (library == "mkldnn" || library == "onednn" || library == "prepacked") return true;
-  // aten/src/ATen/native/quantized/cuda/EmbeddingBag.cu
-  return library == "quantized" && name != "quantized::embedding_bag_4bit_rowwise_offsets" &&
-         name != "quantized::embedding_bag_byte_rowwise_offsets";
+  // aten/src/ATen/native/quantized/cuda: the lookups in packed tables, and their unpacking.
+  return library == "quantized" && !(name.starts_with("quantized::embedding_bag_") &&
+                                     (name.ends_with("_rowwise_offsets") || name.ends_with("_unpack")));
 }
 
 bool is_written_for_quantized(const std::string& name) {

@@ -31,7 +31,7 @@ bool is_cpu_only(const std::string& name);
 bool is_missing_on_cuda(const c10::OperatorHandle& op, const std::string& name);
 
 /// Whether the operator belongs to a library that torch has for the CPU: oneDNN, XNNPACK, or the quantized layers of
-/// FBGEMM, whose few kernels on CUDA are cuDNN's, for quantized tensors.
+/// FBGEMM, whose few kernels on CUDA are cuDNN's, for quantized tensors, and those of packed tables.
 /// @param name without the overload
 bool is_of_host_library(std::string_view name);
 

@@ -89,5 +89,13 @@ def test_libraries_of_the_cpu_have_no_kernel_on_cuda(call: Callable[[torch.Tenso
         call(torch.ones(2, 2, device="cuda:1"))
 
 
+def test_a_packed_table_is_unpacked_on_cuda() -> None:
+    table = torch.arange(8.0).view(2, 4)
+    packed = torch.ops.quantized.embedding_bag_byte_prepack(table)
+    unpacked = torch.ops.quantized.embedding_bag_byte_unpack(packed.to("cuda:1"))
+    assert unpacked.device == torch.device("cuda:1")
+    torch.testing.assert_close(unpacked.cpu(), table, atol=0.02, rtol=0)
+
+
 def packed_weight() -> object:
     return torch.ops.quantized.linear_prepack(torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8), None)
