@@ -85,5 +85,7 @@ def random(o: Operands) -> Works:
 
 def libraries(o: Operands) -> Works:
     """An operator that is not aten's, with a CPU kernel: DevSan has no kernel of its own for it."""
-    pack = torch_().ops.quantized.embedding_bag_byte_prepack.default
-    return {"embedding_bag_byte_prepack": lambda: pack(o.x)}
+    quantized = torch_().ops.quantized
+    unpack = quantized.embedding_bag_byte_unpack.default
+    packed = quantized.embedding_bag_byte_prepack(o.x.cpu()).to(o.x.device)
+    return {"embedding_bag_byte_unpack": lambda: unpack(packed)}

@@ -6,8 +6,8 @@ prints, and how many 0-dim CPU operands need no look.
 
 device_check_table_<key>.inc: the same for sparse and nested tensors.
 
-meta_functions.inc and meta_headers.inc: for every structured operator without a generated check, torch's own meta
-function, in which TensorIterator's checks stand.
+meta_functions.inc and meta_headers.inc: torch's own meta function for every structured operator without a generated
+check, in which TensorIterator's checks stand, and for those in the table of dtypes, whose sizes are checked first.
 
 Source: native_functions.yaml as torchgen ships it, read with torchgen's own parser. The wrapper's name is made as
 torchgen/dest/register_dispatch_key.py makes it: `wrapper_CUDA_` and the native name for structured operators,
@@ -35,6 +35,7 @@ from torchgen.gen import parse_native_yaml
 from torchgen.model import Argument, DeviceCheckType, DispatchKey, NativeFunction
 
 PACKAGED = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native"
+DTYPES = (Path(__file__).parent.parent / "core" / "guard" / "dtype_check.cpp").read_text(encoding="utf-8")
 
 
 def iterator_operators(text: str) -> set[str]:
@@ -81,10 +82,16 @@ def row(function: NativeFunction, iterators: set[str], key: DispatchKey = Dispat
     return f'{{"aten::{name}", Rule::{rule}, "{method}", {free}}},'
 
 
+def is_dtype_checked(function: NativeFunction) -> bool:
+    """Whether the operator is in the table of dtypes; its forms have one row."""
+    return f'"aten::{str(function.func.name.name).removesuffix("_")}"' in DTYPES
+
+
 def meta_function(function: NativeFunction) -> str | None:
-    """The line for the operator's meta function, where that is what compares the devices."""
+    """The line for the operator's meta function, where that compares the devices or comes before a check of dtypes."""
     several = tensors(function.func.arguments.flat_all) > 1
-    if not is_structured(function) or function.device_check is not DeviceCheckType.NoCheck or not several:
+    compares = function.device_check is DeviceCheckType.NoCheck and several
+    if not is_structured(function) or not (compares or is_dtype_checked(function)):
         return None
     with native_function_manager(function):
         group = CppSignatureGroup.from_native_function(function, method=False, fallback_binding=False)

@@ -4,8 +4,12 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
+#include <ATen/TensorUtils.h>
 #include <c10/util/Exception.h>
+
+#include "guard/meta_functions.h"
 
 namespace devsan::guard {
 namespace {
@@ -15,6 +19,8 @@ constexpr DtypeSet kFloating = set_of(at::kFloat, at::kDouble);
 constexpr DtypeSet kComplex = set_of(at::kComplexFloat, at::kComplexDouble);
 constexpr DtypeSet kReduced = set_of(at::kHalf, at::kBFloat16);
 constexpr DtypeSet kIntegral = set_of(at::kByte, at::kChar, at::kShort, at::kInt, at::kLong);
+// Refused by code before the kernel, which backends share.
+constexpr DtypeSet kShared = kIntegral | set_of(at::kBool);
 // Elementwise functions of integers are computed in the default dtype.
 constexpr DtypeSet kPromoted = kFloating | kIntegral | set_of(at::kBool, at::kUInt16, at::kUInt32, at::kUInt64);
 
@@ -30,12 +36,58 @@ void refuse(std::string_view kernel, at::ScalarType type) {
 
 /// Of a kernel that reads all tensors by pointers to one type: the words of Tensor::data_ptr, which come with the first
 /// tensor of another (aten/src/ATen/templates/TensorMethods.cpp).
-void refuse_another(const Call& call, at::ScalarType type) {
+void compare_all(const Call& call, at::ScalarType type) {
   for (const OperandRef& operand : call.operands) {
     const at::ScalarType other = operand.tensor->scalar_type();
     TORCH_CHECK(other == type || operand.tensor->numel() == 0, "expected scalar type ", c10::toString(type),
                 " but found ", c10::toString(other));
   }
+}
+
+/// aten/src/ATen/native/Normalization.cpp, _select_batch_norm_backend, of what the device check asks too.
+bool takes_cudnn(const Call& call, const at::Tensor& input) {
+  const OperandRef* weight = find(call.operands, "weight");
+  const bool has_means =
+      find(call.operands, "running_mean") != nullptr && find(call.operands, "running_var") != nullptr;
+  if (weight == nullptr || find(call.operands, "bias") == nullptr || input.dim() < 3) return false;
+  if (!has_means && !value_of(call, "training")->toBool()) return false;
+  const at::ScalarType type = input.scalar_type();
+  const at::ScalarType other = weight->tensor->scalar_type();
+  return type != at::kBFloat16 && other != at::kBFloat16 && (type != at::kHalf || other == at::kFloat);
+}
+
+/// aten/src/ATen/native/cudnn/BatchNorm.cpp and cuda/Normalization.cu: parameters are of the type of the input, or all of
+/// the one that sums of it are computed in.
+void compare_parameters(const Call& call, at::ScalarType type) {
+  const at::Tensor& input = tensor(call.operands, "input");
+  if (call.schema.name() == "aten::native_batch_norm" && takes_cudnn(call, input)) {
+    static constexpr const char* kNames[] = {"input", "weight", "bias", "running_mean", "running_var"};
+    std::vector<at::TensorArg> arguments;
+    for (const char* name : kNames) {
+      const OperandRef* operand = find(call.operands, name);
+      if (operand != nullptr) arguments.emplace_back(*operand->tensor, name, static_cast<int>(arguments.size()) + 1);
+    }
+    if (type != at::kHalf) at::checkSameType("cudnn_batch_norm", arguments[0], arguments[1]);
+    at::checkAllSameType("cudnn_batch_norm", at::ArrayRef<at::TensorArg>(arguments).slice(1));
+    return;
+  }
+  const at::ScalarType sums = type == at::kDouble ? at::kDouble : at::kFloat;
+  at::ScalarType expected = at::ScalarType::Undefined;
+  for (const char* name : {"weight", "bias"}) {
+    const OperandRef* operand = find(call.operands, name);
+    if (operand == nullptr) continue;
+    const at::ScalarType other = operand->tensor->scalar_type();
+    if (expected == at::ScalarType::Undefined) expected = other == type ? type : sums;
+    TORCH_CHECK(other == expected, "expected scalar type ", c10::toString(expected), " but found ",
+                c10::toString(other));
+  }
+}
+
+/// cuda/Normalization.cu, batch_norm_cuda_out: with running statistics the input is first read to normalize it.
+void refuse_batch_norm(const DtypeCheck& check, const Call& call, at::ScalarType type) {
+  const c10::IValue* training = value_of(call, "training");
+  const bool trains = training == nullptr || training->toBool();
+  refuse(trains ? check.kernel : "batch_norm_elementwise_cuda", type);
 }
 
 /// aten/src/ATen/native/cuda/SummaryOps.cu, _histc_cuda.
@@ -47,6 +99,7 @@ void refuse_histogram(const DtypeCheck& check, const Call& /*call*/, at::ScalarT
 /// aten/src/ATen/native/Distance.cpp, cdist_impl: Euclidean distances of many rows are a product of matrices, which has the
 /// reduced precisions.
 void refuse_distance(const DtypeCheck& check, const Call& call, at::ScalarType type) {
+  if (at::isIntegralType(type, /*includeBool=*/true)) return;  // refused by code that all backends share
   constexpr std::int64_t kFewRows = 25;
   const std::int64_t rows = std::max(tensor(call.operands, "x1").size(-2), tensor(call.operands, "x2").size(-2));
   const c10::IValue* mode = value_of(call, "compute_mode");
@@ -102,13 +155,30 @@ constexpr DtypeCheck kChecks[] = {
     {.op = "aten::native_layer_norm",
      .kernel = "LayerNormKernelImpl",
      .accepted = kFloating | kReduced,
-     .is_uniform = true,
+     .compare = compare_all,
      .last = {2, 13}},
     {.op = "aten::native_group_norm",
      .kernel = "GroupNormKernelImpl",
      .accepted = kFloating | kReduced,
-     .is_uniform = true,
+     .compare = compare_all,
      .last = {2, 13}},
+
+    // Normalization.cu
+    {.op = "aten::native_batch_norm",
+     .kernel = "batch_norm_stats_cuda",
+     .accepted = kFloating | kReduced,
+     .refuse = refuse_batch_norm,
+     .compare = compare_parameters},
+    {.op = "aten::_native_batch_norm_legit",
+     .kernel = "batch_norm_stats_cuda",
+     .accepted = kFloating | kReduced,
+     .refuse = refuse_batch_norm,
+     .compare = compare_parameters},
+    {.op = "aten::_batch_norm_with_update",
+     .kernel = "batch_norm_stats_cuda",
+     .accepted = kFloating | kReduced,
+     .refuse = refuse_batch_norm,
+     .compare = compare_parameters},
 
     // What cuDNN has a type for is left to the kernel.
     {.op = "aten::convolution",
@@ -129,9 +199,9 @@ constexpr DtypeCheck kChecks[] = {
     {.op = "aten::linalg_householder_product", .kernel = "orgqr_cuda", .accepted = kFloating | kComplex},
     {.op = "aten::_linalg_svd", .kernel = "svd_cuda_gesvdj", .accepted = kFloating | kComplex},
     {.op = "aten::_linalg_eigh", .kernel = "linalg_eigh_cuda", .accepted = kFloating | kComplex},
-    {.op = "aten::linalg_eig", .kernel = "linalg_eig_cuda", .accepted = kFloating | kComplex},
-    {.op = "aten::_linalg_eigvals", .kernel = "linalg_eig_cuda", .accepted = kFloating | kComplex},
-    {.op = "aten::linalg_eigvals", .kernel = "linalg_eig_cuda", .accepted = kFloating | kComplex},
+    {.op = "aten::linalg_eig", .kernel = "linalg_eig_cuda", .accepted = kFloating | kComplex | kShared},
+    {.op = "aten::_linalg_eigvals", .kernel = "linalg_eig_cuda", .accepted = kFloating | kComplex | kShared},
+    {.op = "aten::linalg_eigvals", .kernel = "linalg_eig_cuda", .accepted = kFloating | kComplex | kShared},
     {.op = "aten::linalg_lu", .kernel = "lu_factor_cusolver", .accepted = kFloating | kComplex},
     {.op = "aten::linalg_lu_factor_ex", .kernel = "lu_factor_cusolver", .accepted = kFloating | kComplex},
     {.op = "aten::_linalg_det", .kernel = "lu_factor_cusolver", .accepted = kFloating | kComplex},
@@ -260,7 +330,7 @@ void check_dtypes(const DtypeCheck& check, const c10::FunctionSchema& schema, co
   const at::ScalarType type = operand->tensor->scalar_type();
   if (operand->tensor->numel() == 0) return;  // most kernels are not called
   if ((set_of(type) & check.accepted) != 0) {
-    if (check.is_uniform) refuse_another(call, type);
+    if (check.compare != nullptr) check.compare(call, type);
     return;
   }
   // An elementwise function computes in the type that its operands have in common; other kernels say themselves that types
@@ -269,6 +339,7 @@ void check_dtypes(const DtypeCheck& check, const c10::FunctionSchema& schema, co
     return (set_of(other.tensor->scalar_type()) & check.accepted & (kFloating | kComplex | kReduced)) != 0;
   };
   if (std::ranges::any_of(call.operands, decides)) return;
+  ask_meta_function(c10::toString(schema.operator_name()), schema, arguments);
   check.refuse != nullptr ? check.refuse(check, call, type) : refuse(check.kernel, type);
 }
 

@@ -39,14 +39,15 @@ struct DtypeCheck {
   std::string_view operand{};  ///< whose dtype is dispatched on; the first tensor where this is empty
   /// Raises what CUDA raises where that is not AT_DISPATCH's sentence. May return: the call is accepted.
   void (*refuse)(const DtypeCheck& check, const Call& call, at::ScalarType type) = nullptr;
-  bool is_uniform = false;           ///< the tensors must be of one dtype
+  /// Called where the tensors are of several dtypes: raises if CUDA does not take them together.
+  void (*compare)(const Call& call, at::ScalarType type) = nullptr;
   memory::TorchRelease last{2, 15};  ///< the last release in which the kernel takes no more than that
 };
 
 /// Whether a call needs a look: some tensor is of a dtype that the kernel does not take, or of another than the rest.
 /// @param dtypes of the call's tensors
-constexpr bool is_suspect(DtypeSet refused, bool is_uniform, DtypeSet dtypes) noexcept {
-  return (dtypes & refused) != 0 || (is_uniform && (dtypes & (dtypes - 1)) != 0);
+constexpr bool is_suspect(DtypeSet refused, bool compares, DtypeSet dtypes) noexcept {
+  return (dtypes & refused) != 0 || (compares && (dtypes & (dtypes - 1)) != 0);
 }
 
 /// The check of the operator `name` ("aten::addmm.out") in a release of torch, or null where every dtype is accepted.

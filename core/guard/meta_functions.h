@@ -14,7 +14,8 @@ namespace devsan::guard {
 // (at::meta::), so a call whose tensors are apart is checked by torch itself. In Python they are hidden behind the meta
 // kernels of torch/_meta_registrations.py, which check less; the dispatcher is therefore not asked.
 
-/// Calls the meta function of `op` with the arguments at the end of `arguments`, if it is the one that compares devices.
+/// Calls the meta function of `op` with the arguments at the end of `arguments`, if it is the one that compares devices, or
+/// the operator's dtypes are looked at (guard/dtype_check): sizes come before what the kernel is compiled for.
 /// @return false when `op` has no such meta function, and nothing was checked
 /// @throws c10::Error in torch's words, where torch refuses the call
 bool ask_meta_function(std::string_view op, const c10::FunctionSchema& schema, const torch::jit::Stack& arguments);

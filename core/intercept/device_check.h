@@ -50,7 +50,7 @@ class DeviceCheck {
         operator_(guard::check_of(name_, layout_of(kernel))),
         dtypes_(kernel == c10::DispatchKey::CPU ? guard::dtype_check_of(name_, emulate::torch_release()) : nullptr),
         refused_(dtypes_ == nullptr ? 0 : ~dtypes_->accepted),
-        is_uniform_(dtypes_ != nullptr && dtypes_->is_uniform) {}
+        compares_(dtypes_ != nullptr && dtypes_->compare != nullptr) {}
   // The check names the operator by `name_`.
   DeviceCheck(const DeviceCheck&) = delete;
   DeviceCheck& operator=(const DeviceCheck&) = delete;
@@ -63,7 +63,7 @@ class DeviceCheck {
     if (C10_UNLIKELY(guard::is_suspect(operator_, placement.mixed, placement.host_scalars))) {
       guard::check_devices(operator_, op_.schema(), boxed());
     }
-    if (C10_UNLIKELY(guard::is_suspect(refused_, is_uniform_, placement.dtypes))) {
+    if (C10_UNLIKELY(guard::is_suspect(refused_, compares_, placement.dtypes))) {
       guard::check_dtypes(*dtypes_, op_.schema(), boxed());
     }
   }
@@ -87,7 +87,7 @@ class DeviceCheck {
   guard::OperatorCheck operator_;
   const guard::DtypeCheck* dtypes_;
   guard::DtypeSet refused_;  ///< dtypes that the operator's kernel may not take on CUDA
-  bool is_uniform_;          ///< its tensors must be of one dtype there
+  bool compares_;            ///< CUDA may not take tensors of several dtypes
 };
 
 /// Whether the installed torch has that operator.

@@ -4,7 +4,9 @@
 #include <memory>
 
 #include <ATen/Context.h>
+#include <c10/core/DeviceGuard.h>
 
+#include "emulate/operators/linear_algebra/low_precision.h"
 #include "emulate/operators/linear_algebra/unpivoted_lu.h"
 #include "intercept/checked_plan.h"
 
@@ -55,6 +57,46 @@ class WithDriver final : public c10::OperatorKernel {
   Translate translate_;
   std::size_t count_;
   std::size_t index_;
+};
+
+/// Looks at the call whose arguments, `count` of them, are at the end of the stack: raises what cuBLAS asks for.
+using Look = void (*)(const torch::jit::Stack& stack, std::size_t count);
+
+void look_at_int_mm(const torch::jit::Stack& stack, std::size_t count) {
+  emulate::check_int_mm(torch::jit::peek(stack, 0, count).toTensor(), torch::jit::peek(stack, 1, count).toTensor());
+}
+
+/// (self, mat2, scale_a, scale_b, bias, scale_result, out_dtype, use_fast_accum, [out])
+void look_at_scaled_mm(const torch::jit::Stack& stack, std::size_t count) {
+  const auto argument = [&](std::size_t i) -> const c10::IValue& { return torch::jit::peek(stack, i, count); };
+  const at::Tensor& mat1 = argument(0).toTensor();
+  const at::ScalarType out_type = argument(6).isNone() ? mat1.scalar_type() : argument(6).toScalarType();
+  emulate::check_scaled_mm(mat1, argument(1).toTensor(), argument(2).toTensor(), argument(3).toTensor(),
+                           argument(4).toOptional<at::Tensor>(), out_type);
+}
+
+void look_at_scaled_mm_v2(const torch::jit::Stack& /*stack*/, std::size_t /*count*/) {
+  emulate::check_scaled_mm_capability();
+}
+
+class Looked final : public c10::OperatorKernel {
+ public:
+  Looked(const c10::OperatorHandle& op, Look look)
+      : checked_(op), look_(look), count_(op.schema().arguments().size()) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+    const c10::Device device = checked_.device_of(*stack);
+    {
+      const c10::DeviceGuard current(device);
+      look_(*stack, count_);
+    }
+    emulate::call_on_cpu(op, checked_.plan, stack, device);
+  }
+
+ private:
+  CheckedPlan checked_;
+  Look look_;
+  std::size_t count_;
 };
 
 /// (A, pivot, ...): with `pivot` the host's kernel, without it `unpivoted`, whose arguments are the same.
@@ -119,6 +161,11 @@ void register_linear_algebra(torch::Library& library) {
   put<WithDriver>(library, "_linalg_svd", "U", &svd_driver);
   put<WithDriver>(library, "linalg_lstsq", "out", &lstsq_driver);
   for (const char* overload : {"", "out"}) {
+    put<Looked>(library, "_int_mm", overload, &look_at_int_mm);
+    put<Looked>(library, "_scaled_mm", overload, &look_at_scaled_mm);
+    if (has_operator("aten::_scaled_mm_v2", overload)) {
+      put<Looked>(library, "_scaled_mm_v2", overload, &look_at_scaled_mm_v2);
+    }
     put<Factorization<decltype(&factor)>>(library, "linalg_lu_factor_ex", overload, &factor);
     put<Factorization<decltype(&decompose)>>(library, "linalg_lu", overload, &decompose);
   }

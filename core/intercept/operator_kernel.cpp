@@ -61,6 +61,7 @@ void CheckedCompositeKernel::operator()(const c10::OperatorHandle& op, c10::Disp
 
 void call_any_operator(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
   const CheckedPlan& checked = plan_of(op);
+  if (is_of_host_library(op.schema().name())) refuse_missing(op);
   if (!op.hasKernelForDispatchKey(c10::DispatchKey::CPU)) {
     if (is_missing_on_cuda(op, c10::toString(op.operator_name()))) refuse_missing(op);
     // CUDA compares devices before DevSan says what it cannot run.

@@ -62,6 +62,14 @@ bool is_missing_on_cuda(const c10::OperatorHandle& op, const std::string& name) 
          !op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
 }
 
+bool is_of_host_library(std::string_view name) {
+  const std::string_view library = name.substr(0, name.find("::"));
+  if (library == "mkldnn" || library == "onednn" || library == "prepacked") return true;
+  // aten/src/ATen/native/quantized/cuda: the lookups in packed tables, and their unpacking.
+  return library == "quantized" && !(name.starts_with("quantized::embedding_bag_") &&
+                                     (name.ends_with("_rowwise_offsets") || name.ends_with("_unpack")));
+}
+
 bool is_written_for_quantized(const std::string& name) {
   static const Names names{"aten::q_per_channel_scales", "aten::q_per_channel_zero_points"};
   return is_in(names, name);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
@@ -28,6 +29,11 @@ bool is_cpu_only(const std::string& name);
 
 /// torch has no kernel of it for strided CUDA tensors, and no composite.
 bool is_missing_on_cuda(const c10::OperatorHandle& op, const std::string& name);
+
+/// Whether the operator belongs to a library that torch has for the CPU: oneDNN, XNNPACK, or the quantized layers of
+/// FBGEMM, whose few kernels on CUDA are cuDNN's, for quantized tensors, and those of packed tables.
+/// @param name without the overload
+bool is_of_host_library(std::string_view name);
 
 /// It has a kernel of its own for quantized tensors: see register_cuda_only_layout.
 bool is_written_for_quantized(const std::string& name);

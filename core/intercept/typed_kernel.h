@@ -9,6 +9,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "emulate/calls/cpu_call.h"
+#include "emulate/calls/cuda_words.h"
 #include "emulate/calls/expected_results.h"
 #include "emulate/calls/workspaces.h"
 #include "emulate/runtime/host_allocator.h"
@@ -68,6 +69,9 @@ class TypedKernel<Return(Arguments...)> {
       } else {
         return std::move(stack.back()).toTensor();
       }
+    } catch (const c10::Error& error) {
+      emulate::raise_in_words_of_cuda(op_.schema(), {c10::IValue(arguments)...}, error);
+      throw;
     }
   }
 

@@ -3,6 +3,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/List.h>
 
+#include "emulate/calls/cuda_words.h"
 #include "emulate/calls/expected_results.h"
 #include "emulate/calls/workspaces.h"
 #include "emulate/runtime/device.h"
@@ -152,15 +153,22 @@ void call_on_cpu(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit
     ResultsOfStack results(op, tensors, stack->data() + (stack->size() - plan.arguments), plan.arguments);
     const DeviceScope scope(device.index(), origin_of_results(tensors, plan, device),
                             C10_UNLIKELY(plan.resizes) ? nullptr : &results);
-    try {
-      run_kernel(op, plan, stack);
-    } catch (...) {
-      // What the kernel resized before it refused has its new size (structured kernels do that). What it left half done,
-      // a sparse tensor of new indices and old values, is left as it was.
+    // What the kernel resized before it refused has its new size (structured kernels do that). What it left half done,
+    // a sparse tensor of new indices and old values, is left as it was.
+    const auto keep_sizes = [&] {
       try {
         if (plan.writes) tensors.follow_writes();
       } catch (const c10::Error&) {
       }
+    };
+    try {
+      run_kernel(op, plan, stack);
+    } catch (const c10::Error& error) {
+      keep_sizes();
+      raise_in_words_of_cuda(op.schema(), *stack, error);
+      throw;
+    } catch (...) {
+      keep_sizes();
       throw;
     }
   }

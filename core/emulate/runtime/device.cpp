@@ -161,6 +161,17 @@ EmulatedDevice& device(c10::DeviceIndex index) {
 
 namespace {
 
+/// The words of cudaGetErrorString with the help and the suffix that c10/cuda/CUDAException.cpp and
+/// c10/cuda/CUDAMiscFunctions.cpp add to them.
+[[noreturn]] void raise_cuda_error(std::int32_t code, const std::string& error) {
+  throw c10::AcceleratorError(
+      {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, code,
+      "CUDA error: " + error +
+          "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might "
+          "be incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+          "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n");
+}
+
 /// The GPU on which `index` is placed. Raises for an ordinal that is not there.
 c10::DeviceIndex placed(c10::DeviceIndex index) {
   if (C10_UNLIKELY(g_on_first.load(std::memory_order_relaxed))) return 0;
@@ -187,15 +198,12 @@ c10::Device resolve(c10::Device requested) {
 }
 
 void refuse_ordinal() {
-  // cudaErrorInvalidDevice is 101; the sentence is cudaGetErrorString's with the help and the suffix that
-  // c10/cuda/CUDAException.cpp and c10/cuda/CUDAMiscFunctions.cpp add to it.
-  throw c10::AcceleratorError(
-      {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, 101,
-      "CUDA error: invalid device ordinal\n"
-      "GPU device may be out of range, do you have enough GPUs?\n"
-      "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
-      "incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
-      "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n");
+  raise_cuda_error(101 /* cudaErrorInvalidDevice */,
+                   "invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n");
+}
+
+void raise_device_assert(std::string_view reason) {
+  raise_cuda_error(710 /* cudaErrorAssert */, "device-side assert triggered\n" + std::string(reason) + "\n");
 }
 
 }  // namespace devsan::emulate

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -81,6 +82,10 @@ c10::Device resolve(c10::Device requested);
 
 /// Raises CUDA's refusal of a device ordinal.
 [[noreturn]] void refuse_ordinal();
+
+/// Raises what CUDA raises after an assertion of a kernel failed, with the `reason`, of which a real GPU prints no more
+/// than the line of the kernel.
+[[noreturn]] void raise_device_assert(std::string_view reason);
 
 /// What is remembered of the GPUs there are. Pools, autograd and loaders have threads that live on when one emulation ends
 /// and another starts: what they remember of the first, which may have had more GPUs, is forgotten, as if the process had

@@ -73,3 +73,29 @@ def test_torch_finds_every_name_that_its_files_about_cuda_mention() -> None:
                     mentioned.setdefault(name, str(file.relative_to(root)))
     assert len(mentioned) > 100
     assert {name: file for name, file in mentioned.items() if not hasattr(torch._C, name)}.keys() <= _LACKING
+
+
+@pytest.mark.parametrize(
+    "call, operator",
+    [
+        (lambda x: torch.ops.mkldnn._linear_pointwise(x, x, None, "none", [], ""), "mkldnn::_linear_pointwise"),
+        (lambda x: x.to_mkldnn(), "aten::to_mkldnn"),
+        (lambda x: torch.ops.quantized.linear_dynamic(x, packed_weight()), "quantized::linear_dynamic"),
+    ],
+)
+def test_libraries_of_the_cpu_have_no_kernel_on_cuda(call: Callable[[torch.Tensor], object], operator: str) -> None:
+    words = rf"^Could not run '{operator}' with arguments from the 'CUDA' backend\."
+    with pytest.raises(NotImplementedError, match=words):
+        call(torch.ones(2, 2, device="cuda:1"))
+
+
+def test_a_packed_table_is_unpacked_on_cuda() -> None:
+    table = torch.arange(8.0).view(2, 4)
+    packed = torch.ops.quantized.embedding_bag_byte_prepack(table)
+    unpacked = torch.ops.quantized.embedding_bag_byte_unpack(packed.to("cuda:1"))
+    assert unpacked.device == torch.device("cuda:1")
+    torch.testing.assert_close(unpacked.cpu(), table, atol=0.02, rtol=0)
+
+
+def packed_weight() -> object:
+    return torch.ops.quantized.linear_prepack(torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -110,19 +111,6 @@ def test_products_of_eight_bits() -> None:
     torch.testing.assert_close(got.cpu(), torch._weight_int8pack_mm(floats, packed, scales))
 
 
-@pytest.mark.parametrize("by_row", [False, True])
-def test_products_of_float8(by_row: bool) -> None:
-    left = torch.randn(16, 32).to(torch.float8_e4m3fn)
-    right = torch.randn(16, 32).to(torch.float8_e4m3fn).t()
-    left_scale = torch.rand(16, 1) if by_row else torch.tensor(2.0)
-    right_scale = torch.rand(1, 16) if by_row else torch.tensor(0.5)
-    got = torch._scaled_mm(
-        left.to(GPU), right.to(GPU), left_scale.to(GPU), right_scale.to(GPU), out_dtype=torch.bfloat16
-    )
-    wanted = (left.float() * left_scale) @ (right.float() * right_scale)
-    torch.testing.assert_close(got.cpu().float(), wanted, atol=5e-2, rtol=2e-2)
-
-
 def test_products_of_groups() -> None:
     left, right = torch.randn(16, 32).to(torch.bfloat16), torch.randn(2, 32, 16).to(torch.bfloat16)
     ends = torch.tensor([4, 16], dtype=torch.int32)
@@ -178,3 +166,27 @@ def test_a_linear_layer_with_semi_structured_weights() -> None:
         got = layer(inputs)
     wanted = torch.nn.functional.linear(inputs.float(), dense.float(), layer.bias.float())
     torch.testing.assert_close(got.float(), wanted, atol=0.5, rtol=1e-2)
+
+
+def test_products_of_bytes_have_the_sizes_that_cublas_asks_for() -> None:
+    def multiply(rows: int, inner: int, columns: int, dtype: torch.dtype = torch.int8) -> torch.Tensor:
+        return torch._int_mm(
+            torch.ones(rows, inner, device=GPU).to(dtype), torch.ones(inner, columns, device=GPU).to(dtype)
+        )
+
+    for sizes, words in (
+        ((16, 16, 16), "self.size(0) needs to be greater than 16, but got 16"),
+        ((32, 12, 16), "self.size(1) needs to be greater than 0 and a multiple of 8, but got 12"),
+        ((32, 16, 12), "mat2.size(1) needs to be greater than 0 and a multiple of 8, but got 12"),
+    ):
+        with pytest.raises(RuntimeError, match=f"^{re.escape(words)}$"):
+            multiply(*sizes)
+    with pytest.raises(RuntimeError, match=r"^expected scalar type Char but found Byte$"):
+        multiply(32, 16, 16, torch.uint8)
+    assert multiply(17, 16, 8).eq(16).all()
+
+
+def test_an_a100_does_not_multiply_float8() -> None:
+    matrix, one = torch.ones(32, 32, device=GPU).to(torch.float8_e4m3fn), torch.ones((), device=GPU)
+    with pytest.raises(RuntimeError, match=r"^torch\._scaled_mm is only supported on CUDA devices with compute"):
+        torch._scaled_mm(matrix, matrix.t(), one, one, out_dtype=torch.bfloat16)
