@@ -5,5 +5,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tools/environment.sh
 packages=build/suites/packages
-[ -d "$packages" ] || pip install --quiet --no-deps --target "$packages" -r tools/suites/requirements.txt
+if [ ! "$packages" -nt tools/suites/requirements.txt ]; then
+  pip install --quiet --upgrade --no-deps --target "$packages" -r tools/suites/requirements.txt
+  touch "$packages"
+fi
 exec "$VENV/bin/python" tools/suites "$@"

@@ -74,7 +74,7 @@ class Session(NamedTuple):
             command += ["-m", "devsan", "run", "--gpus", self.gpus, "--memory", self.memory, "--format", "off"]
         command += ["-m", "pytest", "-q", "-o", "addopts=", "-p", "suite_recorder", "-p", "no:cacheprovider"]
         command += ["-p", "no:random_order", "-p", "no:xdist", "--suite-job", str(folder / "job")]
-        command += ["--suite-lines", str(folder / "lines"), f"{self.suite.tests}/{name}"]
+        command += ["--suite-lines", str(folder / "lines"), *self.suite.options, f"{self.suite.tests}/{name}"]
         with (folder / "log").open("w") as log:
             return subprocess.Popen(
                 command, cwd=self.checkout, env=self._environment(emulated, folder), start_new_session=True,

@@ -18,6 +18,7 @@ class Suite(NamedTuple):
     path: str = ""  # the folder of a checkout that the tests import from
     match: str = ""  # a regular expression of the tests' names: the others need no device
     archived: bool = True  # the source archive on PyPI has the tests
+    options: tuple[str, ...] = ()  # of pytest
     device_in_name: bool = False  # names tell the device: test_add_cuda is test_add_cpu on the CPU
 
     @property
@@ -151,6 +152,7 @@ TORCH = Suite(
     match="(?i)cuda|gpu",
     path="test",
     archived=False,
+    options=("--noconftest",),  # its conftest.py shards and reports for PyTorch's own CI, on another pytest
     device_in_name=True,
 )
 
