@@ -6,7 +6,7 @@ export VENV TORCH_SPEC
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-all ops frameworks lint format sanitize bench device-checks gpu-parity matrix clean
+.PHONY: help setup build demo test test-all ops frameworks suites lint format sanitize bench device-checks gpu-parity matrix clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,9 @@ ops: setup build  ## compare every operator of torch's lists with the CPU, and i
 
 frameworks: setup build  ## train with real libraries in several ranks, and compare with the CPU (about 10 minutes)
 	@tools/frameworks.sh
+
+suites: setup build  ## run other projects' tests on emulated GPUs, and compare with the CPU (about 30 minutes)
+	@tools/suites.sh
 
 lint:  ## check formatting, types and the order of the layers
 	@tools/setup.sh base
