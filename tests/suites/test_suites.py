@@ -91,6 +91,7 @@ def known(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_each_failure_costs_itself_and_only_a_new_one_is_an_error(tmp_path: Path, checkout: Path, known: Path) -> None:
     listed = tmp_path / "failures.txt"
     words = ["accelerate", "--checkout", f"accelerate={checkout}", "--file", "test_small.py", "--known", known]
@@ -110,6 +111,7 @@ def test_each_failure_costs_itself_and_only_a_new_one_is_an_error(tmp_path: Path
     assert "new: failed test_small.py::test_on_a_gpu_only  AssertionError: there is a GPU" in run.stdout
 
 
+@pytest.mark.long
 def test_known_failures_are_no_error(checkout: Path, known: Path) -> None:
     (known / "accelerate.txt").write_text("test_small.py::*  all of it is known\n")
     words = ["accelerate", "--checkout", f"accelerate={checkout}", "--file", "test_small.py", "--known", known]
@@ -123,6 +125,21 @@ def test_a_file_that_cannot_be_imported_is_new(checkout: Path) -> None:
     run = suites("accelerate", "--checkout", f"accelerate={checkout}", "--file", "test_small.py")
     assert run.returncode == 1
     assert "new: failed test_small.py::<file>" in run.stdout
+
+
+def test_what_starts_the_suite_again_counts_once(checkout: Path) -> None:
+    (checkout / "tests" / "test_small.py").write_text("""
+import os, subprocess, sys
+def test_one():
+    if "AGAIN" not in os.environ:
+        again = [sys.executable, "-m", "pytest", *sys.argv[1:]]
+        assert subprocess.run(again, env={**os.environ, "AGAIN": "1"}).returncode is not None
+def test_two():
+    assert "AGAIN" not in os.environ
+""")
+    run = suites("accelerate", "--checkout", f"accelerate={checkout}", "--file", "test_small.py")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "| together | 2 | 0 | 0 | 0 | 0 |" in run.stdout
 
 
 def test_suites_are_found_beside_each_other(checkout: Path, tmp_path: Path) -> None:

@@ -13,6 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+RECORDED = "SUITE_RECORDED"
+"""Set in the process that records, and so in what its tests start: Fabric starts pytest again for each further rank."""
+
 _state: dict[str, Any] = {}
 
 
@@ -28,7 +31,8 @@ def pytest_addoption(parser: Any) -> None:
 
 def pytest_configure(config: Any) -> None:
     _state["job"] = json.loads(Path(config.getoption("--suite-job")).read_text())
-    _state["lines"] = Path(config.getoption("--suite-lines"))
+    _state["lines"] = None if RECORDED in os.environ else Path(config.getoption("--suite-lines"))
+    os.environ[RECORDED] = "1"
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 
 
@@ -39,8 +43,9 @@ def _end_with(parent: int) -> None:
 
 
 def _write(**line: Any) -> None:
-    with _state["lines"].open("a") as stream:
-        stream.write(json.dumps(line) + "\n")
+    if _state["lines"] is not None:
+        with _state["lines"].open("a") as stream:
+            stream.write(json.dumps(line) + "\n")
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:
