@@ -115,14 +115,14 @@ def _print_unjudged(skipped: dict) -> None:
 
 
 def _print_fixes(groups: list[dict]) -> None:
-    """Print what --fix found for the groups that were drawn."""
+    """Print what --fix found for the groups that it was run for."""
     if not groups:
         return
     fixed = [group for group in groups if group["fix"]["result"]["status"] == "fixed"]
     patched = [group for group in groups if group["fix"]["result"]["patch"] is not None]
     checks = [check for group in groups for check in group["fix"]["checks"] + group["fix"]["patch_checks"]]
     held = sum(check["status"] == "verified" for check in checks)
-    print(f"\n## Fixes\n\nFor {len(groups)} groups, drawn at random, `--fix` looked for a fix: {len(fixed)} have a")
+    print(f"\n## Fixes\n\nFor {len(groups)} groups `--fix` looked for a fix: {len(fixed)} have a")
     print(f"verified one, {len(patched)} a verified patch for the library.")
     if checks:
         print(f"Tried on further cells of their groups, {held} of {len(checks)} hold.")
