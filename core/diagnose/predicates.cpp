@@ -209,6 +209,10 @@ bool is_brought_to_host(const model::Event& event) {
   return event.kind == model::EventKind::kMoved && event.device.is_host();
 }
 
+bool is_deep_copy(const model::Event& event) {
+  return event.kind == model::EventKind::kMade && Context::in_function(event, "deepcopy");
+}
+
 const model::Event* moved_from_map(const Operand& operand) {
   const model::Event* placed = placement_of(operand.provenance);
   if (placed == nullptr || placed->kind != model::EventKind::kMoved ||

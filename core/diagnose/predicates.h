@@ -55,6 +55,9 @@ bool wraps_host_memory(const model::Event& event);
 /// Whether it took a tensor from an accelerator to the host: someone wanted it there.
 bool is_brought_to_host(const model::Event& event);
 
+/// Whether copy.deepcopy made it: it is where the original was then.
+bool is_deep_copy(const model::Event& event);
+
 /// The move of a whole module that took this weight from where a map had placed it; null where there was none.
 const model::Event* moved_from_map(const model::Operand& operand);
 

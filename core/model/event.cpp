@@ -12,7 +12,7 @@ const Frame* Event::site() const {
 
 const Frame* Event::written() const {
   const auto frame = std::find_if(stack.begin(), stack.end(), [](const Frame& each) {
-    return each.is_known() && each.package != "torch" && each.package != "accelerate";
+    return each.is_known() && each.package != "torch" && each.package != "accelerate" && each.package != "python";
   });
   return frame != stack.end() ? &*frame : site();
 }

@@ -48,7 +48,8 @@ struct Event {
 
   /// The innermost frame of the program; the innermost of all where none is the program's; null without a stack.
   const Frame* site() const;
-  /// The innermost frame that is neither torch's nor accelerate's: who wrote the call. As `site` where there is none.
+  /// The innermost frame that is neither torch's, accelerate's nor Python's own: who wrote the call. As `site` where there
+  /// is none.
   const Frame* written() const;
 };
 

@@ -81,6 +81,13 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
                   "call the hooked module itself, not a part of it, or place that part by hand");
     return;
   }
+  const model::Event* placed = placement_of(operand.provenance);
+  if (placed != nullptr && is_deep_copy(*placed) && operand.device.is_host()) {
+    found.add_evidence(80, {"{module} is a copy{at}, which is where the original was: on {device}.",
+                            {{"module", name}, {"at", at_text(*placed)}, {"device", place_text(operand.device)}}});
+    found.propose(FixKind::kCreationSite, "copy the model after it was moved, or move the copy");
+    return;
+  }
   const bool others_moved =
       std::any_of(model.placements.begin(), model.placements.end(), [&](const model::Event& event) {
         return !event.subject.empty() && !model::is_under(module, event.subject) && event.device.is_accelerator();

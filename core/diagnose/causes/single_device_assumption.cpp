@@ -18,7 +18,7 @@ namespace {
 int weight_of(const Event& placed) {
   const bool own = placed.owner.is(model::owners::kProgram) || !placed.owner.is_known();
   if (placed.kind == model::EventKind::kLoaded) return placed.owner.is("torch.load") ? 65 : 0;  // by its map_location
-  if (placed.op == "Module.to" && source_of(placed) == DeviceSource::kScalar) return 40;        // a part of the model
+  if (is_deep_copy(placed)) return 65;
   switch (source_of(placed)) {
     case DeviceSource::kScalar:
       return 50;
@@ -76,15 +76,20 @@ std::optional<Hypothesis> joined_outside(const Context& context) {
 std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (!context.across_gpus()) return std::nullopt;
   const Operand* culprit = nullptr;
+  bool culprit_by_model = false;
   int best = 0;
   for (const Operand& operand : context.operands()) {
     const Event* placed = placement_of(operand.provenance);
     if (placed == nullptr || !operand.device.is_accelerator() || context.is_placed_by_map(operand)) continue;
-    // Of two that weigh the same the one that torch names.
+    // Of two that weigh the same the one that no part of the model computed, then the one that torch names.
     const int weight = weight_of(*placed);
-    if (weight > best || (weight == best && weight > 0 && operand.offending && !culprit->offending)) {
+    const bool by_model = placed->op == "Module.to";
+    const bool rather = by_model == culprit_by_model ? operand.offending && culprit != nullptr && !culprit->offending
+                                                     : culprit_by_model;
+    if (weight > best || (weight == best && weight > 0 && rather)) {
       best = weight;
       culprit = &operand;
+      culprit_by_model = by_model;
     }
   }
   if (culprit == nullptr) return joined_outside(context);
@@ -112,6 +117,9 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (placed.kind == model::EventKind::kLoaded) {
     found.add_evidence(best, {"{name} was read from a checkpoint to {device}{at}.",
                               {{"name", culprit_name}, {"device", placed.device.str()}, {"at", at_text(placed)}}});
+  } else if (is_deep_copy(placed)) {
+    found.add_evidence(best, {"{name} is a copy{at}, which is where the original was: on {device}.",
+                              {{"name", culprit_name}, {"at", at_text(placed)}, {"device", placed.device.str()}}});
   } else if (text.empty()) {
     found.add_evidence(best, {"{name} was put on {device} by one device value{at}.",
                               {{"name", culprit_name}, {"device", placed.device.str()}, {"at", at_text(placed)}}});

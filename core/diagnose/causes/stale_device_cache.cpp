@@ -20,7 +20,8 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     const Operand* partner = context.partner_of(operand);
     const Event* placed = placement_of(operand.provenance);
     if (!operand.registered || partner == nullptr || placed == nullptr) continue;
-    if (placed->kind == EventKind::kLoaded) continue;      // read from a checkpoint, not computed for a device
+    if (placed->kind == EventKind::kLoaded) continue;  // read from a checkpoint, not computed for a device
+    if (is_deep_copy(*placed)) continue;
     if (placed->owner.mechanism == "replicate") continue;  // a replica lives as long as its call
     const bool earlier = context.in_earlier_call(*placed);
     if (!kept && !earlier) continue;

@@ -68,6 +68,38 @@ def main():
 main()
 """
 
+COPIED = """
+import copy
+import torch
+
+class Agent:
+    def __init__(self):
+        self.online = torch.nn.Linear(3, 1)
+        self.target = copy.deepcopy(self.online)
+        self.online.to("cuda:0")
+
+    def learn(self, x):
+        return self.online(x) - self.target(x)
+
+Agent().learn(torch.ones(2, 3, device="cuda:0"))
+"""
+
+TAKEN_OVER = """
+import copy
+import torch
+
+class Member:
+    def __init__(self, device):
+        self.device, self.mean = device, torch.zeros(3, device=device)
+
+    def normalized(self):
+        return torch.ones(3, device=self.device) - self.mean
+
+one, other = Member("cuda:0"), Member("cuda:1")
+other.mean = copy.deepcopy(one.mean)
+other.normalized()
+"""
+
 CACHED = """
 import torch
 
@@ -166,10 +198,12 @@ net(torch.ones(4, 3, device="cuda:0"))
         (RESUMED, "DV101", "was read from a checkpoint to cuda:0"),
         (COLLATED, "DV102", "`steps` is created"),
         (REPLICA, "DV101", "was put on cuda:0 by one device value, `self.device`"),
+        (COPIED, "DV105", "is a copy, at program.py:8, which is where the original was: on the CPU"),
+        (TAKEN_OVER, "DV101", "`self.mean` is a copy, at program.py:13, which is where the original was: on cuda:0"),
         (CACHED, "DV113", "was computed by an earlier call"),
         (REMEMBERED, "DV103", "`self.table` is kept on the CPU by an object that is not a module"),
     ],
-    ids=["loaded", "hooked", "lens", "resumed", "collated", "replica", "cached", "remembered"],
+    ids=["loaded", "hooked", "lens", "resumed", "collated", "replica", "copied", "taken over", "cached", "remembered"],
 )
 def test_the_clues_tell_the_cause(
     program: str, code: str, sentence: str, tmp_path: Path, explained: Callable[[str, Path, int], Any],
