@@ -76,7 +76,10 @@ def read_events(folder: Path) -> dict[str, list[Event]]:
 
 
 def compare(
-    reference: Mapping[str, Sequence[Event]], other: Mapping[str, Sequence[Event]], may_rest: bool = False
+    reference: Mapping[str, Sequence[Event]],
+    other: Mapping[str, Sequence[Event]],
+    may_rest: bool = False,
+    least: float = 0.0,
 ) -> Comparison:
     """Returns whether ``other`` computed all that ``reference`` did, process by process.
 
@@ -84,6 +87,7 @@ def compare(
         reference: events by process.
         other: likewise.
         may_rest: whether a tensor of ``other`` may have no values at the end: a weight that is offloaded.
+        least: the least tolerance, of numbers that are not exact.
     """
     compared: dict[str, int] = {}
     for process, events in reference.items():
@@ -93,9 +97,9 @@ def compare(
             expected = [event for event in events if event["kind"] == kind]
             got = [event for event in other[process] if event["kind"] == kind]
             difference = (
-                _by_name(expected, got, compared, may_rest)
+                _by_name(expected, got, compared, may_rest, least)
                 if kind == "state"
-                else _in_order(kind, expected, got, compared)
+                else _in_order(kind, expected, got, compared, least)
             )
             if difference:
                 return Comparison(compared, difference)
@@ -108,7 +112,9 @@ def compare(
     return Comparison(compared)
 
 
-def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compared: dict[str, int]) -> str:
+def _in_order(
+    kind: str, expected: Sequence[Event], got: Sequence[Event], compared: dict[str, int], least: float
+) -> str:
     if len(expected) != len(got):
         return message("{kind}: {difference}", kind=KINDS[kind], difference=_counts(len(expected), len(got)))
     largest = 0.0
@@ -126,7 +132,7 @@ def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compar
         largest = max(own, largest if kind in _OF_STEPS else 0.0)
         noise = _NOISE * largest
         for place, (mine, its) in enumerate(zip(one["tensors"], other["tensors"], strict=True)):
-            difference = differ(mine, its, noise)
+            difference = differ(mine, its, noise, least)
             if difference:
                 return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number,
                                difference=at(place, len(one["tensors"]), difference))  # fmt: skip
@@ -134,7 +140,9 @@ def _in_order(kind: str, expected: Sequence[Event], got: Sequence[Event], compar
     return ""
 
 
-def _by_name(expected: Sequence[Event], got: Sequence[Event], compared: dict[str, int], may_rest: bool) -> str:
+def _by_name(
+    expected: Sequence[Event], got: Sequence[Event], compared: dict[str, int], may_rest: bool, least: float
+) -> str:
     others = {name: tensor for event in got for name, tensor in zip(event["names"], event["tensors"], strict=True)}
     for event in expected:
         named = list(zip(event["names"], event["tensors"], strict=True))
@@ -145,7 +153,7 @@ def _by_name(expected: Sequence[Event], got: Sequence[Event], compared: dict[str
                 return message("expected a tensor {name} at the end, got none", name=name)
             if may_rest and others[name] is None:
                 continue
-            difference = differ(mine, others[name], noise if name.endswith(".grad") else 0.0)
+            difference = differ(mine, others[name], noise if name.endswith(".grad") else 0.0, least)
             if difference:
                 return message("{name} at the end: {difference}", name=name, difference=difference)
             compared["state"] = compared.get("state", 0) + (mine is not None and not varies(mine))
@@ -168,7 +176,9 @@ def _element(tensor: Mapping[str, Any]) -> float:
     return scale_of(tensor) / (1.0 if tensor["whole"] else math.sqrt(math.prod(tensor["shape"])))
 
 
-def differ(mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None, noise: float = 0.0) -> str:
+def differ(
+    mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None, noise: float = 0.0, least: float = 0.0
+) -> str:
     """Returns how two digests differ; "" where they do not. Numbers below ``noise`` are those of sums that cancel."""
     if varies(mine):
         return ""
@@ -178,7 +188,7 @@ def differ(mine: Mapping[str, Any] | None, its: Mapping[str, Any] | None, noise:
         return message("expected no tensor, got one") if mine is None else message("expected a tensor, got none")
     if mine["shape"] != its["shape"] or mine["dtype"] != its["dtype"]:
         return message("expected {one}, got {other}", one=kind_of(mine), other=kind_of(its))
-    tolerance = 0.0 if mine["exact"] else TOLERANCES.get(mine["dtype"], _DEFAULT_TOLERANCE)
+    tolerance = 0.0 if mine["exact"] else max(least, TOLERANCES.get(mine["dtype"], _DEFAULT_TOLERANCE))
     scale = max(scale_of(mine), noise)
     for one, other in zip(mine["values"], its["values"], strict=True):
         same = one == other or (math.isnan(one) and math.isnan(other))

@@ -4,7 +4,8 @@ NOTE [Noise that grows] A backward pass over several GPUs has a thread for each 
 gradients are added is another in each run. Training amplifies the last bit: after thirty steps two runs of one program
 may differ by more than the tolerance. A tensor that differs between two runs of the reference by at most ``MOST_NOISE``
 of its largest number, where the first of its kind does not differ, may differ by ``MARGIN`` times as much in the run of
-a candidate. What begins to differ in the first step is no noise of this kind.
+a candidate. Where the reference is the same in each run, the candidate's own noise counts. What begins to differ in the
+first step is no noise of this kind.
 """
 
 from __future__ import annotations

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 
 import pytest
+import torch
 from seeded import laboratory
 
-from devsan.fix.reference_run import find_reference
+from devsan.fix.outcome import Outcome
+from devsan.fix.reference_run import Reference, find_reference
+from devsan.numbers.digest import digest
 from devsan.numbers.reference import MEETING, ONE_GPU
 
 pytestmark = pytest.mark.drawn(3)  # a search each
@@ -137,3 +140,21 @@ def test_groups_that_are_bound_to_gpus_meet_on_one(tmp_path, kind):
         outcome = found.run(policy="warn", meeting=kind)
     assert outcome.ended, outcome.error
     assert {"rank0", "rank1"} <= set(outcome.numbers)
+
+
+def _losses(*values: float) -> Outcome:
+    events = [{"kind": "loss", "tensors": [digest(torch.tensor(value))]} for value in values]
+    numbers = {"rank0": [*events, {"kind": "end", "events": len(events)}]}
+    return Outcome(0, False, [], numbers, {}, [], 1.0)
+
+
+def test_a_candidate_that_is_another_in_each_run_is_compared_by_its_noise():
+    # The laboratory is not asked: the reference is known to be the same in each run.
+    found = Reference(None, _losses(1.0, 1.0), _losses(1.0, 1.0), MEETING, _calibrated=True)  # type: ignore[arg-type]
+    varying, steady = (
+        found.judge(_losses(1.0, 1.001), lambda last=last: _losses(1.0, last)) for last in (1.0012, 1.001)
+    )
+    assert (varying.equal, str(steady.difference)) == (True, "loss 2: expected 1, got 1.001")
+    asked = []
+    assert not found.judge(_losses(1.0, 1.1), lambda: asked.append(1)).equal  # type: ignore[arg-type, return-value]
+    assert asked == [], "what is far off is no noise"
