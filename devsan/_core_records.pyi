@@ -234,8 +234,8 @@ class Event:
 
     @property
     def written(self) -> Frame | None:
-        """The innermost frame that is neither torch's nor accelerate's: who wrote the call. As `site` where there is
-        none."""
+        """The innermost frame that is neither torch's, accelerate's nor Python's own: who wrote the call. As `site`
+        where there is none."""
 
     def __init__(
         self,

@@ -157,7 +157,9 @@ def _tensors(function: ast.AST) -> Iterator[str]:
 
 
 def _modules(source: Source, function: ast.AST, bound: set[str]) -> Iterator[str]:
-    """What is asked for its parameters in ``function``."""
+    """What is asked for its parameters in ``function``; in a main program the names say where things are."""
+    if isinstance(function, ast.Module):
+        return
     for node in own_nodes(function):
         if isinstance(node, ast.Attribute) and node.attr == "parameters" and _root(node) in bound - {"self"}:
             yield source.segment(node.value)

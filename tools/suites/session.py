@@ -86,8 +86,9 @@ class Session(NamedTuple):
         path = [str(CHILD), *([str(self.checkout / self.suite.path)] if self.suite.path else [])]
         path += [str(self.packages)] if self.packages else []
         device = "cuda" if emulated else "cpu"
+        kept = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}  # of the caller's pytest
         return {
-            **os.environ,
+            **kept,
             "PATH": os.pathsep.join([scripts, os.environ.get("PATH", "")]),
             "PYTHONPATH": os.pathsep.join(path),
             "HF_HUB_OFFLINE": "1",
