@@ -249,7 +249,7 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = tuple(
             r"same device\b.*",
         ),
         (Kind.MIXED, r"Found two parameters on different devices.*"),
-        # c10/core/StorageImpl and ATen/native/Resize.h, checkSetStorage
+        # aten/src/ATen/native/Resize.h, checkSetStorage
         (
             Kind.MIXED,
             r'Attempted to set the storage of a tensor on device "(?P<common>DEVICE)" to a storage on different device '

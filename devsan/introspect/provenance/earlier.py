@@ -46,14 +46,16 @@ def count_calls(reader: ProvenanceReader, frames: Sequence[Frame], place: int, o
 
 def _beginnings(reader: ProvenanceReader, frames: Sequence[Frame], place: int) -> list[tuple[Frame, int]]:
     """The frame at ``place`` and the program's own around it, each with a time at which its call had not begun."""
-    found = []
+    found: list[tuple[Frame, int]] = []
     for number in range(place, -1, -1):
+        if len(found) == _FRAMES:
+            break
         if number == place or frames[number].whose is Whose.PROGRAM:
             numbers = [reader.origin_of(tensor)[0] for tensor in _given(frames, number)]
             # Of what was dropped the time is not known.
             time = max((2 * each for each in numbers if core.placement(each) is not None), default=0)
             found.append((frames[number], time))
-    return found[:_FRAMES]
+    return found
 
 
 def _is(frame: core.Frame, site: Frame) -> bool:
