@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import memory_finetuning as finetuning
 import memory_setups as setups
 import torch
 from torch.nn.attention import SDPBackend
@@ -22,6 +23,7 @@ MIB = 1024**2
 BOOK = "github.com/ailzhang/EfficientPyTorch, chapter_07_memory"
 COURSE = "github.com/vinitvyas09/optimizers, hw2_activation_checkpointing.ipynb"
 ATTENTION = "github.com/MarkMrLi/assignment2-systems, results/profile_attention/pytorch.md"
+TUNING = "github.com/rasbt/pytorch-memory-optim, logs.md"
 RECIPE = "PyTorch recipe on ZeroRedundancyOptimizer"
 
 
@@ -55,6 +57,15 @@ SETUPS = {
         setups.blocks_with_checkpoints, "a100-40g", 1,
         {"neither": 3140e6, "both": 1414e6, "wide layers": 3093e6, "attention": 1787e6}, COURSE,
     ),
+    "ViT fp16, halved before": Setup(partial(finetuning.placed, False), "a100-40g", 1, {"reserved": 0.65e9}, TUNING),
+    "ViT fp16, halved on the GPU": Setup(partial(finetuning.placed, True), "a100-40g", 1, {"reserved": 1.24e9}, TUNING),
+    "ViT bf16, batches of 16": Setup(
+        partial(finetuning.images_in_bfloat16, 16, 1), "a100-40g", 1, {"reserved": 5.69e9}, TUNING
+    ),
+    "ViT bf16, batches of 16 in parts of 4": Setup(
+        partial(finetuning.images_in_bfloat16, 4, 4), "a100-40g", 1, {"reserved": 3.91e9}, TUNING
+    ),
+    "DistilBERT bf16, FSDP, offloaded": Setup(finetuning.sharded_text, "a100-40g", 4, {"reserved": 1.15e9}, TUNING),
     "DDP, Adam": Setup(
         setups.replicas, "a100-40g", 2,
         {"model": 335e6, "replica": 656e6, "before the step": 992e6, "after the step": 1697e6}, RECIPE,

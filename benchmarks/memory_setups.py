@@ -147,20 +147,20 @@ def blocks_with_checkpoints() -> Figures:
     return figures
 
 
-def _ranks(work: Callable[[int], Figures]) -> Figures:
-    """What rank 0 of two says."""
+def ranks(work: Callable[[int], Figures], count: int = 2) -> Figures:
+    """What rank 0 of some says."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free.getsockname()[1]), WORLD_SIZE="2")
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free.getsockname()[1]), WORLD_SIZE=str(count))
     context = torch.multiprocessing.get_context("spawn")
     said = context.SimpleQueue()
-    torch.multiprocessing.spawn(_rank, (work, said), nprocs=2, join=True)
+    torch.multiprocessing.spawn(_rank, (work, said), nprocs=count, join=True)
     return said.get()
 
 
 def _rank(rank: int, work: Callable[[int], Figures], said: Any) -> None:
     torch.cuda.set_device(rank)
-    torch.distributed.init_process_group("nccl", rank=rank, world_size=2)
+    torch.distributed.init_process_group("nccl", rank=rank)
     figures = work(rank)
     if rank == 0:
         said.put(figures)
@@ -199,11 +199,11 @@ def _replica_rank(rank: int) -> Figures:
 
 
 def replicas() -> Figures:
-    return _ranks(_replica_rank)
+    return ranks(_replica_rank)
 
 
 def zero() -> Figures:
-    return _ranks(_zero_rank)
+    return ranks(_zero_rank)
 
 
 # Set-ups without a published figure.
@@ -294,4 +294,4 @@ def _sharded_rank(rank: int) -> Figures:
 
 
 def sharded() -> Figures:
-    return _ranks(_sharded_rank)
+    return ranks(_sharded_rank)

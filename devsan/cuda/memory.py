@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from devsan import _core
+from devsan.cuda.visible_devices import VARIABLE, visible_devices
+
+_before_reset: dict[int, tuple[int, int]] = {}
 
 
 class Memory:
@@ -21,7 +25,7 @@ class Memory:
             "_cuda_emptyCache": _core.empty_cache,
             "_cuda_memoryStats": _core.memory_stats,
             "_cuda_resetAccumulatedMemoryStats": _core.reset_accumulated_memory_stats,
-            "_cuda_resetPeakMemoryStats": _core.reset_peak_memory_stats,
+            "_cuda_resetPeakMemoryStats": _reset_peaks,
             "_cuda_hostMemoryStats": _core.host_memory_stats,
             "_cuda_resetAccumulatedHostMemoryStats": _core.reset_accumulated_host_memory_stats,
             "_cuda_resetPeakHostMemoryStats": _core.reset_peak_host_memory_stats,
@@ -52,6 +56,29 @@ class Memory:
 
     def _set_metadata(self, metadata: str) -> None:
         self._metadata = metadata
+
+
+def peaks_of(uuids: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Returns the most bytes that were allocated and reserved on each GPU, whatever the program has reset since.
+
+    Args:
+        uuids: of the machine's GPUs, whose numbers come first in what is returned: the program may see some of them.
+    """
+    numbers = visible_devices(os.environ.get(VARIABLE), uuids)
+    return [(number, *peak) for number, peak in zip(numbers, _peaks(), strict=False)]
+
+
+def _peaks() -> list[tuple[int, int]]:
+    found = []
+    for gpu, (_, _, allocated, reserved) in enumerate(_core.memory_now()):
+        before = _before_reset.get(gpu, (0, 0))
+        found.append((max(allocated, before[0]), max(reserved, before[1])))
+    return found
+
+
+def _reset_peaks(device: int) -> None:
+    _before_reset.update(enumerate(_peaks()))
+    _core.reset_peak_memory_stats(device)
 
 
 def _snapshot(pool: Sequence[Any] | None = None) -> dict[str, Any]:

@@ -60,6 +60,11 @@ def test_hub():
         raise OSError("We couldn't connect to 'https://huggingface.co' to load the files")
 
 
+def test_pipeline_of_the_hub():
+    if torch.cuda.is_available():
+        raise OSError("Cannot load model tiny/pipe: the model is not fully cached locally (no snapshot)")
+
+
 def test_skipped():
     pytest.skip("no TPU")
 """
@@ -98,7 +103,7 @@ def test_each_failure_costs_itself_and_only_a_new_one_is_an_error(tmp_path: Path
     run = suites(*words, "--limit", "8", "--list", listed)
     assert run.returncode == 1, run.stderr
     # passed: test_gpu, test_expected, test_crash[two]; known: test_crash[one], test_parts; new: test_on_a_gpu_only
-    assert "| test_small.py | 3 | 1 | 2 | 3 | 1 |" in run.stdout
+    assert "| test_small.py | 3 | 1 | 2 | 4 | 1 |" in run.stdout
     marks = {line.split()[2]: " ".join(line.split()[:2]) for line in listed.read_text().splitlines()}
     assert marks == {
         "test_small.py::test_crash[one]": "known crashed",
@@ -106,6 +111,7 @@ def test_each_failure_costs_itself_and_only_a_new_one_is_an_error(tmp_path: Path
         "test_small.py::test_everywhere": "environment failed",
         "test_small.py::test_long": "environment timeout",
         "test_small.py::test_hub": "environment failed",
+        "test_small.py::test_pipeline_of_the_hub": "environment failed",
         "test_small.py::test_on_a_gpu_only": "new failed",
     }
     assert "new: failed test_small.py::test_on_a_gpu_only  AssertionError: there is a GPU" in run.stdout
@@ -117,7 +123,7 @@ def test_known_failures_are_no_error(checkout: Path, known: Path) -> None:
     words = ["accelerate", "--checkout", f"accelerate={checkout}", "--file", "test_small.py", "--known", known]
     run = suites(*words, "--limit", "8")
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "| test_small.py | 3 | 1 | 6 | 0 | 0 |" in run.stdout
+    assert "| test_small.py | 3 | 1 | 7 | 0 | 0 |" in run.stdout
 
 
 def test_a_file_that_cannot_be_imported_is_new(checkout: Path) -> None:

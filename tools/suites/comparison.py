@@ -12,6 +12,7 @@ from session import BAD, Outcome, Session
 # What transformers and huggingface_hub say where the hub cannot be asked. Many of these tests skip without a GPU.
 OFFLINE = re.compile(
     r"LocalEntryNotFoundError|OfflineModeIsEnabled|couldn't connect to 'https|Can't load \w+ \w+ for '"
+    r"|the model is not fully cached locally"
 )
 
 COUNTS = ("passed", "skipped", "known", "environment", "new")

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include <ATen/core/function_schema.h>
 #include <ATen/core/stack.h>
 #include <c10/util/Exception.h>
@@ -15,10 +12,6 @@ namespace devsan::emulate {
 // kernel on a GPU. Most of what is said before the kernel stands in code that both share, so little else has to be said again.
 // A real GPU reports its assertion at some later call and answers nothing from then on; here the call that is at fault
 // raises it, as with CUDA_LAUNCH_BLOCKING=1, together with the host's sentence, which names the index.
-
-/// What CUDA's dispatch macro calls the kernel that the CPU's calls `kernel` ("silu_cpu"), in the operator `op`
-/// ("aten::silu"). The same name where it is not known.
-std::string name_of_cuda_kernel(std::string_view op, std::string_view kernel);
 
 /// Raises what CUDA raises where the CPU's kernel of an operator raised `error`. Returns where both say the same.
 /// @param arguments the call's arguments at the end of this stack

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch.nn import functional
+from torch.ops import aten
 
 pytestmark = pytest.mark.usefixtures("four_gpus")
 
@@ -53,6 +54,57 @@ def test_a_kernel_has_the_name_that_it_has_on_cuda(call: Callable[[torch.Tensor]
         call(on_gpu(4, 4, dtype=torch.long))
 
 
+LAST = torch.channels_last
+BACKWARD: list[tuple[Callable[[torch.Tensor], object], str]] = [
+    (lambda x: aten._adaptive_avg_pool2d_backward(x[..., :2, :2], x), "adaptive_avg_pool2d_backward_cuda"),
+    (
+        lambda x: aten._adaptive_avg_pool2d_backward(*[t.contiguous(memory_format=LAST) for t in (x[..., :2, :2], x)]),
+        "adaptive_avg_pool2d_backward_nhwc_cuda",
+    ),
+    (lambda x: aten.adaptive_max_pool2d_backward(x, x, x), "adaptive_max_pool2d_backward_cuda"),
+    (lambda x: aten._softmax_backward_data(x, x, 1, torch.long), "host_softmax_backward"),
+    (lambda x: aten._log_softmax_backward_data(x, x, 3, torch.long), "host_softmax_backward"),
+    (
+        lambda x: aten.upsample_bilinear2d_backward(x, [4, 4], [1, 2, 2, 2], False),
+        "upsample_bilinear2d_backward_out_frame",
+    ),
+    (lambda x: aten.upsample_nearest2d_backward(x, [4, 4], [1, 2, 2, 2]), "upsample_nearest2d_backward_out_frame"),
+    (
+        lambda x: aten._upsample_nearest_exact2d_backward(x, [4, 4], [1, 2, 2, 2]),
+        "upsample_nearest2d_backward_out_frame",
+    ),
+    (
+        lambda x: aten._upsample_bilinear2d_aa_backward(x, [4, 4], [1, 2, 2, 2], False),
+        "upsample_gen2d_backward_out_frame",
+    ),
+    (lambda x: aten.hardsigmoid_backward(x, x), "hardsigmoid_backward_cuda"),
+    (lambda x: aten.gelu_backward(x, x), "GeluBackwardCUDAKernelImpl"),
+    (lambda x: aten.logit_backward(x, x), "logit_cuda"),
+    (lambda x: aten.binary_cross_entropy_backward(x, x, x), "binary_cross_entropy_backward_out_cuda"),
+    (lambda x: aten.huber_loss_backward(x, x, x, 1, 1.0), "huber_backward_cuda"),
+    (
+        lambda x: aten.multi_margin_loss_backward(x[0, 0, 0, 0], x[0, 0], x[0, 0, 0], 1, 1, None, 1),
+        "multi_margin_loss_backward_cuda",
+    ),
+    (
+        lambda x: aten.multilabel_margin_loss_backward(x[0, 0, 0, 0], *[x[0, 0]] * 2, 1, x[0, 0]),
+        "multilabel_margin_loss_backward_kernel",
+    ),
+    (lambda x: aten._pdist_backward(x[0, 0, 0], x[0, 0], 1.0, x[0, 0, 0]), "pdist_cuda_backward"),
+]
+
+
+@pytest.mark.parametrize("call, kernel", BACKWARD, ids=[kernel for _, kernel in BACKWARD])
+def test_a_kernel_of_a_backward_pass_too(call: Callable[[torch.Tensor], object], kernel: str) -> None:
+    with pytest.raises(NotImplementedError, match=rf"^\"{kernel}\" not implemented for 'Long'$"):
+        call(on_gpu(1, 2, 4, 4, dtype=torch.long))
+
+
+def ctc(targets: int = 4, longest: int = 2, steps: int = 5) -> torch.Tensor:
+    scores = on_gpu(5, 2, 4).log_softmax(2)
+    return functional.ctc_loss(scores, index(1, targets), (steps, steps), (2, longest))
+
+
 @pytest.mark.parametrize(
     "call, words",
     [
@@ -61,6 +113,9 @@ def test_a_kernel_has_the_name_that_it_has_on_cuda(call: Callable[[torch.Tensor]
             "expected mat1 and mat2 to have the same dtype, but got:",
         ),
         (lambda: on_gpu(2, dtype=torch.cfloat).sort(), "Sort currently does not support complex dtypes on CUDA.$"),
+        (lambda: ctc(targets=3), r"Expected tensor to have size 4 .* \(while checking arguments for ctc_loss_gpu\)$"),
+        (lambda: ctc(longest=-1), r"Expected target_lengths .* \(while checking arguments for ctc_loss_gpu\)$"),
+        (lambda: ctc(steps=9), r"Expected input_lengths .* \(while checking arguments for ctc_loss_gpu\)$"),
     ],
 )
 def test_a_sentence_is_that_of_cuda(call: Call, words: str) -> None:
@@ -86,6 +141,7 @@ def test_what_is_checked_before_the_kernel_is_said_first(call: Call, words: str)
     "call, named",
     [
         (lambda: functional.embedding(index(FAR), table()), "index out of range in self"),
+        (lambda: functional.embedding(index(FAR), table(), max_norm=1.0), "index 9 out of range for tensor of size"),
         (lambda: functional.embedding_bag(index(FAR, 2, 2), table()), ""),
         (lambda: table().index_select(0, index(FAR)), "index out of range in self"),
         (lambda: table()[index(FAR)], "index 9 is out of bounds for dimension 0 with size 4"),

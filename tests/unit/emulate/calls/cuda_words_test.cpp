@@ -5,6 +5,8 @@
 #include <ATen/Functions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include "emulate/calls/kernel_names.h"
+
 namespace devsan::emulate {
 namespace {
 
@@ -14,6 +16,8 @@ TEST(CudaWords, AKernelIsNamedByItsSuffixOrByTheTable) {
   EXPECT_EQ(name_of_cuda_kernel("aten::bernoulli_", "bernoulli_scalar_cpu_"), "bernoulli_scalar_cuda_");
   EXPECT_EQ(name_of_cuda_kernel("aten::gelu.out", "GeluKernelImpl"), "GeluCUDAKernelImpl");
   EXPECT_EQ(name_of_cuda_kernel("aten::lt.Tensor", "lt_cpu"), "compare_cuda");
+  EXPECT_EQ(name_of_cuda_kernel("aten::_softmax_backward_data", "softmax_backward_kernel_impl"),
+            "host_softmax_backward");
 }
 
 TEST(CudaWords, OneNameOfTheHostMayBeTwoOnCuda) {
