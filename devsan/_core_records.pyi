@@ -222,6 +222,8 @@ class Event:
     stack: Sequence[Frame]  # innermost first; the program's own frame is among them where there is one
     source: DeviceSource
     device_text: str  # the argument that said the device, as written: `f"cuda:{hparams.device}"`
+    device_value: str  # what that argument was given elsewhere, if it is a name: "next(model.parameters()).device"
+    device_value_at: str  # where that stands: "train.py:76"
     followed: str  # of a result: the operand whose device it took, as the source names it
     subject: str  # of a module's event: its path, "" for the whole model; unused in a tensor's provenance
     sequence: int  # orders the events of one process; 0 is not known
@@ -249,6 +251,8 @@ class Event:
         stack: Sequence[Frame] = ...,
         source: DeviceSource = ...,
         device_text: str = ...,
+        device_value: str = ...,
+        device_value_at: str = ...,
         followed: str = ...,
         subject: str = ...,
         sequence: int = ...,
@@ -606,6 +610,7 @@ class Operand:
     provenance: Sequence[Event]  # how it came to be where it is, newest first
     copies: Sequence[Event]  # copies of it on other devices that were made since: `y = x.to(d)`, `x.to(d)`
     holder: str  # path of the module that holds it, registered or not: "model.layers.17.attn"
+    tied_to: str  # path of another module's parameter that is the same tensor; "" where there is none
     beside: str  # what it stands beside: path of the base weight of an adapter or a quantization state
     beside_device: Device  # where that is
     registered: bool  # a parameter or buffer of a module that the model does not register (in a list): false
@@ -638,6 +643,7 @@ class Operand:
         provenance: Sequence[Event] = ...,
         copies: Sequence[Event] = ...,
         holder: str = ...,
+        tied_to: str = ...,
         beside: str = ...,
         beside_device: Device | str = ...,
         registered: bool = ...,

@@ -114,7 +114,11 @@ const model::Event* put_in_after(const Context& context, const Operand& operand)
   const auto found = std::find_if(all.begin(), all.end(), [](const model::Event& event) {
     return event.subject.empty() && event.device.is_accelerator();
   });
-  return found == all.end() ? nullptr : &*found;
+  if (found == all.end()) return nullptr;
+  // What is older was there, and not in the model: it was put in the place of a weight that has moved.
+  const bool older = !operand.provenance.empty() && operand.provenance.front().sequence > 0 &&
+                     operand.provenance.front().sequence < found->sequence;
+  return older ? nullptr : &*found;
 }
 
 bool is_built_for_use(const Context& context, const Operand& operand) {
@@ -131,6 +135,58 @@ bool is_built_for_use(const Context& context, const Operand& operand) {
   const auto caller =
       std::find_if(frames.begin(), frames.end(), [&](const model::Frame& each) { return &each == used; });
   return caller + 1 < frames.end() && (caller + 1)->function != "<module>";
+}
+
+const Operand* moved_without(const Context& context, const Operand& operand) {
+  const auto container = [](const Operand& each) {
+    return std::string_view(each.name).substr(0, each.name.rfind('['));
+  };
+  if (!operand.name.ends_with(']')) return nullptr;
+  for (const Operand& other : context.operands()) {
+    const model::Event* placed = placement_of(other.provenance);
+    if (other.name.ends_with(']') && container(other) == container(operand) && placed != nullptr &&
+        placed->kind == model::EventKind::kMoved && placed->from == operand.device && other.device != operand.device) {
+      return &other;
+    }
+  }
+  return nullptr;
+}
+
+bool is_copy(const model::Event& event) {
+  return short_op(event.op) == "clone" || short_op(event.op) == "_to_copy" || is_deep_copy(event);
+}
+
+const model::Event* moved_after_copy(const Operand& copy, const Operand& weight) {
+  if (copy.provenance.empty()) return nullptr;
+  const model::Event& made = copy.provenance.front();
+  const bool copies = is_copy(made);
+  const model::Event* moved = placement_of(weight.provenance);
+  const bool later = moved != nullptr && moved->kind == model::EventKind::kMoved && moved->op == "Module.to" &&
+                     made.sequence > 0 && moved->sequence > made.sequence;
+  return copies && later ? moved : nullptr;
+}
+
+bool is_block(std::string_view path) {
+  for (std::size_t at = 0; at < path.size(); ++at) {
+    const bool starts = at == 0 || path[at - 1] == '.';
+    if (starts && std::isdigit(static_cast<unsigned char>(path[at])) != 0) return true;
+  }
+  return false;
+}
+
+bool is_result_in_cut_block(const Context& context, const Operand& operand) {
+  const model::Module* block = context.failing_module();
+  if (block == nullptr || block->is_container || !is_block(block->path) || !context.has_map() ||
+      !stands_in_module(context)) {
+    return false;
+  }
+  const auto devices = context.devices_below(block->path);
+  const Operand* partner = context.partner_of(operand);
+  const auto holds = [&](const model::Device& device) {
+    return std::find(devices.begin(), devices.end(), device) != devices.end();
+  };
+  return partner != nullptr && holds(operand.device) && holds(partner->device) && context.is_placed_by_map(*partner) &&
+         !operand.provenance.empty() && operand.provenance.front().kind == model::EventKind::kComputed;
 }
 
 bool is_generation_state(const Operand& operand) {

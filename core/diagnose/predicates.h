@@ -32,6 +32,23 @@ const model::Event* put_in_after(const Context& context, const model::Operand& o
 /// made: a loss that is built in each step. What a script or its main function builds may be used many times.
 bool is_built_for_use(const Context& context, const model::Operand& operand);
 
+/// What lies in one container with `operand` and was moved from its device: `batch["ids"]`, where `batch["mask"]` was
+/// left behind. Null where there is none.
+const model::Operand* moved_without(const Context& context, const model::Operand& operand);
+
+/// Whether it made a copy of a tensor, on the device where that was: clone, copy.deepcopy.
+bool is_copy(const model::Event& event);
+
+/// The move of a module's weight that came after `copy` was copied from a weight; null where nothing says so.
+const model::Event* moved_after_copy(const model::Operand& copy, const model::Operand& weight);
+
+/// Whether the map cuts through the block whose own forward fails, and `operand` is what the block computed or was given
+/// as a result: where its first device came from does not matter then.
+bool is_result_in_cut_block(const Context& context, const model::Operand& operand);
+
+/// Whether the path has a number in it: one of a row of blocks.
+bool is_block(std::string_view path);
+
 /// KV cache and recurrent generation state, and the indices into them.
 bool is_generation_state(const model::Operand& operand);
 

@@ -172,6 +172,14 @@ std::string device_text_of(const model::Event& event) {
   return site == nullptr ? "" : device_argument(site->source).value_or("");
 }
 
+model::Message device_value_of(const model::Event& event) {
+  if (event.device_value.empty()) return {};
+  return {"{name} is {value}, at {place}.",
+          {{"name", quoted(device_text_of(event))},
+           {"value", quoted(event.device_value)},
+           {"place", event.device_value_at}}};
+}
+
 int count_word(std::string_view text, std::string_view word) {
   int count = 0;
   for (auto at = find_word(text, word); at != std::string_view::npos; at = find_word(text, word, at + 1)) ++count;

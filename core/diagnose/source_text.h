@@ -21,6 +21,10 @@ model::DeviceSource source_of(const model::Event& event);
 /// The text that said the event's device, "" when there is none.
 std::string device_text_of(const model::Event& event);
 
+/// "`device` is `next(model.parameters()).device`, at train.py:76.": what a name that said the device was given; "" where
+/// the source does not say it, or nobody had to look.
+model::Message device_value_of(const model::Event& event);
+
 /// How often `word` occurs in `text` as a whole name.
 int count_word(std::string_view text, std::string_view word);
 

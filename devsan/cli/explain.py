@@ -6,33 +6,56 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from devsan.cli.command import Action, Parser
-from devsan.diagnostics.codes import Code, all_codes, check_language, named
-from devsan.render.language import chosen
+from devsan.cli.command import Action, Parser, add_language
+from devsan.diagnosis import by_wording
+from devsan.diagnostics.codes import Code, all_codes, named
+from devsan.errors import UsageError, tell
+from devsan.render.language import chosen, language_named
 from devsan.render.terminal.text import wrapped
+
+EXIT_USAGE = 2
+
+_LONGEST = 72
 
 
 class ExplainCommand:
     """Explain a code: the problem, an example, the cause and the fix.
 
-    Without CODE, list all codes. CODE is a number or a name.
+    Without CODE, list all codes. CODE is a number or a name. ERROR is the sentence of an error, in any number of words:
+    if it has one known cause, its page is shown, otherwise all of them are listed.
     """
 
     name = "explain"
 
     def prepare(self, words: Sequence[str]) -> Action:
         """Reads the optional code and the language."""
-        parser = Parser(self, usage="devsan explain [--lang LANG] [CODE]")
-        parser.add_argument("code", metavar="CODE", nargs="?", help="for example DV101, or single-device-assumption")
-        parser.add_argument(
-            "--lang", metavar="LANG", default=chosen(), help="en or zh (default: DEVSAN_LANG, or the locale)"
-        )
+        parser = Parser(self, usage="devsan explain [--lang LANG] [CODE | ERROR]")
+        parser.add_argument("code", metavar="CODE", nargs="*", help="DV101, single-device-assumption, or an error")
+        add_language(parser)
         options = parser.read(words)
-        if options.code is not None:
-            page = named(options.code, options.lang).page(options.lang)
+        options.lang = options.lang or chosen()
+        text = " ".join(options.code).strip()
+        if len(text.split()) > 1:
+            return lambda: _explain(text, options.lang)
+        if text:
+            page = named(text, options.lang).page(options.lang)
             return lambda: _show(page)
-        check_language(options.lang)
         return lambda: _list_all(list(all_codes().values()), options.lang)
+
+
+def _explain(text: str, language: str) -> int:
+    found = by_wording.codes_of(text)
+    if len(found) == 1:
+        return _show(found[0].page(language))
+    if found:
+        say = language_named(language)
+        tell(say("this error has {count} known causes; devsan run or devsan explain CODE tells more",
+                 count=str(len(found))))  # fmt: skip
+        return _list_all(found, language)
+    near = by_wording.nearest_page(text)
+    shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    tell(str(UsageError("an error that DevSan explains", repr(shown), f"devsan explain {near.code}" if near else None)))
+    return EXIT_USAGE
 
 
 def _list_all(codes: Sequence[Code], language: str) -> int:

@@ -10,6 +10,9 @@ from devsan.doctor.facts import System
 
 _ADDRESS = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b")
 _PATH = re.compile(r"(?<![\w.~/])/(?:[^\s:;,\"'`()\[\]{}<>/]+/)+(?P<last>[^\s:;,\"'`()\[\]{}<>/]*)")
+# What hubs, clouds and services give out, by how it begins; and what is named as a secret, whatever it is.
+_TOKEN = re.compile(r"\b(?:hf_|api_org_|gh[pousr]_|github_pat_|glpat-|sk-|xox[abprs]-|AKIA|eyJ)[\w.-]{8,}")
+_SECRET = re.compile(r"(?i)((?:token|secret|password|passwd|api_?key|credentials?)\w*[=:]\s*)[^\s,;]+")
 _PUBLIC = ("/dev/", "/proc/", "/sys/")
 _LOCAL = ("127.0.0.1", "0.0.0.0")
 
@@ -39,6 +42,7 @@ class Mask:
             text = re.sub(rf"{re.escape(self._home)}(?=/|\b)", "~", text)
         text = re.sub(r"~/(?:[^\s:;,\"'`/]+/)*", "~/.../", text)
         text = _PATH.sub(_shortened, text)
+        text = _TOKEN.sub("TOKEN", _SECRET.sub(r"\1TOKEN", text))
         text = _ADDRESS.sub(lambda match: match[0] if match[0] in _LOCAL else "ADDRESS", text)
         for pattern, put in self._names:
             text = pattern.sub(put, text)

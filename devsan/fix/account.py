@@ -76,9 +76,15 @@ def _described(changes: Sequence[Change], status: Any, tree: WorkingTree, **know
     edits = tuple(edit for change in changes for edit in change.edits)
     return TriedFix(
         status, _texts(changes), tuple(dict.fromkeys(change.kind for change in changes)),
-        tuple(dict.fromkeys(change.code for change in changes if change.code)), edits, diff, lines,
+        _codes(changes), edits, diff, lines,
         all(is_own(edit.place.path or edit.place.file) for edit in edits if edit.place.file.endswith(".py")), **known,
     )  # fmt: skip
+
+
+def _codes(changes: Sequence[Change]) -> tuple[str, ...]:
+    """The codes of the causes that propose them; none where none proposes the first: others mend what fails next."""
+    codes = [change.code for change in changes if change.code]
+    return tuple(dict.fromkeys(codes)) if changes and changes[0].code else ()
 
 
 def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
@@ -215,8 +221,9 @@ def _decided(finding: Plain, fixes: Sequence[TriedFix]) -> dict[str, Any]:
         fix = next(fix for fix in verified if code in fix.codes)
         proof = message("With the change of this cause the program runs to its end and computes the same: {change}.",
                         change=fix.texts[0])  # fmt: skip
+        # The title was the other cause's.
         made |= {"code": code, "name": name_of(code), "confidence": "certain", "candidates": [],
-                 "evidence": shown or [proof]}  # fmt: skip
+                 "title": finding["headline"], "evidence": shown or [proof]}  # fmt: skip
     return made
 
 

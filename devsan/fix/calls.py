@@ -53,8 +53,9 @@ def placed(source: Source, call: ast.Call, device: str) -> str:
     if receiver is not None:
         if function_name(call) == "to" and call.args and not _is_dtype(source, call.args[0]):
             return with_value(source, call, call.args[0], device)
-        if len(call.args) <= 1 and not call.keywords and function_name(call) != "to":
-            return f"{source.segment(receiver)}.to({device})"
+        if len(call.args) <= 1 and function_name(call) != "to":
+            given_too = "".join(f", {each.arg}={source.segment(each.value)}" for each in call.keywords)
+            return f"{source.segment(receiver)}.to({device}{given_too})"
     if is_factory(call) or _calls_for_device(source, call):
         return with_keyword(source, call, "device", device)
     return f"{source.segment(call)}.to({device})"

@@ -45,9 +45,12 @@ class Failure:
 
     @property
     def own_paths(self) -> list[str]:
-        """Returns the user's own files on the way to the failure, then those that placed its operands, each once."""
+        """Returns the user's own files on the way to the failure, then those that placed its operands and the models,
+        each once."""
         placing = [frame for operand in self.operands for frame in placing_frames(operand)]
-        return list(dict.fromkeys(frame["path"] for frame in (*self.own_frames, *placing)))
+        events = [event for model in self.models for event in model["placements"]]
+        moving = [frame for event in events for frame in event["frames"] if is_own(frame["path"])]
+        return list(dict.fromkeys(frame["path"] for frame in (*self.own_frames, *placing, *moving)))
 
     @property
     def library_frames(self) -> list[Mapping[str, Any]]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from devsan.options import Options
+from devsan.options import REPORTING, Options, find_option
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,6 @@ class Job:
         given = []
         for item in self.options.to_variable().split(":"):
             key, _, value = item.partition("=")
-            if key not in ("policy", "output", "format", "lang"):
+            if key != "policy" and find_option(key).name not in REPORTING:
                 given.append(f"--{key}={value}")
         return ["-m", "devsan", "run", *given, *own, *self.words]

@@ -46,7 +46,7 @@ class TriedFix:
             "same" (the same failure), "offered" (not tried).
         texts: what it does, a sentence for each of its changes.
         kinds: where its changes are made.
-        codes: of the causes that propose them.
+        codes: of the causes that propose them; none where none proposes the first of them.
         edits: of all changes; the places of each are those that the change before it left.
         diff: unified, all changes in one.
         lines: that it changes; one that is replaced counts once.

@@ -9,11 +9,12 @@ parameters. That is a guess; each is an experiment, and a wrong one fails.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.torch_names import NEW
-from devsan.fix.calls import function_name, moved
+from devsan.fix.calls import function_name, is_factory, moved
 from devsan.fix.failure import Source
 
 LITERAL = 25
@@ -27,6 +28,9 @@ _OF_TENSORS = NEW | {
     "device", "shape", "size", "dim", "ndim", "dtype", "to", "view", "reshape", "numel", "float", "long", "transpose",
     "permute", "unsqueeze",
 }  # fmt: skip
+
+_PRIVATE, _PUBLIC = re.compile(r"^(.+)\._flat_weights\[\d+\]$"), r"next(\1.parameters())"
+"""A recurrent module's own list of its weights (torch/nn/modules/rnn.py), and what programs say instead."""
 
 _WITH_DEVICE = {"Accelerator", "Fabric", "PartialState"}
 """Classes whose ``device`` is the GPU of the process."""
@@ -46,10 +50,18 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     function = source.function_around(node)
     name = _parsed(operand["name"])
     root = _root(name) if name is not None else ""
-    said = operand["name"] if "device" in (operand["name"] or "") else f"{operand['name']}.device"
+    public = _PRIVATE.sub(_PUBLIC, operand["name"] or "")
+    said = public if "device" in public else f"{public}.device"
     is_local = root in {getattr(each, "id", getattr(each, "arg", None)) for each in ast.walk(function)}
     if is_local and root in bound:
         yield said
+    yield from (f"{source.segment(each)}.device" for each in _asked_for_shape(node) if _root(each) in bound)
+    called = _called_with(source, node)
+    callee = _parsed(called)
+    unnamed = callee is not None and not operand["name"] and _root(callee) in bound - {"torch", "F"}
+    is_weight = operand.get("kind") in ("parameter", "buffer")
+    if is_weight and (unnamed or (called and operand["name"].startswith(f"{called}."))):
+        yield f"next({called}.parameters()).device"
     for event in operand["provenance"][:2]:
         text = _parsed(event["device_text"])
         if text is not None and _root(text) in bound and event["device_text"] in source.text:
@@ -69,6 +81,20 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
         yield "next(self.parameters()).device"
     if not is_local and root in bound:  # a global, which need not be the same tensor
         yield said
+
+
+def _asked_for_shape(node: ast.AST) -> Iterator[ast.expr]:
+    """The tensors that a factory asks for its shape or its dtype: ``p`` of ``torch.zeros(p.shape, dtype=p.dtype)``."""
+    for each in ast.walk(node) if is_factory(node) else ():
+        if isinstance(each, ast.Attribute) and each.attr in ("shape", "size", "dtype") and _root(each) != "torch":
+            yield each.value
+
+
+def _called_with(source: Source, node: ast.AST) -> str:
+    """What is called with ``node`` as an argument, as the source has it: ``stage`` of ``stage(x)``; "" if none is."""
+    around = source.parents.get(node)
+    given = isinstance(around, ast.Call) and node is not around.func
+    return source.segment(around.func) if given and isinstance(around, ast.Call) else ""
 
 
 def names_bound(source: Source, node: ast.AST) -> set[str]:
@@ -117,6 +143,9 @@ def _devices_in(source: Source, scope: ast.AST, bound: set[str]) -> Iterator[str
             yield node.id
         if isinstance(node, ast.Attribute) and node.attr == "device" and _root(node) in known:
             yield source.segment(node)
+        kept = node.value if isinstance(node, ast.Assign) else None  # ctx.source = x.device
+        if isinstance(kept, ast.Attribute) and kept.attr == "device":
+            yield from (source.segment(each) for each in node.targets if _root(each) in known)  # type: ignore[attr-defined]
 
 
 def _framework_objects(scope: ast.AST) -> Iterator[str]:

@@ -175,12 +175,16 @@ def tracked_operands(failure: Failure, frames: Sequence[Frame], place: int, regi
         return found
     if sentence.kind is Kind.MODULE and len(sentence.devices) == 2:
         return _parameter_on(sentence.devices[1], registry)
-    if sentence.kind is Kind.GRADIENT and len(sentence.devices) == 2:
-        both = [
-            Tracked("tensor", Placement(sentence.devices[0]), 0),
-            Tracked("gradient", Placement(sentence.devices[1]), 1, offending=True),
-        ]
+    if sentence.kind is Kind.GRADIENT:
         pair = gradient_assigned(frame) or gradient_given(frame, int(sentence.figures.get("index", 0)))
+        seen = [placed.device for placed in (each.placement(frame) for each in pair) if placed is not None]
+        devices = sentence.devices if len(sentence.devices) == 2 else seen
+        if len(devices) != 2:
+            return []
+        both = [
+            Tracked("tensor", Placement(devices[0]), 0),
+            Tracked("gradient", Placement(devices[1]), 1, offending=True),
+        ]
         for each, expression in zip(both, pair, strict=False):
             each.see(expression, place, frame)
         return both

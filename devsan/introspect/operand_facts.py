@@ -23,6 +23,7 @@ from devsan.introspect.models.referrers import optimizer_state
 from devsan.introspect.models.registry import ATTRIBUTE, Home, Registry
 from devsan.introspect.operand_kinds import Kinds
 from devsan.introspect.provenance import creation
+from devsan.introspect.provenance.device_values import say_value
 from devsan.introspect.provenance.lineage import Lineage
 from devsan.introspect.provenance.reader import ProvenanceReader
 
@@ -152,6 +153,7 @@ class Operands:
         operand.holder, operand.registered = home.holder or type(tree.root).__name__, home.registered
         if home.registered and home.kind != ATTRIBUTE:
             operand.qualified_name = home.path
+            operand.tied_to = self.registry.tied_to(home)
         self.main = home.tree
         for base in _bases_of(home.path):
             if not operand.beside:
@@ -189,7 +191,10 @@ class Operands:
             events = (self.lineage.only_checkpoint(own[-1]) if own else []) or events
         if device == "meta" and not events:
             events = self._taken_away(operand.qualified_name)
-        operand.provenance = settle(events, operand.qualified_name, model)
+        settled = settle(events, operand.qualified_name, model)
+        for event in settled:
+            say_value(event)
+        operand.provenance = settled
         if frame is not None and operand.name:
             operand.copies = list(creation.copies_of(operand.name, frame)) or self._left_behind(operand, frame)
 

@@ -42,6 +42,8 @@ def event_of(event: core.Event) -> Plain:
         "frames": frames_of(event.stack),
         "source": word(event.source),
         "device_text": event.device_text,
+        "device_value": event.device_value,
+        "device_value_at": event.device_value_at,
         "followed": event.followed,
         "subject": event.subject,
         "discarded": event.discarded,
@@ -62,6 +64,8 @@ def event_from(plain: Plain) -> core.Event:
         stack=[frame_from(each) for each in plain["frames"]],
         source=core.DeviceSource.__members__[plain["source"].upper()],
         device_text=plain["device_text"],
+        device_value=plain["device_value"],
+        device_value_at=plain["device_value_at"],
         followed=plain["followed"],
         subject=plain["subject"],
         discarded=plain["discarded"],
@@ -88,6 +92,7 @@ def operand_of(operand: core.Operand) -> Plain:
         "provenance": [event_of(each) for each in operand.provenance],
         "copies": [event_of(each) for each in operand.copies],
         "holder": operand.holder,
+        "tied_to": operand.tied_to,
         "requires_grad": operand.requires_grad,
     }
 

@@ -46,7 +46,7 @@ def test_prints_the_chinese_page(front) -> None:
         (["DV110O"], "did you mean DV110?"),
         (["split-blok"], "did you mean split-block?"),
         (["zzz"], "expected a code that `devsan explain` lists, got 'zzz'"),
-        (["DV101", "--lang", "zx"], "expected a language (en, zh), got 'zx'; did you mean zh?"),
+        (["DV101", "--lang", "zx"], "expected lang to be en or zh, got 'zx'; did you mean 'zh'?"),
     ],
 )
 def test_names_the_nearest_spelling(front, words: list[str], sentence: str) -> None:

@@ -81,6 +81,16 @@ def test_a_fix_of_another_cause_decides_over_the_clues(finding: Any, script: Pat
     assert str(keyed.text) in evidence
     both = Trial((keyed, change(script, "c", "c.x", 2, 9, "DV101")), outcome(), Comparison({"loss": 2}), "verified")
     assert result(clues, [both], script).finding["evidence"] == ["the clues"]
+    late = Trial((change(script, "c", "c.x", 2, 9, ""), keyed), outcome(), Comparison({"loss": 2}), "verified")
+    assert result(clues, [late], script).finding["code"] == "DV101", "it mends what fails next"
+
+
+def test_the_title_is_not_that_of_the_cause_which_is_ruled_out(finding: Any, script: Path) -> None:
+    clues = {**finding, "code": "DV101", "title": "`a` follows one device value"}
+    decided = result(clues, [verified(change(script, "a", "a.x", 2, 5, "DV113"))], script).finding
+    assert decided["title"] == finding["headline"]
+    same = result(clues, [verified(change(script, "a", "a.x", 2, 5, "DV101"))], script).finding
+    assert same["title"] == clues["title"]
 
 
 def test_the_best_is_the_users_then_short_then_cheap(finding: Any, script: Path, tmp_path: Path) -> None:

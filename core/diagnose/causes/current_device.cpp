@@ -132,7 +132,13 @@ std::optional<Hypothesis> current_device(const Context& context) {
     }
     if (foreign) {
       const std::string index = std::to_string(operand.device.index);
-      if (of_rank) {
+      const bool in_thread = Context::in_function(*placed, "_bootstrap_inner") &&
+                             !context.runs_function({"_bootstrap_inner"}) && process.set_device_called;
+      if (in_thread) {
+        found.add_evidence(45, {"A thread of its own placed it: the current device is each thread's own, and {device} "
+                                "was chosen in another one.",
+                                {{"device", process.current_device.str()}}});
+      } else if (of_rank) {
         found.add_evidence(45, {"This is local rank {rank}, and the tensor is on GPU {index}.",
                                 {{"rank", std::to_string(process.local_rank)}, {"index", index}}});
       } else {
@@ -140,7 +146,11 @@ std::optional<Hypothesis> current_device(const Context& context) {
                                 {{"device", process.current_device.str()}, {"index", index}}});
       }
       if (!process.set_device_called) found.add_evidence(5, "torch.cuda.set_device was not called in this process.");
-      if (!(loaded && process.set_device_called)) propose_set_device(found);  // what a load says stays said
+      if (in_thread) {
+        found.propose(FixKind::kCreationSite, "name the GPU in the thread, or call torch.cuda.set_device there, too");
+      } else if (!(loaded && process.set_device_called)) {  // what a load says stays said
+        propose_set_device(found);
+      }
     } else if (!context.made_for_use(*placed)) {
       const Event* other = placement_of(partner->provenance);
       const bool mapped = context.is_placed_by_map(*partner) || context.is_hooked();

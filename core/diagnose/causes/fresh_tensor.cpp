@@ -27,6 +27,12 @@ int weight_of(DeviceSource source) {
   }
 }
 
+/// Whether a variable of the program says where it is.
+bool placed_by_name(const Operand& operand) {
+  const Event* placed = placement_of(operand.provenance);
+  return placed != nullptr && source_of(*placed) == DeviceSource::kScalar && !device_text_of(*placed).empty();
+}
+
 Message how_created(const Operand& operand, const Event& made) {
   std::vector<model::Argument> arguments = {
       {"name", name_of(operand)}, {"device", place_text(operand.device)}, {"at", at_text(made)}};
@@ -68,6 +74,7 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
     found.origin = made;
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     found.add_evidence(weight, how_created(operand, *made));
+    if (Message said = device_value_of(*made); !said.empty()) found.add_evidence(0, std::move(said));
     // What is kept may have been made by the same function in an earlier call.
     const bool kept = operand.kind == OperandKind::kAttribute || operand.kind == OperandKind::kGlobal;
     // The gradient that a backward returned was made by it, though its frame is gone.
@@ -89,6 +96,11 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
     if (!made->owner.is(model::owners::kProgram) && made->owner.is_known()) {
       found.add_evidence(10,
                          {"It is created by code outside of this program: {owner}.", {{"owner", made->owner.name}}});
+    } else if (here && placed_by_name(*partner) && source_of(*made) == DeviceSource::kLiteral) {
+      found.add_evidence(15, {"{name} on {device} follows a value that can be changed, {value}.",
+                              {{"name", name_of(*partner)},
+                               {"device", partner->device.str()},
+                               {"value", quoted(device_text_of(*placement_of(partner->provenance)))}}});
     } else if (context.model_spans_gpus() && source_of(*made) != DeviceSource::kDefault) {
       found.score -= 30;  // one device value for a model that spans several
     }

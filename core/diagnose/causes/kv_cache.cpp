@@ -1,6 +1,7 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/predicates.h"
+#include "diagnose/source_text.h"
 
 #include <algorithm>
 
@@ -23,6 +24,10 @@ std::optional<Hypothesis> kv_cache(const Context& context) {
                             [&](const Operand& each) { return is_generation_state(each) && !is_index(each); });
   if (state == operands.end()) state = std::find_if(operands.begin(), operands.end(), is_generation_state);
   if (state == operands.end()) return std::nullopt;
+  // Of hidden and cell state, or keys and values, the one that is not where everything else is.
+  const Operand* alone = context.outnumbered();
+  if (alone != nullptr && is_generation_state(*alone) && !is_index(*alone))
+    state = operands.begin() + static_cast<std::ptrdiff_t>(context.index_of(*alone));
   const Operand* partner = context.partner_of(*state);
   if (partner == nullptr) return std::nullopt;
   Hypothesis found(code::kKvCache);
@@ -32,6 +37,20 @@ std::optional<Hypothesis> kv_cache(const Context& context) {
   found.origin = placed;
   found.add_evidence(state->kind == OperandKind::kCache ? 80 : 55,
                      {"{name} is generation state.", {{"name", name_of(*state)}}});
+  if (placed != nullptr) {
+    if (model::Message said = device_value_of(*placed); !said.empty()) {
+      found.add_evidence(
+          0, {"It was made on {value}{at}.", {{"value", quoted(device_text_of(*placed))}, {"at", at_text(*placed)}}});
+      found.add_evidence(0, std::move(said));
+    }
+  }
+  if (const Operand* along = moved_without(context, *state)) {
+    found.add_evidence(15, {"{other} was moved to {device}{at}, {name} was not.",
+                            {{"other", name_of(*along)},
+                             {"device", along->device.str()},
+                             {"at", at_text(*placement_of(along->provenance))},
+                             {"name", name_of(*state)}}});
+  }
   if (context.runs_file("cache_utils") ||
       context.runs_function({"reorder_cache", "_reorder_cache", "update", "_update_cache"})) {
     found.add_evidence(20, "The operation updates or reorders the cache.");
@@ -50,6 +69,11 @@ std::optional<Hypothesis> kv_cache(const Context& context) {
   } else if (index) {
     found.propose(FixKind::kUseSite,
                   "move the index to each layer's device, or keep it on the CPU: indices may be there");
+  } else if (const Operand* along = moved_without(context, *state)) {
+    found.propose(
+        FixKind::kCreationSite,
+        {"move {name} where {other} is moved{at}",
+         {{"name", name_of(*state)}, {"other", name_of(*along)}, {"at", at_text(*placement_of(along->provenance))}}});
   } else {
     found.propose(FixKind::kCreationSite,
                   "allocate the cache for each layer on that layer's device, from the device map");

@@ -41,6 +41,18 @@ bool went_through(const Context& context, const Module& module) {
                      [&](const model::Frame& frame) { return frame.module == module.path; });
 }
 
+/// The move of the whole model that came after `operand`, a tensor of its on the host, was made; null without one.
+const model::Event* moved_after(const Context& context, const Operand& operand) {
+  if (operand.provenance.empty() || operand.provenance.front().sequence == 0 || !operand.device.is_host())
+    return nullptr;
+  const auto& all = context.model()->placements;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const model::Event& event) {
+    return event.subject.empty() && event.device.is_accelerator() &&
+           event.sequence > operand.provenance.front().sequence;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
 /// Weighs why nothing brought `operand` to where it is used.
 void weigh(const Context& context, const Operand& operand, const Operand& partner, const std::string& module,
            Hypothesis& found) {
@@ -79,6 +91,20 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
          {{"module", hooked->path.empty() ? Message("the model") : Message(hooked->path)}}});
     found.propose(FixKind::kConfiguration,
                   "call the hooked module itself, not a part of it, or place that part by hand");
+    return;
+  }
+  if (const model::Event* whole = moved_after(context, operand);
+      whole != nullptr && is_copy(operand.provenance.front())) {
+    const model::Event& copied = operand.provenance.front();
+    found.add_evidence(80, {"{name} is a copy{at}, older than the move of the model to {device}{to}, and stands in for "
+                            "the model's own weight.",
+                            {{"name", name_of(operand)},
+                             {"at", at_text(copied)},
+                             {"device", whole->device.str()},
+                             {"to", at_text(*whole)}}});
+    found.title = {"{name} is a copy of a weight from before the model was moved to {device}",
+                   {{"name", name_of(operand)}, {"device", whole->device.str()}}};
+    found.propose(FixKind::kCreationSite, "move the model, then copy its weights");
     return;
   }
   const model::Event* placed = placement_of(operand.provenance);
@@ -160,11 +186,12 @@ std::optional<Hypothesis> map_gap(const Context& context) {
     if (context.setting("zero_optimization") != nullptr || context.setting("offload") != nullptr) here.score -= 20;
     here.operands = {context.index_of(operand), context.index_of(*partner)};
     here.origin = placement_of(operand.provenance);
-    here.title = {"{name} on {device} belongs to {module}, which was never moved to {other_device}",
-                  {{"name", name_of(operand)},
-                   {"device", operand.device.str()},
-                   {"module", module.empty() ? context.model()->type : module},
-                   {"other_device", partner->device.str()}}};
+    if (here.title.empty())
+      here.title = {"{name} on {device} belongs to {module}, which was never moved to {other_device}",
+                    {{"name", name_of(operand)},
+                     {"device", operand.device.str()},
+                     {"module", module.empty() ? context.model()->type : module},
+                     {"other_device", partner->device.str()}}};
     const Module* known = context.model()->find(module);
     if (known != nullptr && std::any_of(known->tensors.begin(), known->tensors.end(),
                                         [](const auto& tensor) { return tensor.is_buffer && !tensor.is_persistent; })) {

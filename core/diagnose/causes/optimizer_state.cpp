@@ -1,5 +1,6 @@
 #include "diagnose/causes.h"
 #include "diagnose/predicates.h"
+#include "diagnose/source_text.h"
 
 #include <algorithm>
 
@@ -26,6 +27,7 @@ std::optional<Hypothesis> copies_of_weights(const Context& context) {
   if (!context.sentence_has("attempting to assign a gradient") || context.operands().size() != 2) return std::nullopt;
   const Operand& copy = context.operands().front();
   const Operand& gradient = context.operands().back();
+  if (copy.device.is_accelerator() && gradient.device.is_accelerator()) return std::nullopt;  // two of the model's own
   Hypothesis found(code::kOptimizerState);
   found.operands = {0, 1};
   found.origin = placement_of(copy.provenance);
@@ -66,6 +68,17 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
     if (const Operand* partner = context.partner_of(*kept)) found.operands.push_back(context.index_of(*partner));
     found.origin = placement_of(kept->provenance);
     found.add_evidence(70, {"{name} is state that is kept for a parameter.", {{"name", name_of(*kept)}}});
+    const Operand* partner = context.partner_of(*kept);
+    const bool without = found.origin != nullptr && found.origin->kind == model::EventKind::kMade &&
+                         source_of(*found.origin) == model::DeviceSource::kDefault && !found.origin->op.empty();
+    if (without) found.add_evidence(10, {"It was made without a device{at}.", {{"at", at_text(*found.origin)}}});
+    if (const auto* moved = partner == nullptr ? nullptr : moved_after_copy(*kept, *partner)) {
+      found.add_evidence(15, {"It was copied{at}, before {other} was moved to {device}{to}.",
+                              {{"at", at_text(kept->provenance.front())},
+                               {"other", name_of(*partner)},
+                               {"device", moved->device.str()},
+                               {"to", at_text(*moved)}}});
+    }
     found.title = {"{name} on {device} is state of a parameter on another device",
                    {{"name", name_of(*kept)}, {"device", kept->device.str()}}};
   }

@@ -53,6 +53,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
     found.add_evidence(70,
                        total ? "The operation adds to a running total."
                              : "The operation is a loss, or a sum of losses: it joins the last stage with the batch.");
+    bool brought_back = false;  // by a hook, so that the model does not end where its last stage is
     const Operand* labels = label_side(context);
     if (labels == nullptr && !context.operands().empty()) {
       labels = &context.operands().front();
@@ -65,7 +66,17 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
                                                  {"device", labels->device.str()},
                                                  {"other", name_of(*partner)},
                                                  {"other_device", partner->device.str()}};
-      if (context.across_gpus() && !total) {
+      const model::Event* back = placement_of(partner->provenance);
+      const bool by_hook = back != nullptr && back->kind == model::EventKind::kMoved && !total &&
+                           back->owner.is(model::owners::kAccelerate) &&
+                           back->owner.setting.starts_with("io_same_device");
+      if (by_hook) {
+        brought_back = true;
+        found.add_evidence(
+            30,
+            {"accelerate's hook brought {other} back from {device} to {other_device}, where the model's inputs are.",
+             {{"other", name_of(*partner)}, {"device", back->from.str()}, {"other_device", partner->device.str()}}});
+      } else if (context.across_gpus() && !total) {
         found.add_evidence(
             20, {"{name} on {device} is on the side of the batch, {other} on {other_device} comes from the model's "
                  "last stage.",
@@ -84,14 +95,17 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       }
       found.origin = placed;
       found.title =
-          total
+          brought_back
+              ? Message{"{name} is on {device}, {other} was brought back to {other_device}, where the inputs are", both}
+          : total
               ? Message{"the running total {name} is on {device}, {other} is on {other_device}", both}
               : Message{"{name} is on {device} with the batch, {other} is on {other_device} with the last stage", both};
       found.propose(move_at_use(context, *labels, *partner));
     } else {
       found.title = "the loss is combined with a tensor on another device";
     }
-    if (context.model_spans_gpus()) found.add_evidence(15, "The model ends on another GPU than it begins.");
+    if (context.model_spans_gpus() && !brought_back)
+      found.add_evidence(15, "The model ends on another GPU than it begins.");
     return found;
   }
   if (combines_a_list(context) &&

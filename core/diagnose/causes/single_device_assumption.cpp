@@ -3,6 +3,8 @@
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
+#include <algorithm>
+
 namespace devsan::diagnose {
 
 using model::Confidence;
@@ -34,6 +36,30 @@ int weight_of(const Event& placed) {
 
 bool is_weight(const Operand& operand) {
   return operand.kind == model::OperandKind::kParameter || operand.kind == model::OperandKind::kBuffer;
+}
+
+/// A weight that is another one as well, or that was taken from where the other side is. Returns whether it was taken.
+bool tell_of_weight(const Operand& operand, const Operand& other, Hypothesis& found) {
+  if (!operand.tied_to.empty()) {
+    const bool is_named = operand.name.ends_with(operand.tied_to);  // by the source, as it is known by another name
+    found.add_evidence(0, {"{name} is tied to {other}: both are one tensor, on {device}.",
+                           {{"name", name_of(operand)},
+                            {"other", quoted(is_named ? operand.qualified_name : operand.tied_to)},
+                            {"device", operand.device.str()}}});
+  }
+  const Event* last = placement_of(operand.provenance);
+  const auto earlier = std::find_if(operand.provenance.begin(), operand.provenance.end(), [&](const Event& event) {
+    return &event != last && event.kind == model::EventKind::kMoved && event.op == "Module.to" &&
+           event.device == other.device;
+  });
+  if (last == nullptr || last->op != "Module.to" || earlier == operand.provenance.end()) return false;
+  found.add_evidence(25, {"{name} was moved twice: to {device}{at}, then to {other_device}{to}.",
+                          {{"name", name_of(operand)},
+                           {"device", earlier->device.str()},
+                           {"at", at_text(*earlier)},
+                           {"other_device", last->device.str()},
+                           {"to", at_text(*last)}}});
+  return true;
 }
 
 /// Results of two parts of the model, each where the map put it, are joined by a hook or by code around the model.
@@ -94,11 +120,16 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   }
   if (culprit == nullptr) return joined_outside(context);
   // A weight is where the model is meant to be: what comes to it by a value of its own is the side to tell of.
-  if (is_weight(*culprit)) {
+  const Event& its = *placement_of(culprit->provenance);
+  // By the program's own factory, and not with a layer that was told its device.
+  const bool made_there = its.kind == model::EventKind::kMade && its.op == "aten::" + its.owner.mechanism;
+  if (is_weight(*culprit) && !made_there) {
     for (const Operand& operand : context.operands()) {
       const Event* placed = placement_of(operand.provenance);
-      if (is_weight(operand) || placed == nullptr || operand.device == culprit->device || weight_of(*placed) == 0)
-        continue;
+      if (is_weight(operand) || placed == nullptr || operand.device == culprit->device) continue;
+      const bool picked = source_of(*placed) == DeviceSource::kMap && placed->owner.is(model::owners::kProgram) &&
+                          placed->op != "Module.to";  // from a table of the program's own
+      if (weight_of(*placed) == 0 && !picked) continue;
       culprit = &operand;
       break;
     }
@@ -112,6 +143,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   found.origin = &placed;
   found.operands = {context.index_of(*culprit), context.index_of(*partner)};
   const std::string text = device_text_of(placed);
+  const bool chosen = source_of(placed) == DeviceSource::kMap && !text.empty();
   if (source_of(placed) == DeviceSource::kScalar) found.value = text;
   const Message culprit_name = name_of(*culprit);
   if (placed.kind == model::EventKind::kLoaded) {
@@ -120,6 +152,11 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   } else if (is_deep_copy(placed)) {
     found.add_evidence(best, {"{name} is a copy{at}, which is where the original was: on {device}.",
                               {{"name", culprit_name}, {"at", at_text(placed)}, {"device", placed.device.str()}}});
+  } else if (chosen) {
+    found.add_evidence(
+        best,
+        {"{name} was sent to {device}, which {value} chose{at}.",
+         {{"name", culprit_name}, {"device", placed.device.str()}, {"value", quoted(text)}, {"at", at_text(placed)}}});
   } else if (text.empty()) {
     found.add_evidence(best, {"{name} was put on {device} by one device value{at}.",
                               {{"name", culprit_name}, {"device", placed.device.str()}, {"at", at_text(placed)}}});
@@ -129,6 +166,9 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
         {"{name} was put on {device} by one device value, {value}{at}.",
          {{"name", culprit_name}, {"device", placed.device.str()}, {"value", quoted(text)}, {"at", at_text(placed)}}});
   }
+  tell_of_weight(*culprit, *partner, found);
+  const bool taken = tell_of_weight(*partner, *culprit, found);
+  if (Message said = device_value_of(placed); !said.empty()) found.add_evidence(0, std::move(said));
   const Message partner_name = name_of(*partner);
   const std::string partner_device = partner->device.str();
   if (context.model_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
@@ -156,6 +196,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
         10, {"{name} on {device} was placed by other means.", {{"name", partner_name}, {"device", partner_device}}});
   }
   if (moved_from_map(*culprit) != nullptr) found.score -= 40;  // a second owner moved it
+  if (is_result_in_cut_block(context, *culprit)) found.score -= 50;
   if (is_loss_boundary(context)) found.score -= 45;
   if (is_torn_by_map(context) != nullptr) found.score -= 50;
   if (combines_results(context)) found.score -= 35;
@@ -166,11 +207,16 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   for (const Operand& operand : context.operands()) {
     if (is_generation_state(operand) || is_sidecar(operand)) found.score -= 30;
   }
-  found.title = {"{name} follows one device value to {device}, {other} is on {other_device} with its part of the model",
-                 {{"name", culprit_name},
-                  {"device", culprit->device.str()},
-                  {"other", partner_name},
-                  {"other_device", partner_device}}};
+  const std::vector<model::Argument> both = {{"name", culprit_name},
+                                             {"device", culprit->device.str()},
+                                             {"other", partner_name},
+                                             {"other_device", partner_device}};
+  const char* usual =
+      "{name} follows one device value to {device}, {other} is on {other_device} with its part of the model";
+  found.title = {taken    ? "{other} was moved from {device} to {other_device}, {name} is still on {device}"
+                 : chosen ? "{name} was sent to {device}, {other} is on {other_device}"
+                          : usual,
+                 both};
 
   if (culprit->kind == model::OperandKind::kInput && context.model_spans_gpus()) {
     found.propose(FixKind::kConfiguration,

@@ -4,7 +4,6 @@
 #include "diagnose/source_text.h"
 
 #include <algorithm>
-#include <cctype>
 
 namespace devsan::diagnose {
 
@@ -16,15 +15,6 @@ using model::Module;
 using model::Operand;
 
 namespace {
-
-/// Whether the path has a number in it: one of a row of blocks.
-bool is_block(const std::string& path) {
-  for (std::size_t at = 0; at < path.size(); ++at) {
-    const bool starts = at == 0 || path[at - 1] == '.';
-    if (starts && std::isdigit(static_cast<unsigned char>(path[at])) != 0) return true;
-  }
-  return false;
-}
 
 bool holds(const std::vector<Device>& devices, const Device& device) {
   return std::find(devices.begin(), devices.end(), device) != devices.end();
@@ -83,7 +73,10 @@ std::optional<Hypothesis> split_block(const Context& context) {
   } else if (!block->path.empty() || !context.has_map()) {
     found.score -= 20;
   }
-  if (is_own(*first) || is_own(*partner)) found.score -= 50;
+  const auto comes_from_elsewhere = [&](const Operand& operand) {
+    return is_own(operand) && !is_result_in_cut_block(context, operand);
+  };
+  if (comes_from_elsewhere(*first) || comes_from_elsewhere(*partner)) found.score -= 50;
   if (disagreeing_hook(context) != nullptr) found.score -= 40;
   if (is_generation_state(*first) || is_generation_state(*partner) || is_sidecar(*first) || is_sidecar(*partner)) {
     found.score -= 40;

@@ -30,13 +30,13 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     Hypothesis found(code::kStaleDeviceCache);
     found.origin = placed;
     found.operands = {context.index_of(operand), context.index_of(*partner)};
-    const Message holder = !operand.holder.empty() ? Message(operand.holder)
-                           : kept                  ? Message("a global or a class")
-                                                   : Message("a longer-lived object");
+    const Message holder = !operand.holder.empty()                ? Message(operand.holder)
+                           : operand.kind == OperandKind::kGlobal ? Message("a global or a class")
+                                                                  : Message("a longer-lived object");
     found.add_evidence(65, {"{name} was computed by an earlier call{at} and is kept by {holder}.",
                             {{"name", name_of(operand)}, {"at", at_text(*placed)}, {"holder", holder}}});
     if (earlier && placed->step >= 0) {
-      found.add_evidence(15, "The inputs of this call were moved to their device later.");
+      found.add_evidence(15, "It is older than the inputs of this call.");
     } else if (earlier) {
       found.add_evidence(15, "That was another call of the function that failed.");
     }

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.diagnostic import Edit
-from devsan.diagnostics.messages import message
+from devsan.diagnostics.messages import Message, message
 from devsan.fix.calls import function_name, is_factory, keyword, moved, placed, writes_device_out
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
 from devsan.fix.scope import LITERAL, devices
 
 _DOUBT = 20
+_SETTLED = 6
 _WANTED = re.compile(r"on device (cuda:\d+)")  # what torch.nn.DataParallel asks of its module
 
 
@@ -44,25 +45,51 @@ def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[s
     node = source.expression_at(frame) if source is not None else None
     if source is None or not isinstance(node, ast.Call):
         return
-    base = _DOUBT + (0 if operand["offending"] else 3)
+    base = _DOUBT + (0 if operand["offending"] else 3) + (_SETTLED if _is_settled(operand, partner) else 0)
     name = operand["name"] or operand["qualified_name"] or operand["role"] or source.segment(node)
-    beside, together = _factories_beside(source, node), _arguments_beside(source, node)
     for device, its_doubt in devices(source, node, partner):
         # A line that writes a device out may go on doing so: the program is no less portable than it was.
         doubt = its_doubt - LITERAL if device.startswith('"') and writes_device_out(node) else its_doubt
         text = message("put `{name}` on {device} where it is made", name=name, device=device.strip('"'))
         yield Change(text, "creation_site", (put(source, node, device),), doubt=base + doubt)
-        if len(together) > 1:
-            around = source.parents[node]
-            text = message("make the tensors that `{function}` is given on {device}", device=device.strip('"'),
-                           function=function_name(around))  # type: ignore[arg-type]  # fmt: skip
-            edits = tuple(source.replace(each, placed(source, each, device)) for each in together)
-            yield Change(text, "creation_site", edits, doubt=base + doubt - 1)
-        if len(beside) > 1:
-            text = message("make the tensors of `{function}` on {device}", device=device.strip('"'),
-                           function=getattr(source.function_around(node), "name", "<module>"))  # fmt: skip
-            edits = tuple(source.replace(each, placed(source, each, device)) for each in beside)
-            yield Change(text, "creation_site", edits, doubt=base + doubt + 1)
+        for told, nodes, more in _together(source, node, device.strip('"')):
+            edits = tuple(source.replace(each, placed(source, each, device)) for each in nodes)
+            yield Change(told, "creation_site", edits, doubt=base + doubt + more)
+
+
+def _is_settled(operand: Mapping[str, Any], partner: Mapping[str, Any]) -> bool:
+    """Whether a weight is on a GPU already, and what meets it is data: it is the data that should come."""
+    weights = ("parameter", "buffer")
+    return operand["kind"] in weights and operand["device"] != "cpu" and partner.get("kind") not in weights
+
+
+def _together(source: Source, node: ast.Call, device: str) -> Iterator[tuple[Message, list[ast.Call], int]]:
+    """What may go to ``device`` together with ``node``: what is done in words, the calls, and the doubt on top."""
+    around = source.parents.get(node)
+    moves = _moves_beside(source, node)
+    if len(moves) > 1:
+        names = ", ".join(source.segment(moved(each)) for each in moves)  # type: ignore[arg-type]
+        yield message("put `{name}` on {device} where they are moved", name=names, device=device), moves, -1
+    arguments = _arguments_beside(source, node)
+    if len(arguments) > 1:
+        text = message("make the tensors that `{function}` is given on {device}", device=device,
+                       function=function_name(around))  # type: ignore[arg-type]  # fmt: skip
+        yield text, arguments, -1
+    factories = _factories_beside(source, node)
+    if len(factories) > 1:
+        text = message("make the tensors of `{function}` on {device}", device=device,
+                       function=getattr(source.function_around(node), "name", "<module>"))  # fmt: skip
+        yield text, factories, 1
+
+
+def _moves_beside(source: Source, node: ast.Call) -> list[ast.Call]:
+    """All moves to one place in the display that the move ``node`` is an element of: ``(x.cuda(), y.cuda())``."""
+    around = source.parents.get(node)
+    elements = around.values if isinstance(around, ast.Dict) else getattr(around, "elts", [])
+    receiver = moved(node)
+    where = source.segment(node)[len(source.segment(receiver)) :] if receiver is not None else ""
+    return [each for each in elements if isinstance(each, ast.Call) and moved(each) is not None and where
+            and source.segment(each).endswith(where)]  # fmt: skip
 
 
 def _holder(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import keyword
-from devsan.fix.candidates.use_site import is_read, move, operand_at
+from devsan.fix.candidates.use_site import is_read, move
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.origins import operand_at
 
 _DOUBT = 10
 

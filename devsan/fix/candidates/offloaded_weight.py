@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
-from devsan.fix.candidates.rebinding import assigned
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.origins import assigned
 from devsan.fix.placed_model import placed_models
 
 _DOUBT = 5

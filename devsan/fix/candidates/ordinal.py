@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword, with_keyword, with_value
-from devsan.fix.candidates.use_site import operand_at
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.origins import operand_at
 from devsan.fix.scope import devices
 
 _DOUBT = 10

@@ -8,9 +8,10 @@ from typing import Any
 
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
-from devsan.fix.candidates.use_site import is_read, operand_at
+from devsan.fix.candidates.use_site import is_read
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.origins import assigned, operand_at
 from devsan.fix.scope import devices
 
 _DISCARDED = 3
@@ -129,12 +130,3 @@ def _following(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Ma
         text = message("let `{name}` follow to {device} before it is used", name=held, device=device.strip('"'))
         line = f"{held} = {held}.to({device})"
         yield Change(text, "use_site", (source.insert_before(statement, [line]),), doubt=_FOLLOWS + doubt)
-
-
-def assigned(source: Source, name: ast.Name) -> tuple[ast.expr, ast.stmt] | None:
-    """Returns the last value that was assigned to ``name`` before it is read, and the statement; None without one."""
-    found = None
-    for node in ast.walk(source.function_around(name)):
-        if isinstance(node, ast.Assign) and node.lineno < name.lineno and name.id in map(source.segment, node.targets):
-            found = (node.value, node)
-    return found

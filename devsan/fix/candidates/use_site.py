@@ -10,11 +10,14 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.origins import operand_at
 from devsan.fix.scope import HOST, LITERAL, devices
 
 _DOUBT = 22
 _TO_WHAT_IS_WRITTEN = 9
 _ARGUMENT = 24
+_JOINED = 14
+_RESULTS = "DV104"  # results on several devices: what mends the place where they are joined decides for it
 
 
 def propose(failure: Failure) -> Iterator[Change]:
@@ -24,6 +27,8 @@ def propose(failure: Failure) -> Iterator[Change]:
     for operand, partner in failure.pairs():
         for frame in failure.own_frames[:1]:
             yield from _operand(failure, frame, operand, partner)
+    for frame in failure.own_frames[:1]:
+        yield from _joined(failure, frame)
     for number, frame in enumerate(failure.own_frames):
         yield from _arguments(failure, frame, _ARGUMENT + number)
 
@@ -50,6 +55,22 @@ def _operand(
             yield move(source, node, device, operand["name"] or source.segment(node), base + doubt)
 
 
+def _joined(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:
+    """Each element goes to one device where a comprehension hands them on: ``sum(x * w for x, w in parts)``."""
+    source = source_of(frame["path"])
+    call = source.expression_at(frame) if source is not None else None
+    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    if source is None or not isinstance(given, (ast.ListComp, ast.GeneratorExp)):
+        return
+    device_of_first = {"name": "", "device": failure.operands[0]["device"], "provenance": ()}
+    for device, doubt in devices(source, given.elt, device_of_first):
+        text = message("move the elements of `{name}` to {device} where they are joined", name=source.segment(given),
+                       device=device.strip('"'))  # fmt: skip
+        element = move(source, given.elt, device, "").edits
+        base = _JOINED - (LITERAL if device.startswith('"') else 0)
+        yield Change(text, "use_site", element, code=_RESULTS, doubt=max(base + doubt, _JOINED))
+
+
 def doubt_of(failure: Failure, operand: Mapping[str, Any], partner: Mapping[str, Any], base: int) -> int:
     """Returns the doubt of moving ``operand`` to ``partner``, before that of an expression for its device.
 
@@ -58,15 +79,6 @@ def doubt_of(failure: Failure, operand: Mapping[str, Any], partner: Mapping[str,
     if failure.is_written(partner):
         return min(base, _TO_WHAT_IS_WRITTEN) - (HOST if partner["device"] == "cpu" else 0)
     return base + (0 if operand["offending"] else 3)
-
-
-def operand_at(source: Source, frame: Mapping[str, Any], operand: Mapping[str, Any]) -> ast.expr | None:
-    """Returns the expression in the innermost frame of the user's that is ``operand``; None where there is none."""
-    name = operand["name"]
-    node = source.expression_at(operand) if operand["line"] else None
-    if node is not None and name.startswith(source.segment(node)):
-        return node
-    return source.named_at(frame["line"], name) if name else None
 
 
 def _arguments(failure: Failure, frame: Mapping[str, Any], base: int) -> Iterator[Change]:

@@ -152,6 +152,11 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = tuple(
             r"'(?P<offending>[\w:]+)' to a tensor (?:located on device with index|with device type) "
             r"'(?P<common>[\w:]+)'.*",
         ),
+        (  # torch writes the two indices as bytes, and the sentence ends at the first that is zero
+            Kind.GRADIENT,
+            r"attempting to assign a gradient located on device with index '[\x01-\x1f]?"
+            r"(?:' to a tensor located on device with index '[\x01-\x1f]?.*)?",
+        ),
         (
             Kind.MODULE,
             r"module must have its parameters and buffers on device (?P<common>DEVICE) \(device_ids\[0\]\) but found "

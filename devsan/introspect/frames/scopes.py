@@ -134,8 +134,10 @@ def function_of(call: ast.Call, spot: Spot) -> Spot | None:
     if found is MISSING and isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") == "self":
         kind = next(kinds_of(call.func.value, spot), None)
         found = _members(kind).get(call.func.attr, MISSING) if kind is not None else MISSING
+    if isinstance(called := _members(type(found)).get("__call__"), types.FunctionType):
+        found = called  # an object that is called
     for _ in range(4):
-        found = getattr(found, "__wrapped__", found) if type(found).__name__ == "_lru_cache_wrapper" else found
+        found = getattr(found, "__wrapped__", found) if _wraps(found) else found
         found = found.__func__ if isinstance(found, (types.MethodType, staticmethod, classmethod)) else found
         if is_a(found, functools.partial):
             found = found.func
@@ -154,10 +156,18 @@ def function_of(call: ast.Call, spot: Spot) -> Spot | None:
     return Spot(code.co_filename, function, tree, _END, globals=found.__globals__, bound=bound, called_at=(call, spot))
 
 
+def _wraps(found: Any) -> bool:
+    """Whether it is a decorator's of torch or Python: ``functools.lru_cache``, ``torch.no_grad``."""
+    if isinstance(found, types.FunctionType):
+        return package_of(found.__code__.co_filename) in _CLOSED
+    return type(found).__name__ == "_lru_cache_wrapper"
+
+
 def class_of(holder: ast.AST, spot: Spot) -> Iterator[Spot]:
     """Yields the methods of the class whose instance ``holder`` is, ``__init__`` last."""
     for kind in kinds_of(holder, spot):
-        functions = [each for each in _members(kind).values() if isinstance(each, types.FunctionType)]
+        kept = [getattr(each, "__wrapped__", each) if _wraps(each) else each for each in _members(kind).values()]
+        functions = [each for each in kept if isinstance(each, types.FunctionType)]
         functions.sort(key=lambda each: each.__name__ == "__init__")
         for each in functions:
             tree = tree_of(each.__code__)

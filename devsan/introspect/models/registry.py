@@ -68,6 +68,13 @@ class Registry:
             found = _find(self._loose, tensor)
         return found
 
+    def tied_to(self, home: Home) -> str:
+        """Returns another path at which a model keeps the tensor of ``home``; "" where it has one alone."""
+        registered = list(self.trees[home.tree].tensors())
+        own = next((each for path, name, each, _ in registered if (path, name) == (home.holder, home.name)), None)
+        again = ((path, name) for path, name, each, _ in registered if each is own)
+        return next((f"{path}.{name}" for path, name in again if path != home.holder), "")
+
     def kept_in(self, storage: int) -> Any:
         """Returns the parameter or buffer in the memory ``storage``, as ``memory_of`` has it; None if there is none."""
         for tree in self.trees:

@@ -6,29 +6,45 @@ Reads the source along the stack of an event: from the function that placed to t
 from __future__ import annotations
 
 import ast
+import copy
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from devsan import core
+from devsan.introspect.frames.only_calls import given_at_only_call, only_call
 from devsan.introspect.frames.scopes import Spot, spot_in
 from devsan.introspect.source.parsing import parse_expression
+from devsan.introspect.source.sources import bindings_in, functions_in, tree_at
 from devsan.introspect.source.statements import call_at
 
 _DEEPEST = 8
+_LONGEST = 60
+_INSIDE = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 _ONE_DEVICE = ("self", "model", "args", "config", "params", "next(", "trainer", "accelerator", "hparams")
+
+
+@dataclass(frozen=True)
+class _Given:
+    """An expression, and the function that it stands in."""
+
+    node: ast.expr
+    spot: Spot
 
 
 def settle_source(event: core.Event) -> None:
     """Fills in ``event.source`` where the text of the device leads to the word "cuda" or to a tensor's device."""
     sources = core.DeviceSource
-    if event.source != sources.UNKNOWN or not event.device_text.replace(".", "").isidentifier():
+    if event.source != sources.UNKNOWN or not _is_name(event.device_text):
         return
-    frames = [frame for frame in event.stack if frame.package not in ("torch", "python")]
+    frames = _frames_of(event)
     spot = spot_in(frames[0]) if frames else None
     given = spot.last_given(event.device_text) if spot is not None else None
     if given is not None and given[1]:  # an element of a loop over several devices: a plan by hand
         event.source = sources.MAP
         return
-    said = _follow(parse_expression(event.device_text), frames, _DEEPEST)
+    found = _follow(parse_expression(event.device_text), frames, _DEEPEST)
+    said = found.node if found is not None else None
     if isinstance(said, ast.Constant) and said.value == "cuda":
         event.source = sources.CURRENT
     elif isinstance(said, ast.Attribute) and said.attr == "device":
@@ -37,37 +53,121 @@ def settle_source(event: core.Event) -> None:
             event.source = sources.PEER
 
 
-def _follow(node: ast.expr, frames: Sequence[core.Frame], left: int) -> ast.expr | None:
-    if left == 0 or not frames:
+def say_value(event: core.Event) -> None:
+    """Fills in ``event.device_value``, and where it stands, where the text of the device is a name.
+
+    It looks further than ``settle_source``: into the object that keeps the device, and to the only call that made it.
+    """
+    if not _is_name(event.device_text):
+        return
+    frames = _frames_of(event)
+    node = parse_expression(event.device_text)
+    found = _follow(node, frames, _DEEPEST)
+    spot = spot_in(frames[0]) if frames and found is None else None
+    for _ in range(_DEEPEST):
+        held = _unwrapped(found.node if found is not None else node)
+        spot = found.spot if found is not None else spot
+        further = _kept(held, spot) or _at_only_call(held, spot) if spot is not None else None
+        if further is None:
+            break
+        found = further
+    value = _text(found.node) if found is not None else ""
+    another = found is not None and not isinstance(found.node, ast.Name) and value != event.device_text
+    if found is not None and another and len(value) <= _LONGEST:
+        event.device_value = value
+        event.device_value_at = f"{os.path.basename(found.spot.file)}:{found.node.lineno}"
+
+
+def _text(node: ast.expr) -> str:
+    """Source as people write it: with double quotes."""
+    return f'"{node.value}"' if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
+
+
+def _is_name(text: str) -> bool:
+    return text.replace(".", "").isidentifier()
+
+
+def _frames_of(event: core.Event) -> list[core.Frame]:
+    """The frames to read: of a comprehension, which has one of its own up to Python 3.11, the function's around it."""
+    closed = ("torch", "python")
+    return [each for each in event.stack if each.package not in closed and not each.function.endswith(_INSIDE)]
+
+
+def _follow(node: ast.expr | None, frames: Sequence[core.Frame], left: int) -> _Given | None:
+    """What the functions of a stack, the innermost first, gave for ``node``; itself where it is no name."""
+    spot = spot_in(frames[0]) if left and frames and node is not None else None
+    if spot is None or node is None:
         return None
     if not isinstance(node, ast.Name):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.device" and len(node.args) == 1:
-            return _follow(node.args[0], frames, left - 1)
-        return node
-    spot = spot_in(frames[0])
-    if spot is None:
-        return None
+        inner = _unwrapped(node)
+        return _Given(node, spot) if inner is node else _follow(inner, frames, left - 1)
     assigned = spot.last_given(node.id)
     if assigned is not None:
         return _follow(assigned[0], frames, left - 1)
     return _given(node.id, spot, frames, left)
 
 
-def _given(name: str, spot: Spot, frames: Sequence[core.Frame], left: int) -> ast.expr | None:
+def _unwrapped(node: ast.expr | None) -> ast.expr | None:
+    """What ``torch.device(...)`` makes a device of."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.device" and len(node.args) == 1:
+        return node.args[0]
+    return node
+
+
+def _given(name: str, spot: Spot, frames: Sequence[core.Frame], left: int) -> _Given | None:
     """What the caller gave for a parameter, or its default."""
-    if not isinstance(spot.tree, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return None
-    arguments = spot.tree.args
-    names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    arguments = getattr(spot.tree, "args", None)
     call = call_at(frames[1]) if len(frames) > 1 else None
-    if call is None or name not in names + [each.arg for each in arguments.kwonlyargs]:
+    if call is None or not isinstance(arguments, ast.arguments):
+        return None
+    names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    if name not in names + [each.arg for each in arguments.kwonlyargs]:
         return None
     bound = 1 if names[:1] in (["self"], ["cls"]) else 0
     given = dict(zip(names[bound:], call.args, strict=False)) | {word.arg: word.value for word in call.keywords}
-    if name in given:
-        return _follow(given[name], frames[1:], left - 1)
+    if name in given:  # the call was parsed alone, so that its lines begin at 1
+        node = ast.increment_lineno(copy.deepcopy(given[name]), frames[1].span.line - 1)
+        return _follow(node, frames[1:], left - 1)
+    default = _default(name, arguments)
+    return _Given(default, spot) if default is not None else None
+
+
+def _default(name: str, arguments: ast.arguments) -> ast.expr | None:
+    names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     defaults = dict(zip(reversed(names), reversed(arguments.defaults), strict=False))
     defaults |= {
         each.arg: value for each, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value
     }
     return defaults.get(name)
+
+
+def _kept(node: ast.expr | None, spot: Spot) -> _Given | None:
+    """What the class of ``spot`` gives ``self.device``, where it gives it once."""
+    if not isinstance(node, ast.Attribute) or ast.unparse(node.value) != "self":
+        return None
+    owner, whole = spot.function.rpartition(".")[0], tree_at(spot.file)
+    found = [
+        _Given(value, Spot(spot.file, function, tree, line, globals=spot.globals))
+        for function, tree in (functions_in(whole) if whole is not None and owner else ())
+        if function.rpartition(".")[0] == owner
+        for line, target, value, is_element in bindings_in(tree)
+        if target == ast.unparse(node) and not is_element
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _at_only_call(node: ast.expr | None, spot: Spot) -> _Given | None:
+    """What a parameter was given at the only call of its function, or its default; what a variable was given."""
+    arguments = getattr(spot.tree, "args", None)
+    if not isinstance(node, ast.Name):
+        return None
+    assigned = spot.last_given(node.id)
+    if assigned is not None:
+        return None if assigned[1] else _Given(assigned[0], spot)
+    if not isinstance(arguments, ast.arguments):
+        return None
+    given = given_at_only_call(spot, node.id)
+    if given is not None:
+        return _Given(*given)
+    default = _default(node.id, arguments)
+    return _Given(default, spot) if default is not None and only_call(spot) is not None else None

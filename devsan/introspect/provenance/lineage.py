@@ -24,6 +24,7 @@ from devsan.introspect.frames.only_calls import field_at_only_call, given_at_onl
 from devsan.introspect.frames.places import place_in, place_of, without_machinery
 from devsan.introspect.frames.scopes import Spot, class_of, function_of, kinds_of, module_spot, spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor
+from devsan.introspect.provenance.device_values import say_value
 from devsan.introspect.provenance.reader import event_at
 from devsan.introspect.source.sources import expression, functions_in, is_kept, parts_of, statements_of, tree_at
 from devsan.introspect.source.statements import said_by
@@ -45,6 +46,7 @@ class Lineage:
     def __init__(self, frames: Sequence[Frame], of_module: Callable[[Any, str], list[core.Event]]) -> None:
         self.frames, self.of_module = frames, of_module
         self._device = ""
+        self._unsure: list[core.Event] = []
         self._computed: tuple[ast.AST, Spot] | None = None
 
     def of(self, node: ast.AST, number: int, device: str) -> list[core.Event]:
@@ -57,7 +59,8 @@ class Lineage:
     def at(self, node: ast.AST, spot: Spot, device: str) -> list[core.Event]:
         """As ``of``, from any spot."""
         self._device, self._computed = device, None
-        found = self._trace(node, spot, _DEEPEST)
+        self._unsure = []
+        found = self._trace(node, spot, _DEEPEST) or self._unsure
         if not found and self._computed is not None and device == "cpu":
             value, spot = self._computed
             here = self._place(value, spot)
@@ -287,7 +290,15 @@ class Lineage:
 
     def _event(self, call: ast.Call, spot: Spot, name: str, is_move: bool) -> list[core.Event]:
         stack = [self._place(call, spot), *self._callers(spot)]
-        return [event_at(stack, self._device, f"aten::{name}", is_move=is_move)]
+        event = event_at(stack, self._device, f"aten::{name}", is_move=is_move)
+        if not is_move or self._device != "cpu" or event.device_text in ("", '"cpu"', "'cpu'"):
+            return [event]
+        # A variable says where it went: of the program's paths the one that surely ends on the host counts.
+        say_value(event)
+        value = event.device_value or event.device_text
+        if "cuda" not in value and not self._unsure:
+            self._unsure = [event]
+        return [event] if value == '"cpu"' else []
 
     def _callers(self, spot: Spot) -> list[core.Frame]:
         """The places around a spot, as a stack would have them, innermost first."""

@@ -26,7 +26,7 @@ from devsan.render.terminal.text import Line, display_width, padded, wrapped
 
 _LONGEST = 28  # columns of a name that the table makes room for
 _DEEP = 7  # columns in front of what stands below a place
-_TOLD = 2  # sentences of evidence; the first one decides
+_TOLD = 3  # sentences of evidence; the first one decides
 _OTHERS = 3  # fixes that are named beside the best
 _SENTENCE_END = re.compile(r"(?<=\.) |(?<=。)")
 _BRIEF = 24  # columns of a first sentence that does not say enough alone

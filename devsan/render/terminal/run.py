@@ -105,7 +105,7 @@ def program_of(command: Sequence[str]) -> str:
     words, names = list(command), set[str]()
     if words[:2] == ["devsan", "run"]:
         words = words[2:]
-        names = {spelling for option in OPTIONS for spelling in option.spellings}
+        names = {spelling for option in OPTIONS if not option.is_flag for spelling in option.spellings}
     elif words[:1] == ["python"]:
         words, names = words[1:], {"-W", "-X"}
     while words and words[0].startswith("-") and words[0] not in ("-m", "-c", "--"):

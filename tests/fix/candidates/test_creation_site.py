@@ -109,3 +109,64 @@ scale = Scale().to("cuda:0")
 scale.loss().backward()
 print(scale.raw.grad.sum().item())
 """) == ['self.prior = Normal(torch.full((2,), 0.5, device="cuda:0"), torch.ones(2, device="cuda:0"))']
+
+
+def test_what_is_moved_together_goes_together_and_the_weights_stay(fixed: Fixed):
+    assert fixed(
+        """
+import threading
+import torch
+
+class Prefetcher:
+    def __init__(self, source):
+        self.batches = []
+        thread = threading.Thread(target=self.work, args=(source,))
+        thread.start()
+        thread.join()
+
+    def work(self, source):
+        for x, y in source:
+            self.batches.append((x.cuda(non_blocking=True), y.cuda(non_blocking=True)))
+
+def main():
+    torch.cuda.set_device(1)
+    model = torch.nn.Linear(3, 1).cuda()
+    data = [(torch.randn(4, 3), torch.randn(4, 1)) for _ in range(2)]
+    for x, y in Prefetcher(data).batches:
+        (model(x) - y).square().mean().backward()
+
+main()
+""",
+        gpus=2,
+    ) == ['self.batches.append((x.to("cuda:1", non_blocking=True), y.to("cuda:1", non_blocking=True)))']
+
+
+def test_an_argument_goes_to_the_module_that_it_is_given_to(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+from torch import nn
+
+class Pipeline(nn.Module):
+    def __init__(self, stages):
+        super().__init__()
+        self.stages = nn.ModuleDict(stages)
+        for i, stage in enumerate(self.stages.values()):
+            stage.to(f"cuda:{i}")
+        self.where = {name: torch.device("cuda", i) for i, name in enumerate(sorted(stages))}
+
+    def forward(self, x):
+        for name, stage in self.stages.items():
+            x = stage(x.to(self.where[name]))
+        return x
+
+def main():
+    stages = {name: nn.Sequential(nn.Linear(3, 3), nn.ReLU()) for name in ("stem", "body")}
+    model = Pipeline(stages)
+    for _ in range(2):
+        model(torch.randn(4, 3)).sum().backward()
+
+main()
+""",
+        gpus=2,
+    ) == ["x = stage(x.to(next(stage.parameters()).device))"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from devsan.fix.search import Search
+
 Fixed = Callable[..., list[str]]
 
 
@@ -62,3 +64,26 @@ print(weights.sum())
 
 def test_a_scalar_comes_to_what_is_written_on_the_host(fixed: Fixed):
     assert fixed(OFFLOADED) == ["kept[0].mul_((1.0 / scale).to(kept[0].device))"]
+
+
+def test_the_elements_that_a_sum_joins_come_to_one_device(searched: Callable[..., Search]):
+    found = searched(
+        """
+import torch
+
+def merge(states, home):
+    return sum(state["w"] * share for state, share in states)
+
+def main():
+    states = [({"w": torch.nn.Linear(3, 3).to(f"cuda:{i}").weight.detach()}, 0.5) for i in range(2)]
+    print(merge(states, torch.ones(1, device="cuda:0")).norm().item())
+
+main()
+""",
+        2,
+    )
+    [change] = found.verified[0].changes
+    assert change.code == "DV104"
+    assert change.edits[0].before == 'state["w"] * share' and change.edits[0].after.startswith(
+        '(state["w"] * share).to('
+    )

@@ -40,11 +40,11 @@ def test_a_candidate_has_its_evidence() -> None:
 def test_evidence_then_fixes_then_what_not_to_do() -> None:
     edits = (Edit(Place("f.py", 3), "a", "b"),)
     fixes = (Fix("do this", "likely"), Fix("do that", "likely", edits), Fix("or so", "possible", edits))
-    cause = Diagnostic(title="t", code="DV101", fixes=fixes, evidence=("One.", "Two.", "Three."),
+    cause = Diagnostic(title="t", code="DV101", fixes=fixes, evidence=("One.", "Two.", "Three.", "Four."),
                        naive_fix="It hides what comes next. And more.")  # fmt: skip
     assert below(cause, Place("f.py", 3)) == [
         "",
-        "note: One. Two.",
+        "note: One. Two. Three.",
         "help: do this (likely)",
         "  or: do that (likely)",
         "    3 - a",

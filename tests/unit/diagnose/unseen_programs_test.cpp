@@ -229,4 +229,214 @@ TEST(UnregisteredState, MadeInAHookBeforeTheStep) {
   expect_operand(context, expect_code(context, "DV108"), "self.prototypes");
 }
 
+TEST(SplitBlock, AResidualThatBeganAtAMoveOfTheProgram) {
+  Case context;
+  context.mixes("aten::add", "cuda:0", "cuda:1")
+      .frames({own("net.py", 45, "Block.forward", "return x + self.ff(x)", "blocks.1"), call_impl(), train(5)});
+  context.map({{"blocks.0", "cuda:0"}, {"blocks.1.up", "cuda:0"}, {"blocks.1.down", "cuda:1"}});
+  context.module("blocks.1", "Block");
+  context.module("blocks.1.up", "Linear", {weight("cuda:0")}, "cuda:0");
+  context.module("blocks.1.down", "Linear", {weight("cuda:1")}, "cuda:1");
+  Event sent = moved("cuda:0", {train(93, "logits = model(mel.to(\"cuda:0\"))")});
+  sent.device_text = "\"cuda:0\"";
+  context.operand("self", "x", OperandKind::kLocal, "cuda:0", {computed("cuda:0", "aten::add", ""), sent});
+  context
+      .operand("other", "self.ff(x)", OperandKind::kTemporary, "cuda:1",
+               {computed("cuda:1", "", "blocks.1.down.weight"), mapped("cuda:1", "blocks.1.down")})
+      .offending = true;
+  expect_code(context, "DV107");
+}
+
+TEST(SingleDeviceAssumption, AWeightThatTheProgramMadeOnADeviceOfItsOwn) {
+  Case context;
+  const Frame site =
+      own("steer.py", 55, "Steering.__init__", "self.vector = nn.Parameter(torch.zeros(8, device=device))");
+  context.mixes("aten::add", "cuda:1", "cuda:0").frames({forward("return out + self.vector"), call_impl(), train(9)});
+  Event staged = moved("cuda:1", {own("steer.py", 45, "Net.forward", "x = x.to(self.second)")});
+  staged.device_text = "self.second";
+  context.operand("self", "out", OperandKind::kLocal, "cuda:1", {computed("cuda:1", "aten::add", ""), staged});
+  Event placed = made("cuda:0", {site});
+  placed.op = "aten::zeros";
+  placed.owner.mechanism = "zeros";
+  placed.device_text = "device";
+  placed.device_value = "next(model.parameters()).device";
+  placed.device_value_at = "steer.py:76";
+  context.operand("other", "self.vector", OperandKind::kParameter, "cuda:0", {placed}).offending = true;
+  const auto finding = expect_code(context, "DV101");
+  expect_operand(context, finding, "self.vector");
+  expect_evidence(finding, "`device` is `next(model.parameters()).device`, at steer.py:76");
+}
+
+TEST(SingleDeviceAssumption, ATableOfThePrograms) {
+  Case context;
+  context.mixes("aten::convolution", "cuda:0", "cuda:1")
+      .frames({own("pipeline.py", 23, "Pipeline.forward", "x = stage(x.to(self.where[name]))"), call_impl(), train(9)});
+  context.module("stages.a", "Conv1d", {weight("cuda:0")});
+  context.module("stages.b", "Conv1d", {weight("cuda:1")});
+  Event sent = moved("cuda:1", {own("pipeline.py", 23, "Pipeline.forward", "x = stage(x.to(self.where[name]))")});
+  sent.device_text = "self.where[name]";
+  sent.source = DeviceSource::kMap;
+  context.operand("input", "x.to(self.where[name])", OperandKind::kTemporary, "cuda:1", {sent}).offending = true;
+  Event staged = moved("cuda:0", {own("pipeline.py", 15, "Pipeline.__init__", "stage.to(f\"cuda:{i}\")")});
+  staged.op = "Module.to";
+  staged.device_text = "f\"cuda:{i}\"";
+  context.operand("weight", "stage.weight", OperandKind::kParameter, "cuda:0", {staged}).qualified_name =
+      "stages.a.weight";
+  const auto finding = expect_code(context, "DV101");
+  expect_operand(context, finding, "x.to(self.where[name])");
+  EXPECT_EQ(finding.title.text().find("one device value"), std::string::npos) << finding.title.text();
+}
+
+TEST(KvCache, TheCellStateThatWasLeftBehind) {
+  Case context;
+  context.mixes("aten::lstm", "cuda:1", "cuda:0").frames({forward("o, state = self.rnn(y, state)"), train(9)});
+  Event taken = moved("cuda:1", {own("forecast.py", 52, "Net.forward", "state = (h.to(DEC), c)")});
+  taken.from = "cuda:0";
+  context.operand("input", "y", OperandKind::kLocal, "cuda:1");
+  context.operand("hx[0]", "state[0]", OperandKind::kCache, "cuda:1", {taken});
+  context.operand("hx[1]", "state[1]", OperandKind::kCache, "cuda:0", {computed("cuda:0", "aten::lstm", "")})
+      .offending = true;
+  const auto finding = expect_code(context, "DV106");
+  expect_operand(context, finding, "state[1]");
+  expect_evidence(finding, "`state[0]` was moved to cuda:1, at forecast.py:52, `state[1]` was not.");
+  expect_fix(finding, FixKind::kCreationSite, "move `state[1]` where `state[0]` is moved");
+}
+
+TEST(OptimizerState, AnAverageThatWasCopiedBeforeTheMove) {
+  Case context;
+  context.mixes("aten::lerp_", "cpu", "cuda:1").frames({own("ema.py", 22, "Ema.update"), train(9)});
+  Event copied = computed("cpu", "aten::clone", "p");
+  copied.stack = {own("ema.py", 17, "Ema.__init__", "self.shadow = {k: p.detach().clone() for k, p in named}")};
+  copied.sequence = 4;
+  context.operand("self", "self.shadow[k]", OperandKind::kOptimizerState, "cpu", {copied}).offending = true;
+  Event went = moved("cuda:1", {own("trainer.py", 14, "Trainer.fit", "self.model.to(self.device)")});
+  went.op = "Module.to";
+  went.sequence = 9;
+  context.operand("end", "p", OperandKind::kParameter, "cuda:1", {went});
+  expect_evidence(expect_code(context, "DV110"),
+                  "It was copied, at ema.py:17, before `p` was moved to cuda:1, at trainer.py:14.");
+}
+
+TEST(ReductionBoundary, LogitsThatAHookBroughtBack) {
+  Case context;
+  context.mixes("aten::nll_loss_forward", "cuda:0", "cuda:1", model::Phase::kLoss).frames({train(44)});
+  Event back = hooked("cuda:0");
+  back.from = "cuda:1";
+  back.owner.setting = "io_same_device=True";
+  context.operand("self", "logits", OperandKind::kLocal, "cuda:0", {back});
+  Event sent = moved("cuda:1", {train(57, "labels.to(out_device)")});
+  sent.device_text = "out_device";
+  context.operand("target", "labels", OperandKind::kInput, "cuda:1", {sent}).offending = true;
+  expect_evidence(expect_code(context, "DV104"), "accelerate's hook brought `logits` back from cuda:1 to cuda:0");
+}
+
+TEST(MapGap, ACopyOfTheWeightsStandsInForThem) {
+  Case context;
+  context.mixes("aten::mm", "cuda:0", "cpu").frames({forward("return self.l1(x)"), call_impl(), train(9)});
+  context.module("", "Net");
+  context.module("l1", "Linear", {weight("cpu")});
+  context.module("l2", "Linear", {weight("cuda:0")});
+  Event whole = moved("cuda:0", {own("maml.py", 59, "main", "net.to(device)")});
+  whole.op = "Module.to";
+  whole.sequence = 9;
+  context.model().placements = {whole};
+  Event copied = computed("cpu", "aten::clone", "p");
+  copied.stack = {own("maml.py", 25, "MAML.__init__", "name: p.detach().clone() for name, p in named")};
+  copied.sequence = 4;
+  context.operand("mat1", "x", OperandKind::kInput, "cuda:0");
+  Operand& copy = context.operand("mat2", "self.l1.weight", OperandKind::kParameter, "cpu", {copied});
+  copy.qualified_name = "l1.weight";
+  copy.offending = true;
+  const auto finding = expect_code(context, "DV105");
+  expect_evidence(finding, "`self.l1.weight` is a copy, at maml.py:25, older than the move of the model");
+}
+
+TEST(SingleDeviceAssumption, ATiedWeightIsToldByItsOtherName) {
+  Case context;
+  context.mixes("aten::mm", "cuda:1", "cuda:0")
+      .frames({forward("return self.head(self.drop(x))"), call_impl(), train(9)});
+  context.module("embed", "Embedding", {weight("cuda:0")});
+  context.module("norm", "LayerNorm", {weight("cuda:1")});
+  Event first = moved("cuda:0", {own("lm.py", 20, "Lm.spread", "self.embed.to(first)")});
+  first.op = "Module.to";
+  first.device_text = "first";
+  Operand& head = context.operand("mat2", "self.head.weight", OperandKind::kParameter, "cuda:0", {first});
+  head.qualified_name = "embed.weight";
+  head.tied_to = "head.weight";
+  head.offending = true;
+  context.operand("mat1", "self.drop(x)", OperandKind::kTemporary, "cuda:1", {computed("cuda:1", "aten::mul", "")});
+  expect_evidence(expect_code(context, "DV101"),
+                  "`self.head.weight` is tied to `embed.weight`: both are one tensor, on cuda:0.");
+}
+
+TEST(CurrentDevice, AThreadHasOneOfItsOwn) {
+  Case context;
+  context.mixes("aten::convolution", "cuda:0", "cuda:1").frames({forward("return self.conv(x)"), train(9)});
+  context.facts.process.device_count = 2;
+  context.facts.process.current_device = "cuda:1";
+  context.facts.process.set_device_called = true;
+  Event fetched = moved("cuda:0", {own("loader.py", 24, "Prefetcher.work", "self.queue.put(x.cuda())"),
+                                   lib("python", "threading.py", 982, "Thread.run"),
+                                   lib("python", "threading.py", 1045, "Thread._bootstrap_inner")});
+  fetched.device_text = "\"cuda\"";
+  fetched.source = DeviceSource::kCurrent;
+  context.operand("input", "x", OperandKind::kInput, "cuda:0", {fetched});
+  Event whole = moved("cuda:1", {train(3, "model = Net().cuda()")});
+  whole.source = DeviceSource::kCurrent;
+  whole.op = "Module.to";
+  context.operand("weight", "", OperandKind::kParameter, "cuda:1", {whole}).offending = true;
+  const auto finding = expect_code(context, "DV115");
+  expect_evidence(finding, "the current device is each thread's own");
+  expect_fix(finding, FixKind::kCreationSite, "in the thread");
+}
+
+TEST(SingleDeviceAssumption, AModuleThatWasMovedTwice) {
+  Case context;
+  context.mixes("aten::index_select", "cuda:1", "cuda:0").frames({forward("return self.embed(tokens)"), train(9)});
+  const auto to = [](const char* device, int line) {
+    Event event = moved(device, {own("lm.py", line, "Lm.place", "self.head.to(last)")});
+    event.op = "Module.to";
+    event.device_text = "last";
+    return event;
+  };
+  Operand& table = context.operand("self", "self.embed.weight", OperandKind::kParameter, "cuda:1",
+                                   {to("cuda:1", 45), to("cuda:0", 39)});
+  table.qualified_name = "embed.weight";
+  Event sent = moved("cuda:0", {own("lm.py", 50, "Lm.forward", "tokens = tokens.to(self.first)")});
+  sent.device_text = "self.first";
+  context.operand("index", "tokens", OperandKind::kInput, "cuda:0", {sent}).offending = true;
+  const auto finding = expect_code(context, "DV101");
+  expect_evidence(finding, "`self.embed.weight` was moved twice: to cuda:0, at lm.py:39, then to cuda:1, at lm.py:45.");
+  EXPECT_EQ(finding.title.text(), "`self.embed.weight` was moved from cuda:0 to cuda:1, `tokens` is still on cuda:0");
+}
+
+TEST(FreshTensor, AHelperThatWritesItsDeviceOut) {
+  Case context;
+  context.mixes("aten::mul", "cuda:1", "cuda:0")
+      .frames({own("spectral.py", 11, "spectrum", "return wave * window(n)"),
+               own("main.py", 49, "main", "spectrum(fake)")});
+  Event sent = moved("cuda:1", {own("main.py", 46, "main", "fake = vocoder(bands).to(cfg.critic)")});
+  sent.device_text = "cfg.critic";
+  context.operand("self", "wave", OperandKind::kLocal, "cuda:1", {sent});
+  Event written = made("cuda:0", {own("spectral.py", 7, "window", "return torch.hann_window(size, device=\"cuda:0\")"),
+                                  own("spectral.py", 11, "spectrum", "return wave * window(n)"),
+                                  own("main.py", 49, "main", "spectrum(fake)")});
+  written.op = "aten::hann_window";
+  written.device_text = "\"cuda:0\"";
+  context.operand("other", "window(n)", OperandKind::kTemporary, "cuda:0", {written}).offending = true;
+  expect_operand(context, expect_code(context, "DV102"), "window(n)");
+}
+
+TEST(OptimizerState, AGradientOfAnotherGpuIsNoCopyOfTheWeights) {
+  Case context;
+  context.fails("", "attempting to assign a gradient located on device with index '", SentenceKind::kGradient)
+      .frames({own("reinforce.py", 60, "Replicas.average", "p.grad = mean"), train(9)});
+  context.operand("tensor", "p", OperandKind::kLocal, "cuda:1");
+  Event root = moved("cuda:0", {own("reinforce.py", 58, "Replicas.average", "mean = torch.stack([p.grad.to(root)])")});
+  root.device_text = "root";
+  context.operand("gradient", "mean", OperandKind::kLocal, "cuda:0", {computed("cuda:0", "aten::mean", ""), root})
+      .offending = true;
+  expect_operand(context, expect_code(context, "DV101"), "mean");
+}
+
 }  // namespace devsan::diagnose::test

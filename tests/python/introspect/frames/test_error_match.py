@@ -93,6 +93,15 @@ MESSAGES: list[tuple[str, Kind, tuple[str, ...], str | None, str | None]] = [
         Kind.GRADIENT, ("cuda:0", "cuda:1"), None, None,
     ),
     (
+        "attempting to assign a gradient located on device with index '",
+        Kind.GRADIENT, (), None, None,
+    ),
+    (
+        "attempting to assign a gradient located on device with index '\x01' to a tensor located on device with index "
+        "'",
+        Kind.GRADIENT, (), None, None,
+    ),
+    (
         "module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found one of them on device: "
         "cuda:1",
         Kind.MODULE, ("cuda:0", "cuda:1"), None, None,

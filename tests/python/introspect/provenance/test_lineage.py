@@ -200,3 +200,47 @@ def test_two_calls_decide_nothing(tmp_path: Path):
     text = ONE_CALL.replace("schedule = make(4)", "schedule, _ = make(4), make(8)")
     event = provenance_of("self.alpha", text, tmp_path)[-1]
     assert [frame.source for frame in event.stack] == ["beta = torch.linspace(0, 1, steps, device=device)"]
+
+
+def test_a_move_that_a_value_did_not_pass_is_not_told(tmp_path: Path):
+    events = provenance_of("ids", """
+        import torch
+        def move(obj, device):
+            if torch.is_tensor(obj):
+                return obj.to(device)
+            if isinstance(obj, dict):
+                return {key: move(each, device) for key, each in obj.items()}
+            return obj
+        def use(batch, x):
+            ids, _ = batch["history"]
+            return x * ids
+        def main():
+            device = "cuda:1"
+            pair = (torch.ones(4), torch.ones(4))
+            batch = move({"history": pair}, device)
+            use(batch, torch.ones(4, device=device))
+        main()
+    """, tmp_path)  # fmt: skip
+    assert [(event.kind.name, event.site.span.line) for event in events][-1] == ("MADE", 14)
+
+
+def test_an_object_that_is_called_is_followed_into_its_method(tmp_path: Path):
+    events = provenance_of("kept", """
+        import torch
+        class Cache:
+            def __init__(self, device):
+                self.device, self.store = device, {}
+            @torch.no_grad()
+            def __call__(self, key, x):
+                if key in self.store:
+                    return self.store[key]
+                self.store[key] = x.cpu()
+                return x.to(self.device)
+        def main():
+            cache = Cache("cuda:1")
+            for _ in range(2):
+                kept = cache("a", torch.ones(4, device="cuda:0"))
+                kept * torch.ones(4, device="cuda:1")
+        main()
+    """, tmp_path)  # fmt: skip
+    assert (events[0].kind.name, events[0].site.span.line) == ("MOVED", 10)

@@ -40,7 +40,8 @@ def event(kind: str, device: str, op: str, site: Document, owner: str = "program
     made = {
         "kind": kind, "device": device, "from": "", "op": op, "bytes": 0,
         "owner": {"name": owner, "mechanism": more.pop("mechanism", ""), "setting": setting, "where": where},
-        "site": site, "frames": [site], "source": "unknown", "device_text": "", "followed": "", "subject": "",
+        "site": site, "frames": [site], "source": "unknown", "device_text": "",
+        "device_value": "", "device_value_at": "", "followed": "", "subject": "",
         "discarded": False, "sentence": f"{kind} on {device}",
     }  # fmt: skip
     return {**made, **more}
@@ -50,7 +51,8 @@ def operand(name: str, device: str, column: int, provenance: list[Document], **m
     made = {
         "role": "self", "name": name, "qualified_name": "", "kind": "local", "device": device, "dtype": "float32",
         "shape": [6, 10], "bytes": 240, "offending": False, "line": 88, "column": column, "end_line": 88,
-        "end_column": column + len(name), "provenance": provenance, "copies": [], "holder": "", "requires_grad": False,
+        "end_column": column + len(name), "provenance": provenance, "copies": [], "holder": "", "tied_to": "",
+        "requires_grad": False,
     }  # fmt: skip
     return {**made, **more}
 

@@ -1,0 +1,84 @@
+"""Where the value of an operand comes from, as the source has it: through arguments, to an assignment."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from devsan.fix.failure import Failure, Source, source_of
+
+
+@dataclass(frozen=True)
+class Origin:
+    """An expression that an operand was bound to.
+
+    Attributes:
+        source: the file that it stands in.
+        node: the expression.
+        frame: how many of the program's own frames it is out of the one that failed.
+    """
+
+    source: Source
+    node: ast.expr
+    frame: int
+
+
+def origin_of(failure: Failure, operand: Mapping[str, Any]) -> Origin | None:
+    """Returns the last assignment to the name that ``operand`` has, in the function that failed or in a caller that
+    passed it down as an argument; None where the source does not say it."""
+    frames = failure.own_frames
+    source = source_of(frames[0]["path"]) if frames else None
+    node = operand_at(source, frames[0], operand) if source is not None else None
+    for number in range(len(frames)):
+        if source is None or not isinstance(node, ast.Name):
+            return None
+        found = assigned(source, node)
+        if found is not None:
+            return Origin(source, found[0], number)
+        place = _place_of(source, node)
+        caller = frames[number + 1] if number + 1 < len(frames) else None
+        source = source_of(caller["path"]) if caller is not None else None
+        call = source.expression_at(caller) if source is not None and caller is not None else None
+        if place is None or not isinstance(call, ast.Call):
+            return None
+        node = _given(call, *place)
+    return None
+
+
+def operand_at(source: Source, frame: Mapping[str, Any], operand: Mapping[str, Any]) -> ast.expr | None:
+    """Returns the expression in the innermost frame of the user's that is ``operand``; None where there is none."""
+    name = operand["name"]
+    node = source.expression_at(operand) if operand["line"] else None
+    if node is not None and name.startswith(source.segment(node)):
+        return node
+    return source.named_at(frame["line"], name) if name else None
+
+
+def assigned(source: Source, name: ast.Name) -> tuple[ast.expr, ast.stmt] | None:
+    """Returns the last value that was assigned to ``name`` before it is read, and the statement; None without one."""
+    found = None
+    for node in ast.walk(source.function_around(name)):
+        if isinstance(node, ast.Assign) and node.lineno < name.lineno and name.id in map(source.segment, node.targets):
+            found = (node.value, node)
+    return found
+
+
+def _place_of(source: Source, name: ast.Name) -> tuple[int, str] | None:
+    """Position and name of the parameter that ``name`` is; None where it is none."""
+    function = source.function_around(name)
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return None
+    positional = [each.arg for each in [*function.args.posonlyargs, *function.args.args]]
+    if name.id in positional:
+        return positional.index(name.id) - (positional[0] == "self"), name.id
+    return (-1, name.id) if name.id in {each.arg for each in function.args.kwonlyargs} else None
+
+
+def _given(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    for each in call.keywords:
+        if each.arg == name:
+            return each.value
+    starred = any(isinstance(each, ast.Starred) for each in call.args)
+    return call.args[position] if 0 <= position < len(call.args) and not starred else None

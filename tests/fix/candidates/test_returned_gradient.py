@@ -1,0 +1,35 @@
+"""A gradient goes back to where the input of its function is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Fixed = Callable[..., list[str]]
+
+
+def test_what_forward_kept_says_the_device(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+
+class Ship(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, device):
+        ctx.source = x.device
+        return x.to(device)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+def main():
+    first = torch.nn.Linear(3, 3).to("cuda:0")
+    second = torch.nn.Linear(3, 1).to("cuda:1")
+    for _ in range(2):
+        h = first(torch.randn(4, 3).to("cuda:0"))
+        second(Ship.apply(h, "cuda:1")).sum().backward()
+
+main()
+""",
+        gpus=2,
+    ) == ["return grad.to(ctx.source), None"]
