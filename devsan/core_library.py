@@ -19,13 +19,18 @@ REBUILD = "build DevSan again beside this torch: in its source folder, pip insta
 _AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 
 
+def _stamp() -> dict[str, str] | None:
+    """What the core was built for. A developer's install has two folders: the source, and what was built."""
+    found = [path for folder in devsan.__path__ if (path := Path(folder, BUILD_STAMP)).is_file()]
+    stamp: dict[str, str] | None = json.loads(found[0].read_text(encoding="utf-8")) if found else None
+    return stamp
+
+
 def load_core(torch: ModuleType) -> ModuleType:
     """Imports devsan._core, after a look at what it was built for: a wrong one would end in an undefined symbol."""
-    # A developer's install has two folders: the source, and what was built.
-    found = [path for folder in devsan.__path__ if (path := Path(folder, BUILD_STAMP)).is_file()]
-    if not found:
+    stamp = _stamp()
+    if stamp is None:
         raise StartError(f"expected DevSan's core in {devsan.__path__[0]}, got none; {REBUILD}")
-    stamp = json.loads(found[0].read_text(encoding="utf-8"))
     expected = f"torch {stamp['torch_version']} (git {stamp['torch_git_version'][:12]})"
     got = f"torch {torch.__version__} (git {str(torch.version.git_version)[:12]})"
     if expected != got:
@@ -35,6 +40,18 @@ def load_core(torch: ModuleType) -> ModuleType:
     except ImportError as error:
         raise StartError(f"expected DevSan's core to load with {got}, got {brief(error)}; {REBUILD}") from error
     return _core
+
+
+def release() -> str:
+    """Returns DevSan's own version and what its core was built for, as ``devsan --version`` prints them."""
+    try:
+        version = devsan.__version__
+    except ImportError:  # a copy that is only on the path
+        version = "(not installed)"
+    stamp = _stamp()
+    if stamp is None:
+        return f"{version} (no core)"
+    return f"{version} (core for torch {stamp['torch_version']}, {stamp['python']}, {stamp['compiler']})"
 
 
 def core_here() -> ModuleType | None:

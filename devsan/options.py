@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from devsan.errors import UsageError
-from devsan.profiles import DEFAULT_PROFILE, DeviceSpec, find_profile
+from devsan.fail_on import LEVELS
+from devsan.profiles import DEFAULT_PROFILE, DeviceSpec, all_profiles, find_profile
 from devsan.sizes import read_size, write_size
 from devsan.spelling import nearest
 
@@ -53,6 +54,10 @@ ON_STDERR = ("terminal", "github")
 OFF = "off"
 """As ``format``: no report."""
 
+_LAST_EXIT_CODE = 255
+
+_FLAGS = {"1": "yes", "true": "yes", "on": "yes", "0": "no", "false": "no", "off": "no"}
+
 Value = TypeVar("Value")
 
 
@@ -77,6 +82,27 @@ class Option:
         return self.name.replace("_", "-")
 
     @property
+    def is_flag(self) -> bool:
+        """Returns whether a command line has it without a value."""
+        return self.read is _read_flag
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Returns the values that there are; none where there are too many to list."""
+        return (
+            CHECKS if self.read is _read_checks else tuple(all_profiles()) if self.read is _read_profile
+            else getattr(self.read, "choices", ())
+        )  # fmt: skip
+
+    @property
+    def argument(self) -> dict[str, Any]:
+        """Returns how argparse takes it: as a text, for ``Options.updated``."""
+        text = self.help.replace("%", "%%")
+        if self.is_flag:
+            return {"action": "store_const", "const": self.write(True), "help": text}
+        return {"metavar": self.metavar, "help": text}
+
+    @property
     def spellings(self) -> tuple[str, ...]:
         """Returns how the option is written on a command line, the short one first: "-o", "--output"."""
         return (f"-{self.short}", f"--{self.key}") if self.short else (f"--{self.key}",)
@@ -88,6 +114,18 @@ def _option(
     metadata = {"metavar": metavar, "read": read, "write": write, "help": help, "short": short}
     made: Value = field(default=default, metadata=metadata)
     return made
+
+
+def _read_flag(text: str) -> bool:
+    return _one_of("a flag", ("yes", "no"))(_FLAGS.get(text.strip().lower(), text)) == "yes"
+
+
+def _write_flag(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _flag(*, help: str, short: str = "") -> bool:
+    return _option(False, metavar="yes|no", read=_read_flag, write=_write_flag, help=help, short=short)
 
 
 def _read_count(text: str) -> int:
@@ -163,6 +201,12 @@ def _read_history(text: str) -> int:
     return size
 
 
+def _read_exit_code(text: str) -> int:
+    if not text.isdecimal() or int(text) > _LAST_EXIT_CODE:
+        raise UsageError(f"an exit code from 0 to {_LAST_EXIT_CODE}", repr(text))
+    return int(text)
+
+
 def _read_checks(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_one_of("check", CHECKS)(item.strip()) for item in text.split(",")))
 
@@ -177,6 +221,7 @@ def _one_of(name: str, choices: Sequence[str]) -> Callable[[str], str]:
             raise UsageError(expected, repr(text), near and repr(near))
         return text
 
+    read.choices = tuple(choices)  # type: ignore[attr-defined]
     return read
 
 
@@ -278,6 +323,25 @@ class Options:
         "is recorded)",
         short="o",
     )
+    fail_on: str = _option(
+        "",
+        metavar="LEVEL",
+        read=_one_of("fail-on", LEVELS),
+        write=str,
+        help="which findings make devsan fail, beside a program that fails by itself: error, warning (errors, too) or "
+        "never (default: never; of devsan doctor: warning)",
+    )
+    error_exitcode: int | None = _option(
+        None,
+        metavar="N",
+        read=_read_exit_code,
+        write=str,
+        help="exit code where findings make devsan fail, also instead of the program's own; alone it means "
+        "--fail-on error (default: that of the program if it failed, else 1)",
+    )
+    quiet: bool = _flag(help="print no closing line where a program ends well", short="q")
+    verbose: bool = _flag(help="with the closing line, print the memory of each GPU", short="v")
+    force: bool = _flag(help="replace the files that output names; without it, no file that exists is overwritten")
     lang: str = _option(
         "",
         metavar="LANG",
@@ -367,6 +431,9 @@ class Options:
         )
 
 
+REPORTING = ("format", "output", "fail_on", "error_exitcode", "quiet", "verbose", "force", "lang")
+"""The options that say what is told of a run, and how. The others say what is emulated, and so what it computes."""
+
 OPTIONS: tuple[Option, ...] = tuple(
     Option(name=each.name, default=each.default, **each.metadata) for each in fields(Options)
 )
@@ -392,6 +459,15 @@ def read_variable(text: str, base: Options | None = None) -> Options:
     Raises:
         UsageError: it is not ``key=value:key=value``, or a key or a value is not understood.
     """
+    return (base or Options()).updated(texts_of_variable(text))
+
+
+def texts_of_variable(text: str) -> dict[str, str]:
+    """Returns what the value of ``DEVSAN_OPTIONS`` gives, by key.
+
+    Raises:
+        UsageError: it is not ``key=value:key=value``.
+    """
     texts = {}
     for item in text.split(":"):
         if not item.strip():
@@ -400,7 +476,7 @@ def read_variable(text: str, base: Options | None = None) -> Options:
         if not equals:
             raise UsageError(f"key=value in {VARIABLE}", repr(item), repr(_nearest_item(item.strip())))
         texts[key.strip()] = value
-    return (base or Options()).updated(texts)
+    return texts
 
 
 def _nearest_item(item: str) -> str:

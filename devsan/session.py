@@ -74,7 +74,8 @@ def begin(options: Options) -> None:
     if devices:
         observer.begin()
     if options.output:
-        recording.begin(member.run_file(options), devices, member.leave_run_file, bool(options.report_file))
+        file, is_report = member.run_file(options), bool(options.report_file)
+        recording.begin(file, devices, member.leave_run_file, is_report, options.force)
 
 
 def watch() -> None:

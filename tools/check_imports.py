@@ -45,7 +45,7 @@ DOORS = (
     Door("multiprocessing", ("devsan/multiprocessing_hooks.py",), "it is there in its own children alone"),
     Door(
         "importlib.metadata",
-        ("devsan/cli/main.py", "devsan/cli/program.py", "devsan/render/sarif.py"),
+        ("devsan/cli/program.py", "devsan/render/sarif.py"),
         "it imports the parser of mails",
     ),
 )  # Files that stand in every run and seldom have anything to do: they import what they need when they have.

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import inspect
+import io
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NoReturn, Protocol
+from typing import ClassVar, NoReturn, Protocol
 
 from devsan.errors import UsageError
+from devsan.options import OPTIONS, find_option
+from devsan.project_options import in_force, language
 from devsan.spelling import nearest
 
 Action = Callable[[], int]
@@ -47,14 +51,53 @@ def add_format(parser: argparse._ActionsContainer, *formats: str) -> None:
     parser.add_argument("--format", metavar="FORMAT", type=known, choices=formats, default=formats[0], help=listed)
 
 
+def add_output(parser: argparse._ActionsContainer, help: str) -> None:
+    """Adds ``-o`` and ``--force``, without which no file is overwritten."""
+    parser.add_argument("-o", "--output", metavar="FILE", help=help)
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+
+
+def add_fail_on(parser: argparse._ActionsContainer) -> None:
+    """Adds ``--fail-on`` and ``--error-exitcode`` of ``devsan run``. What they mean: devsan/fail_on.py."""
+    for name in ("fail_on", "error_exitcode"):
+        option = find_option(name)
+        default = getattr(in_force().options, name) or None
+        parser.add_argument(*option.spellings, dest=name, type=option.read, default=default, **option.argument)
+
+
+def add_language(parser: argparse._ActionsContainer) -> None:
+    """Adds ``--lang``; without it, it is the one in force, or "" for that of the locale."""
+
+    def known(text: str) -> str:
+        return str(find_option("lang").read(text)) if text else text
+
+    parser.add_argument("--lang", metavar="LANG", type=known, default=language(),
+                        help="en or zh (default: DEVSAN_LANG, or the locale)")  # fmt: skip
+
+
 def _kind(action: argparse.Action) -> Callable[[str], object]:
     return action.type if callable(action.type) else str
 
 
+def parser_of(command: Command) -> Parser:
+    """Returns the parser that a command makes for itself, with all of its options."""
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+        command.prepare(["--help"])
+    assert Parser.last is not None
+    return Parser.last
+
+
 class Parser(argparse.ArgumentParser):
-    """argparse with DevSan's manners: its errors are UsageErrors, and nothing may be abbreviated."""
+    """argparse with DevSan's manners: its errors are UsageErrors, and nothing may be abbreviated.
+
+    Attributes:
+        last: the one that was made last.
+    """
+
+    last: ClassVar[Parser | None] = None
 
     def __init__(self, command: Command, usage: str, epilog: str = "") -> None:
+        Parser.last = self
         super().__init__(
             prog=f"devsan {command.name}",
             usage=usage,
@@ -76,6 +119,15 @@ class Parser(argparse.ArgumentParser):
             for spelling in action.option_strings
             if spelling not in ("-h", "--help")
         }
+
+    def values(self) -> dict[str, tuple[str, ...] | None]:
+        """Returns, by spelling, the values that an option can have, none where they are not listed; None for a flag."""
+        found: dict[str, tuple[str, ...] | None] = {}
+        for action in self._actions:
+            option = next((each for each in OPTIONS if each.name == action.dest), None)
+            choices = tuple(action.choices or (option.choices if option is not None else ()))
+            found |= dict.fromkeys(action.option_strings, None if action.nargs == 0 else choices)
+        return found
 
     def error(self, message: str) -> NoReturn:
         """Raises what argparse found as a UsageError."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from devsan.cli.command import Action, Parser, add_format
+from devsan.cli.command import Action, Parser, add_fail_on, add_format, add_language
 from devsan.cli.executables import find_command
 from devsan.cli.misplaced import find
 from devsan.cli.source import script_among, texts
@@ -28,12 +28,11 @@ from devsan.doctor.masking import Mask
 from devsan.doctor.output_formats import document, run_of, written
 from devsan.doctor.summary import summary
 from devsan.errors import UsageError, tell
-from devsan.options import FORMATS, LANGUAGES
+from devsan.fail_on import exit_code
+from devsan.options import FORMATS
 from devsan.render.formats import rendered
 from devsan.render.language import language_for, language_named
 from devsan.render.terminal.printer import columns_of, lines_of, write_lines
-
-EXIT_FINDINGS = 1
 
 _FORMATS = tuple(name for name in FORMATS if name != "html")  # a page is about a run
 
@@ -46,7 +45,7 @@ class DoctorCommand:
     FILE is a configuration of DeepSpeed, FSDP or accelerate (JSON, YAML), a training script, or a folder of Python
     source. The command that will start the job comes after --. devsan doctor does not start or download anything, and
     changes files only with --fix.
-    Exit code: 0 if nothing is wrong, 1 for errors and warnings, 2 for invalid arguments.
+    Exit code: 0 if nothing is wrong, 1 for errors and warnings (--fail-on, --error-exitcode), 2 for invalid arguments.
     """
 
     name = "doctor"
@@ -78,8 +77,8 @@ class DoctorCommand:
         parser.add_argument("--no-facts", action="store_true", help="print only the findings, not the environment")
         parser.add_argument("--no-machine", action="store_true",
                             help="check only the files, not the driver, torch and packages")  # fmt: skip
-        parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default=None,
-                            help="en or zh (default: DEVSAN_LANG, or the locale)")  # fmt: skip
+        add_language(parser)
+        add_fail_on(parser)
         options = parser.read(words)
         for file in options.files:
             if not Path(file).is_dir() and not file.lower().endswith(_KINDS):
@@ -139,10 +138,15 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
     if code is not None:
         return code
     if options.diff:
-        return EXIT_FINDINGS if any(finding.severity != "note" for finding in outcome.findings) else 0
+        return _exit_code(options, outcome.findings)
     outcome.findings = in_order(outcome.findings)
     _show(options, case, outcome)
-    return EXIT_FINDINGS if any(finding.severity != "note" for finding in outcome.findings) else 0
+    return _exit_code(options, outcome.findings)
+
+
+def _exit_code(options: argparse.Namespace, findings: Sequence[Diagnostic]) -> int:
+    found = (finding.severity for finding in findings)
+    return exit_code(found, options.fail_on, options.error_exitcode, default="warning")
 
 
 def _checked(case: Any) -> _Outcome:
@@ -200,7 +204,7 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
         print(source.diff(found), end="")
         for note in found.notes:
             tell(note)
-        return EXIT_FINDINGS if found.findings or any(each.severity != "note" for each in outcome.findings) else 0
+        return _exit_code(options, [*found.findings, *outcome.findings])
     if options.fix:
         for path in source.fix(found):
             tell(f"fixed {path}")
@@ -218,7 +222,7 @@ def _show(options: argparse.Namespace, case: Any, outcome: _Outcome) -> None:
         encoding = sys.stdout.encoding or "utf-8"
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         return
-    _print(options, case, outcome, language_for(sys.stdout, options.lang or ""), mask)
+    _print(options, case, outcome, language_for(sys.stdout, options.lang), mask)
     for note in outcome.notes:
         tell(note)
 

@@ -18,6 +18,7 @@ from devsan.fix.job import Job
 from devsan.fix.result import FixResult
 from devsan.fix.search import MOST_ROUNDS, Search, search
 from devsan.fix.working_tree import WorkingTree
+from devsan.options import REPORTING, find_option
 from devsan.render import github, json
 from devsan.render.terminal import fix as terminal
 
@@ -41,7 +42,7 @@ its output is not shown.
 
 Exit code: 0 if a fix is verified or nothing fails, 1 if none is or it cannot be written, 2 for invalid arguments."""
 
-_SETTLED = {"policy": "stop", "format": "terminal", "output": ""}
+_SETTLED = {"policy": "stop"} | {name: find_option(name).default for name in REPORTING if name != "lang"}
 """Each experiment has its own."""
 
 

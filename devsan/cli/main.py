@@ -12,6 +12,7 @@ from importlib import import_module
 from devsan.cli.command import Action, Command
 from devsan.cli.executables import find_command
 from devsan.cmake_prefix import cmake_prefix
+from devsan.core_library import release
 from devsan.errors import DevsanError, UsageError, tell
 from devsan.options import OPTIONS
 from devsan.spelling import nearest
@@ -33,8 +34,12 @@ class CommandEntry:
 
     def prepare(self, words: Sequence[str]) -> Action:
         """Imports the command and has it read the words."""
+        return self.command().prepare(words)
+
+    def command(self) -> Command:
+        """Imports the command."""
         command: Command = getattr(import_module(f"devsan.cli.{self.name}"), self.type)()
-        return command.prepare(words)
+        return command
 
 
 COMMANDS = (
@@ -47,6 +52,9 @@ COMMANDS = (
     CommandEntry("doctor", "DoctorCommand",
                  "Check the environment, versions, configuration and source before a job starts."),
     CommandEntry("explain", "ExplainCommand", "Explain a code: the problem, an example, the cause and the fix."),
+    CommandEntry("config", "ConfigCommand", "Show the options that are in force, and where each came from."),
+    CommandEntry("completion", "CompletionCommand", "Print the script by which a shell completes devsan's words."),
+    CommandEntry("env", "EnvCommand", "Print the versions and the machine, for a bug report."),
     CommandEntry("profiles", "ProfilesCommand", "List the GPU models that can be emulated."),
 )  # fmt: skip
 
@@ -86,7 +94,7 @@ def _find_action(words: Sequence[str]) -> Action:
     first = words[0] if words else ""
     if first in ("-h", "--help"):
         return _until_the_reader_leaves(_show_help)
-    if first == "--version":
+    if first in ("--version", "version"):
         return _until_the_reader_leaves(_show_version)
     if first == "--cmake-prefix":
         return _until_the_reader_leaves(_show_cmake_prefix)
@@ -100,7 +108,7 @@ def _find_action(words: Sequence[str]) -> Action:
         raise UsageError(expected, "nothing", "devsan --help")
     if first.endswith(".py"):
         raise UsageError(expected, repr(first), f"devsan run {first}")
-    near = nearest(first, [*names, "--help", "--version", "--cmake-prefix"])
+    near = nearest(first, [*names, "version", "--help", "--version", "--cmake-prefix"])
     raise UsageError(expected, repr(first), _rearranged(words) or (near and f"devsan {near}"))
 
 
@@ -138,11 +146,5 @@ def _show_cmake_prefix() -> int:
 
 
 def _show_version() -> int:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        number = version("devsan")
-    except PackageNotFoundError:
-        number = "(not installed)"
-    print(f"devsan {number}")
+    print(f"devsan {release()}")
     return 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,12 @@ from devsan.cli.executables import find_command
 from devsan.cli.misplaced import Readers, apart, find
 from devsan.cli.program import Code, CommandLine, Module, Program, Script
 from devsan.errors import UsageError
-from devsan.options import OPTIONS, VARIABLE, Options, read_variable
+from devsan.options import OPTIONS, Option, Options
+from devsan.project_options import in_force
 from devsan.spelling import nearest
 
-READERS = {spelling: option.read for option in OPTIONS for spelling in option.spellings}
-"""By spelling, what reads an option of the emulation."""
+READERS: Readers = {each: None if option.is_flag else option.read for option in OPTIONS for each in option.spellings}
+"""By spelling, what reads the value of an option of the emulation; None for a flag."""
 
 _HELP = ("-h", "--help")
 
@@ -67,25 +68,31 @@ def read(parser: Parser, words: Sequence[str], settled: Mapping[str, Any] | None
     """
     settled = settled or {}
     shared = [option for option in OPTIONS if option.name not in settled]
-    named = {**parser.readers(), **{each: option.read for option in shared for each in option.spellings}}
+    named = {**parser.readers(), **{each: READERS[each] for option in shared for each in option.spellings}}
     group = parser.add_argument_group("options of devsan run") if parser.readers() else parser
-    for option in shared:
-        text = option.help.replace("%", "%%")
-        group.add_argument(*option.spellings, dest=option.name, metavar=option.metavar, help=text)
+    add_options(group, shared)
     own, rest = _split(words, named, parser.prog)
     given = vars(parser.parse_args(own))
     texts = {option.name: given.pop(option.name) for option in shared}
-    options = replace(read_variable(os.environ.get(VARIABLE, "")), **settled)
-    options = options.updated({name: text for name, text in texts.items() if text is not None})
+    options = replace(in_force(texts).options, **settled)
     options.devices()  # contradictions are found before anything starts
     line = _Line(parser.prog, words[: len(words) - len(rest)])
     program = _find_program(rest, named, line)
     program.check()
-    misplaced = find(program.arguments, named, program.texts())
+    # A flag of the emulation says how a run is told of: behind the program it changes nothing, and many have a -v.
+    telling = {each for option in shared if option.is_flag for each in option.spellings}
+    looked_for = {spelling: reader for spelling, reader in named.items() if spelling not in telling}
+    misplaced = find(program.arguments, looked_for, program.texts())
     if misplaced is not None:
         called = rest[: len(rest) - len(program.arguments)]
         misplaced.tell(program.called, line(misplaced.options, *called, *misplaced.others))
     return ProgramWords(options, argparse.Namespace(**given), program, tuple(rest))
+
+
+def add_options(group: argparse._ActionsContainer, options: Iterable[Option]) -> None:
+    """Adds options of an emulation, whose values stay texts."""
+    for option in options:
+        group.add_argument(*option.spellings, dest=option.name, **option.argument)
 
 
 def _split(words: Sequence[str], readers: Readers, command: str) -> tuple[list[str], list[str]]:

@@ -6,11 +6,14 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
-from devsan.cli.command import Action, Parser, add_format
+from devsan.cli.command import Action, Parser, add_fail_on, add_format, add_language, add_output
 from devsan.errors import UsageError, tell
+from devsan.fail_on import exit_code
 from devsan.job.text import write_runs
-from devsan.options import FORMATS, LANGUAGES, format_of
+from devsan.options import FORMATS, format_of
 from devsan.render.formats import Runs, rendered
+from devsan.run_files import output_file
+from devsan.run_files.ranks import findings_of
 from devsan.run_files.reader import read_run
 from devsan.run_files.run_file import files_of
 
@@ -20,6 +23,7 @@ class ReportCommand:
 
     Several files are the ranks of one run; run.dvs stands for run.rank0.dvs and the others of that name. The file of a
     killed run is shown up to its last record.
+    Exit code: 0, or where --fail-on or --error-exitcode is given that of the findings; 2 for invalid arguments.
     """
 
     name = "report"
@@ -31,18 +35,22 @@ class ReportCommand:
         add_format(parser, *FORMATS)
         parser.set_defaults(format=None)
         written = "write to FILE instead of stdout; its ending chooses the format where none is given"
-        parser.add_argument("-o", "--output", metavar="FILE", help=written)
-        parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default="",
-                            help="language of terminal: en or zh (default: DEVSAN_LANG, or the locale)")  # fmt: skip
+        add_output(parser, written)
+        add_language(parser)
+        add_fail_on(parser)
         options = parser.read(words)
         runs = sorted(
             (read_run(file) for name in options.files for file in files_of(name)),
             key=lambda run: int(run["process"]["rank"]),
         )
+        if options.output is not None and not options.force:
+            output_file.refuse(options.output)
         how = options.format or format_of(options.output or "") or FORMATS[0]
+        code = exit_code((shared.finding["severity"] for shared in findings_of(runs)),
+                         options.fail_on, options.error_exitcode)  # fmt: skip
         if options.output is None:
-            return lambda: _show(runs, how, options.lang)
-        return lambda: _save(runs, how, options.lang, options.output)
+            return lambda: _show(runs, how, options.lang) or code
+        return lambda: _save(runs, how, options.lang, options.output) or code
 
 
 def _show(runs: Runs, how: str, language: str) -> int:

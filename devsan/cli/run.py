@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from devsan import excepthook, session
 from devsan.cli import program_words
+from devsan.cli.closing import Closing
 from devsan.cli.command import Action, Parser
 from devsan.cli.program import CommandLine, Program
 from devsan.job import member
@@ -27,7 +28,8 @@ To set the same options for a program that another command starts, use the envir
 devsan run sets {VARIABLE} for child processes; options on its command line override the variable.
 torch loads devsan through its backend autoloading; TORCH_DEVICE_BACKEND_AUTOLOAD=0 disables this.
 
-Exit code: that of the program, or 2 for an error of devsan itself."""
+Exit code: that of the program, or 2 for an error of devsan itself. --fail-on and --error-exitcode have findings change
+it."""
 
 
 class RunCommand:
@@ -44,16 +46,18 @@ class RunCommand:
         options, program = self.read(words)
         if options.output:
             _prepare_output(options, starts_now=isinstance(program, CommandLine))
+        closing = Closing(options)
         if isinstance(program, CommandLine):
             os.environ[VARIABLE] = options.to_variable()
             program.reported(options)
-            return program.run
+            return lambda: closing.finish(program.run())
+        closing.at_exit()
         member.leave_behind()
         member.join(options)
         session.begin(options)
         if options.is_reported or options.output:
             excepthook.install()
-        return _recorded(program.run) if options.output else program.run
+        return _recorded(program.run)
 
     def read(self, words: Sequence[str]) -> tuple[Options, Program]:
         """Reads the options and finds the program, and tells of options that stand behind it; nothing starts."""
@@ -63,17 +67,14 @@ class RunCommand:
 
 def _prepare_output(options: Options, starts_now: bool) -> None:
     """Begins another launch, also where a program under devsan starts devsan. See NOTE [Whose run file]."""
-    if options.report_file:
-        run_file.check_place(options.report_file)
-    else:
-        run_file.check(options.output)
+    run_file.check(options)
     os.environ.pop(run_file.LAUNCH, None)
     if starts_now:
         os.environ[run_file.LAUNCH] = repr(time.time())
 
 
 def _recorded(run: Action) -> Action:
-    """Returns ``run``, which tells the run file how it ended. What it raises passes through."""
+    """Returns ``run``, which notes how it ended. What it raises passes through."""
 
     def run_and_tell() -> int:
         try:

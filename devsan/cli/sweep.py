@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from devsan.cli.command import Action, Parser, add_format
+from devsan.cli.command import Action, Parser, add_format, add_language, add_output
 from devsan.cli.sweep_progress import SweepProgress
 from devsan.errors import DevsanError, UsageError, tell
-from devsan.options import LANGUAGES
 from devsan.render import json, junit
 from devsan.render.html import sweep as html
 from devsan.render.terminal import sweep as terminal
+from devsan.run_files import output_file
 from devsan.sweep.account import result_of
 from devsan.sweep.cell import Cell
 from devsan.sweep.cell_run import CellRunner
@@ -74,12 +74,13 @@ class SweepCommand:
         parser.add_argument("--sample", metavar="N", type=_count, default=0,
                             help="with --fix: of N groups, drawn at random")  # fmt: skip
         add_format(parser, "terminal", "json", "html", "junit")
-        parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of stdout")
-        parser.add_argument("--lang", metavar="LANG", choices=LANGUAGES, default="",
-                            help="language of terminal: en or zh (default: DEVSAN_LANG, or the locale)")  # fmt: skip
+        add_output(parser, "write to FILE instead of stdout")
+        add_language(parser)
         asked = parser.read(words)
         if asked.sample and not asked.fix:
             raise UsageError("--sample with --fix", "--sample alone")
+        if asked.output is not None:
+            output_file.check(asked.output, asked.force)  # before hours of work
         definition = read_definition(asked.file)
         axes = axes_of(definition)
         cells = cells_of(definition, axes)
@@ -147,8 +148,11 @@ def _show(result: SweepResult, asked: argparse.Namespace) -> int:
         if asked.output is None:
             _write(result, asked, sys.stdout)
         else:
-            with open(asked.output, "w", encoding="utf-8") as file:
+            name = output_file.free_name(asked.output, asked.force)
+            with open(name, "w", encoding="utf-8") as file:
                 _write(result, asked, file)
+            if name != asked.output:
+                tell(f"the report is in {name}")
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise

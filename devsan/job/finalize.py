@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, TextIO
 
@@ -19,7 +20,10 @@ from devsan.options import Options
 from devsan.render import language
 from devsan.render.formats import rendered
 from devsan.render.github import command
+from devsan.run_files import output_file, tally
 from devsan.run_files.reader import read_run
+
+_severities: Counter[str] = Counter()  # of what was found in the ranks of this process's job
 
 # seconds that ranks get that outlive their launcher: Lightning's main process does not wait for its others
 _PATIENCE = 5.0
@@ -33,12 +37,12 @@ def close(path: str, watcher: ExitWatcher | None, options: Options) -> None:
         watcher: the watch over its ranks; None where nobody is to report.
         options: how to report.
     """
-    if not options.is_reported or watcher is None:
-        return
-    _join_children()
-    report_on(path, watcher, options, _PATIENCE)
-    if options.report_file:
-        _write_file(path, options)
+    if options.is_reported and watcher is not None:
+        _join_children()
+        report_on(path, watcher, options, _PATIENCE)
+        if options.report_file:
+            _write_file(path, options)
+    tally.close(path, _severities, folder.ranks(path))
 
 
 def report_on(
@@ -82,6 +86,7 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
         found = findings.joined(documents)
     job = diagnosis.made(documents, fates, found, folder.command_of(path))
     said = text.write(job, out)
+    _severities.update(str(finding["severity"]) for finding in job["findings"])
     if how == "github" and job["findings"]:
         out.write("".join(command(finding, documents[0]["process"]["directory"]) for finding in job["findings"]))
         out.flush()
@@ -96,14 +101,15 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
 
 def _write_file(path: str, options: Options) -> None:
     """Makes the report that is a file, of the run files in the job's folder."""
-    name = shown_path(options.report_file)
+    file = output_file.free_name(options.report_file, options.force)
+    name = shown_path(file)
     try:
         runs = _runs(path)
         if not runs:
             tell(f"no report in {name}: no process has used a GPU")
             return
-        with open(options.report_file, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(rendered(options.format, runs))
+        with open(file, "w", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(rendered(options.format, runs))
     except Exception as error:
         tell(f"no report in {name}: {type(error).__name__}: {error}")
         return

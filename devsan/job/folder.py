@@ -5,6 +5,7 @@
   rank<r>-<pid>.json    the document of a rank: devsan/job/record.py
   <pid>.flight          in which collective a process is: core/collectives
   <pid>.stack           where a rank was when it was told to end
+  <pid>.tally           what a process found, and how full its GPUs were: devsan/run_files/tally.py
   <pid>.exits           what a launcher says of the ends of its children
   run*.dvs              the run files of its processes, where the report on the job is to be a file
   memory                who holds how much of which GPU: core/memory/shared_table.h
@@ -109,6 +110,11 @@ def processes(path: str) -> dict[int, str]:
             if name.startswith("rank") and name.endswith(".json") and pid.isdecimal():
                 found[int(pid)] = name
     return found
+
+
+def ranks(path: str) -> dict[int, int]:
+    """Returns the ranks that have a document, by the ids of their processes."""
+    return {pid: int(name.removeprefix("rank").partition("-")[0]) for pid, name in processes(path).items()}
 
 
 def recordings(path: str) -> Iterator[tuple[int, str]]:

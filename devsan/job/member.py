@@ -18,6 +18,7 @@ from devsan.errors import tell
 from devsan.job import folder, termination, watchdog
 from devsan.job.exit_watcher import ExitWatcher, write_exits
 from devsan.job.numbers import HELPS, mark, numbers_here
+from devsan.run_files import tally
 from devsan.run_files.recording import command
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def join(options: Options) -> None:
             path = folder.make(command())
             os.environ[folder.VARIABLE] = path
         _folder, _pid, _owns, _options = path, os.getpid(), owns, options
+        tally.join(path)
         _watch_forks()
         atexit.register(_leave)
         if owns and options.is_reported:
@@ -258,6 +260,7 @@ def _leave() -> None:
         return
     try:
         _end_rank()
+        tally.end()
         if _owns and _options is not None:
             from devsan.job import finalize
 

@@ -55,7 +55,7 @@ def run(words: Sequence[str], options: Options) -> int:
             watcher.start()
         status = _wait(pid)
         with contextlib.suppress(Exception):
-            if watcher is not None:
+            if watcher is not None or options.fail_on or options.error_exitcode is not None:
                 _report(path, watcher, options)
     finally:
         if path:
@@ -128,7 +128,7 @@ def _wait(pid: int) -> int:
             os.kill(pid, came.si_signo)
 
 
-def _report(path: str, watcher: ExitWatcher, options: Options) -> None:
+def _report(path: str, watcher: ExitWatcher | None, options: Options) -> None:
     try:
         from devsan.job import finalize  # here, so that the command is not started later for it
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from devsan import core
 from devsan.errors import one_line, tell
-from devsan.run_files import run_file
+from devsan.run_files import run_file, tally
 
 if TYPE_CHECKING:
     from devsan.diagnostics.diagnostic import Diagnostic
@@ -47,6 +47,7 @@ def begin(
     devices: Sequence[DeviceSpec],
     on_file: Callable[[], None] | None = None,
     for_report: bool = False,
+    force: bool = False,
 ) -> None:
     """Begins to record, or goes on where the same file was begun before. Never raises.
 
@@ -55,6 +56,7 @@ def begin(
         devices: the emulated GPUs; none on real ones.
         on_file: called once the run file has its name.
         for_report: the file is there for the report that is made of it, and nobody else reads it.
+        force: replace the file of an earlier launch.
     """
     global _writer, _pattern, _on_file, _for_report
     if not pattern:
@@ -80,6 +82,7 @@ def begin(
             lazily,
             _has_a_name,
             for_report and not helps,
+            force,
         )
         _has_a_name()
         _watch_forks()
@@ -105,7 +108,8 @@ def is_on() -> bool:
 
 
 def add_finding(report: Diagnostic, explanation: Explanation | None) -> None:
-    """Writes what was found at one failure, and the models as they were. Never raises."""
+    """Counts what was found at one failure, and writes it with the models as they were. Never raises."""
+    tally.add(report.severity)
     writer = _writer
     if writer is None:
         return
@@ -131,6 +135,11 @@ def ended(code: int | None, error: BaseException | None = None) -> None:
     """Remembers how the program ended: its exit code, and the exception that did it."""
     global _exit_code, _ended_by
     _exit_code, _ended_by = code, error
+
+
+def exit_code() -> int | None:
+    """Returns the exit code of the program; None while it runs."""
+    return _exit_code
 
 
 def _has_a_name() -> None:

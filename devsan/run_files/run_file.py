@@ -11,9 +11,9 @@ that is cut off. What users read is the document that ``devsan report --format j
 DevSan's own.
 
 NOTE [Whose run file] One launch can be many processes: ranks, and what they start. A rank has its number in the name.
-A file that is older than the launch is an earlier run's and is replaced; one of the same launch, or one that a living
-process has locked, is another's, and this process puts its id into the name. ``DEVSAN_LAUNCH`` carries the time of the
-launch to the children.
+A file that is there is kept, and this process puts its id into the name: it is of another process of the same launch,
+or of an earlier launch. Of the latter ``devsan run`` says so before anything starts; with ``--force`` it is replaced,
+unless a living process has locked it. ``DEVSAN_LAUNCH`` carries the time of the launch to the children.
 """
 
 from __future__ import annotations
@@ -24,8 +24,14 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from devsan.errors import UsageError
+from devsan.run_files import output_file
+from devsan.run_files.output_file import with_part
+
+if TYPE_CHECKING:
+    from devsan.options import Options
 
 FORMAT = "devsan-run"
 VERSION = 2
@@ -44,31 +50,33 @@ def is_run_file(path: str) -> bool:
     return head == _FIRST[: len(head)]
 
 
-def check(pattern: str) -> None:
-    """Looks whether a run file can be written there.
+def check(options: Options) -> None:
+    """Looks whether run files, or the report, can be written to the output of ``options``, before the program starts.
 
     Raises:
         UsageError: the folder does not exist or may not be written to, or another file would be lost.
     """
-    path = name_of(pattern, {})
-    check_place(path)
-    if os.path.lexists(path) and not (os.path.isfile(path) and is_run_file(path)):
+    if options.report_file:
+        output_file.check(options.report_file, options.force)
+        return
+    path = name_of(options.output, os.environ)
+    output_file.check(path, force=True)
+    if output_file.is_taken(path) and not is_run_file(path):
         raise UsageError("a new file or a run file for output", f"{path!r}, which is another file")
+    for earlier in () if options.force else _files_at(options.output):
+        if not _is_locked(earlier):  # by a job of several launches that is running: each node has its own
+            output_file.refuse(earlier)
 
 
-def check_place(path: str) -> None:
-    """Looks whether a file can be written there.
-
-    Raises:
-        UsageError: the folder does not exist or may not be written to, or ``path`` is one itself.
-    """
-    folder = os.path.dirname(path) or os.curdir
-    if not os.path.isdir(folder):
-        raise UsageError("output in a folder that exists", repr(folder))
-    if os.path.isdir(path):
-        raise UsageError("a file for output", f"the directory {path!r}")
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise UsageError("output at a writable path", repr(path))
+def _files_at(pattern: str) -> list[str]:
+    """The files that processes of a launch would write, and that are there."""
+    if "%p" in pattern:  # another name each time
+        return []
+    if os.environ.get("RANK"):  # this process is one of several, which other processes started
+        return [name_of(pattern, os.environ)]
+    escaped = glob.escape(pattern)
+    names = [escaped.replace("%r", "*")] if "%r" in pattern else [escaped, with_part(escaped, "rank*")]
+    return sorted(file for name in names for file in glob.glob(name) if is_run_file(file))
 
 
 def name_of(pattern: str, environment: Mapping[str, str]) -> str:
@@ -81,12 +89,6 @@ def name_of(pattern: str, environment: Mapping[str, str]) -> str:
     if name != pattern or not rank or environment.get("WORLD_SIZE", "1") in ("", "1"):
         return name
     return with_part(name, f"rank{rank}")
-
-
-def with_part(name: str, part: str) -> str:
-    """Returns ``run.<part>.dvs`` for ``run.dvs``."""
-    root, ending = os.path.splitext(name)
-    return f"{root}.{part}{ending}"
 
 
 def files_of(name: str) -> list[str]:
@@ -104,35 +106,36 @@ def launch_time(environment: Mapping[str, str]) -> float | None:
         return None
 
 
-def open_new(pattern: str, launched: float) -> tuple[int, str]:
+def open_new(pattern: str, launched: float, force: bool = False) -> tuple[int, str]:
     """Opens this process's run file for appending. See NOTE [Whose run file].
 
     Args:
         pattern: as the user gave it.
         launched: seconds since the epoch.
+        force: replace a run file of an earlier launch.
 
     Returns:
         A file descriptor that children do not inherit, and the name.
 
     Raises:
-        UsageError: what is there is no run file.
+        UsageError: there is no name that is free.
         OSError: it cannot be written.
     """
     name = name_of(pattern, os.environ)
     for path in (name, with_part(name, str(os.getpid())), with_part(name, f"{os.getpid()}-{time.time_ns()}")):
-        if os.path.lexists(path):
-            if not (os.path.isfile(path) and is_run_file(path)):
-                raise UsageError("a new file or a run file for output", f"{path!r}, which is another file")
-            if Path(path).stat().st_mtime >= launched or _is_locked(path):
-                continue
+        if _is_earlier(path, launched) and (force or not output_file.is_taken(path)):
             os.unlink(path)
         try:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        except FileExistsError:  # a process of the same launch was quicker
+        except FileExistsError:
             continue
         _lock(file)
         return file, path
     raise UsageError("a free name for the run file", repr(name))
+
+
+def _is_earlier(path: str, launched: float) -> bool:
+    return is_run_file(path) and Path(path).stat().st_mtime < launched and not _is_locked(path)
 
 
 def _lock(file: int) -> bool:

@@ -36,6 +36,7 @@ class RunWriter:
         lazily: open the file when there is something to say besides.
         opened: called when there is a file.
         always: open the file at the end at the latest.
+        force: replace the file of an earlier launch.
     """
 
     def __init__(
@@ -48,10 +49,11 @@ class RunWriter:
         lazily: bool,
         opened: Callable[[], None] = lambda: None,
         always: bool = False,
+        force: bool = False,
     ) -> None:
         self.path: str | None = None
         self.start = time.monotonic_ns()
-        self._pattern, self._launched = pattern, launched
+        self._pattern, self._launched, self._force = pattern, launched, force
         self._began = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._process, self._opened = process, opened
         self._find_gpus, self._gpus, self._gpus_settled = gpus, list[Plain](), False
@@ -147,7 +149,7 @@ class RunWriter:
             self._gpus = self._find_gpus()
             head = {"record": "run", "version": VERSION, "start": self._began, "process": self._process(),
                     "gpus": self._gpus}  # fmt: skip
-            self._file, self.path = open_new(self._pattern, self._launched)
+            self._file, self.path = open_new(self._pattern, self._launched, self._force)
         except Exception as error:
             self._give_up(error)
             return

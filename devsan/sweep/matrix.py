@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from devsan.errors import DevsanError, UsageError
-from devsan.options import OPTIONS, Options
+from devsan.options import OPTIONS, REPORTING, Options
 from devsan.spelling import nearest
 from devsan.sweep.cell import Cell
 from devsan.sweep.definition import Definition
@@ -28,7 +28,7 @@ from devsan.sweep.values import text_of, values_of
 
 PYTHON = "python"
 _ENVIRONMENT = "environment"
-_OPTIONS = tuple(option.key for option in OPTIONS if option.name not in ("format", "output", "lang"))
+_OPTIONS = tuple(option.key for option in OPTIONS if option.name not in REPORTING)
 
 _CHECK = """\
 import importlib.util, sys

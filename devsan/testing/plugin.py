@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +21,21 @@ import pytest
 
 from devsan import active_options, excepthook, session
 from devsan.errors import DevsanError
+from devsan.fail_on import exit_code
 from devsan.options import DEFAULT_GPUS, OPTIONS, Options, from_values
 from devsan.post_mortem import explain
+from devsan.project_options import in_force
+from devsan.run_files import run_file, tally
 
 if TYPE_CHECKING:
     import torch
 
 _MARK = "gpus(gpus, profile=None, memory=None, used_memory=None): run this test on emulated GPUs (DevSan)"
 _FOR_THE_SESSION = pytest.StashKey[Options]()
+_FAILING = pytest.StashKey[Options]()
+_OF_WORKERS = pytest.StashKey[dict[str, int]]()
+_OF_PYTEST = ("format", "quiet", "verbose")  # pytest itself reports on exceptions, and has lines of its own
+_ABOUT_FINDINGS = {"fail_on", "error_exitcode"}  # of any emulation, also that of a mark
 _BEFORE_THIS_TEST = pytest.StashKey["Options | None"]()
 
 
@@ -35,8 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds ``--devsan-gpus`` and the other options of an emulation."""
     group = parser.getgroup("devsan", "emulated GPUs (DevSan)")
     for option in OPTIONS:
-        if option.name != "format":  # pytest itself reports on exceptions
-            group.addoption(f"--devsan-{option.key}", metavar=option.metavar, help=option.help.replace("%", "%%"))
+        if option.name not in _OF_PYTEST:
+            group.addoption(f"--devsan-{option.key}", **option.argument)
     group.addoption(
         "--devsan-report",
         action=argparse.BooleanOptionalAction,
@@ -47,18 +55,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the mark and starts the session's emulation, before any test module is imported."""
     config.addinivalue_line("markers", _MARK)
-    given = {option.name: config.getoption(f"devsan_{option.name}", None) for option in OPTIONS}
-    texts = {name: text for name, text in given.items() if text is not None and name != "format"}
-    if not texts:
-        return
+    config.stash[_OF_WORKERS] = {}
+    given = {
+        each.name: config.getoption(f"devsan_{each.name}", None) for each in OPTIONS if each.name not in _OF_PYTEST
+    }
+    texts = {name: text for name, text in given.items() if text is not None}
     try:
-        options = Options().updated(texts)
+        options = in_force(texts, variable="").options if texts else Options()
+        config.stash[_FAILING] = options
+        if not texts.keys() - _ABOUT_FINDINGS:
+            return
         options.devices()
+        if options.output and not hasattr(config, "workerinput"):  # workers find the files of each other
+            run_file.check(options)
         config.stash[_FOR_THE_SESSION] = options
         if not _only_distributes(config):
             session.begin(options)
     except DevsanError as error:
         raise pytest.UsageError(f"devsan: {error}") from None
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Has findings change the exit code where that is asked for. A worker of pytest-xdist hands on what it found."""
+    found, output = Counter(tally.result().severities), getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["devsan_findings"] = dict(found)
+        return
+    options = session.config.stash[_FAILING]
+    of_workers = session.config.stash[_OF_WORKERS]
+    found.update(of_workers)
+    session.exitstatus = exit_code(found, options.fail_on, options.error_exitcode, own=int(exitstatus))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Adds what a worker of pytest-xdist has found."""
+    found = node.config.stash[_OF_WORKERS]
+    for severity, count in getattr(node, "workeroutput", {}).get("devsan_findings", {}).items():
+        found[severity] = found.get(severity, 0) + count
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

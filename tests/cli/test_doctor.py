@@ -231,7 +231,7 @@ def test_a_driver_that_is_slow_does_not_hold_a_launch_up(doctor):
         (["ds_config.txt"], "expected JSON, YAML, a Python file or a folder, got 'ds_config.txt'"),
         (["ds_config.json", "--"], "expected a launch command after --, got nothing"),
         (["--fix"], "expected files or folders to fix, got none"),
-        (["--lang", "fr"], "invalid choice"),
+        (["--lang", "fr"], "expected lang to be en or zh"),
         (["--format", "json", "--diff"], "not allowed with argument"),
         (["--format", "jsn"], "a format (terminal, json, sarif, github), got 'jsn'; did you mean --format json?"),
     ],

@@ -98,7 +98,7 @@ def test_no_color_through_a_pipe_and_color_when_forced(front):
         (["text.txt"], "expected a run file, got 'text.txt', which is not one"),
         (["later.dvs"], "expected a run file of version 2, got 'later.dvs' of version 3"),
         (["."], "expected a run file, got '.': Is a directory"),
-        (["run.dvs", "--lang", "fr"], "invalid choice: 'fr'"),
+        (["run.dvs", "--lang", "fr"], "expected lang to be en or zh, got 'fr'"),
         ([], "the following arguments are required"),
         (["-o", "none/x", "run.dvs"], "expected a file that can be written, got 'none/x': No such file or directory"),
     ],

@@ -26,7 +26,7 @@ def own_temporary_folder(front, tmp_path_factory) -> Path:
 def start(front, *words: str, ignored: bool = False) -> subprocess.Popen[str]:
     """Starts devsan run with every signal ignored, or none, whatever these tests were started with."""
     return subprocess.Popen(
-        [sys.executable, "-m", "devsan", "run", "--", *words], cwd=front.folder, env=front.environment,
+        [sys.executable, "-m", "devsan", "run", "-q", "--", *words], cwd=front.folder, env=front.environment,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         preexec_fn=lambda: inherit(ignored),
     )  # fmt: skip
@@ -39,7 +39,7 @@ def inherit(ignored: bool) -> None:
 
 @pytest.mark.parametrize("code", [0, 1, 3, 255])
 def test_the_exit_code_is_the_commands(front, code):
-    done = front.devsan("run", "--", "sh", "-c", f"echo out; echo err >&2; exit {code}")
+    done = front.devsan("run", "-q", "--", "sh", "-c", f"echo out; echo err >&2; exit {code}")
     assert (done.returncode, done.stdout, done.stderr) == (code, "out\n", "err\n")
 
 
@@ -50,8 +50,8 @@ def test_the_signal_is_the_commands(front, number):
 
 
 def test_standard_input_is_the_commands(front):
-    done = subprocess.run([sys.executable, "-m", "devsan", "run", "--", "cat"], cwd=front.folder, env=front.environment,
-                          input="text", capture_output=True, text=True, timeout=60)  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "devsan", "run", "-q", "--", "cat"], cwd=front.folder,
+                          env=front.environment, input="text", capture_output=True, text=True, timeout=60)  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "text", "")
 
 
@@ -61,7 +61,7 @@ def test_a_command_beside_the_python_of_an_environment_that_is_not_activated(fro
     python.symlink_to(sys.executable)
     command = front.folder / front.write("environment/bin/launch-ranks", '#!/bin/sh\necho "$@"\n')
     command.chmod(0o755)
-    words = ["-m", "devsan", "run", "--", "launch-ranks", "--nproc-per-node", "2"]
+    words = ["-m", "devsan", "run", "-q", "--", "launch-ranks", "--nproc-per-node", "2"]
     done = subprocess.run([python, *words], cwd=front.folder, env=front.environment, capture_output=True, text=True,
                           timeout=60)  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "--nproc-per-node 2\n", "")
@@ -72,7 +72,7 @@ def test_a_command_beside_the_python_of_an_environment_that_is_not_activated(fro
 def test_a_command_that_cannot_be_started(front):
     path = front.folder / front.write("command", "\x7fELF no program")
     path.chmod(0o755)
-    done = front.devsan("run", "--", str(path))
+    done = front.devsan("run", "-q", "--", str(path))
     assert done.returncode == 2
     assert done.stderr == f"devsan: expected a command that can be started, got {str(path)!r}: Exec format error\n"
 
@@ -142,7 +142,7 @@ def test_the_terminals_interrupt_reaches_the_command_once(front):
     program = "import signal, time\ncount = []\nsignal.signal(signal.SIGINT, lambda *_: count.append(1))\n"
     program += "print('ready', flush=True)\ntime.sleep(0.7)\nprint(len(count), flush=True)\n"
     front.write("command.py", program)
-    words = [sys.executable, "-m", "devsan", "run", "--", sys.executable, "command.py"]
+    words = [sys.executable, "-m", "devsan", "run", "-q", "--", sys.executable, "command.py"]
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(front.folder)
@@ -176,7 +176,7 @@ def test_a_killed_devsan_takes_the_command_along(front):
 
 
 def test_the_command_is_a_job_with_a_folder_that_goes(front, own_temporary_folder):
-    done = front.devsan("run", "--", "sh", "-c", 'test -d "$DEVSAN_JOB" && echo "$DEVSAN_JOB"')
+    done = front.devsan("run", "-q", "--", "sh", "-c", 'test -d "$DEVSAN_JOB" && echo "$DEVSAN_JOB"')
     assert done.returncode == 0
     assert Path(done.stdout.strip()).parent == own_temporary_folder
     assert list(own_temporary_folder.iterdir()) == []
@@ -184,14 +184,16 @@ def test_the_command_is_a_job_with_a_folder_that_goes(front, own_temporary_folde
 
 def test_a_launch_within_a_launch_is_a_job_of_its_own(front):
     again = f"{sys.executable} -m devsan run -- sh -c 'echo $DEVSAN_JOB'"
-    done = front.devsan("run", "--", "sh", "-c", f"echo $DEVSAN_JOB; {again}", DEVSAN_JOB="/none")
+    done = front.devsan("run", "-q", "--", "sh", "-c", f"echo $DEVSAN_JOB; {again}", DEVSAN_JOB="/none")
     assert done.returncode == 0, done.stderr
     outer, inner = done.stdout.splitlines()
     assert outer and inner and len({outer, inner, "/none"}) == 3
 
 
 def test_without_a_place_for_temporary_files(front):
-    done = front.devsan("run", "--", "sh", "-c", "exit 4", TMPDIR="/proc/none", TEMP="/proc/none", TMP="/proc/none")
+    done = front.devsan(
+        "run", "-q", "--", "sh", "-c", "exit 4", TMPDIR="/proc/none", TEMP="/proc/none", TMP="/proc/none"
+    )
     assert done.returncode == 4
 
 

@@ -128,11 +128,13 @@ def test_a_sweep_its_groups_and_its_formats(folder: Path) -> None:
         ([], "1. DV"), (["--format", "html"], "<!DOCTYPE html>"), (["--format", "junit"], "<testsuites"),
         (["--lang", "zh"], "6 个单元"),
     ):  # fmt: skip
-        assert main(["sweep", "sweep.toml", "-o", "report", *words]) == 1
+        assert main(["sweep", "sweep.toml", "-o", "report", "--force", *words]) == 1
         assert text in (folder / "report").read_text(encoding="utf-8")
+    assert main(["sweep", "sweep.toml", "-o", "report"]) == 2, "cells are known, and the report is kept"
+    assert text in (folder / "report").read_text(encoding="utf-8")
     assert main(["sweep", "sweep.toml", "--format", "junit", "-o", "report.xml"]) == 1
     assert ElementTree.parse(folder / "report.xml").getroot().get("failures") == "2"
-    assert main(["sweep", "sweep.toml", "--only", "how=fine", "-o", "report"]) == 0
+    assert main(["sweep", "sweep.toml", "--only", "how=fine", "-o", "report", "--force"]) == 0
     assert statuses(swept(folder, "--fresh", code=0))["gpus=2 how=mixed"] == "passed", "the program is empty now"
 
 

@@ -76,7 +76,7 @@ def test_every_command_of_the_readme_exists() -> None:
     commands = {
         command.split()[0] for block in blocks("README.md", "console") for command, _ in sessions(block) if command
     }
-    assert commands <= {"devsan", "make", "pip", "pytest", 'DEVSAN_OPTIONS="gpus=4:profile=a100-80g"'}
+    assert commands <= {"devsan", "eval", "make", "pip", "pytest", 'DEVSAN_OPTIONS="gpus=4:profile=a100-80g"'}
     targets = re.findall(r"^\$ make ([\w-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert targets

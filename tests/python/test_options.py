@@ -7,6 +7,7 @@ from devsan.options import DEFAULT_GPUS, MAX_GPUS, OPTIONS, Options, find_option
 from devsan.sizes import read_size, write_size
 
 GIB = 2**30
+KEYS = ", ".join(option.key for option in OPTIONS)
 
 
 def sentence(make) -> str:
@@ -90,6 +91,9 @@ def test_every_option_reads_back_what_it_writes(option):
         "format": ["off", "github"],
         "output": ["/run.dvs"],
         "lang": ["zh", "en"],
+        "fail-on": ["error", "warning", "never"],
+        "error-exitcode": ["9", "0"],
+        **{option.key: ["yes", "no"] for option in OPTIONS if option.is_flag},
     }
     for text in values[option.key]:  # a KeyError here: a new option needs a line above
         assert option.write(option.read(text)) == text
@@ -139,10 +143,8 @@ def test_devices():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("gpu=4", "expected an option (gpus, profile, memory, used-memory, policy, check, history, format, output, "
-                  "lang), got 'gpu'; did you mean 'gpus'?"),
-        ("zzz=4", "expected an option (gpus, profile, memory, used-memory, policy, check, history, format, output, "
-                  "lang), got 'zzz'"),
+        ("gpu=4", f"expected an option ({KEYS}), got 'gpu'; did you mean 'gpus'?"),
+        ("zzz=4", f"expected an option ({KEYS}), got 'zzz'"),
         ("4", "expected key=value in DEVSAN_OPTIONS, got '4'; did you mean 'gpus=4'?"),
         ("gpus=4:a100-80g", "expected key=value in DEVSAN_OPTIONS, got 'a100-80g'; did you mean 'profile=a100-80g'?"),
         ("gpus=2:24GiB", "expected key=value in DEVSAN_OPTIONS, got '24GiB'; did you mean 'memory=24GiB'?"),

@@ -269,3 +269,19 @@ def test_a_failed_test_names_the_line_that_has_its_fix_tried(pytester, monkeypat
     result.assert_outcomes(failed=1)
     line = "$ devsan fix --gpus=3 --memory=1GiB -m pytest 'deep/test_it.py::test_mixed[2]'"
     assert line in str(result.stdout).splitlines()
+
+
+def test_findings_change_the_exit_code(pytester, run):
+    """Also those of a worker of pytest-xdist; a finding alone, and one of a test that fails by itself."""
+    pytester.makepyfile("""
+        from devsan.run_files import tally
+        def test_warns(): tally.add("warning")
+    """)
+    for words, code in (
+        ((), 0), (("--devsan-fail-on=error",), 0), (("--devsan-fail-on=warning",), 1),
+        (("--devsan-fail-on=warning", "--devsan-error-exitcode=9"), 9),
+    ):  # fmt: skip
+        result, log = run(*words)
+        assert (result.ret, log) == (code, []), "no GPUs are emulated for it"
+    result, _ = run("-p", "xdist", "-n1", "--devsan-fail-on=warning", "--devsan-error-exitcode=9")
+    assert result.ret == 9

@@ -188,7 +188,9 @@ def test_recurrent_layers_and_attention_go_on(capsys):
 
 def run(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     (tmp_path / "train.py").write_text(PROGRAM, encoding="utf-8")
-    return programs.run(["-m", "devsan", "run", "--gpus", "2", "--policy", "warn", *options, "train.py"], cwd=tmp_path)
+    return programs.run(
+        ["-m", "devsan", "run", "-q", "--gpus", "2", "--policy", "warn", *options, "train.py"], cwd=tmp_path
+    )
 
 
 def test_a_run_tells_each_place_once_and_all_at_the_end(tmp_path):

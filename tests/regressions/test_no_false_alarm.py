@@ -29,7 +29,7 @@ def test_nothing_is_said_of_programs_that_work(tmp_path: Path):
     script.write_text(ONE_AFTER_ANOTHER)
     kept = {name: value for name, value in os.environ.items() if name not in ("DEVSAN_OPTIONS", "CUDA_VISIBLE_DEVICES")}
     path = os.pathsep.join([str(HERE), *filter(None, [kept.get("PYTHONPATH")])])
-    words = [sys.executable, "-m", "devsan", "run", "--gpus", "2", str(script), *map(str, WORKING)]
+    words = [sys.executable, "-m", "devsan", "run", "-q", "--gpus", "2", str(script), *map(str, WORKING)]
     environment = {**kept, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -23,7 +23,7 @@ print("done", weight.device)
 
 def test_a_job_has_one_list(job):
     job.write("train.py", PROGRAM)
-    done = job.devsan("run", "--gpus", "3", "--policy", "warn", "--",
+    done = job.devsan("run", "-q", "--gpus", "3", "--policy", "warn", "--",
                       "torchrun", "--standalone", "--nproc-per-node", "3", "train.py")  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split()) == ["cuda:0", "cuda:1", "cuda:2", "done", "done", "done"]

@@ -31,7 +31,7 @@ def test_threads_workers_and_errors_that_are_caught(job):
     """A thread's exception ends the thread, ``devsan.explain`` returns its text, and a worker of a DataLoader, which
     has its rank's environment and its process group, is no rank."""
     job.write("train.py", GOES_ON)
-    done = job.devsan("run", "--gpus", "2", "--", "torchrun", "--nproc-per-node", "2", "train.py")
+    done = job.devsan("run", "-q", "--gpus", "2", "--", "torchrun", "--nproc-per-node", "2", "train.py")
     assert done.returncode == 0, done.stderr
     title, documents = sorted(done.stdout.splitlines(), key=lambda line: line.startswith("["))
     assert title.startswith("error[DV") and title.endswith("operands of aten::add are on cuda:1 and cpu")
@@ -85,7 +85,9 @@ dist.destroy_process_group()
 def test_children_say_nothing(job, filter):
     """What a fork inherits of DevSan's, open files above all, is let go of without a warning."""
     job.write("train.py", FORKS.format(filter=filter))
-    done = job.devsan("run", "--gpus", "2", "-o", "run.dvs", "--", "torchrun", "--nproc-per-node", "2", "train.py")
+    done = job.devsan(
+        "run", "-q", "--gpus", "2", "-o", "run.dvs", "--", "torchrun", "--nproc-per-node", "2", "train.py"
+    )
     assert done.returncode == 0, done.stderr
     own = ("devsan: the run is in ", "W1", "*****")  # torchrun's word on OMP_NUM_THREADS
     assert [line for line in done.stderr.splitlines() if not line.startswith(own)] == []

@@ -75,7 +75,7 @@ def test_the_recorded_report_is_the_printed_one(job, name, monkeypatch):
     if "accelerate" in program:
         pytest.importorskip("accelerate", reason="the example is about accelerate, which is not installed")
     job.write("example.py", program)
-    words = ["run", "--gpus", gpus, "-o", "run.dvs", "--", "torchrun", "--nproc-per-node", ranks, "example.py"]
+    words = ["run", "-q", "--gpus", gpus, "-o", "run.dvs", "--", "torchrun", "--nproc-per-node", ranks, "example.py"]
     done = job.devsan(*words, DEVSAN_LANG="en")
     assert (done.returncode == 0) == (name == "none") or "warning[" in done.stderr, done.stderr
     files = sorted(job.folder.glob("run.rank*.dvs"))

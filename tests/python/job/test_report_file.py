@@ -61,7 +61,7 @@ def test_a_program_that_fails(job, form):
 @pytest.mark.parametrize("gpus", ["2", "real"])
 def test_a_program_that_works(job, gpus):
     job.write("train.py", MOVES if gpus == "2" else "print('done')")
-    done = job.devsan("run", "--gpus", gpus, "--format", "sarif", "-o", "report.sarif", "train.py")
+    done = job.devsan("run", "-q", "--gpus", gpus, "--format", "sarif", "-o", "report.sarif", "train.py")
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", f"{TOLD}sarif\n")
     [run] = read(job, "report.sarif")["runs"]
     assert run["results"] == [] and run["invocations"][0]["executionSuccessful"]
@@ -71,7 +71,19 @@ def test_a_program_that_works(job, gpus):
 @pytest.mark.parametrize("mixes", [True, False])
 def test_a_job(job, mixes):
     job.write("train.py", RANKS)
-    words = ["run", "--format", "json", "-o", "report.json", "--", "torchrun", "--nproc-per-node", "2", "train.py"]
+    words = [
+        "run",
+        "-q",
+        "--format",
+        "json",
+        "-o",
+        "report.json",
+        "--",
+        "torchrun",
+        "--nproc-per-node",
+        "2",
+        "train.py",
+    ]
     done = job.devsan(*words, **({"MIX": "1"} if mixes else {}))
     assert (done.returncode != 0) == mixes, done.stderr
     assert done.stderr.count("error[") == mixes and done.stderr.endswith(f"{TOLD}json\n")
@@ -104,7 +116,7 @@ def test_ranks_that_the_program_starts_itself(job):
 
 
 def test_a_command_that_uses_no_gpu(job):
-    done = job.devsan("run", "--format", "html", "-o", "report.html", "--", "true")
+    done = job.devsan("run", "-q", "--format", "html", "-o", "report.html", "--", "true")
     assert (done.returncode, done.stderr) == (0, "devsan: no report in report.html: no process has used a GPU\n")
     assert os.listdir(job.folder) == []
 

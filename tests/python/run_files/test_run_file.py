@@ -137,7 +137,7 @@ def test_ranks_and_children_have_files_of_their_own(programs):
         (programs.folder / name).write_text(HEAD, encoding="utf-8")
         os.utime(programs.folder / name, (1, 1))
     programs.words("\n".join(line[4:] for line in program.splitlines()))
-    process = programs.start([sys.executable, "program.py"], DEVSAN_OPTIONS="gpus=2:output=run.dvs")
+    process = programs.start([sys.executable, "program.py"], DEVSAN_OPTIONS="gpus=2:output=run.dvs:force=yes")
     _, error = process.communicate(timeout=240)
     assert process.returncode == 0, error
     names = sorted(path.name for path in programs.folder.glob("*.dvs"))
@@ -173,7 +173,29 @@ def test_a_file_that_is_being_written_is_left_alone(tmp_path):
     assert (one, other) == (pattern, str(tmp_path / f"run.{os.getpid()}.dvs"))
     third, again = run_file.open_new(pattern, time.time() + 60)
     os.close(third)
-    assert again == pattern, "nobody writes it any more"
+    assert again == pattern, "nobody writes it any more, and it is empty"
+    (tmp_path / "run.dvs").write_text(HEAD, encoding="utf-8")
+    for force, name in ((False, other), (True, pattern)):
+        file, path = run_file.open_new(pattern, time.time() + 60, force)
+        os.close(file)
+        assert path == name
+
+
+def test_the_environment_loses_no_file(programs):
+    """Nothing asks the user there: the run is recorded under another name, which is told."""
+    (programs.folder / "run.dvs").write_text(HEAD, encoding="utf-8")
+    os.utime(programs.folder / "run.dvs", (1, 1))
+    (programs.folder / "page.html").write_text("dear", encoding="utf-8")
+    load = "import torch\nfrom devsan import autoload\nautoload.load()\n"
+    programs.words(load + MOVES)
+    process = programs.start([sys.executable, "program.py"], DEVSAN_OPTIONS="gpus=2:output=run.dvs")
+    _, error = process.communicate(timeout=240)
+    assert f"devsan: the run is in run.{process.pid}.dvs; " in error
+    assert (programs.folder / "run.dvs").read_text(encoding="utf-8") == HEAD
+    process = programs.start([sys.executable, "program.py"], DEVSAN_OPTIONS="gpus=2:output=page.html")
+    _, error = process.communicate(timeout=240)
+    assert f"devsan: the report is in page.{process.pid}.html\n" in error
+    assert (programs.folder / "page.html").read_text(encoding="utf-8") == "dear"
 
 
 def test_what_is_no_run_file_is_not_replaced(programs):

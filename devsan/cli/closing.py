@@ -1,0 +1,129 @@
+"""The end of ``devsan run``: one line where the program ended well, and the exit code that findings make.
+
+devsan: 4 GPUs, no findings, peak cuda:0 1.5 GiB, cuda:3 1.2 GiB, 12.3 s
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import time
+
+from devsan import fail_on
+from devsan.options import Options
+from devsan.render.amounts import amount, seconds
+from devsan.render.language import Language, language_for
+from devsan.render.terminal.text import WIDTH, display_width
+from devsan.run_files import recording, tally
+from devsan.run_files.tally import Tally
+
+_SHOWN = 2
+"""GPUs whose peaks stand in the line. Of more of them it is the fullest one's; the others are shown with ``-v``."""
+
+
+class Closing:
+    """What is to be said, and with which code to exit, when the program has ended.
+
+    Args:
+        options: of the run.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._start = time.monotonic()
+        self._pid = os.getpid()
+
+    def at_exit(self) -> None:
+        """Closes the run at the end of this process. What is registered later, all reports, comes before it."""
+        atexit.register(self._exit)
+
+    def finish(self, own: int) -> int:
+        """Says what there is to say, and returns the exit code.
+
+        Args:
+            own: the exit code of the program.
+        """
+        options, result = self._options, tally.result()
+        code = fail_on.exit_code(result.severities, options.fail_on, options.error_exitcode, own=own)
+        if options.is_reported and not options.quiet and own == 0 and sys.stderr is not None:
+            say = language_for(sys.stderr, options.lang)
+            lines = _lines(self._parts(result, code, say), say(", "))
+            lines += _details(options, result, say) if options.verbose else ()
+            encoding = sys.stderr.encoding or "utf-8"
+            text = "".join(f"{line}\n" for line in lines)
+            print(text.encode(encoding, "backslashreplace").decode(encoding), end="", file=sys.stderr, flush=True)
+        return code
+
+    def _exit(self) -> None:
+        own = recording.exit_code()
+        if os.getpid() != self._pid or own is None:  # a fork; a program that nothing of ours saw the end of
+            return
+        code = self.finish(own)
+        if code != own:  # Python's own exit code is settled by now, and nothing is left to be called
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _parts(self, result: Tally, code: int, say: Language) -> list[str]:
+        parts = []
+        if self._options.gpus:
+            parts.append(_counted("1 GPU", "{count} GPUs", len(self._options.gpus), say))
+        else:
+            parts.append(say("real GPUs"))
+        if result.ranks:
+            parts.append(_counted("1 rank", "{count} ranks", result.ranks, say))
+        found = sum(result.severities.values())
+        parts.append(_counted("1 finding", "{count} findings", found, say) if found else say("no findings"))
+        parts.append(_peaks(result, say))
+        parts.append(seconds(time.monotonic() - self._start))
+        if code:
+            parts.append(say("exit code {code} because of the findings", code=str(code)))
+        return parts
+
+
+def _lines(parts: list[str], comma: str) -> list[str]:
+    """One line, which is broken between its parts where a terminal would break it within a word."""
+    lines = [f"devsan: {parts[0]}"]
+    for part in parts[1:]:
+        if display_width(lines[-1] + comma + part) < WIDTH:
+            lines[-1] += comma + part
+        else:
+            lines[-1] += comma.rstrip()
+            lines.append(f"  {part}")
+    return lines
+
+
+def _counted(one: str, many: str, count: int, say: Language) -> str:
+    return say(one) if count == 1 else say(many, count=str(count))
+
+
+def _peaks(result: Tally, say: Language) -> str:
+    if not result.peaks:
+        return say("no GPU memory used")
+    fullest = sorted(result.peaks, key=lambda gpu: (-result.peaks[gpu][0], gpu))
+    shown = sorted(result.peaks) if len(fullest) <= _SHOWN else fullest[:1]
+    each = [f"cuda:{gpu} {_size(result, gpu, say)}" for gpu in shown]
+    return say("peak {sizes}", sizes=say(", ").join(each))
+
+
+def _size(result: Tally, gpu: int, say: Language) -> str:
+    size = _plain(result.peaks[gpu][0])
+    return say("at most {size}", size=size) if gpu in result.shared else size
+
+
+def _details(options: Options, result: Tally, say: Language) -> list[str]:
+    devices = dict(enumerate(options.devices()))
+    lines = []
+    for gpu, (allocated, reserved) in sorted(result.peaks.items()):
+        device = devices.get(gpu)
+        text = say("peak {used} ({reserved} reserved)", used=_plain(allocated), reserved=_plain(reserved))
+        if device is not None:
+            text = say("peak {used} ({reserved} reserved) of {budget}", used=_plain(allocated),
+                       reserved=_plain(reserved), budget=_plain(device.total_memory))  # fmt: skip
+        lines.append(f"  cuda:{gpu}  {text}{f'  {device.name}' if device is not None else ''}")
+    return lines
+
+
+def _plain(size: int) -> str:
+    return amount(size).replace("\N{NO-BREAK SPACE}", " ")

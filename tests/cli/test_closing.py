@@ -1,0 +1,77 @@
+"""The closing line of ``devsan run``."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from recorded_runs import Programs
+
+USES = """
+import torch
+a = torch.ones(1 << 20, device="cuda:0")
+torch.cuda.reset_peak_memory_stats(0)
+b = torch.ones(1 << 22, device="cuda:1")
+del a
+"""
+WARNS = "import torch\ntorch.ones(2, device='cuda:0') + torch.ones(2, device='cuda:1')\n"
+RANKS = """
+import torch
+import torch.distributed as dist
+dist.init_process_group("nccl")
+torch.cuda.set_device(dist.get_rank())
+dist.all_reduce(torch.ones(1 << 20, device="cuda"))
+dist.destroy_process_group()
+"""
+
+
+@pytest.fixture
+def programs(tmp_path):
+    return Programs(tmp_path)
+
+
+def timeless(text: str) -> str:
+    return re.sub(r"\d+(?:\.\d+)? (?:ms|s|min)\b", "TIME", text)
+
+
+def test_the_line(programs):
+    code, _, error = programs.run(USES, "--gpus", "4")
+    assert code == 0
+    assert timeless(error) == "devsan: 4 GPUs, no findings, peak cuda:0 4 MiB, cuda:1 16 MiB, TIME\n"
+    _, _, error = programs.run(USES, "--gpus", "4", "--lang", "zh", PYTHONIOENCODING="utf-8")
+    parts = ["devsan: 4 块 GPU", "未发现问题", "显存峰值 cuda:0 4 MiB", "cuda:1 16 MiB", "TIME\n"]
+    assert timeless(error).split("\N{FULLWIDTH COMMA}") == parts
+
+
+def test_more_and_none(programs):
+    _, _, error = programs.run(USES, "--gpus", "2", "-v")
+    assert error.splitlines()[1:] == [
+        "  cuda:0  peak 4 MiB (20 MiB reserved) of 79.2 GiB  NVIDIA A100-SXM4-80GB",
+        "  cuda:1  peak 16 MiB (16 MiB reserved) of 79.2 GiB  NVIDIA A100-SXM4-80GB",
+    ]
+    for quiet in ("-q", "--format=off"):
+        assert programs.run(USES, "--gpus", "2", quiet)[2] == ""
+
+
+def test_no_line_where_the_program_fails(programs):
+    assert programs.run(USES + "raise SystemExit(3)\n", "--gpus", "2")[0::2] == (3, "")
+
+
+def test_a_line_breaks_between_words(programs):
+    code, _, error = programs.run(WARNS, "--policy=warn", "--fail-on=warning", CUDA_VISIBLE_DEVICES="1,0")
+    assert code == 1
+    assert timeless("".join(error.splitlines()[-2:]).replace(",  ", ", ")) == (
+        "devsan: 2 GPUs, 1 finding, peak cuda:0 512 B, cuda:1 1.5 KiB, TIME, exit code 1 because of the findings"
+    )
+    assert all(len(line) <= 80 for line in error.splitlines()[-2:])
+
+
+def test_one_line_for_a_job(programs):
+    (programs.folder / "program.py").write_text(RANKS, encoding="utf-8")
+    words = [sys.executable, "-m", "devsan", "run", "--gpus=2", "--", "torchrun", "--nproc-per-node=2", "program.py"]
+    process = programs.start(words)
+    _, error = process.communicate(timeout=240)
+    assert process.returncode == 0, error
+    (line,) = [line for line in error.splitlines() if line.startswith("devsan: ")]
+    assert timeless(line) == "devsan: 2 GPUs, 2 ranks, no findings, peak cuda:0 4 MiB, cuda:1 4 MiB, TIME"
