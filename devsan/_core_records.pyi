@@ -611,6 +611,7 @@ class Operand:
     copies: Sequence[Event]  # copies of it on other devices that were made since: `y = x.to(d)`, `x.to(d)`
     holder: str  # path of the module that holds it, registered or not: "model.layers.17.attn"
     tied_to: str  # path of another module's parameter that is the same tensor; "" where there is none
+    replaced_at: Frame  # the program's statement that put it in the place of another one of its module's
     beside: str  # what it stands beside: path of the base weight of an adapter or a quantization state
     beside_device: Device  # where that is
     registered: bool  # a parameter or buffer of a module that the model does not register (in a list): false
@@ -644,6 +645,7 @@ class Operand:
         copies: Sequence[Event] = ...,
         holder: str = ...,
         tied_to: str = ...,
+        replaced_at: Frame = ...,
         beside: str = ...,
         beside_device: Device | str = ...,
         registered: bool = ...,

@@ -62,7 +62,15 @@ bool is_loss_boundary(const Context& context) {
   if (!numbers) return false;
   // Losses and totals are added up. A quotient or a product is a loss by its names alone: norms are divided as well.
   if (context.op_is({"add_"})) return true;  // into a number that is kept: a total
-  if (context.op_is({"add", "sub"})) return in_loss || any_called({"loss", "num_items", "label", "total"});
+  if (context.op_is({"add", "sub"})) {
+    // Computed numbers that are trained with are terms of an objective, whatever they are called.
+    const bool trained =
+        std::any_of(operands.begin(), operands.end(), [](const Operand& each) { return each.requires_grad; }) &&
+        std::none_of(operands.begin(), operands.end(), [](const Operand& each) {
+          return each.kind == OperandKind::kParameter || each.kind == OperandKind::kBuffer;
+        });
+    return in_loss || trained || any_called({"loss", "num_items", "label", "total"});
+  }
   return context.op_is({"div", "div_", "mul", "mul_"}) && any_called({"loss", "num_items", "num_tokens", "label"});
 }
 
@@ -164,6 +172,15 @@ const model::Event* moved_after_copy(const Operand& copy, const Operand& weight)
   const bool later = moved != nullptr && moved->kind == model::EventKind::kMoved && moved->op == "Module.to" &&
                      made.sequence > 0 && moved->sequence > made.sequence;
   return copies && later ? moved : nullptr;
+}
+
+const model::Event* part_of_result(const Operand& operand) {
+  const model::Event* placed = placement_of(operand.provenance);
+  if (placed == nullptr || placed == &operand.provenance.front()) return nullptr;
+  if (operand.provenance.front().kind != model::EventKind::kComputed) return nullptr;
+  const bool by_layer = placed->kind == model::EventKind::kMade && !placed->owner.mechanism.empty() &&
+                        placed->op != "aten::" + placed->owner.mechanism && !placed->op.empty();
+  return placed->op == "Module.to" || by_layer ? placed : nullptr;
 }
 
 bool is_block(std::string_view path) {

@@ -46,6 +46,9 @@ const model::Event* moved_after_copy(const model::Operand& copy, const model::Op
 /// as a result: where its first device came from does not matter then.
 bool is_result_in_cut_block(const Context& context, const model::Operand& operand);
 
+/// The event that put the part of the model there that computed `operand`; null where it is no result of a part.
+const model::Event* part_of_result(const model::Operand& operand);
+
 /// Whether the path has a number in it: one of a row of blocks.
 bool is_block(std::string_view path);
 

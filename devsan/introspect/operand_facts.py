@@ -12,6 +12,7 @@ from devsan.introspect.frames.expressions import Expression, operands_at
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.places import clean, place
 from devsan.introspect.frames.roots import held_in, is_view_of, only_tensor, root_of
+from devsan.introspect.frames.scopes import spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of, placement_of
 from devsan.introspect.frames.tracking import Tracked
 from devsan.introspect.frames.values import MISSING
@@ -21,6 +22,7 @@ from devsan.introspect.models.models import Tree, members
 from devsan.introspect.models.producers import made_by_module
 from devsan.introspect.models.referrers import optimizer_state
 from devsan.introspect.models.registry import ATTRIBUTE, Home, Registry
+from devsan.introspect.models.replaced import replaced_at
 from devsan.introspect.operand_kinds import Kinds
 from devsan.introspect.provenance import creation
 from devsan.introspect.provenance.device_values import say_value
@@ -100,6 +102,8 @@ class Operands:
         self._provenance(operand, value, at, frame, tracked.origin)
         if listed and is_tensor(value) and home is None:
             self._as_gradient(operand, value)
+        if home is not None and home.registered and home.kind != ATTRIBUTE:
+            self._replaced(operand, home)
         if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.models:
             operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it
         return operand
@@ -158,6 +162,16 @@ class Operands:
         for base in _bases_of(home.path):
             if not operand.beside:
                 self._beside(operand, tree, base)
+
+    def _replaced(self, operand: core.Operand, home: Home) -> None:
+        holder = self.registry.trees[home.tree].modules.get(home.holder)
+        own = [number for number, each in enumerate(self.frames) if each.whose is Whose.PROGRAM]
+        moved = any(event.kind == core.EventKind.MOVED for event in operand.provenance)
+        if holder is None or not own or moved or str(operand.device) != "cpu":
+            return  # what is on a GPU may have been moved by what moved the module
+        place = replaced_at(holder, home.name, spot_of(self.frames, own[-1]))
+        if place is not None:
+            operand.replaced_at = place
 
     def _beside(self, operand: core.Operand, tree: Tree, base: str) -> None:
         holder, _, name = base.rpartition(".")

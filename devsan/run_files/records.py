@@ -93,6 +93,7 @@ def operand_of(operand: core.Operand) -> Plain:
         "copies": [event_of(each) for each in operand.copies],
         "holder": operand.holder,
         "tied_to": operand.tied_to,
+        "replaced_at": frame_of(operand.replaced_at),
         "requires_grad": operand.requires_grad,
     }
 

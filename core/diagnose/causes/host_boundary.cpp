@@ -87,7 +87,11 @@ std::optional<Hypothesis> collective(const Context& context) {
 std::optional<Hypothesis> model_left_behind(const Context& context) {
   if (context.model() == nullptr) return std::nullopt;
   const auto devices = context.model()->devices();
-  if (devices.size() != 1 || !devices.front().is_host()) return std::nullopt;
+  const auto& moves = context.model()->placements;
+  const bool was_moved = std::any_of(moves.begin(), moves.end(), [](const Event& move) {
+    return move.subject.empty() && move.device.is_accelerator();
+  });
+  if (devices.size() != 1 || !devices.front().is_host() || was_moved) return std::nullopt;
   for (const Operand& operand : context.operands()) {
     if (!operand.device.is_host() ||
         (operand.kind != OperandKind::kParameter && operand.kind != OperandKind::kBuffer)) {
@@ -96,7 +100,15 @@ std::optional<Hypothesis> model_left_behind(const Context& context) {
     const Operand* partner = context.partner_of(operand);
     if (partner == nullptr || !partner->device.is_accelerator() || is_built_for_use(context, operand)) continue;
     Hypothesis found(code::kHostBoundary);
-    found.add_evidence(80, "Every parameter and buffer of the model is on the CPU; nothing has moved it.");
+    const bool replaced = operand.replaced_at.is_known();
+    if (replaced) {
+      found.add_evidence(80,
+                         {"Every parameter and buffer of the model is on the CPU; {name} was put there at {place}, in "
+                          "the place of the one that the model had.",
+                          {{"name", name_of(operand)}, {"place", text_of(&operand.replaced_at)}}});
+    } else {
+      found.add_evidence(80, "Every parameter and buffer of the model is on the CPU; nothing has moved it.");
+    }
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     found.origin = placement_of(operand.provenance);
     if (context.is_hooked() || context.setting("offload") != nullptr) found.score -= 50;  // kept there on purpose
@@ -104,7 +116,8 @@ std::optional<Hypothesis> model_left_behind(const Context& context) {
                    {{"name", name_of(*partner)}, {"device", partner->device.str()}}};
     const auto& name = context.model()->expression;
     found.propose(FixKind::kCreationSite,
-                  {"move the model once, where it is created: {code}",
+                  {replaced ? "move the model after its weights were replaced: {code}"
+                            : "move the model once, where it is created: {code}",
                    {{"code", (name.empty() ? "model" : name) + ".to(\"" + partner->device.str() + "\")"}}});
     return found;
   }

@@ -53,6 +53,32 @@ const model::Event* moved_after(const Context& context, const Operand& operand) 
   return found == all.end() ? nullptr : &*found;
 }
 
+/// The move of the whole model, to a GPU; null where nothing moved it as one.
+const model::Event* moved_as_a_whole(const model::Model& model) {
+  const auto found = std::find_if(model.placements.begin(), model.placements.end(), [](const model::Event& event) {
+    return event.subject.empty() && event.device.is_accelerator();
+  });
+  return found == model.placements.end() ? nullptr : &*found;
+}
+
+/// What was put in the place of a weight stays where it was made: the move of the model came before.
+bool weigh_replaced(const Context& context, const Operand& operand, Hypothesis& found) {
+  const model::Event* whole = moved_as_a_whole(*context.model());
+  if (whole == nullptr || !operand.replaced_at.is_known()) return false;
+  found.add_evidence(
+      85, {"The model was moved to {device}{at}; after that, {name} was replaced by a tensor on {place}, at {by}.",
+           {{"device", whole->device.str()},
+            {"at", at_text(*whole)},
+            {"name", name_of(operand)},
+            {"place", place_text(operand.device)},
+            {"by", text_of(&operand.replaced_at)}}});
+  found.title = {"{name} was replaced by a tensor on {device} after the model was moved to {other_device}",
+                 {{"name", name_of(operand)}, {"device", operand.device.str()}, {"other_device", whole->device.str()}}};
+  found.propose(FixKind::kCreationSite,
+                {"put the new {name} on the device of the one that it replaces", {{"name", name_of(operand)}}});
+  return true;
+}
+
 /// Weighs why nothing brought `operand` to where it is used.
 void weigh(const Context& context, const Operand& operand, const Operand& partner, const std::string& module,
            Hypothesis& found) {
@@ -107,6 +133,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
     found.propose(FixKind::kCreationSite, "move the model, then copy its weights");
     return;
   }
+  if (weigh_replaced(context, operand, found)) return;
   const model::Event* placed = placement_of(operand.provenance);
   if (placed != nullptr && is_deep_copy(*placed) && operand.device.is_host()) {
     found.add_evidence(80, {"{module} is a copy{at}, which is where the original was: on {device}.",

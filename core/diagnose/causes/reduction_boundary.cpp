@@ -29,6 +29,33 @@ const Operand* label_side(const Context& context) {
   return nullptr;
 }
 
+/// Losses that parts of the model on several GPUs gave are added up: none is on the side of the batch.
+std::optional<Hypothesis> losses_of_parts(const Context& context) {
+  const auto& operands = context.operands();
+  const Operand* partner = operands.size() != 2 ? nullptr : context.partner_of(operands.front());
+  if (partner == nullptr || !context.op_is({"add", "sub"}) || part_of_result(operands.front()) == nullptr ||
+      part_of_result(*partner) == nullptr) {
+    return std::nullopt;
+  }
+  const Operand& kept = operands.front();
+  const Operand& moved = *partner;
+  Hypothesis found(code::kReductionBoundary);
+  found.operands = {context.index_of(moved), context.index_of(kept)};
+  found.origin = placement_of(moved.provenance);
+  const std::vector<model::Argument> both = {{"name", name_of(moved)},
+                                             {"device", moved.device.str()},
+                                             {"other", name_of(kept)},
+                                             {"other_device", kept.device.str()}};
+  found.add_evidence(70, "The operation adds up losses.");
+  found.add_evidence(
+      35, {"{name} was computed on {device}, {other} on {other_device}: each by the part of the model that is "
+           "there.",
+           both});
+  found.title = {"{name} is a loss on {device}, {other} is one on {other_device}", both};
+  found.propose(move_at_use(context, moved, kept));
+  return found;
+}
+
 bool is_clipping(const Context& context) {
   return context.runs_function({"clip_grad_norm_", "clip_grad_norm", "get_total_norm", "clip_gradients"});
 }
@@ -48,6 +75,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
     return found;
   }
   if (is_loss_boundary(context)) {
+    if (auto losses = losses_of_parts(context)) return losses;
     const auto totals = [&](const Operand& operand) { return is_running_total(context, operand); };
     const bool total = std::any_of(context.operands().begin(), context.operands().end(), totals);
     found.add_evidence(70,

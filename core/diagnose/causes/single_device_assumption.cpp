@@ -144,6 +144,8 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   found.operands = {context.index_of(*culprit), context.index_of(*partner)};
   const std::string text = device_text_of(placed);
   const bool chosen = source_of(placed) == DeviceSource::kMap && !text.empty();
+  const bool apart = part_of_result(*culprit) != nullptr && part_of_result(*partner) != nullptr && !context.has_map() &&
+                     !combines_results(context);
   if (source_of(placed) == DeviceSource::kScalar) found.value = text;
   const Message culprit_name = name_of(*culprit);
   if (placed.kind == model::EventKind::kLoaded) {
@@ -157,6 +159,13 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
         best,
         {"{name} was sent to {device}, which {value} chose{at}.",
          {{"name", culprit_name}, {"device", placed.device.str()}, {"value", quoted(text)}, {"at", at_text(placed)}}});
+  } else if (apart) {
+    found.add_evidence(best, {"{name} was computed on {device}, by a part of the model that was put there{at}; nothing "
+                              "has moved it to {other_device}.",
+                              {{"name", culprit_name},
+                               {"device", placed.device.str()},
+                               {"at", at_text(placed)},
+                               {"other_device", partner->device.str()}}});
   } else if (text.empty()) {
     found.add_evidence(best, {"{name} was put on {device} by one device value{at}.",
                               {{"name", culprit_name}, {"device", placed.device.str()}, {"at", at_text(placed)}}});
@@ -181,6 +190,9 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   } else if (context.is_placed_by_map(*partner)) {
     found.add_evidence(
         20, {"{name} is on {device} because of a map.", {{"name", partner_name}, {"device", partner_device}}});
+  } else if (apart) {
+    found.add_evidence(25, {"{name} was computed on {device}, by a part that was put there{at}.",
+                            {{"name", partner_name}, {"device", partner_device}, {"at", at_text(*other)}}});
   } else if (other != nullptr && source_of(placed) == DeviceSource::kLiteral &&
              source_of(*other) == DeviceSource::kLiteral && other->owner.is(model::owners::kProgram) &&
              placed.op == "Module.to" && other->op == "Module.to") {  // two networks
@@ -213,7 +225,9 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                                              {"other_device", partner_device}};
   const char* usual =
       "{name} follows one device value to {device}, {other} is on {other_device} with its part of the model";
-  found.title = {taken    ? "{other} was moved from {device} to {other_device}, {name} is still on {device}"
+  found.title = {taken ? "{other} was moved from {device} to {other_device}, {name} is still on {device}"
+                 : apart
+                     ? "{name} is a result of the part of the model on {device}, {other} of the part on {other_device}"
                  : chosen ? "{name} was sent to {device}, {other} is on {other_device}"
                           : usual,
                  both};

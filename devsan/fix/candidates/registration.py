@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import function_name
+from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
 
@@ -69,7 +69,8 @@ def _registered(source: Source, statement: ast.Assign, operand: Mapping[str, Any
             after = f"{_networks(source)}.{container}({source.segment(value)})"
             yield Change(text, "creation_site", (source.replace(value, after),), "DV108", _DOUBT)
         return
-    if function_name(value)[:1].isupper() and "Tensor" not in function_name(value):
+    made_by = function_name(moved(value) or value)
+    if made_by[:1].isupper() and "Tensor" not in made_by:
         return  # a module, or another object
     made = source.segment(value)
     text = message("register `{name}` as a buffer, so that it moves with the module", name=f"self.{name}")

@@ -59,7 +59,7 @@ def _given(found: tuple[ast.Call, Spot], names: Sequence[str], parameter: str) -
 
 def _only_call_of(name: str, near: Spot) -> tuple[ast.Call, Spot] | None:
     found: tuple[ast.Call, Spot] | None = None
-    for file, variables in _files(near):
+    for file, variables in program_files(near):
         whole = tree_at(file)
         for function, tree in [("<module>", whole), *functions_in(whole)] if whole is not None else ():
             for node in statements_of(tree):
@@ -70,8 +70,8 @@ def _only_call_of(name: str, near: Spot) -> tuple[ast.Call, Spot] | None:
     return found
 
 
-def _files(near: Spot) -> Iterator[tuple[str, object]]:
-    """The file of a spot, then, for one of the program's, its others, each with its variables."""
+def program_files(near: Spot) -> Iterator[tuple[str, object]]:
+    """Yields the file of a spot, then, for one of the program's, its others, each with its variables."""
     yield near.file, near.globals
     if package_of(near.file):
         return

@@ -1,0 +1,69 @@
+"""Where a registered tensor was put in the place of another one, by a statement outside of constructors.
+
+``Module.to`` moves what a module has at that time. A tensor that is assigned later stays where it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from devsan import core
+from devsan.introspect.frames.only_calls import program_files
+from devsan.introspect.frames.places import place_in
+from devsan.introspect.frames.scopes import Spot
+from devsan.introspect.source.sources import functions_in, statements_of, tree_at
+
+
+def replaced_at(holder: Any, name: str, near: Spot) -> core.Frame | None:
+    """Returns the only statement of the program that gives the tensor ``name`` of a module another one, or None.
+
+    Where none names it, that is a call of ``load_state_dict`` with ``assign=True``.
+
+    Args:
+        holder: the module.
+        name: of its parameter or buffer.
+        near: a spot in the file that is searched first.
+    """
+    kinds = {base.__name__ for base in type.__dict__["__mro__"].__get__(type(holder))}
+    named: list[core.Frame] = []
+    loads: list[core.Frame] = []
+    for file, _ in program_files(near):
+        whole = tree_at(file)
+        for function, tree in [("<module>", whole), *functions_in(whole)] if whole is not None else ():
+            for node in statements_of(tree):
+                if _loads(node):
+                    loads.append(_place(file, function, node))
+                elif _gives(node, name, function, kinds):
+                    named.append(_place(file, function, node))
+    found = named or loads
+    return found[0] if len(found) == 1 else None
+
+
+def _gives(node: ast.AST, name: str, function: str, kinds: set[str]) -> bool:
+    """Whether ``node`` assigns to an attribute ``name``, or to its data; of ``self`` in a method of the kinds alone."""
+    for target in node.targets if isinstance(node, ast.Assign) else ():
+        if isinstance(target, ast.Attribute) and target.attr == "data":
+            target = target.value
+        if isinstance(target, ast.Attribute) and target.attr == name:
+            kind, _, method = function.rpartition(".")
+            if not (isinstance(target.value, ast.Name) and target.value.id == "self"):
+                return True
+            return method != "__init__" and kind.rpartition(".")[2] in kinds
+    return False
+
+
+def _loads(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "load_state_dict"
+        and any(
+            each.arg == "assign" and isinstance(each.value, ast.Constant) and each.value.value is True
+            for each in node.keywords
+        )
+    )
+
+
+def _place(file: str, function: str, node: Any) -> core.Frame:
+    return place_in(file, function, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)

@@ -1,0 +1,56 @@
+"""The statement that put a tensor in the place of a module's."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from devsan.introspect.frames.scopes import Spot
+from devsan.introspect.models.replaced import replaced_at
+from devsan.introspect.source.sources import tree_at
+
+NORM = """
+from torch import nn
+class Norm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean = data
+    def {method}(self, data):
+        {statement}
+class Other:
+    def fit(self, data):
+        self.mean = data
+{after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "statement", "after", "source"),
+    [
+        ("fit", "self.mean = data", "", "self.mean = data"),
+        ("fit", "self.mean.data = data", "", "self.mean.data = data"),
+        ("fit", "pass", "model.norm.mean = data", "model.norm.mean = data"),
+        ("fit", "pass", "model.load_state_dict(state, assign=True)", "model.load_state_dict(state, assign=True)"),
+        ("fit", "self.mean = data", "model.load_state_dict(state, assign=True)", "self.mean = data"),
+        ("fit", "pass", "model.load_state_dict(state)", ""),
+        ("fit", "pass", "model.norm.std = data", ""),
+        ("fit", "self.mean = data", "model.norm.mean = data", ""),  # which of the two came last is not known
+        ("__init__", "self.mean = data", "", ""),
+    ],
+)
+def test_replaced_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, statement: str, after: str, source: str
+) -> None:
+    file = tmp_path / "norms.py"
+    file.write_text(NORM.format(method=method, statement=statement, after=after), encoding="utf-8")
+    for name, module in list(sys.modules.items()):  # the program is this file alone
+        if "tests" in (getattr(module, "__file__", "") or ""):
+            monkeypatch.delitem(sys.modules, name)
+    holder = type("Norm", (torch.nn.Module,), {})()
+    tree = tree_at(str(file))
+    assert tree is not None
+    found = replaced_at(holder, "mean", Spot(str(file), "<module>", tree, 1))
+    assert (found.source if found is not None else "") == source
