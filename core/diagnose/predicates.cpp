@@ -95,7 +95,9 @@ bool is_running_total(const Context& context, const Operand& operand) {
 
 bool is_sidecar(const Operand& operand) {
   const model::Event* placed = placement_of(operand.provenance);
-  if (placed != nullptr && (placed->owner.is(model::owners::kPeft))) return true;
+  // What an adapter computes is none: it is where its operands are.
+  const bool result = !operand.provenance.empty() && operand.provenance.front().kind == model::EventKind::kComputed;
+  if (placed != nullptr && placed->owner.is(model::owners::kPeft) && !result) return true;
   return !operand.beside.empty() || Context::is_called(operand, words::sidecar_state::kParts);
 }
 

@@ -112,15 +112,16 @@ std::optional<std::string> device_argument(std::string_view statement) {
     return std::string(trim(statement.substr(start, end == std::string_view::npos ? end : end - start)));
   }
   for (std::string_view method : {std::string_view(".to("), std::string_view(".cuda("), std::string_view(".cpu(")}) {
-    const auto call = statement.find(method);
-    if (call == std::string_view::npos) continue;
-    const auto start = call + method.size();
-    const auto end = end_of_argument(statement, start);
-    const auto text = trim(statement.substr(start, end == std::string_view::npos ? end : end - start));
-    if (method == ".cpu(") return "\"cpu\"";
-    if (text.empty()) return "\"cuda\"";
-    if (text.starts_with("torch.") && !text.starts_with("torch.device")) continue;  // .to(torch.float16)
-    return std::string(text);
+    for (auto call = statement.find(method); call != std::string_view::npos; call = statement.find(method, call + 1)) {
+      const auto start = call + method.size();
+      const auto end = end_of_argument(statement, start);
+      const auto text = trim(statement.substr(start, end == std::string_view::npos ? end : end - start));
+      if (method == ".cpu(") return "\"cpu\"";
+      if (text.empty()) return "\"cuda\"";
+      const bool is_dtype =
+          text.ends_with(".dtype") || (text.starts_with("torch.") && !text.starts_with("torch.device"));
+      if (!is_dtype) return std::string(text);  // not .to(torch.float16)
+    }
   }
   return std::nullopt;
 }
@@ -145,7 +146,7 @@ DeviceSource source_of_text(std::string_view text) {
   if (text.ends_with(".device")) {
     const auto holder = text.substr(0, text.size() - 7);
     for (std::string_view word :
-         {"args", "config", "cfg", "params", "model", "opt", "trainer", "accelerator", "pipe"}) {
+         {"args", "conf", "cfg", "setting", "params", "model", "opt", "trainer", "accelerator", "pipe"}) {
       if (holder.find(word) != std::string_view::npos) return DeviceSource::kScalar;
     }
     return holder == "self" ? DeviceSource::kScalar : DeviceSource::kPeer;

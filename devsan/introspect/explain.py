@@ -36,6 +36,7 @@ _WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.HOST, Kind.
 _PRESENT = frozenset({Kind.POINTER, Kind.GROUP})
 
 # The traceback of another thread or process in the message: what failed is in none of the frames that are left.
+_RECEIVERS = ("self", "module")  # what a forward calls the module that it is of
 _FROM_AFAR = re.compile(r'^\s*File "[^"\n]+", line \d+, in .+$', re.MULTILINE)
 
 _found: list[core.Finding] = []  # of this process
@@ -223,17 +224,19 @@ def _places(frames: Sequence[Frame], registry: Registry) -> list[core.Frame]:
 
 def _module_path(frame: Frame, registry: Registry) -> str:
     names = frame.code.co_varnames[: frame.code.co_argcount]
-    first = frame.scope.locals.get(names[0]) if names and names[0] in ("self", "module") else None
+    first = frame.scope.locals.get(names[0]) if names and names[0] in _RECEIVERS else None
     found = registry.path_of(first) if is_module(first) else None
     return found[1] if found is not None else ""
 
 
-def _main_model(registry: Registry, frames: Sequence[Frame], of_operands: int) -> int:
-    """The model whose forward failed; else the one that an operand belongs to."""
+def _main_model(registry: Registry, frames: Sequence[Frame], of_operands: int | None) -> int:
+    """The model whose forward failed; else the one that an operand belongs to, or that a function was given first."""
+    given: list[int] = []
     for frame in frames:
         names = frame.code.co_varnames[:1]
         first = frame.scope.locals.get(names[0]) if names else None
         found = registry.path_of(first) if is_module(first) else None
-        if found is not None:
+        if found is not None and names[0] in _RECEIVERS:
             return found[0]
-    return of_operands
+        given += [found[0]] if found is not None else []
+    return of_operands if of_operands is not None else next(iter(given), 0)

@@ -53,7 +53,7 @@ class Operands:
         self.reader, self.registry, self.models = reader, registry, models
         self.optimizers, self.frames, self.place = optimizers, frames, place
         self.kinds = Kinds(registry, optimizers, frames, ())
-        self.main = 0  # number of the model that the operands belong to
+        self.main: int | None = None  # number of the model that the operands belong to
         self.lineage = Lineage(frames, self._computed_by)
 
     def describe(self, operands: Sequence[Tracked]) -> list[core.Operand]:
@@ -166,9 +166,11 @@ class Operands:
     def _replaced(self, operand: core.Operand, home: Home) -> None:
         holder = self.registry.trees[home.tree].modules.get(home.holder)
         own = [number for number, each in enumerate(self.frames) if each.whose is Whose.PROGRAM]
+        newest = next((event.kind for event in operand.provenance if event.kind != core.EventKind.COMPUTED), None)
+        loaded = newest == core.EventKind.LOADED  # what is on a GPU may have been moved by what moved the module
         moved = any(event.kind == core.EventKind.MOVED for event in operand.provenance)
-        if holder is None or not own or moved or str(operand.device) != "cpu":
-            return  # what is on a GPU may have been moved by what moved the module
+        if holder is None or not own or not (loaded or (str(operand.device) == "cpu" and not moved)):
+            return
         place = replaced_at(holder, home.name, spot_of(self.frames, own[-1]))
         if place is not None:
             operand.replaced_at = place
@@ -184,7 +186,7 @@ class Operands:
     def _provenance(
         self, operand: core.Operand, value: object, at: Expression | None, frame: Frame | None, origin: tuple[int, str]
     ) -> None:
-        model = self.models[self.main] if self.models else None
+        model = self.models[self.main or 0] if self.models else None
         events: list[core.Event] = []
         if is_tensor(value) and operand.device == core.Device(str(getattr(value, "device", ""))):
             events = self.reader.of(value)
@@ -259,7 +261,7 @@ class Operands:
 
     def _taken_away(self, path: str) -> list[core.Event]:
         """The event of the hook that left a placeholder for the weight at ``path``."""
-        for module in self.models[self.main].modules if path and self.models else ():
+        for module in self.models[self.main or 0].modules if path and self.models else ():
             for hook in module.hooks if module.path == path.rpartition(".")[0] else ():
                 if hook.offload:
                     return [core.Event(kind=core.EventKind.MOVED, device="meta", op=hook.type, owner=hook.owner)]

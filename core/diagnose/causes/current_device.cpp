@@ -107,8 +107,17 @@ std::optional<Hypothesis> current_device(const Context& context) {
     // The rank's GPU, or the one that was made current: its tensors are there, and this one is not.
     const bool of_rank =
         process.local_rank > 0 && operand.device.index == 0 && partner->device.index == process.local_rank;
-    const bool foreign = of_rank || (process.set_device_called && partner->device == process.current_device &&
-                                     operand.device != process.current_device);
+    // A thread that another one did not choose a GPU for: what it places is on GPU 0, whoever it is for.
+    const bool for_thread = std::any_of(context.operands().begin(), context.operands().end(), [&](const Operand& each) {
+      const Event* other = placement_of(each.provenance);
+      return other != nullptr && each.device == partner->device && each.device.index > 0 &&
+             source_of(*other) == DeviceSource::kCurrent && !Context::in_function(*other, "_bootstrap_inner");
+    });
+    const bool in_thread = Context::in_function(*placed, "_bootstrap_inner") &&
+                           (for_thread || (process.set_device_called && !context.runs_function({"_bootstrap_inner"})));
+    const bool foreign = of_rank || (in_thread && for_thread) ||
+                         (process.set_device_called && partner->device == process.current_device &&
+                          operand.device != process.current_device);
     if (!current && !(loaded && foreign)) continue;
     Hypothesis found(code::kCurrentDevice);
     found.origin = placed;
@@ -132,12 +141,10 @@ std::optional<Hypothesis> current_device(const Context& context) {
     }
     if (foreign) {
       const std::string index = std::to_string(operand.device.index);
-      const bool in_thread = Context::in_function(*placed, "_bootstrap_inner") &&
-                             !context.runs_function({"_bootstrap_inner"}) && process.set_device_called;
       if (in_thread) {
         found.add_evidence(45, {"A thread of its own placed it: the current device is each thread's own, and {device} "
                                 "was chosen in another one.",
-                                {{"device", process.current_device.str()}}});
+                                {{"device", for_thread ? partner->device.str() : process.current_device.str()}}});
       } else if (of_rank) {
         found.add_evidence(45, {"This is local rank {rank}, and the tensor is on GPU {index}.",
                                 {{"rank", std::to_string(process.local_rank)}, {"index", index}}});
@@ -145,7 +152,8 @@ std::optional<Hypothesis> current_device(const Context& context) {
         found.add_evidence(45, {"The current device is {device}, and the tensor is on GPU {index}.",
                                 {{"device", process.current_device.str()}, {"index", index}}});
       }
-      if (!process.set_device_called) found.add_evidence(5, "torch.cuda.set_device was not called in this process.");
+      if (!process.set_device_called && !in_thread)
+        found.add_evidence(5, "torch.cuda.set_device was not called in this process.");
       if (in_thread) {
         found.propose(FixKind::kCreationSite, "name the GPU in the thread, or call torch.cuda.set_device there, too");
       } else if (!(loaded && process.set_device_called)) {  // what a load says stays said

@@ -1,12 +1,29 @@
 #include "diagnose/causes.h"
 #include "diagnose/predicates.h"
 
+#include <algorithm>
+
 namespace devsan::diagnose {
 
 using model::FixKind;
 using model::Operand;
 using model::OperandKind;
 using model::SentenceKind;
+
+namespace {
+
+/// The operand that the default device placed: not a weight where there is another one; null where there is none.
+const Operand* following(const Context& context) {
+  const auto& all = context.operands();
+  const auto follows = [&](const Operand& each) { return follows_default_device(context, each); };
+  auto found = std::find_if(all.begin(), all.end(), [&](const Operand& each) {
+    return follows(each) && each.kind != OperandKind::kParameter && each.kind != OperandKind::kBuffer;
+  });
+  if (found == all.end()) found = std::find_if(all.begin(), all.end(), follows);
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace
 
 // A generator belongs to one device, and torch's default device changes where every factory without one works,
 // also those inside libraries.
@@ -31,15 +48,13 @@ std::optional<Hypothesis> generator_or_default_device(const Context& context) {
                     "sample on the CPU with a CPU generator and move the result: same numbers everywhere");
     }
   } else if (changed) {
-    for (const Operand& operand : context.operands()) {
-      if (!follows_default_device(context, operand)) continue;
-      found.operands = {context.index_of(operand)};
-      found.origin = placement_of(operand.provenance);
+    if (const Operand* operand = following(context)) {
+      found.operands = {context.index_of(*operand)};
+      found.origin = placement_of(operand->provenance);
       found.add_evidence(
-          85, {"{name} is created without a device, so it is on the default device.", {{"name", name_of(operand)}}});
+          85, {"{name} is created without a device, so it is on the default device.", {{"name", name_of(*operand)}}});
       found.title = {"{name} follows the default device to {device}",
-                     {{"name", name_of(operand)}, {"device", operand.device.str()}}};
-      break;
+                     {{"name", name_of(*operand)}, {"device", operand->device.str()}}};
     }
     if (found.score == 0 && context.is_mismatch()) {
       found.add_evidence(25, "The default device was changed.");

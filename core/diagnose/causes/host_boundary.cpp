@@ -141,11 +141,13 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
       continue;
     }
     const bool attribute = operand.kind == OperandKind::kAttribute;
-    if (attribute && !operand.holder.empty()) continue;  // a module's: whether it is registered is the question
+    const Event* placed = placement_of(operand.provenance);
+    const bool taken_off = placed != nullptr && is_brought_to_host(*placed);
+    // A module's: whether it is registered is the question, unless the program took it off a GPU.
+    if (attribute && !operand.holder.empty() && !taken_off) continue;
     if (operand.kind == OperandKind::kGlobal && operand.copies.empty()) continue;  // a constant: not data
     const Operand* partner = context.partner_of(operand);
     if (partner == nullptr || is_sidecar(operand) || is_generation_state(operand)) continue;
-    const Event* placed = placement_of(operand.provenance);
     Hypothesis found(code::kHostBoundary);
     found.origin = placed;
     found.operands = {context.index_of(operand), context.index_of(*partner)};
@@ -153,7 +155,11 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
                    {{"name", name_of(operand)}, {"other", name_of(*partner)}, {"other_device", partner->device.str()}}};
     const Message name = name_of(operand);
     const Message at = placed == nullptr ? Message() : at_text(*placed);
-    if (attribute && (placed == nullptr || !context.in_failing_call(*placed))) {
+    if (attribute && taken_off) {
+      found.add_evidence(75, {"{name} was moved to the CPU{at}, and is kept there.", {{"name", name}, {"at", at}}});
+      found.propose(FixKind::kCreationSite,
+                    {"keep {name} where it is used, and move a copy to the CPU", {{"name", name}}});
+    } else if (attribute && (placed == nullptr || !context.in_failing_call(*placed))) {
       found.add_evidence(
           65, {"{name} is kept on the CPU by an object that is not a module{at}: moving the model does not move it.",
                {{"name", name}, {"at", at}}});
@@ -210,6 +216,16 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
     // A table of numbers goes to the index, once; rows that are kept on the host stay, and the index comes.
     const bool table = operand.shape && operand.shape->size() == 1;
     if (context.failure().kind == SentenceKind::kIndex && !table) {
+      const Event* chosen = placement_of(partner->provenance);
+      if (chosen != nullptr && !device_text_of(*chosen).empty()) {
+        found.add_evidence(10, {"{name} was put on {device} by one device value, {value}{at}.",
+                                {{"name", name_of(*partner)},
+                                 {"device", partner->device.str()},
+                                 {"value", quoted(device_text_of(*chosen))},
+                                 {"at", at_text(*chosen)}}});
+      }
+      found.title = {"{other} on {other_device} indexes {name}, which is on the CPU",
+                     {{"name", name}, {"other", name_of(*partner)}, {"other_device", partner->device.str()}}};
       found.propose(move_at_use(context, *partner, operand));
     } else {
       found.propose(

@@ -53,27 +53,45 @@ const model::Event* moved_after(const Context& context, const Operand& operand) 
   return found == all.end() ? nullptr : &*found;
 }
 
-/// The move of the whole model, to a GPU; null where nothing moved it as one.
-const model::Event* moved_as_a_whole(const model::Model& model) {
+/// The first move of the model or of a part of it to a GPU; null without one.
+const model::Event* moved_to_gpu(const model::Model& model) {
   const auto found = std::find_if(model.placements.begin(), model.placements.end(), [](const model::Event& event) {
-    return event.subject.empty() && event.device.is_accelerator();
+    return event.kind == model::EventKind::kMoved && event.device.is_accelerator();
   });
   return found == model.placements.end() ? nullptr : &*found;
 }
 
 /// What was put in the place of a weight stays where it was made: the move of the model came before.
-bool weigh_replaced(const Context& context, const Operand& operand, Hypothesis& found) {
-  const model::Event* whole = moved_as_a_whole(*context.model());
-  if (whole == nullptr || !operand.replaced_at.is_known()) return false;
-  found.add_evidence(
-      85, {"The model was moved to {device}{at}; after that, {name} was replaced by a tensor on {place}, at {by}.",
-           {{"device", whole->device.str()},
-            {"at", at_text(*whole)},
-            {"name", name_of(operand)},
-            {"place", place_text(operand.device)},
-            {"by", text_of(&operand.replaced_at)}}});
+bool weigh_replaced(const Context& context, const Operand& operand, const Operand& partner, Hypothesis& found) {
+  if (!operand.replaced_at.is_known()) return false;
+  const model::Event* move = moved_to_gpu(*context.model());
+  const model::Event* placed = placement_of(operand.provenance);
+  const bool loaded = placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load");
+  if (move == nullptr && !loaded) return false;
+  const std::string by = text_of(&operand.replaced_at);
+  if (loaded) {
+    found.add_evidence(
+        85,
+        {"{name} was read from a checkpoint to {device}{at}, and put there in the place of the model's own, "
+         "at {by}.",
+         {{"name", name_of(operand)}, {"device", place_text(operand.device)}, {"at", at_text(*placed)}, {"by", by}}});
+    found.title = {"{name} was replaced by a tensor of a checkpoint, on {device}; {other} is on {other_device}",
+                   {{"name", name_of(operand)},
+                    {"device", operand.device.str()},
+                    {"other", name_of(partner)},
+                    {"other_device", partner.device.str()}}};
+    found.propose(FixKind::kCreationSite, {"copy what is loaded into the model's own weights: load_state_dict without "
+                                           "assign=True"});
+    return true;
+  }
+  found.add_evidence(85, {"The model was moved to {device}{at}; {name} was replaced by a tensor on {place}, at {by}.",
+                          {{"device", move->device.str()},
+                           {"at", at_text(*move)},
+                           {"name", name_of(operand)},
+                           {"place", place_text(operand.device)},
+                           {"by", by}}});
   found.title = {"{name} was replaced by a tensor on {device} after the model was moved to {other_device}",
-                 {{"name", name_of(operand)}, {"device", operand.device.str()}, {"other_device", whole->device.str()}}};
+                 {{"name", name_of(operand)}, {"device", operand.device.str()}, {"other_device", move->device.str()}}};
   found.propose(FixKind::kCreationSite,
                 {"put the new {name} on the device of the one that it replaces", {{"name", name_of(operand)}}});
   return true;
@@ -133,7 +151,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
     found.propose(FixKind::kCreationSite, "move the model, then copy its weights");
     return;
   }
-  if (weigh_replaced(context, operand, found)) return;
+  if (weigh_replaced(context, operand, partner, found)) return;
   const model::Event* placed = placement_of(operand.provenance);
   if (placed != nullptr && is_deep_copy(*placed) && operand.device.is_host()) {
     found.add_evidence(80, {"{module} is a copy{at}, which is where the original was: on {device}.",
@@ -155,7 +173,9 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
   if (others_moved && never_moved && operand.device.is_host()) {
     const auto mover = std::find_if(model.placements.begin(), model.placements.end(),
                                     [](const model::Event& event) { return !event.subject.empty(); });
-    found.add_evidence(75, {"Other modules were moved one by one by {owner}{at}; {module} is not among them.",
+    const bool known = mover->owner.is_known();
+    found.add_evidence(75, {known ? "Other modules were moved one by one by {owner}{at}; {module} is not among them."
+                                  : "Other modules were moved one by one{at}; {module} is not among them.",
                             {{"owner", text_of(mover->owner)}, {"at", at_text(*mover)}, {"module", name}}});
     found.propose(FixKind::kMap, {"add {module} to what the loader moves", {{"module", name}}});
     return;

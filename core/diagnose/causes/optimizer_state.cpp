@@ -72,6 +72,13 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
     const bool without = found.origin != nullptr && found.origin->kind == model::EventKind::kMade &&
                          source_of(*found.origin) == model::DeviceSource::kDefault && !found.origin->op.empty();
     if (without) found.add_evidence(10, {"It was made without a device{at}.", {{"at", at_text(*found.origin)}}});
+    // torch.optim.Optimizer.load_state_dict casts what it loads to the device of the parameter.
+    if (found.origin != nullptr && found.origin->kind == model::EventKind::kLoaded && apart != all.end()) {
+      found.add_evidence(
+          15, {"It is from a checkpoint that is read{at}: load_state_dict puts state where the parameters are "
+               "at that time, which was on {device}.",
+               {{"at", at_text(*found.origin)}, {"device", place_text(kept->device)}}});
+    }
     if (const auto* moved = partner == nullptr ? nullptr : moved_after_copy(*kept, *partner)) {
       found.add_evidence(15, {"It was copied{at}, before {other} was moved to {device}{to}.",
                               {{"at", at_text(kept->provenance.front())},

@@ -3,6 +3,7 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/predicates.h"
+#include "diagnose/source_text.h"
 
 namespace devsan::diagnose {
 
@@ -64,6 +65,9 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
     if (placed != nullptr && placed->owner.is_known()) {
       found.add_evidence(
           5, {"It was placed by {owner}{at}.", {{"owner", text_of(placed->owner)}, {"at", at_text(*placed)}}});
+    }
+    if (placed != nullptr) {
+      if (Message said = device_value_of(*placed); !said.empty()) found.add_evidence(0, std::move(said));
     }
     const Message base = operand.beside.empty() ? Message("the weight next to it") : Message(operand.beside);
     const std::string device = operand.beside_device.is_known() ? operand.beside_device.str() : partner->device.str();

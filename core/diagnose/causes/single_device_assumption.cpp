@@ -95,11 +95,35 @@ std::optional<Hypothesis> joined_outside(const Context& context) {
   return found;
 }
 
+/// A backward of the program's own returns a gradient where its output is, and its input was on another GPU.
+std::optional<Hypothesis> returned_gradient(const Context& context) {
+  const auto& operands = context.operands();
+  if (!context.sentence_has("returned an invalid gradient") || operands.size() != 2) return std::nullopt;
+  const Operand& input = operands.front();
+  const Operand& gradient = operands.back();
+  if (!gradient.provenance.empty() || gradient.name.empty()) return std::nullopt;  // it was made there
+  Hypothesis found(code::kSingleDeviceAssumption);
+  found.operands = {1, 0};
+  const std::vector<model::Argument> both = {{"name", name_of(gradient)},
+                                             {"device", gradient.device.str()},
+                                             {"other", name_of(input)},
+                                             {"other_device", input.device.str()}};
+  found.add_evidence(75,
+                     {"{name} is where the gradient of the result is, on {device}; a backward returns the gradient of "
+                      "{other} on the device of {other}, {other_device}.",
+                      both});
+  found.title = {"the backward returns {name} on {device}, and {other} was on {other_device}", both};
+  found.propose(FixKind::kUseSite, {"keep the device of {other} in the context, and move the gradient there",
+                                    {{"other", name_of(input)}}});
+  return found;
+}
+
 }  // namespace
 
 // A value such as hparams.device, model.device or "cuda:0" is used for everything, and the model is on several GPUs:
 // whatever meets a part of the model on another one fails. The other side was put there by a map.
 std::optional<Hypothesis> single_device_assumption(const Context& context) {
+  if (auto found = returned_gradient(context)) return found;
   if (!context.across_gpus()) return std::nullopt;
   const Operand* culprit = nullptr;
   bool culprit_by_model = false;
@@ -136,6 +160,8 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   }
   const Operand* partner = context.partner_of(*culprit);
   if (partner == nullptr) return std::nullopt;
+  // Of two results the one that is alone where it is has not come along.
+  if (context.outnumbered() == partner && part_of_result(*partner) != nullptr) std::swap(culprit, partner);
   const Event& placed = *placement_of(culprit->provenance);
   const Event* other = placement_of(partner->provenance);
 
@@ -154,11 +180,6 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   } else if (is_deep_copy(placed)) {
     found.add_evidence(best, {"{name} is a copy{at}, which is where the original was: on {device}.",
                               {{"name", culprit_name}, {"at", at_text(placed)}, {"device", placed.device.str()}}});
-  } else if (chosen) {
-    found.add_evidence(
-        best,
-        {"{name} was sent to {device}, which {value} chose{at}.",
-         {{"name", culprit_name}, {"device", placed.device.str()}, {"value", quoted(text)}, {"at", at_text(placed)}}});
   } else if (apart) {
     found.add_evidence(best, {"{name} was computed on {device}, by a part of the model that was put there{at}; nothing "
                               "has moved it to {other_device}.",
@@ -166,6 +187,11 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                                {"device", placed.device.str()},
                                {"at", at_text(placed)},
                                {"other_device", partner->device.str()}}});
+  } else if (chosen) {
+    found.add_evidence(
+        best,
+        {"{name} was sent to {device}, which {value} chose{at}.",
+         {{"name", culprit_name}, {"device", placed.device.str()}, {"value", quoted(text)}, {"at", at_text(placed)}}});
   } else if (text.empty()) {
     found.add_evidence(best, {"{name} was put on {device} by one device value{at}.",
                               {{"name", culprit_name}, {"device", placed.device.str()}, {"at", at_text(placed)}}});
@@ -250,7 +276,9 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
     found.propose(create_with(context, *culprit, placed, *partner));
   }
   // The smaller one comes; a weight never does.
-  const bool stays = is_weight(*culprit) || (!is_weight(*partner) && &smaller_of(*culprit, *partner) == partner);
+  const bool smaller =
+      !is_weight(*partner) && context.outnumbered() != culprit && &smaller_of(*culprit, *partner) == partner;
+  const bool stays = is_weight(*culprit) || smaller;
   found.propose(stays ? move_at_use(context, *partner, *culprit) : move_at_use(context, *culprit, *partner));
   return found;
 }

@@ -43,6 +43,7 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     Hypothesis found(code::kUnregisteredState);
     found.origin = placed;
     found.operands = {context.index_of(operand), context.index_of(*partner)};
+    const bool replicated = context.is_wrapped_by("torch.nn.DataParallel") && operand.device.is_accelerator();
     const Message name = name_of(operand);
     const Message holder = operand.holder.empty() ? Message("its module") : Message(operand.holder);
     if (!operand.registered) {
@@ -68,13 +69,17 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
                source_of(*placed) == model::DeviceSource::kDefault && !context.in_failing_call(*placed) &&
                !context.in_earlier_call(*placed)) {
       found.add_evidence(10, {"It was made on the CPU{at}, before the call that failed.", {{"at", at_text(*placed)}}});
-    } else if (placed != nullptr && operand.registered && (attribute || global)) {
+    } else if (placed != nullptr && operand.registered && (attribute || global) && !replicated) {
       found.score -= 45;  // remembered by a call: a cache; or made by this one
     }
-    if (context.is_wrapped_by("torch.nn.DataParallel")) {
-      found.add_evidence(5, "DataParallel's replicas share the one of the first GPU.");
+    if (replicated) {
+      found.add_evidence(20, "DataParallel's replicas share the one of the first GPU.");
     }
     if (attribute && operand.registered && !model_went_to(context, partner->device)) found.score -= 45;
+    // Where the program said which GPU, or took it off one, it would be wrong as a buffer, too.
+    const bool by_value = placed != nullptr && operand.device.is_accelerator() && operand.registered && !replicated &&
+                          placed->kind == model::EventKind::kMade && !device_text_of(*placed).empty();
+    if (by_value || (placed != nullptr && is_brought_to_host(*placed))) found.score -= 30;
     if (is_sidecar(operand) || is_generation_state(operand)) found.score -= 50;
     if (follows_default_device(context, operand)) found.score -= 30;
     found.title = {"{name} is not registered and stayed on {device}, {other} is on {other_device}",

@@ -42,6 +42,9 @@ def _is_given(loop: ast.For, call: ast.Call) -> bool:
     taken = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     given = [*call.args, *(each.value for each in call.keywords)]
     named = {node.id for each in given for node in ast.walk(each) if isinstance(node, ast.Name)}
+    called = {each.func.id for each in ast.walk(loop) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}
+    if taken & called:
+        return False  # layers, not data
     counted = isinstance(loop.iter, ast.Call) and function_name(loop.iter) in ("range", "enumerate", "zip", "items")
     return bool(taken & named) and not counted
 

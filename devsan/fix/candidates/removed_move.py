@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import moved
+from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, is_own, source_of
+from devsan.fix.failure import Failure, Source, is_own, source_of
 from devsan.fix.scope import HOST
 
 _DOUBT = 34
@@ -38,3 +38,15 @@ def _without(frame: Mapping[str, Any], event: Mapping[str, Any]) -> Iterator[Cha
     host = HOST if event["device"].startswith("cuda") and event["from"] == "cpu" else 0
     text = message("leave out `{move}`", move=source.segment(call))
     yield Change(text, "creation_site", (edit,), doubt=_DOUBT + host)
+    beside = [each for each in ast.walk(statement) if isinstance(each, ast.Call) and _is_such(source, each, call)]
+    if len(beside) > 1:  # (h.cpu(), c.cpu())
+        edits = tuple(source.replace(each, source.segment(each.func.value)) for each in beside)  # type: ignore[attr-defined]
+        text = message("leave out {moves}", moves=", ".join(f"`{source.segment(each)}`" for each in beside))
+        yield Change(text, "creation_site", edits, doubt=_DOUBT + host)
+
+
+def _is_such(source: Source, call: ast.Call, move: ast.Call) -> bool:
+    """Whether ``call`` moves a name to where ``move`` moves another."""
+    receiver = moved(call)
+    where = [[source.segment(each) for each in node.args] for node in (call, move)]
+    return isinstance(receiver, ast.Name) and function_name(call) == function_name(move) and where[0] == where[1]

@@ -9,7 +9,7 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, placing_frames, source_of
+from devsan.fix.failure import Failure, Source, is_own, placing_frames, source_of
 from devsan.fix.scope import devices
 
 _DOUBT = 5
@@ -25,7 +25,8 @@ def propose(failure: Failure) -> Iterator[Change]:
             source = source_of(first["path"])
             if source is None or failure.is_live(first):
                 continue
-            for second in placing_frames(partner, "moved"):
+            of_models = _moves_of_models(failure) if operand["kind"] == "optimizer_state" else ()
+            for second in (*placing_frames(partner, "moved"), *of_models):
                 if second["path"] == first["path"] and not failure.is_live(second):
                     yield from _ordered(source, first, second)
             yield from _moved_before(source, first, partner)
@@ -37,6 +38,14 @@ def propose(failure: Failure) -> Iterator[Change]:
         source = source_of(frame["path"])
         if source is not None and failure.finding["code"] == "DV110":
             yield from _state_follows(source)
+
+
+def _moves_of_models(failure: Failure) -> Iterator[Mapping[str, Any]]:
+    """The user's own frames among those that moved the models to a GPU."""
+    for model in failure.models:
+        for event in model["placements"]:
+            if event["kind"] == "moved" and event["device"].startswith("cuda"):
+                yield from (frame for frame in event["frames"] if is_own(frame["path"]))
 
 
 def _moved_late(source: Source) -> Iterator[Change]:

@@ -45,12 +45,21 @@ def _gives(node: ast.AST, name: str, function: str, kinds: set[str]) -> bool:
     for target in node.targets if isinstance(node, ast.Assign) else ():
         if isinstance(target, ast.Attribute) and target.attr == "data":
             target = target.value
-        if isinstance(target, ast.Attribute) and target.attr == name:
+        holder = _holder(target, name)
+        if holder is not None:
             kind, _, method = function.rpartition(".")
-            if not (isinstance(target.value, ast.Name) and target.value.id == "self"):
+            if not (isinstance(holder, ast.Name) and holder.id == "self"):
                 return True
             return method != "__init__" and kind.rpartition(".")[2] in kinds
     return False
+
+
+def _holder(target: ast.expr, name: str) -> ast.expr | None:
+    """The module in ``module.name`` and in ``module._buffers["name"]``; None in anything else."""
+    if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and target.slice.value == name:
+        kept = target.value
+        return kept.value if isinstance(kept, ast.Attribute) and kept.attr in ("_buffers", "_parameters") else None
+    return target.value if isinstance(target, ast.Attribute) and target.attr == name else None
 
 
 def _loads(node: ast.AST) -> bool:

@@ -16,12 +16,11 @@ from devsan.introspect.frames.only_calls import given_at_only_call, only_call
 from devsan.introspect.frames.scopes import Spot, spot_in
 from devsan.introspect.source.parsing import parse_expression
 from devsan.introspect.source.sources import bindings_in, functions_in, tree_at
-from devsan.introspect.source.statements import call_at
+from devsan.introspect.source.statements import call_at, stands_for_many
 
 _DEEPEST = 8
 _LONGEST = 60
 _INSIDE = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
-_ONE_DEVICE = ("self", "model", "args", "config", "params", "next(", "trainer", "accelerator", "hparams")
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def settle_source(event: core.Event) -> None:
         event.source = sources.CURRENT
     elif isinstance(said, ast.Attribute) and said.attr == "device":
         holder = ast.unparse(said.value)
-        if not any(word in holder for word in _ONE_DEVICE):
+        if "self" not in holder and not stands_for_many(holder):
             event.source = sources.PEER
 
 

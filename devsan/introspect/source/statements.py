@@ -154,9 +154,15 @@ def _follows_tensor(device: str, file: str, line: int) -> bool:
     if not isinstance(value, ast.Attribute) or value.attr != "device":
         return False
     holder = ast.unparse(value.value)
-    return holder != "self" and not any(
-        word in holder for word in ("model", "args", "config", "params", "next(", "trainer", "accelerator")
-    )
+    return holder != "self" and not stands_for_many(holder)
+
+
+def stands_for_many(holder: str) -> bool:
+    """Returns whether the ``device`` of ``holder`` is by its name one value for many tensors: ``args``, ``model``."""
+    return any(word in holder for word in _OF_MANY)
+
+
+_OF_MANY = ("model", "args", "conf", "setting", "params", "next(", "trainer", "accelerator")
 
 
 def assigned_before(file: str, line: int, name: str) -> ast.expr | None:

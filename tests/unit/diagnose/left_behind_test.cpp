@@ -70,7 +70,7 @@ TEST(LeftBehind, ABufferThatWasReplaced) {
   mean.replaced_at = own("net.py", 10, "Net.fit", "self.mean = data.mean(0)");
   const auto finding = expect_code(context, "DV105");
   EXPECT_EQ(finding.title.text(), "`self.mean` was replaced by a tensor on cpu after the model was moved to cuda:1");
-  expect_evidence(finding, "after that, `self.mean` was replaced by a tensor on the CPU, at net.py:10");
+  expect_evidence(finding, "`self.mean` was replaced by a tensor on the CPU, at net.py:10");
 }
 
 TEST(LeftBehind, AModelWhoseWeightsWereReplaced) {
