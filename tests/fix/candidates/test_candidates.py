@@ -30,7 +30,8 @@ def _failure(path: Path) -> Failure:
     path.write_text(TEXT, encoding="utf-8")
     frame = {"path": str(path), "function": "Net.table", **_span(TEXT, 6, "torch.ones(size)")}
     caller = {"path": str(path), "function": "Net.forward", **_span(TEXT, 9, "x * self.table(3)")}
-    common: dict[str, Any] = {"role": "", "qualified_name": "", "shape": [3], "requires_grad": False, "kind": "local"}
+    common: dict[str, Any] = {"role": "", "qualified_name": "", "shape": [3], "requires_grad": False, "kind": "local",
+                              "replaced_at": None}  # fmt: skip
     made = {
         "kind": "made",
         "device": "cpu",

@@ -132,3 +132,56 @@ later = {name: weight - 0.1 * slopes[name] for name, weight in weights.items()}
 loss(later, x).backward()
 print(loss(later, x).item())
 """) == ['net.to("cuda")']
+
+
+def test_state_is_loaded_after_a_method_of_the_model_has_placed_its_parts(fixed: Fixed):
+    assert fixed(
+        """
+import os, tempfile
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.front, self.back = nn.Linear(4, 4), nn.Linear(4, 1)
+        self.devices = [torch.device("cpu")] * 2
+
+    def parallelize(self, front, back):
+        self.devices = [torch.device(front), torch.device(back)]
+        self.front.to(self.devices[0])
+        self.back.to(self.devices[1])
+
+    def forward(self, x):
+        return self.back(self.front(x.to(self.devices[0])).to(self.devices[1]))
+
+def steps(model, optimizer):
+    for step in range(2):
+        x = torch.full((2, 4), float(step))
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+
+def resume(model, optimizer, path):
+    kept = torch.load(path, map_location="cpu", weights_only=True)
+    model.load_state_dict(kept["model"])
+    optimizer.load_state_dict(kept["optimizer"])
+
+def main():
+    torch.manual_seed(0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "last.pt")
+        first = Net()
+        trained = torch.optim.Adam(first.parameters())
+        steps(first, trained)
+        torch.save({"model": first.state_dict(), "optimizer": trained.state_dict()}, path)
+        model = Net()
+        optimizer = torch.optim.Adam(model.parameters())
+        resume(model, optimizer, path)
+        model.parallelize("cuda:0", "cuda:1")
+        steps(model, optimizer)
+
+main()
+""",
+        gpus=2,
+    ) == ['model.parallelize("cuda:0", "cuda:1")']

@@ -31,6 +31,19 @@ TEST(LeftBehind, AResultOfAnotherPart) {
   expect_evidence(finding, "`h` was computed on cuda:1");
 }
 
+TEST(LeftBehind, TheResultThatIsAloneHasNotComeAlong) {
+  Case context;
+  context.mixes("aten::index_add_", "cuda:0", "cuda:1").frames({forward("out.index_add_(0, index, y * gate)")});
+  context.operand("self", "out", OperandKind::kLocal, "cuda:0", result_of_part("cuda:0", kFirst));
+  context.operand("index", "index", OperandKind::kLocal, "cuda:0", result_of_part("cuda:0", kFirst));
+  context.operand("source", "y * gate", OperandKind::kTemporary, "cuda:1", result_of_part("cuda:1", kSecond))
+      .offending = true;
+  const auto finding = expect_code(context, "DV101");
+  expect_operand(context, finding, "y * gate");
+  ASSERT_TRUE(finding.fixes.back().edit);
+  EXPECT_EQ(finding.fixes.back().edit->after.rfind("out.index_add_(0, index, (y * gate).to(", 0), 0U);
+}
+
 TEST(LeftBehind, ALossOfAnotherPart) {
   Case context;
   context.mixes("aten::add.Tensor", "cuda:0", "cuda:1").frames({own("train.py", 14, "step", "return recon + cls")});
@@ -85,6 +98,63 @@ TEST(LeftBehind, AModelWhoseWeightsWereReplaced) {
   const auto finding = expect_code(context, "DV103");
   expect_evidence(finding, "`weight` was put there at train.py:8, in the place of the one that the model had");
   expect_fix(finding, model::FixKind::kCreationSite, "move the model after its weights were replaced");
+}
+
+TEST(LeftBehind, AWeightThatACheckpointReplaced) {
+  Case context;
+  context.mixes("aten::native_layer_norm", "cuda:1", "cuda:0").frames({forward("return self.norm(x)"), train(60)});
+  context.module("", "Net", {weight("cuda:0")});
+  Event x = moved("cuda:1", {own("net.py", 45, "Net.forward", "x = self.lower(x).to(self.upper_device)")});
+  x.device_text = "self.upper_device";
+  context.operand("input", "x", OperandKind::kLocal, "cuda:1", {x}).offending = true;
+  Event read =
+      event(EventKind::kLoaded, "cuda:0", "torch.load", {own("load.py", 55, "load", "state = torch.load(path)")});
+  Operand& norm = context.operand("weight", "self.norm.weight", OperandKind::kParameter, "cuda:0", {read});
+  norm.qualified_name = "norm.weight";
+  norm.replaced_at = own("load.py", 56, "load", "model.load_state_dict(state, assign=True)");
+  const auto finding = expect_code(context, "DV105");
+  expect_operand(context, finding, "self.norm.weight");
+  expect_evidence(finding, "read from a checkpoint to cuda:0, at load.py:55");
+  expect_fix(finding, model::FixKind::kCreationSite, "without assign=True");
+}
+
+TEST(LeftBehind, WhatTheProgramTookOffItsGpu) {
+  Case context;
+  context.mixes("aten::lstm", "cuda:0", "cpu")
+      .frames({forward("x, self.states[i] = rnn(x, self.states[i])"), train(9)});
+  context.operand("input", "x", OperandKind::kLocal, "cuda:0");
+  Event taken = moved("cpu", {own("net.py", 34, "Net.snapshot", "self.states[i] = (h.cpu(), c.cpu())"), train(7)});
+  taken.from = "cuda:0";
+  context.operand("hx[0]", "self.states[i][0]", OperandKind::kAttribute, "cpu", {taken}).holder = "Net";
+  const auto finding = expect_code(context, "DV103");
+  expect_evidence(finding, "was moved to the CPU, at net.py:34, and is kept there");
+}
+
+TEST(LeftBehind, AGradientThatABackwardDidNotBringBack) {
+  Case context;
+  context.fails(
+      "", "Function TransferBackward returned an invalid gradient at index 0 - expected device cuda:0 but got cuda:1",
+      SentenceKind::kGradient, Phase::kBackward);
+  context.frames({train(83, "loss.backward()")});
+  context.operand("tensor", "x", OperandKind::kTemporary, "cuda:0");
+  context.operand("gradient", "grad_output * ctx.scale", OperandKind::kTemporary, "cuda:1").offending = true;
+  const auto finding = expect_code(context, "DV101");
+  expect_operand(context, finding, "grad_output * ctx.scale");
+  expect_evidence(finding, "a backward returns the gradient of `x` on the device of `x`, cuda:0");
+}
+
+TEST(LeftBehind, AnAttributeThatReplicasShare) {
+  Case context;
+  context.mixes("aten::mul", "cuda:1", "cuda:0").frames({forward("cos = cos - onehot * self.margin"), train(51)});
+  context.module("", "Net", {weight("cuda:0")});
+  context.model().wrappers = {"torch.nn.DataParallel"};
+  context.operand("self", "onehot", OperandKind::kLocal, "cuda:1");
+  Event kept =
+      moved("cuda:0", {own("net.py", 23, "Net.set_margin", "self.margin = m.to(self.weight.device)"), train(40)});
+  kept.device_text = "self.weight.device";
+  context.operand("other", "self.margin", OperandKind::kAttribute, "cuda:0", {kept}).holder = "Net";
+  const auto finding = expect_code(context, "DV108");
+  expect_evidence(finding, "DataParallel's replicas share the one of the first GPU");
 }
 
 }  // namespace devsan::diagnose::test

@@ -35,6 +35,8 @@ TEST(SourceText, DeviceArgument) {
   EXPECT_EQ(device_argument("y = x.to(other.device, non_blocking=True)"), "other.device");
   EXPECT_EQ(device_argument("y = x.cuda()"), "\"cuda\"");
   EXPECT_EQ(device_argument("y = x.to(torch.float16)"), std::nullopt);
+  EXPECT_EQ(device_argument("y = x.to(cos.dtype)"), std::nullopt);
+  EXPECT_EQ(device_argument("y = x.to(cos.dtype).to(device)"), "device");
   EXPECT_EQ(device_argument("device = \"cuda\""), std::nullopt);
   EXPECT_EQ(device_argument("x = torch.ones(3)"), std::nullopt);
   EXPECT_EQ(device_argument("x = make(device == 3)"), std::nullopt);

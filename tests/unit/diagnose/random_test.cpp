@@ -93,4 +93,22 @@ TEST(Undecided, OutOfMemoryIsNotAMatterOfPlaces) {
   EXPECT_TRUE(diagnose(context.facts).empty());
 }
 
+TEST(RandomAndDefault, AWeightIsNotWhatCameToTheWrongGpu) {
+  Case context;
+  context.mixes("aten::addmm", "cuda:0", "cuda:1").frames({forward("return self.net(z)"), train(80)});
+  context.facts.process.default_device = "cuda:1";
+  const auto by_default = [](const char* device, Frame line) {
+    Event event = made(device, {std::move(line)}, "torch.set_default_device");
+    event.source = DeviceSource::kDefault;
+    return event;
+  };
+  context.operand("self", "net.0.bias", OperandKind::kParameter, "cuda:0",
+                  {by_default("cuda:0", own("net.py", 16, "Net.__init__", "self.net = nn.Linear(8, 8)"))});
+  context
+      .operand("mat1", "z", OperandKind::kInput, "cuda:1",
+               {by_default("cuda:1", own("net.py", 43, "sample_noise", "return torch.randn(n, z_dim)"))})
+      .offending = true;
+  expect_operand(context, expect_code(context, "DV111"), "z");
+}
+
 }  // namespace devsan::diagnose::test

@@ -390,6 +390,22 @@ TEST(CurrentDevice, AThreadHasOneOfItsOwn) {
   expect_fix(finding, FixKind::kCreationSite, "in the thread");
 }
 
+TEST(CurrentDevice, AThreadForWhoseModelAnotherOneChose) {
+  Case context;
+  context.mixes("aten::addmm", "cuda:1", "cuda:0").frames({forward("return self.net(x)"), train(77)});
+  Event made_there = made("cuda:0", {own("serve.py", 37, "Server.prepare", "x = torch.tensor(rows, device=\"cuda\")"),
+                                     lib("python", "threading.py", 1045, "Thread._bootstrap_inner")});
+  made_there.source = DeviceSource::kCurrent;
+  Event replica = moved("cuda:1", {own("serve.py", 28, "Server.__init__", "copy.deepcopy(model).to(\"cuda\")")});
+  replica.source = DeviceSource::kCurrent;
+  replica.op = "Module.to";
+  context.operand("weight", "net.bias", OperandKind::kParameter, "cuda:1", {replica});
+  context.operand("mat1", "x", OperandKind::kInput, "cuda:0", {made_there}).offending = true;
+  const auto finding = expect_code(context, "DV115");
+  expect_operand(context, finding, "x");
+  expect_evidence(finding, "cuda:1 was chosen in another one");
+}
+
 TEST(SingleDeviceAssumption, AModuleThatWasMovedTwice) {
   Case context;
   context.mixes("aten::index_select", "cuda:1", "cuda:0").frames({forward("return self.embed(tokens)"), train(9)});

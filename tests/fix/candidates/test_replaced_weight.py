@@ -1,0 +1,66 @@
+"""What takes the place of a module's tensor goes to where that was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Fixed = Callable[..., list[str]]
+
+
+def test_new_statistics_go_to_the_device_of_the_old_ones(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+from torch import nn
+
+class Norm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+
+    def fit(self, data):
+        self.mean = data.mean(0)
+
+    def forward(self, x):
+        return x - self.mean
+
+torch.manual_seed(0)
+data = torch.randn(16, 4)
+model = nn.Sequential(Norm(), nn.Linear(4, 2)).to("cuda:1")
+model[0].fit(data)
+for _ in range(2):
+    model(data[:4].to("cuda:1")).sum().backward()
+""",
+        gpus=2,
+    ) == ["self.mean = data.mean(0).to(self.mean.device)"]
+
+
+def test_a_checkpoint_is_copied_into_the_weights_of_two_stages(fixed: Fixed):
+    assert fixed(
+        """
+import os, tempfile
+import torch
+from torch import nn
+
+class Stages(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lower, self.upper = nn.Linear(4, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.upper(self.lower(x.to("cuda:0")).to("cuda:1"))
+
+torch.manual_seed(0)
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "weights.pt")
+    torch.save(Stages().state_dict(), path)
+    model = Stages()
+    model.lower.to("cuda:0")
+    model.upper.to("cuda:1")
+    state = torch.load(path, map_location="cuda:0", weights_only=True)
+    model.load_state_dict(state, assign=True)
+for _ in range(2):
+    model(torch.randn(3, 4)).sum().backward()
+""",
+        gpus=2,
+    ) == ["model.load_state_dict(state)"]
