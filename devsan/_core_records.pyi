@@ -612,6 +612,8 @@ class Operand:
     holder: str  # path of the module that holds it, registered or not: "model.layers.17.attn"
     tied_to: str  # path of another module's parameter that is the same tensor; "" where there is none
     replaced_at: Frame  # the program's statement that put it in the place of another one of its module's
+    left_in: str  # where a container keeps it of which a part is on a GPU: "batch.pool_index[0]"; "" in none
+    moved_part: str  # a part of that container that is on a GPU: "batch.atoms"
     beside: str  # what it stands beside: path of the base weight of an adapter or a quantization state
     beside_device: Device  # where that is
     registered: bool  # a parameter or buffer of a module that the model does not register (in a list): false
@@ -646,6 +648,8 @@ class Operand:
         holder: str = ...,
         tied_to: str = ...,
         replaced_at: Frame = ...,
+        left_in: str = ...,
+        moved_part: str = ...,
         beside: str = ...,
         beside_device: Device | str = ...,
         registered: bool = ...,

@@ -49,9 +49,11 @@ struct Operand {
   std::string holder;         ///< path of the module that holds it, registered or not: "model.layers.17.attn"
   std::string tied_to;        ///< path of another module's parameter that is the same tensor; "" where there is none
   Frame replaced_at;          ///< the program's statement that put it in the place of another one of its module's
-  std::string beside;         ///< what it stands beside: path of the base weight of an adapter or a quantization state
-  Device beside_device;       ///< where that is
-  bool registered = true;     ///< a parameter or buffer of a module that the model does not register (in a list): false
+  std::string left_in;  ///< where a container keeps it of which a part is on a GPU: "batch.pool_index[0]"; "" in none
+  std::string moved_part;  ///< a part of that container that is on a GPU: "batch.atoms"
+  std::string beside;      ///< what it stands beside: path of the base weight of an adapter or a quantization state
+  Device beside_device;    ///< where that is
+  bool registered = true;  ///< a parameter or buffer of a module that the model does not register (in a list): false
   bool requires_grad = false;
   bool is_leaf = true;
 

@@ -16,6 +16,7 @@ from devsan.introspect.frames.scopes import spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of, placement_of
 from devsan.introspect.frames.tracking import Tracked
 from devsan.introspect.frames.values import MISSING
+from devsan.introspect.models.batches import left_in
 from devsan.introspect.models.device_maps import settle
 from devsan.introspect.models.leaves import held_as, leaf_of
 from devsan.introspect.models.models import Tree, members
@@ -104,6 +105,8 @@ class Operands:
             self._as_gradient(operand, value)
         if home is not None and home.registered and home.kind != ATTRIBUTE:
             self._replaced(operand, home)
+        elif home is None and str(operand.device) == "cpu" and is_tensor(value):
+            operand.left_in, operand.moved_part = left_in(value, self.frames) or ("", "")
         if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.models:
             operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it
         return operand

@@ -94,6 +94,8 @@ def operand_of(operand: core.Operand) -> Plain:
         "holder": operand.holder,
         "tied_to": operand.tied_to,
         "replaced_at": frame_of(operand.replaced_at),
+        "left_in": operand.left_in,
+        "moved_part": operand.moved_part,
         "requires_grad": operand.requires_grad,
     }
 

@@ -155,7 +155,13 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
                    {{"name", name_of(operand)}, {"other", name_of(*partner)}, {"other_device", partner->device.str()}}};
     const Message name = name_of(operand);
     const Message at = placed == nullptr ? Message() : at_text(*placed);
-    if (attribute && taken_off) {
+    if (!operand.left_in.empty()) {
+      found.add_evidence(
+          75, {"{name} is {part}, on the CPU; {other} beside it is on a GPU: what moved the one has not moved "
+               "the other.",
+               {{"name", name}, {"part", quoted(operand.left_in)}, {"other", quoted(operand.moved_part)}}});
+      found.propose(FixKind::kCreationSite, "move everything that the batch holds: its lists and dictionaries, too");
+    } else if (attribute && taken_off) {
       found.add_evidence(75, {"{name} was moved to the CPU{at}, and is kept there.", {{"name", name}, {"at", at}}});
       found.propose(FixKind::kCreationSite,
                     {"keep {name} where it is used, and move a copy to the CPU", {{"name", name}}});

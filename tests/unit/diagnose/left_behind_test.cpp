@@ -130,6 +130,20 @@ TEST(LeftBehind, WhatTheProgramTookOffItsGpu) {
   expect_evidence(finding, "was moved to the CPU, at net.py:34, and is kept there");
 }
 
+TEST(LeftBehind, APartOfABatch) {
+  Case context;
+  context.mixes("aten::scatter_add", "cuda:0", "cpu")
+      .frames({own("net.py", 44, "segment_sum", "return out.scatter_add(0, index, x)"), train(9)});
+  context.operand("src", "x", OperandKind::kLocal, "cuda:0");
+  Operand& index = context.operand("index", "index", OperandKind::kInput, "cpu",
+                                   {made("cpu", {own("data.py", 32, "random_batch", "torch.arange(n_groups)")})});
+  index.left_in = "batch.pool_index[0]";
+  index.moved_part = "batch.atoms";
+  const auto finding = expect_code(context, "DV103");
+  expect_evidence(finding, "`index` is `batch.pool_index[0]`, on the CPU; `batch.atoms` beside it is on a GPU");
+  expect_fix(finding, model::FixKind::kCreationSite, "its lists and dictionaries");
+}
+
 TEST(LeftBehind, AGradientThatABackwardDidNotBringBack) {
   Case context;
   context.fails(

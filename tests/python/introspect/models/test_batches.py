@@ -1,0 +1,57 @@
+"""A tensor that was left on the host by what moved the rest of its batch."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+
+import devsan
+from devsan.introspect.frames.frames import Whose
+from devsan.introspect.models.batches import left_in
+
+
+@dataclasses.dataclass
+class Batch:
+    atoms: Any
+    index: list[Any]
+
+
+def frame(whose: Whose = Whose.PROGRAM, **variables: object) -> Any:
+    return types.SimpleNamespace(whose=whose, scope=types.SimpleNamespace(locals=variables))
+
+
+@pytest.fixture(autouse=True)
+def one_gpu():
+    with devsan.emulate(gpus=1):
+        yield
+
+
+def found(tensor: Any, *frames: Any) -> tuple[str, str] | None:
+    frames_of: Sequence[Any] = frames
+    return left_in(tensor, frames_of)
+
+
+def test_an_element_of_a_list_in_a_dataclass():
+    index, atoms = torch.arange(3), torch.ones(3, device="cuda")
+    assert found(index, frame(batch=Batch(atoms, [index]))) == ("batch.index[0]", "batch.atoms")
+    assert found(index, frame(inputs={"ids": atoms, "extra": {"mask": index}})) == (
+        "inputs['extra']['mask']", "inputs['ids']")  # fmt: skip
+
+
+def test_the_innermost_frame_of_the_program_says_it():
+    index, atoms = torch.arange(3), torch.ones(3, device="cuda")
+    outer, inner = frame(batch=[atoms, index]), frame(pair=(atoms, index))
+    assert found(index, outer, inner, frame(Whose.HIDDEN, args=(atoms, index))) == ("pair[1]", "pair[0]")
+
+
+def test_a_batch_on_the_host_and_an_equal_tensor_are_none():
+    index, atoms = torch.arange(3), torch.ones(3, device="cuda")
+    assert found(index, frame(batch=Batch(torch.ones(3), [index]))) is None
+    assert found(index, frame(batch=Batch(torch.ones(3, device="cuda"), [index.clone()]))) is None
+    assert found(index, frame(optimizer=types.SimpleNamespace(params=[atoms], master=[index]))) is None
+    assert found(index, frame(model=torch.nn.Linear(3, 3).to("cuda"), index=index)) is None
