@@ -17,6 +17,7 @@ _DOUBT = 22
 _TO_WHAT_IS_WRITTEN = 9
 _ARGUMENT = 24
 _JOINED = 14
+_MODEL = 12  # a model that has been placed on GPUs stays where it is
 _RESULTS = "DV104"  # results on several devices: what mends the place where they are joined decides for it
 
 
@@ -91,6 +92,7 @@ def _arguments(failure: Failure, frame: Mapping[str, Any], base: int) -> Iterato
     tensors = [
         each for each in arguments if not isinstance(each, (ast.Constant, ast.Starred, ast.Lambda, ast.Dict, ast.List))
     ]
+    settled = {model["expression"] for model in failure.models if _is_on_gpu(model)}
     for argument in tensors:
         for other in arguments:
             where = _device_said(source, other)
@@ -99,7 +101,13 @@ def _arguments(failure: Failure, frame: Mapping[str, Any], base: int) -> Iterato
     for device in dict.fromkeys(partner["device"] for _, partner in failure.pairs()):
         for argument in tensors:
             doubt = base + LITERAL + (HOST if device == "cpu" else 0)
+            doubt += _MODEL if source.segment(argument) in settled else 0
             yield move(source, argument, f'"{device}"', source.segment(argument), doubt)
+
+
+def _is_on_gpu(model: Mapping[str, Any]) -> bool:
+    tensors = (tensor for module in model["modules"] for tensor in module["tensors"])
+    return any(tensor["device"].startswith("cuda") for tensor in tensors)
 
 
 def _device_said(source: Source, argument: ast.expr) -> str:
