@@ -53,7 +53,7 @@ void release_raw(void* data) {
 
 memory::Block* take(EmulatedDevice& target, size_t bytes, record::Origin origin) {
   try {
-    return target.allocator.allocate(bytes, current_stream_id(target.index), /*stack=*/0, origin.placement);
+    return target.allocator.allocate(bytes, current_stream_id(target.index), /*stack=*/0, tag_of(origin));
   } catch (const memory::OutOfMemory& error) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
   }

@@ -87,10 +87,4 @@ TEST(Undecided, TwoCausesFitAlike) {
 
 TEST(Undecided, NoFindingWithoutAFailure) { EXPECT_TRUE(diagnose(model::Facts{}).empty()); }
 
-TEST(Undecided, OutOfMemoryIsNotAMatterOfPlaces) {
-  Case context;
-  context.fails("", "CUDA out of memory. Tried to allocate 2.00 GiB.", SentenceKind::kMemory);
-  EXPECT_TRUE(diagnose(context.facts).empty());
-}
-
 }  // namespace devsan::diagnose::test
