@@ -149,7 +149,9 @@ class Advice {
     }
   }
 
+  /// Of several ranks the other GPUs are those of other ranks.
   void on_another_gpu() {
+    if (context_.process().world_size > 1) return;
     const auto roomiest = std::ranges::max_element(held_.elsewhere, {}, &model::GpuRoom::free);
     if (roomiest == held_.elsewhere.end() || roomiest->free < held_.tried) return;
     propose(FixKind::kMap, roomiest->free,

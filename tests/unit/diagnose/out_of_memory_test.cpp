@@ -79,6 +79,17 @@ TEST(OutOfMemory, AnotherGpuIsNamedOnlyIfItHasRoom) {
   EXPECT_NE(fix_with(finding, "shard the optimizer state over the 3 GPUs (FSDP, ZeRO): 20.00 MiB"), nullptr);
 }
 
+TEST(OutOfMemory, TheGpusOfOtherRanksAreTheirs) {
+  Case context;
+  context.fails("", "CUDA out of memory. Tried to allocate 20.00 MiB.", SentenceKind::kMemory);
+  context.facts.process.world_size = 2;
+  context.facts.failure.memory = full({part(HolderKind::kOptimizerState, 60 * kMiB, "state")});
+  context.facts.failure.memory->elsewhere = {{"cuda:1", 100 * kMiB, 100 * kMiB}};
+  const auto findings = diagnose(context.facts);
+  EXPECT_EQ(fix_with(findings.at(0), "place a part"), nullptr);
+  EXPECT_NE(fix_with(findings.at(0), "shard the optimizer state over the 2 GPUs"), nullptr);
+}
+
 TEST(OutOfMemory, FragmentationIsNamedWhereTheCacheWouldDo) {
   HeldMemory held = full({part(HolderKind::kActivation, 40 * kMiB, "`x`")});
   held.allocated = 40 * kMiB;
