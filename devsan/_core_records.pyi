@@ -116,6 +116,24 @@ class FixKind:
     def name(self) -> str: ...
     def __int__(self) -> int: ...
 
+class HolderKind:
+    """What memory of a GPU is held for."""
+
+    PARAMETER: ClassVar[HolderKind]  # of a model
+    GRADIENT: ClassVar[HolderKind]  # of a parameter
+    OPTIMIZER_STATE: ClassVar[HolderKind]  # what an optimizer keeps for a parameter
+    BUFFER: ClassVar[HolderKind]  # of a model
+    COLLECTED: ClassVar[HolderKind]  # in a list or a dictionary that a variable of the program holds
+    # the result of an operator: an activation that the backward pass needs, or an intermediate result
+    ACTIVATION: ClassVar[HolderKind]
+    DATA: ClassVar[HolderKind]  # a tensor that was created on the GPU or copied to it, and is none of the above
+    WORKSPACE: ClassVar[HolderKind]  # of a kernel or a library, beside all tensors
+    UNKNOWN: ClassVar[HolderKind]  # nobody says
+    __members__: ClassVar[dict[str, HolderKind]]
+    @property
+    def name(self) -> str: ...
+    def __int__(self) -> int: ...
+
 class OperandKind:
     """What a tensor is in the program."""
 
@@ -377,6 +395,7 @@ class Failure:
     frames: Sequence[Frame]  # innermost first
     phase: Phase
     step: int  # of the failing call, as Event::step
+    memory: HeldMemory | None  # of a GPU that ran out of memory, where DevSan knows who holds it
     @property
     def site(self) -> Frame | None:
         """The innermost frame of the program, or of a library that is neither torch nor accelerate's wrapper; null
@@ -393,6 +412,7 @@ class Failure:
         frames: Sequence[Frame] = ...,
         phase: Phase = ...,
         step: int = ...,
+        memory: HeldMemory | None = ...,
     ) -> None: ...
 
 class Edit:
@@ -492,6 +512,84 @@ class Frame:
         source: str = ...,
         package: str = ...,
         module: str = ...,
+    ) -> None: ...
+
+class MemoryHolder:
+    """Tensors of one name, or those without a name that came from one operator or one line."""
+
+    name: str  # "model.layers.0.weight", "`losses`"; "" where nothing names it
+    op: str  # the operator that computed it, where it has no name: "aten::relu"
+    where: str  # the line that placed it, where it has neither: "train.py:12"
+    placement: int  # the number of the placement of that line; 0: not known
+    bytes: int  # with what the allocator rounds up
+    tensors: int
+    def __init__(
+        self,
+        *,
+        name: str = ...,
+        op: str = ...,
+        where: str = ...,
+        placement: int = ...,
+        bytes: int = ...,
+        tensors: int = ...,
+    ) -> None: ...
+
+class MemoryPart:
+    """All memory of one kind."""
+
+    kind: HolderKind
+    bytes: int
+    tensors: int
+    largest: Sequence[MemoryHolder]  # at most three, the largest first
+    def __init__(
+        self,
+        *,
+        kind: HolderKind = ...,
+        bytes: int = ...,
+        tensors: int = ...,
+        largest: Sequence[MemoryHolder] = ...,
+    ) -> None: ...
+
+class GpuRoom:
+    """The room on one GPU."""
+
+    device: Device
+    total: int  # bytes
+    free: int  # bytes, with what torch could give back to the GPU
+    def __init__(self, *, device: Device | str = ..., total: int = ..., free: int = ...) -> None: ...
+
+class HeldMemory:
+    """Who holds the memory of a GPU at the moment when it was asked for more than it has. All sizes are bytes."""
+
+    device: Device
+    requested: int  # what the program asked for
+    tried: int  # what was asked of the GPU for it: a segment
+    total: int
+    free: int
+    process: int  # what this process takes, with its CUDA context
+    others: int  # what other processes take
+    allowed: int  # the most that set_per_process_memory_fraction allows; 0: all of it
+    allocated: int  # in tensors and workspaces
+    reserved: int  # that, and what torch keeps for the next tensors
+    expandable_segments: bool
+    parts: Sequence[MemoryPart]  # the largest first; together they are what is allocated
+    elsewhere: Sequence[GpuRoom]  # the other GPUs that the process sees
+    def __init__(
+        self,
+        *,
+        device: Device | str = ...,
+        requested: int = ...,
+        tried: int = ...,
+        total: int = ...,
+        free: int = ...,
+        process: int = ...,
+        others: int = ...,
+        allowed: int = ...,
+        allocated: int = ...,
+        reserved: int = ...,
+        expandable_segments: bool = ...,
+        parts: Sequence[MemoryPart] = ...,
+        elsewhere: Sequence[GpuRoom] = ...,
     ) -> None: ...
 
 class ModuleTensor:

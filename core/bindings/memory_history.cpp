@@ -2,6 +2,7 @@
 
 #include "bindings/bindings.h"
 #include "emulate/runtime/device.h"
+#include "emulate/runtime/held_memory.h"
 
 namespace devsan::bindings {
 
@@ -88,6 +89,15 @@ void update_allocator_settings(const std::string& text) {
   for_each_allocator([&](memory::CachingAllocator& allocator) { allocator.update_settings(text); });
 }
 
+using Named = std::tuple<at::Tensor, model::HolderKind, std::string>;
+
+std::optional<model::HeldMemory> held_memory(const std::string& message, const std::vector<Named>& named) {
+  std::vector<emulate::NamedTensor> tensors;
+  tensors.reserve(named.size());
+  for (const auto& [tensor, kind, name] : named) tensors.push_back({tensor, kind, name});
+  return emulate::held_memory(message, tensors);
+}
+
 }  // namespace
 
 void bind_memory_history(py::module_& module) {
@@ -97,6 +107,7 @@ void bind_memory_history(py::module_& module) {
   module.def(
       "memory_trace", [](c10::DeviceIndex device) { return as_list(emulate::device(device).allocator.trace()); },
       py::arg("device"));
+  module.def("held_memory", &held_memory, py::arg("message"), py::arg("named"));
   module.def("record_memory_history", &record_memory_history, py::arg("enabled"), py::arg("max_entries"));
   module.def("is_memory_history_recorded",
              [] { return emulate::device_count() > 0 && emulate::device(0).allocator.is_history_recorded(); });

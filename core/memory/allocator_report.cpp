@@ -42,7 +42,13 @@ OutOfMemory CachingAllocator::out_of_memory(const Request& request, std::size_t 
   figures.expandable_segments = settings_.expandable_segments();
   note(TraceAction::kOutOfMemory, figures.device_free, request.size, request.stream, request.stack);
   stats_.num_ooms += 1;
-  return {figures, release_};
+  OutOfMemory refusal(figures, release_);
+  auto exhaustion = std::make_shared<Exhaustion>(Exhaustion{figures, refusal.what(), {}});
+  blocks_.for_each([&](const Block& block) {
+    if (block.allocated) exhaustion->held.push_back({block.address, block.size, block.tag});
+  });
+  last_exhaustion_ = std::move(exhaustion);
+  return refusal;
 }
 
 void CachingAllocator::set_memory_fraction(double fraction) {
@@ -82,6 +88,20 @@ std::uint64_t CachingAllocator::free_bytes() {
   const std::lock_guard lock(mutex_);
   memory_.open();
   return memory_.free_bytes();
+}
+
+std::uint64_t CachingAllocator::room() const {
+  const std::lock_guard lock(mutex_);
+  const auto cached = stats_.reserved_bytes.all().current - stats_.allocated_bytes.all().current;
+  const std::uint64_t room = memory_.free_bytes() + static_cast<std::uint64_t>(cached);
+  if (!allowed_bytes_) return room;
+  const auto held = static_cast<std::uint64_t>(stats_.allocated_bytes.all().current);
+  return std::min(room, *allowed_bytes_ > held ? *allowed_bytes_ - held : 0);
+}
+
+std::shared_ptr<const Exhaustion> CachingAllocator::last_exhaustion() const {
+  const std::lock_guard lock(mutex_);
+  return last_exhaustion_;
 }
 
 Address CachingAllocator::device_allocate(std::uint64_t bytes) {

@@ -17,7 +17,7 @@ using Address = std::uint64_t;
 /// A stream, by whatever number the caller knows it; 0 is the default stream.
 using StreamId = std::uint64_t;
 /// What the caller calls an allocation; 0 is nothing.
-using Tag = std::uint32_t;
+using Tag = std::uint64_t;
 /// A recorded stack, by the caller's number; 0 is none.
 using StackId = std::uint64_t;
 

@@ -89,6 +89,12 @@ class CachingAllocator {
   [[nodiscard]] std::uint64_t free_bytes();
   [[nodiscard]] std::uint64_t total_bytes() const noexcept { return memory_.total_bytes(); }
 
+  /// What could still be reserved: what is free, and what torch could give back. Leaves a device that was not used closed.
+  [[nodiscard]] std::uint64_t room() const;
+
+  /// What was held when memory ran out the last time; null when it never has.
+  [[nodiscard]] std::shared_ptr<const Exhaustion> last_exhaustion() const;
+
   /// cudaMalloc beside the allocator (a library's workspace). Takes whole pages of 2 MiB.
   /// @returns 0 when the device has too little memory, or for 0 bytes
   [[nodiscard]] Address device_allocate(std::uint64_t bytes);
@@ -176,6 +182,7 @@ class CachingAllocator {
   std::int32_t segments_made_ = 0;
   std::uint64_t reserved_ = 0;                  ///< bytes of all segments
   std::optional<std::uint64_t> allowed_bytes_;  ///< set_memory_fraction
+  std::shared_ptr<const Exhaustion> last_exhaustion_;
 };
 
 }  // namespace devsan::memory

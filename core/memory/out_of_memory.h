@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "memory/block.h"
 #include "memory/process.h"
 
 namespace devsan::memory {
@@ -38,6 +39,21 @@ struct OutOfMemoryFigures {
   std::uint64_t allocated = 0;
   std::uint64_t reserved = 0;
   bool expandable_segments = false;
+};
+
+/// A block that the program held when memory ran out.
+struct TaggedBlock {
+  Address address = 0;
+  std::size_t size = 0;
+  Tag tag = 0;
+};
+
+/// What a device held when memory ran out: kept until it runs out again, because a report is made after the stack of the
+/// failing call is gone, and its memory with it.
+struct Exhaustion {
+  OutOfMemoryFigures figures;
+  std::string sentence;
+  std::vector<TaggedBlock> held;
 };
 
 /// A size as torch prints it: "512 bytes", "20.00 MiB", "1.50 GiB" (c10::CachingAllocator::format_size).

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/frame.h"
+#include "model/held_memory.h"
 #include "model/operand.h"
 
 namespace devsan::model {
@@ -42,7 +44,8 @@ struct Failure {
   std::vector<Operand> operands;  ///< in the order of the source; those that take part in the mismatch, or all
   std::vector<Frame> frames;      ///< innermost first
   Phase phase = Phase::kNone;
-  int step = -1;  ///< of the failing call, as Event::step
+  int step = -1;                     ///< of the failing call, as Event::step
+  std::optional<HeldMemory> memory;  ///< of a GPU that ran out of memory, where DevSan knows who holds it
 
   /// The innermost frame of the program, or of a library that is neither torch nor accelerate's wrapper; null without.
   const Frame* site() const;

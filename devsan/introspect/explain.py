@@ -23,6 +23,7 @@ from devsan.introspect.frames.places import clean, place_at, place_in, place_of,
 from devsan.introspect.frames.subjects import device_count, generator_of_call, ordinal_in
 from devsan.introspect.frames.tensors import is_module, plain_attributes
 from devsan.introspect.frames.tracking import Tracked, present_at, site_of, untraced
+from devsan.introspect.held_memory import held_memory
 from devsan.introspect.models import models
 from devsan.introspect.models.optimizers import optimizer, optimizers_in
 from devsan.introspect.models.registry import Registry
@@ -105,9 +106,10 @@ def collect(failure: Failure) -> Explanation:
     op = str(failure.refusal.op) if failure.refusal is not None else sentence.op or ""
     phase = process_info.phase_of(frames, op, sentence.kind)
     stepping = phase == core.Phase.OPTIMIZER
-    trees = models.models_in(frames, search=stepping or sentence.kind in (Kind.MODULE, Kind.GRADIENT))
+    everything = stepping or sentence.kind is Kind.MEMORY
+    trees = models.models_in(frames, search=everything or sentence.kind in (Kind.MODULE, Kind.GRADIENT))
     registry = Registry(trees)
-    optimizers = optimizers_in(frames, search=stepping)
+    optimizers = optimizers_in(frames, search=everything)
     trees = registry.trees
     reader = ProvenanceReader()
     known = [placed.model_of(tree, reader) for tree in trees]
@@ -136,7 +138,7 @@ def collect(failure: Failure) -> Explanation:
         failure=core.Failure(
             op=op, sentence=clean(sentence.text), kind=core.SentenceKind.__members__[sentence.kind.name],
             figures={key: str(value) for key, value in sentence.figures.items()}, operands=operands, frames=places,
-            phase=phase, step=step,
+            phase=phase, step=step, memory=held_memory(failure, frames, registry, optimizers, reader),
         ),
         models=ordered,
         optimizers=[optimizer(each, registry, reader, frames) for each in optimizers],

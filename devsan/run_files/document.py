@@ -40,7 +40,7 @@ def findings_of(report: Diagnostic, explanation: Explanation | None, time: float
 
 NOTHING_FAILED: Plain = {
     "cause": "", "printed": True, "time": 0.0, "op": "", "kind": "none", "phase": "none", "also_at": [], "stack": [],
-    "operands": [], "involved": [],
+    "operands": [], "involved": [], "memory": None,
 }  # fmt: skip
 """The facts of a failure in a finding that is about none."""
 

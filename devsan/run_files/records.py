@@ -109,6 +109,56 @@ def failure_of(failure: core.Failure) -> Plain:
         "operands": [operand_of(each) for each in failure.operands],
         "stack": frames_of(failure.frames),
         "phase": word(failure.phase),
+        "memory": None if failure.memory is None else held_memory_of(failure.memory),
+    }
+
+
+def memory_holder_of(memory_holder: core.MemoryHolder) -> Plain:
+    """Returns what documents hold of a memory holder."""
+    return {
+        "name": memory_holder.name,
+        "op": memory_holder.op,
+        "where": memory_holder.where,
+        "bytes": memory_holder.bytes,
+        "tensors": memory_holder.tensors,
+    }
+
+
+def memory_part_of(memory_part: core.MemoryPart) -> Plain:
+    """Returns what documents hold of a memory part."""
+    return {
+        "kind": word(memory_part.kind),
+        "bytes": memory_part.bytes,
+        "tensors": memory_part.tensors,
+        "largest": [memory_holder_of(each) for each in memory_part.largest],
+    }
+
+
+def gpu_room_of(gpu_room: core.GpuRoom) -> Plain:
+    """Returns what documents hold of a gpu room."""
+    return {
+        "device": str(gpu_room.device),
+        "total": gpu_room.total,
+        "free": gpu_room.free,
+    }
+
+
+def held_memory_of(held_memory: core.HeldMemory) -> Plain:
+    """Returns what documents hold of a held memory."""
+    return {
+        "device": str(held_memory.device),
+        "requested": held_memory.requested,
+        "tried": held_memory.tried,
+        "total": held_memory.total,
+        "free": held_memory.free,
+        "process": held_memory.process,
+        "others": held_memory.others,
+        "allowed": held_memory.allowed,
+        "allocated": held_memory.allocated,
+        "reserved": held_memory.reserved,
+        "expandable_segments": held_memory.expandable_segments,
+        "parts": [memory_part_of(each) for each in held_memory.parts],
+        "elsewhere": [gpu_room_of(each) for each in held_memory.elsewhere],
     }
 
 

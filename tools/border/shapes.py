@@ -49,7 +49,13 @@ SHAPES = {
         without=frozenset({"beside", "beside_device", "registered", "is_leaf"}),
         late=frozenset({"output_of"}),
     ),
-    "Failure": Shape("finding", without=frozenset({"figures", "step"}), names={"frames": "stack"}),
+    "Failure": Shape(
+        "finding", without=frozenset({"figures", "step"}), names={"frames": "stack"}, late=frozenset({"memory"})
+    ),
+    "MemoryHolder": Shape("memory_holder", without=frozenset({"placement"})),
+    "MemoryPart": Shape("memory_part"),
+    "GpuRoom": Shape("gpu_room"),
+    "HeldMemory": Shape("held_memory"),
     "ModuleTensor": Shape("module_tensor", without=frozenset({"is_persistent"})),
     "Hook": Shape(
         "hook",

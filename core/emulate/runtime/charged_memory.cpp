@@ -30,8 +30,7 @@ struct Header {
   memory::CachingAllocator* allocator;  ///< null for memory of the host, which only carries an origin
   memory::Block* block;                 ///< null beside an allocator: pending
   Memory memory;
-  record::CarriedOrigin
-      carried;  ///< of memory of the host, in LiveOrigins; that of a GPU has its placement as block->tag too
+  record::CarriedOrigin carried;  ///< of memory of the host, in LiveOrigins; that of a GPU is block->tag too
 };
 
 constexpr std::size_t kAlignment = 64;  // c10::gAlignment: what CPU kernels count on
@@ -160,8 +159,8 @@ void set_origin(const c10::DataPtr& data_ptr, record::Origin origin) noexcept {
     record::LiveOrigins::instance().change(header.carried, origin);
     return;
   }
-  const bool moves = header.carried.origin.placement != origin.placement;
-  if (moves && header.block != nullptr) header.allocator->set_tag(header.block, origin.placement);
+  const bool changes = tag_of(header.carried.origin) != tag_of(origin);
+  if (changes && header.block != nullptr) header.allocator->set_tag(header.block, tag_of(origin));
   header.carried.origin = origin;
 }
 

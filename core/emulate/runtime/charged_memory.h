@@ -47,6 +47,14 @@ memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept;
 /// in memory, back from `address`, a page at a time.
 memory::Block* block_at(const void* address) noexcept;
 
+/// An origin as the tag of the block that is charged for it, and back.
+[[nodiscard]] constexpr memory::Tag tag_of(record::Origin origin) noexcept {
+  return static_cast<memory::Tag>(origin.computed_by) << 32U | origin.placement;
+}
+[[nodiscard]] constexpr record::Origin origin_of(memory::Tag tag) noexcept {
+  return {static_cast<record::PlacementId>(tag), static_cast<record::OperatorId>(tag >> 32U)};
+}
+
 /// What an allocation says about where it comes from; unknown for torch's own.
 record::Origin origin_of(const c10::DataPtr& data_ptr) noexcept;
 

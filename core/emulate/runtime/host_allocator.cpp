@@ -9,6 +9,7 @@
 #include "emulate/runtime/charged_memory.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/gpu_trace.h"
+#include "emulate/runtime/host_watch.h"
 #include "emulate/runtime/kernel_memory.h"
 #include "emulate/runtime/stream.h"
 #include "memory/out_of_memory.h"
@@ -53,7 +54,7 @@ void release_raw(void* data) {
 
 memory::Block* take(EmulatedDevice& target, size_t bytes, record::Origin origin) {
   try {
-    return target.allocator.allocate(bytes, current_stream_id(target.index), /*stack=*/0, origin.placement);
+    return target.allocator.allocate(bytes, current_stream_id(target.index), /*stack=*/0, tag_of(origin));
   } catch (const memory::OutOfMemory& error) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
   }
@@ -82,6 +83,7 @@ c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex inde
   memory::Block* block = take(target, bytes, t_origin);
   c10::DataPtr data;
   try {
+    if (C10_UNLIKELY(bytes > kLarge)) before_taking_from_host(bytes);
     data = begun(allocate_with_header(*g_torch_allocator, bytes, &target.allocator, block, t_origin), bytes);
   } catch (...) {
     target.allocator.free(block);
@@ -99,6 +101,7 @@ c10::DataPtr HostAllocator::allocate_pending(size_t bytes, c10::DeviceIndex inde
                    !target->allocator.has_room(bytes, current_stream_id(index)) && t_results->take(bytes))) {
     return allocate_charged(bytes, index);
   }
+  if (C10_UNLIKELY(bytes > kLarge)) before_taking_from_host(bytes);
   return begun(allocate_with_header(*g_torch_allocator, bytes, &target->allocator, nullptr, t_origin), bytes);
 }
 

@@ -78,7 +78,7 @@ void KernelMemory::keep(const at::Tensor& tensor) {
     charge_if_pending(host->data_ptr(), host->nbytes(), tensor.device());
     return;
   }
-  device_->allocator.set_tag(*found, origin_of(host->data_ptr()).placement);
+  device_->allocator.set_tag(*found, tag_of(origin_of(host->data_ptr())));
   set_charge(host->data_ptr(), device_->allocator, *found);
   results_.erase(found);
 }

@@ -86,12 +86,19 @@ record::Origin note_made_on_host(record::OperatorId op) {
 }
 
 void collect_live(std::vector<record::PlacementId>& live) {
-  for_each_device([&live](EmulatedDevice& each) { each.allocator.collect_tags(live); });
+  std::vector<memory::Tag> tags;
+  for_each_device([&tags](EmulatedDevice& each) { each.allocator.collect_tags(tags); });
+  for (const memory::Tag tag : tags) live.push_back(origin_of(tag).placement);
 }
 
 record::Origin origin_of(const at::Tensor& tensor) noexcept {
   const c10::DataPtr* memory = tensor.defined() ? memory_of(tensor) : nullptr;
   return memory == nullptr ? record::Origin{} : origin_of(*memory);
+}
+
+const memory::Block* block_of(const at::Tensor& tensor) noexcept {
+  const c10::DataPtr* memory = tensor.defined() ? memory_of(tensor) : nullptr;
+  return memory == nullptr ? nullptr : block_of(*memory);
 }
 
 }  // namespace devsan::emulate

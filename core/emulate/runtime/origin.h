@@ -8,6 +8,10 @@
 #include "emulate/runtime/tensor.h"
 #include "record/recorder.h"
 
+namespace devsan::memory {
+struct Block;
+}
+
 namespace devsan::emulate {
 
 // NOTE [Origins]
@@ -39,5 +43,8 @@ void collect_live(std::vector<record::PlacementId>& live);
 
 /// What the memory of `tensor` says; unknown for tensors without storage or not allocated here.
 record::Origin origin_of(const at::Tensor& tensor) noexcept;
+
+/// The block that the memory of `tensor` is charged with; null for tensors without storage or not on an emulated GPU.
+const memory::Block* block_of(const at::Tensor& tensor) noexcept;
 
 }  // namespace devsan::emulate

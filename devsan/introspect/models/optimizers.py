@@ -44,7 +44,7 @@ def optimizer(living: Any, registry: Registry, reader: ProvenanceReader, frames:
     """
     states: list[core.OptimizerState] = []
     events: list[core.Event] = []
-    for parameter, key, value in _states(living):
+    for parameter, key, value in states_of(living):
         if value.device == parameter.device or (value.dim() == 0 and value.device.type == "cpu"):
             continue  # a step counter may stay on the host
         home = registry.home_of(parameter)
@@ -69,7 +69,8 @@ def optimizer(living: Any, registry: Registry, reader: ProvenanceReader, frames:
     return found
 
 
-def _states(living: Any) -> Iterator[tuple[Any, str, Any]]:
+def states_of(living: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Yields (parameter, key, tensor) of all that an optimizer keeps for its parameters."""
     kept = dict_in(living, "state")
     for parameter in parameters_of(living):
         state: Any = dict.get(kept, parameter)

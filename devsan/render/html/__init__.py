@@ -48,6 +48,7 @@ def render(runs: Sequence[Run]) -> str:
         many=len(runs) > 1, ranks=[each["process"]["rank"] for each in runs], findings=found,
         gpus=overview.gpus_of(runs), pages=overview.pages_of(found), models=overview.models_of(runs),
         timelines=overview.timelines_of(runs), memories=overview.memories_of(runs),
+        exhausted=overview.exhausted_of(runs, found),
         notes=list(dict.fromkeys(note for each in runs for note in each["notes"])),
         script=Markup(script), style=Markup(style), script_hash=_hash(script),
     )  # fmt: skip

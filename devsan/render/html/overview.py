@@ -142,6 +142,17 @@ def memories_of(runs: Sequence[Run]) -> list[Memory]:
     return found
 
 
+def exhausted_of(runs: Sequence[Run], found: Sequence[Shared]) -> Memory | None:
+    """Returns the memory of the GPU that the first finding says is full; None where it is about something else."""
+    held = found[0].finding.get("memory") if found else None
+    run = next((each for each in runs if each["process"]["rank"] == found[0].ranks[0]), None) if held else None
+    if held is None or run is None:
+        return None
+    axis = axis_of(run)
+    curves = [curve for curve in memory.curves_of(run, axis) if curve.device == held["device"]]
+    return Memory(_rank(run, runs), curves, (), axis.ticks, _moments(run, axis)) if curves else None
+
+
 def _rank(run: Run, runs: Sequence[Run]) -> tuple[int, ...]:
     return (int(run["process"]["rank"]),) if len(runs) > 1 else ()
 

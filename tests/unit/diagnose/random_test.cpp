@@ -87,12 +87,6 @@ TEST(Undecided, TwoCausesFitAlike) {
 
 TEST(Undecided, NoFindingWithoutAFailure) { EXPECT_TRUE(diagnose(model::Facts{}).empty()); }
 
-TEST(Undecided, OutOfMemoryIsNotAMatterOfPlaces) {
-  Case context;
-  context.fails("", "CUDA out of memory. Tried to allocate 2.00 GiB.", SentenceKind::kMemory);
-  EXPECT_TRUE(diagnose(context.facts).empty());
-}
-
 TEST(RandomAndDefault, AWeightIsNotWhatCameToTheWrongGpu) {
   Case context;
   context.mixes("aten::addmm", "cuda:0", "cuda:1").frames({forward("return self.net(z)"), train(80)});

@@ -1,0 +1,299 @@
+#include "memory/out_of_memory.h"
+#include "diagnose/causes.h"
+
+#include <algorithm>
+#include <array>
+
+namespace devsan::diagnose {
+
+using memory::format_size;
+using model::Argument;
+using model::Confidence;
+using model::FixKind;
+using model::HeldMemory;
+using model::HolderKind;
+using model::MemoryHolder;
+using model::MemoryPart;
+using model::Message;
+using model::Phase;
+
+namespace {
+
+/// What a kind is called in a list, and the sentence about its largest holders.
+struct PartText {
+  const char* share;
+  const char* sentence;
+};
+
+/// In the order of HolderKind.
+constexpr std::array<PartText, 9> kPartTexts = {{
+    {"parameters {bytes} ({percent}%)", "Parameters: {largest}."},
+    {"gradients {bytes} ({percent}%)", "Gradients: {largest}."},
+    {"optimizer state {bytes} ({percent}%)", "Optimizer state: {largest}."},
+    {"buffers {bytes} ({percent}%)", "Buffers: {largest}."},
+    {"tensors in lists and dictionaries {bytes} ({percent}%)", "Tensors in lists and dictionaries: {largest}."},
+    {"activations and other results of operators {bytes} ({percent}%)", "Results of operators: {largest}."},
+    {"other tensors {bytes} ({percent}%)", "Other tensors: {largest}."},
+    {"workspaces of kernels {bytes} ({percent}%)", "Workspaces of kernels: {largest}."},
+    {"unknown {bytes} ({percent}%)", "Unknown: {largest}."},
+}};
+
+const PartText& texts_of(HolderKind kind) { return kPartTexts[static_cast<std::size_t>(kind)]; }
+
+Message tensors_text(std::uint64_t count) { return {"{n} tensor", "{n} tensors", static_cast<long>(count)}; }
+
+Message text_of(const MemoryHolder& holder) {
+  std::vector<Argument> arguments = {{"bytes", format_size(holder.bytes)}, {"count", tensors_text(holder.tensors)}};
+  if (!holder.name.empty()) {
+    arguments.push_back({"name", holder.name});
+    return holder.tensors == 1 ? Message{"{name} ({bytes})", arguments}
+                               : Message{"{name} ({bytes} in {count})", arguments};
+  }
+  if (!holder.op.empty()) {
+    arguments.push_back({"op", holder.op});
+    return {"results of {op} ({bytes} in {count})", arguments};
+  }
+  arguments.push_back({"where", holder.where});
+  return {"placed at {where} ({bytes} in {count})", arguments};
+}
+
+bool says_something(const MemoryHolder& holder) {
+  return !holder.name.empty() || !holder.op.empty() || !holder.where.empty();
+}
+
+/// All of `texts`, with commas.
+Message joined(const std::vector<Message>& texts) {
+  Message all;
+  for (const Message& text : texts) {
+    all = all.empty() ? text : Message{"{first}, {next}", {{"first", std::move(all)}, {"next", text}}};
+  }
+  return all;
+}
+
+Message largest_of(const MemoryPart& part) {
+  std::vector<Message> texts;
+  for (const MemoryHolder& holder : part.largest) {
+    if (says_something(holder)) texts.push_back(text_of(holder));
+  }
+  return joined(texts);
+}
+
+Message shares_of(const HeldMemory& held) {
+  std::vector<Message> shares;
+  for (const MemoryPart& part : held.parts) {
+    const std::uint64_t percent = held.allocated == 0 ? 0 : (part.bytes * 100 + held.allocated / 2) / held.allocated;
+    shares.push_back(
+        {texts_of(part.kind).share, {{"bytes", format_size(part.bytes)}, {"percent", std::to_string(percent)}}});
+  }
+  return joined(shares);
+}
+
+/// What is to be freed, at least, and what is known to say how: with the figures of one refusal.
+class Advice {
+ public:
+  Advice(const Context& context, const HeldMemory& held, Hypothesis& found)
+      : context_(context), held_(held), found_(found) {}
+
+  void give() {
+    if (held_.requested > held_.total) {
+      propose(FixKind::kUseSite, held_.requested,
+              {"make this tensor smaller, or compute it in parts: {requested} do not fit on a GPU of {total}",
+               {{"requested", format_size(held_.requested)}, {"total", format_size(held_.total)}}});
+      return;
+    }
+    outside_of_tensors();
+    on_another_gpu();
+    gradients_of_before();
+    kept_in_a_list();
+    results_of_operators();
+    if (!held_.parts.empty()) largest(held_.parts.front());
+    if (context_.failure().phase == Phase::kOptimizer && bytes_of(HolderKind::kOptimizerState) > 0 &&
+        held_.parts.front().kind != HolderKind::kOptimizerState) {
+      optimizer_state(bytes_of(HolderKind::kOptimizerState));
+    }
+  }
+
+ private:
+  /// Likely where it frees enough, else possible.
+  void propose(FixKind kind, std::uint64_t frees, Message text) {
+    found_.propose(kind, std::move(text), frees >= missing() ? Confidence::kLikely : Confidence::kPossible);
+  }
+
+  [[nodiscard]] std::uint64_t missing() const { return held_.tried > held_.free ? held_.tried - held_.free : 0; }
+  [[nodiscard]] std::uint64_t cached() const { return held_.reserved - std::min(held_.reserved, held_.allocated); }
+
+  [[nodiscard]] std::uint64_t bytes_of(HolderKind kind) const {
+    const auto found = std::ranges::find(held_.parts, kind, &MemoryPart::kind);
+    return found == held_.parts.end() ? 0 : found->bytes;
+  }
+
+  void outside_of_tensors() {
+    const std::string device = held_.device.str();
+    if (held_.allowed > 0 && held_.free >= held_.tried) {
+      propose(FixKind::kConfiguration, held_.free,
+              {"raise the limit of torch.cuda.set_per_process_memory_fraction: it allows {allowed}, and {free} of "
+               "{device} are free",
+               {{"allowed", format_size(held_.allowed)}, {"free", format_size(held_.free)}, {"device", device}}});
+    }
+    if (cached() >= held_.requested && !held_.expandable_segments) {
+      const bool is_large = cached() >= held_.reserved / 4;
+      propose(FixKind::kConfiguration, is_large ? cached() : 0,
+              {"set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: {cached} are reserved but unallocated, in pieces "
+               "of which none holds {requested}",
+               {{"cached", format_size(cached())}, {"requested", format_size(held_.requested)}}});
+    }
+    if (held_.others > 0 && held_.others >= missing()) {
+      propose(FixKind::kConfiguration, held_.others,
+              {"end the other processes on {device}, or use another GPU: they take {others}, and {missing} are missing",
+               {{"device", device}, {"others", format_size(held_.others)}, {"missing", format_size(missing())}}});
+    }
+  }
+
+  /// Of several ranks the other GPUs are those of other ranks.
+  void on_another_gpu() {
+    if (context_.process().world_size > 1) return;
+    const auto roomiest = std::ranges::max_element(held_.elsewhere, {}, &model::GpuRoom::free);
+    if (roomiest == held_.elsewhere.end() || roomiest->free < held_.tried) return;
+    propose(FixKind::kMap, roomiest->free,
+            {"place a part of the model on {device}: {free} of its {total} are free",
+             {{"device", roomiest->device.str()},
+              {"free", format_size(roomiest->free)},
+              {"total", format_size(roomiest->total)}}});
+  }
+
+  void gradients_of_before() {
+    const Phase phase = context_.failure().phase;
+    const std::uint64_t bytes = bytes_of(HolderKind::kGradient);
+    if (bytes == 0 || (phase != Phase::kForward && phase != Phase::kLoss)) return;
+    propose(FixKind::kUseSite, bytes,
+            {"free the gradients of the step before with optimizer.zero_grad(set_to_none=True) before the forward "
+             "pass, unless they are accumulated: they hold {bytes}",
+             {{"bytes", format_size(bytes)}}});
+  }
+
+  /// A list that grows: what is in it is held until the list is gone.
+  void kept_in_a_list() {
+    const auto kept = std::ranges::find(held_.parts, HolderKind::kCollected, &MemoryPart::kind);
+    if (kept == held_.parts.end()) return;
+    const MemoryHolder& holder = kept->largest.front();
+    if (holder.tensors < 2 || holder.bytes < missing()) return;
+    propose(FixKind::kUseSite, holder.bytes,
+            {"keep what is in {name} on the CPU, or only numbers of it (.item()): it holds {bytes} in {count}",
+             {{"name", holder.name}, {"bytes", format_size(holder.bytes)}, {"count", tensors_text(holder.tensors)}}});
+  }
+
+  void largest(const MemoryPart& part) {
+    if (part.kind == HolderKind::kOptimizerState) optimizer_state(part.bytes);
+    if (part.kind == HolderKind::kParameter) parameters();
+    if (part.kind == HolderKind::kGradient) sharded("the gradients", part.bytes);
+  }
+
+  /// They grow with the batch: worth it where they are the largest part, or where a pass over the batch needs more.
+  void results_of_operators() {
+    const Phase phase = context_.failure().phase;
+    const bool in_a_pass = phase == Phase::kForward || phase == Phase::kLoss || phase == Phase::kBackward;
+    const std::uint64_t bytes = bytes_of(HolderKind::kActivation);
+    const bool is_largest = !held_.parts.empty() && held_.parts.front().kind == HolderKind::kActivation;
+    if (bytes == 0 || !(is_largest || (in_a_pass && bytes >= missing()))) return;
+    propose(FixKind::kUseSite, bytes,
+            {"make the results of operators smaller, which hold {bytes}: a smaller batch or a shorter sequence, and "
+             "torch.utils.checkpoint for those that the backward pass needs",
+             {{"bytes", format_size(bytes)}}});
+  }
+
+  void optimizer_state(std::uint64_t bytes) {
+    propose(FixKind::kCreationSite, bytes,
+            {"use an optimizer that keeps less state, for example one of 8 bits: the state takes {bytes}",
+             {{"bytes", format_size(bytes)}}});
+    sharded("the optimizer state", bytes);
+  }
+
+  void parameters() {
+    std::uint64_t wide = 0;
+    for (const model::Model& model : context_.facts().models) {
+      for (const model::Module& module : model.modules) {
+        for (const model::ModuleTensor& tensor : module.tensors) {
+          if (!tensor.is_buffer && tensor.device == held_.device && tensor.dtype == "float32") wide += tensor.bytes;
+        }
+      }
+    }
+    if (wide > 0) {
+      propose(FixKind::kCreationSite, wide / 2,
+              {"load the model in bfloat16: its parameters in float32 hold {bytes}, and would hold {half}",
+               {{"bytes", format_size(wide)}, {"half", format_size(wide / 2)}}});
+    }
+    sharded("the parameters", bytes_of(HolderKind::kParameter));
+  }
+
+  void sharded(const char* what, std::uint64_t bytes) {
+    const std::uint64_t gpus = held_.elsewhere.size() + 1;
+    if (gpus < 2) return;
+    const std::uint64_t share = (bytes + gpus - 1) / gpus;
+    propose(FixKind::kCreationSite, bytes - share,
+            {"shard {what} over the {gpus} GPUs (FSDP, ZeRO): {share} on each instead of {bytes}",
+             {{"what", Message(what)},
+              {"gpus", std::to_string(gpus)},
+              {"share", format_size(share)},
+              {"bytes", format_size(bytes)}}});
+  }
+
+  const Context& context_;
+  const HeldMemory& held_;
+  Hypothesis& found_;
+};
+
+void tell_figures(const HeldMemory& held, Hypothesis& found) {
+  const std::uint64_t context = held.process - std::min(held.process, held.reserved);
+  const std::uint64_t cached = held.reserved - std::min(held.reserved, held.allocated);
+  found.add_evidence(90, {"The program asked for {requested}: torch needs {tried} of {device} for it, and {free} of "
+                          "{total} are free.",
+                          {{"requested", format_size(held.requested)},
+                           {"tried", format_size(held.tried)},
+                           {"device", held.device.str()},
+                           {"free", format_size(held.free)},
+                           {"total", format_size(held.total)}}});
+  if (!held.parts.empty()) {
+    found.add_evidence(0, {"{allocated} are allocated: {shares}.",
+                           {{"allocated", format_size(held.allocated)}, {"shares", shares_of(held)}}});
+  }
+  for (const MemoryPart& part : held.parts) {
+    if (Message largest = largest_of(part); !largest.empty()) {
+      found.add_evidence(0, {texts_of(part.kind).sentence, {{"largest", std::move(largest)}}});
+    }
+  }
+  if (held.others > 0) found.add_evidence(0, {"Other processes take {bytes}.", {{"bytes", format_size(held.others)}}});
+  if (held.allowed > 0) {
+    found.add_evidence(0, {"torch.cuda.set_per_process_memory_fraction allows this process {bytes}.",
+                           {{"bytes", format_size(held.allowed)}}});
+  }
+  found.add_evidence(0, {"{cached} are reserved but unallocated, and the CUDA context takes {context}.",
+                         {{"cached", format_size(cached)}, {"context", format_size(context)}}});
+}
+
+}  // namespace
+
+// A GPU has no room for what was asked for. Who holds its memory is known on emulated GPUs; on others torch's sentence has
+// the only figures.
+std::optional<Hypothesis> out_of_memory(const Context& context) {
+  const model::Failure& failure = context.failure();
+  if (failure.kind != model::SentenceKind::kMemory) return std::nullopt;
+  Hypothesis found(code::kOutOfMemory);
+  if (!failure.memory) {
+    found.add_evidence(90, "The GPU had less free memory than was requested.");
+    found.propose(FixKind::kConfiguration,
+                  "run the program with devsan run on an emulated GPU of the same size: it shows what holds the memory",
+                  Confidence::kPossible);
+    return found;
+  }
+  const HeldMemory& held = *failure.memory;
+  found.title = {"{device} is out of memory: {requested} requested, {free} free of {total}",
+                 {{"device", held.device.str()},
+                  {"requested", format_size(held.tried)},
+                  {"free", format_size(held.free)},
+                  {"total", format_size(held.total)}}};
+  tell_figures(held, found);
+  Advice(context, held, found).give();
+  return found;
+}
+
+}  // namespace devsan::diagnose

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "memory/block.h"
+#include "memory/out_of_memory.h"
+#include "model/held_memory.h"
+
+namespace devsan::memory {
+
+/// A block that the program held when memory ran out, with what its tensor says about itself.
+struct HeldBlock {
+  Address address = 0;
+  std::uint64_t bytes = 0;
+  std::string computed_by;      ///< "aten::relu"; "" for what no operator computed
+  std::uint64_t placement = 0;  ///< the number of its placement; 0: of none
+};
+
+/// What a live object says of a block. The kind of a variable is kUnknown: that decides the block.
+struct NamedBlock {
+  Address address = 0;
+  model::HolderKind kind = model::HolderKind::kUnknown;
+  std::string name;
+};
+
+/// Who holds what: each block counts once, for the first of its names of the lowest kind.
+/// @param tells_origin whether blocks say where they come from; where they do not, what has no name is kUnknown
+/// @return the parts, the largest first; together they have all bytes of `blocks`
+[[nodiscard]] std::vector<model::MemoryPart> parts_of(std::span<const HeldBlock> blocks,
+                                                      std::span<const NamedBlock> names, bool tells_origin);
+
+/// The figures of the refusal, without parts and other GPUs.
+[[nodiscard]] model::HeldMemory held_memory_of(const OutOfMemoryFigures& figures);
+
+}  // namespace devsan::memory

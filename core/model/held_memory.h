@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/device.h"
+
+namespace devsan::model {
+
+/// What memory of a GPU is held for.
+enum class HolderKind {
+  kParameter,       ///< of a model
+  kGradient,        ///< of a parameter
+  kOptimizerState,  ///< what an optimizer keeps for a parameter
+  kBuffer,          ///< of a model
+  kCollected,       ///< in a list or a dictionary that a variable of the program holds
+  kActivation,  ///< the result of an operator: an activation that the backward pass needs, or an intermediate result
+  kData,        ///< a tensor that was created on the GPU or copied to it, and is none of the above
+  kWorkspace,   ///< of a kernel or a library, beside all tensors
+  kUnknown,     ///< nobody says
+};
+
+/// Tensors of one name, or those without a name that came from one operator or one line.
+struct MemoryHolder {
+  std::string name;             ///< "model.layers.0.weight", "`losses`"; "" where nothing names it
+  std::string op;               ///< the operator that computed it, where it has no name: "aten::relu"
+  std::string where;            ///< the line that placed it, where it has neither: "train.py:12"
+  std::uint64_t placement = 0;  ///< the number of the placement of that line; 0: not known
+  std::uint64_t bytes = 0;      ///< with what the allocator rounds up
+  std::uint64_t tensors = 0;
+};
+
+/// All memory of one kind.
+struct MemoryPart {
+  HolderKind kind = HolderKind::kUnknown;
+  std::uint64_t bytes = 0;
+  std::uint64_t tensors = 0;
+  std::vector<MemoryHolder> largest;  ///< at most three, the largest first
+};
+
+/// The room on one GPU.
+struct GpuRoom {
+  Device device;
+  std::uint64_t total = 0;  ///< bytes
+  std::uint64_t free = 0;   ///< bytes, with what torch could give back to the GPU
+};
+
+/// Who holds the memory of a GPU at the moment when it was asked for more than it has. All sizes are bytes.
+struct HeldMemory {
+  Device device;
+  std::uint64_t requested = 0;  ///< what the program asked for
+  std::uint64_t tried = 0;      ///< what was asked of the GPU for it: a segment
+  std::uint64_t total = 0;
+  std::uint64_t free = 0;
+  std::uint64_t process = 0;    ///< what this process takes, with its CUDA context
+  std::uint64_t others = 0;     ///< what other processes take
+  std::uint64_t allowed = 0;    ///< the most that set_per_process_memory_fraction allows; 0: all of it
+  std::uint64_t allocated = 0;  ///< in tensors and workspaces
+  std::uint64_t reserved = 0;   ///< that, and what torch keeps for the next tensors
+  bool expandable_segments = false;
+  std::vector<MemoryPart> parts;   ///< the largest first; together they are what is allocated
+  std::vector<GpuRoom> elsewhere;  ///< the other GPUs that the process sees
+};
+
+}  // namespace devsan::model

@@ -1,0 +1,122 @@
+"""Who holds the memory of a GPU that has run out of it: the names of live tensors, by which the core sorts its blocks.
+
+What the memory was at the moment of the error, the core has kept (Exhaustion in core/memory/out_of_memory.h): the stack
+is unwound when a report is made, and the tensors of its temporaries are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from devsan import core
+from devsan.introspect.frames.chain import Failure
+from devsan.introspect.frames.error_patterns import Kind
+from devsan.introspect.frames.frames import Frame, Whose
+from devsan.introspect.frames.tensors import is_tensor
+from devsan.introspect.frames.values import is_a
+from devsan.introspect.models.optimizers import states_of
+from devsan.introspect.models.registry import Registry
+
+if TYPE_CHECKING:
+    from devsan.introspect.provenance.reader import ProvenanceReader
+
+Named = tuple[Any, "core.HolderKind", str]
+
+_MANY = 4096  # elements of one container
+_DEEP = 2  # containers in containers
+_HOLD = ("_local_tensor", "ds_tensor")  # DTensor's own part; what ZeRO-3 keeps of a parameter
+
+
+def held_memory(
+    failure: Failure, frames: Sequence[Frame], registry: Registry, optimizers: Sequence[Any], reader: ProvenanceReader
+) -> core.HeldMemory | None:
+    """Returns who held the memory when ``failure`` was raised; None for another failure, and for a real GPU.
+
+    Args:
+        failure: what happened.
+        frames: of the traceback, outermost first.
+        registry: the models.
+        optimizers: the optimizers that the frames lead to.
+        reader: of placements.
+    """
+    if failure.sentence.kind is not Kind.MEMORY:
+        return None
+    named = [*_of_models(registry), *_of_optimizers(optimizers, registry), *_of_variables(frames)]
+    held = core.held_memory(failure.message, [(_own(tensor), kind, name) for tensor, kind, name in named])
+    if held is not None:
+        held.parts = [_with_places(part, reader) for part in held.parts]
+    return held
+
+
+def _own(tensor: Any) -> Any:
+    """What holds the memory of ``tensor`` where it is a shell around another."""
+    for name in _HOLD:
+        inner = getattr(tensor, "__dict__", {}).get(name)
+        tensor = inner if is_tensor(inner) else tensor
+    return tensor
+
+
+def _of_models(registry: Registry) -> Iterator[Named]:
+    kinds = core.HolderKind
+    for tree in registry.trees:
+        for path, name, tensor, is_buffer in tree.tensors():
+            full = f"{path}.{name}" if path else name
+            yield tensor, kinds.BUFFER if is_buffer else kinds.PARAMETER, full
+            gradient = None if is_buffer else _gradient_of(tensor)
+            if gradient is not None:
+                yield gradient, kinds.GRADIENT, f"{full}.grad"
+
+
+def _of_optimizers(optimizers: Sequence[Any], registry: Registry) -> Iterator[Named]:
+    kinds = core.HolderKind
+    for optimizer in optimizers:
+        for parameter, key, tensor in states_of(optimizer):
+            home = registry.home_of(parameter)
+            path = home.path if home is not None else "a parameter"
+            yield tensor, kinds.OPTIMIZER_STATE, f"{key} of {path}"
+            gradient = _gradient_of(parameter)
+            if gradient is not None:
+                yield gradient, kinds.GRADIENT, f"{path}.grad"
+
+
+def _gradient_of(parameter: Any) -> Any:
+    try:
+        gradient = parameter.grad if parameter.is_leaf else None
+    except Exception:  # a subclass that does not say
+        return None
+    return gradient if is_tensor(gradient) else None
+
+
+def _of_variables(frames: Sequence[Frame]) -> Iterator[Named]:
+    """The tensors of variables, innermost first; those in a list or a dictionary of the program under its name."""
+    for frame in reversed(frames):
+        inside = "" if frame.code.co_name == "<module>" else f" in {frame.function}"
+        for name, value in list(frame.scope.locals.items()) if frame.whose is not Whose.HIDDEN else ():
+            if is_tensor(value):
+                yield value, core.HolderKind.UNKNOWN, f"`{name}`{inside}"
+            elif frame.whose is Whose.PROGRAM and is_a(value, list, dict):
+                for tensor in _tensors_in(value, _DEEP):
+                    yield tensor, core.HolderKind.COLLECTED, f"`{name}`{inside}"
+
+
+def _tensors_in(value: Any, deep: int) -> Iterator[Any]:
+    if is_tensor(value):
+        yield value
+    elif deep and is_a(value, dict, list, tuple):
+        held: Iterable[Any] = dict.values(value) if is_a(value, dict) else value
+        for each in list(islice(held, _MANY)):
+            yield from _tensors_in(each, deep - 1)
+
+
+def _with_places(part: core.MemoryPart, reader: ProvenanceReader) -> core.MemoryPart:
+    """Says the lines of the placements that stand for tensors without a name."""
+    holders = list(part.largest)
+    for holder in holders:
+        events = reader.from_placement(holder.placement) if holder.placement else []
+        site = events[0].site if events else None
+        if site is not None and site.file:
+            holder.where = f"{site.file.rpartition('/')[2]}:{site.span.line}"
+    part.largest = holders
+    return part

@@ -1,0 +1,204 @@
+"""Who held the memory of a GPU when it ran out of it: real programs on small emulated GPUs."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import programs
+import pytest
+
+pytest.importorskip("torch")
+
+MIB = 1 << 20
+
+TRAIN = """
+import torch
+from torch import nn
+
+def step(model, optimizer, batch):
+    model(batch).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+model = nn.Sequential(nn.Linear(1024, 4096), nn.ReLU(), nn.Linear(4096, 1024)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+step(model, optimizer, torch.randn(64, 1024, device="cuda"))
+"""
+
+CNN = """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(32, 32, 3, padding=1), nn.BatchNorm2d(32)
+
+    def forward(self, x):
+        y = self.norm(self.conv(x)).relu()
+        return x + y
+
+net = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), *[Block() for _ in range(12)]).cuda()
+net(torch.randn(8, 3, 64, 64, device="cuda")).mean().backward()
+"""
+
+LLAMA = """
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+config = LlamaConfig(vocab_size=512, hidden_size=256, intermediate_size=688, num_hidden_layers=4, num_attention_heads=8)
+model = LlamaForCausalLM(config).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for length in (32, 4096):
+    tokens = torch.randint(0, 512, (2, length), device="cuda")
+    optimizer.zero_grad()
+    model(tokens, labels=tokens).loss.backward()
+    optimizer.step()
+"""
+
+KEPT = """
+import torch
+
+net = torch.nn.Linear(256, 256).cuda()
+outputs = []
+for step in range(1000):
+    outputs.append(net(torch.randn(1024, 256, device="cuda")))
+"""
+
+CAUGHT = """
+import torch
+
+size = 256
+while size:
+    try:
+        torch.zeros(size << 20, device="cuda")
+        break
+    except torch.cuda.OutOfMemoryError:
+        size //= 2
+print("fits", size)
+"""
+
+
+def run(text: str, folder: Path, *options: str, memory: str = "100MiB") -> subprocess.CompletedProcess[str]:
+    (folder / "train.py").write_text(text, encoding="utf-8")
+    words = ["-m", "devsan", "run", "--memory", memory, "--lang", "en", *options, "train.py"]
+    done: subprocess.CompletedProcess[str] = programs.run(words, cwd=folder)
+    return done
+
+
+def found(text: str, folder: Path, *options: str, memory: str = "100MiB") -> dict[str, Any]:
+    """The finding of a program that runs out of memory, as its JSON document has it."""
+    done = run(text, folder, *options, "-o", "run.json", memory=memory)
+    assert done.returncode == 1, done.stderr
+    [finding] = json.loads((folder / "run.json").read_text(encoding="utf-8"))["findings"]
+    assert finding["code"] == "DV501"
+    held = finding["memory"]
+    assert sum(part["bytes"] for part in held["parts"]) == held["allocated"], "each block counts once"
+    return dict(finding)
+
+
+def parts(finding: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {part["kind"]: part for part in finding["memory"]["parts"]}
+
+
+def fixes(finding: dict[str, Any]) -> str:
+    return "\n".join(fix["text"] for fix in finding["fixes"])
+
+
+def test_a_training_loop_fails_in_its_first_step(tmp_path: Path) -> None:
+    finding = found(TRAIN, tmp_path, "--gpus", "1", memory="110MiB")
+    of = parts(finding)
+    weights = 2 * 1024 * 4096 * 4
+    assert of["parameter"]["bytes"] == of["gradient"]["bytes"]
+    assert weights <= of["parameter"]["bytes"] < weights + MIB
+    assert of["optimizer_state"]["largest"][0]["name"] == "exp_avg of 0.weight"
+    assert of["gradient"]["largest"][0]["name"] == "0.weight.grad"
+    assert of["data"]["largest"][0]["name"] == "`batch` in step"
+    assert finding["phase"] == "optimizer"
+    assert finding["memory"]["requested"] == 1024 * 4096 * 4
+    assert "an optimizer that keeps less state" in fixes(finding)
+    assert "in bfloat16" in fixes(finding)
+    assert "place a part of the model" not in fixes(finding), "there is one GPU"
+
+
+def test_activations_are_told_by_their_operators(tmp_path: Path) -> None:
+    finding = found(CNN, tmp_path, "--gpus", "1")
+    results = parts(finding)["activation"]
+    assert finding["memory"]["parts"][0]["kind"] == "activation"
+    convolution = next(each for each in results["largest"] if each["op"] == "aten::convolution")
+    assert convolution["bytes"] == convolution["tensors"] * 8 * 32 * 64 * 64 * 4
+    assert "torch.utils.checkpoint" in fixes(finding)
+
+
+def test_another_gpu_has_room(tmp_path: Path) -> None:
+    finding = found(CNN, tmp_path, "--gpus", "2", memory="100MiB,3GiB")
+    [other] = finding["memory"]["elsewhere"]
+    assert other == {"device": "cuda:1", "total": 3 << 30, "free": 3 << 30}
+    assert "on cuda:1: 3.00 GiB of its 3.00 GiB are free" in fixes(finding)
+
+
+def test_memory_that_others_use(tmp_path: Path) -> None:
+    finding = found(CNN, tmp_path, "--gpus", "1", "--used-memory", "60MiB", memory="160MiB")
+    assert finding["memory"]["others"] == 60 * MIB
+    assert "they take 60.00 MiB" in fixes(finding)
+
+
+def test_a_list_that_grows(tmp_path: Path) -> None:
+    finding = found(KEPT, tmp_path, "--gpus", "1")
+    of = parts(finding)
+    assert [each["name"] for each in of["collected"]["largest"]] == ["`outputs`"]
+    assert of["collected"]["largest"][0]["tensors"] > 10
+    assert of["data"]["largest"][0]["where"] == "train.py:7", "what the backward pass keeps was created there"
+    assert "keep what is in `outputs` on the CPU" in fixes(finding)
+
+
+def test_a_model_of_transformers(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="the model is of transformers, which is not installed")
+    finding = found(LLAMA, tmp_path, "--gpus", "1")
+    of = parts(finding)
+    assert finding["memory"]["parts"][0]["kind"] == "optimizer_state"
+    assert of["parameter"]["largest"][0]["name"].startswith("model.layers.")
+    assert 2 * of["parameter"]["bytes"] == pytest.approx(of["optimizer_state"]["bytes"], rel=0.01)
+    assert finding["phase"] in ("forward", "loss", "backward")
+
+
+def test_what_is_caught_is_no_finding(tmp_path: Path) -> None:
+    done = run(CAUGHT, tmp_path, "--gpus", "1", "--fail-on", "warning")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "fits 16\n"
+    assert "out of memory" not in done.stderr
+
+
+def test_every_format_tells_it(tmp_path: Path) -> None:
+    terminal = run(TRAIN, tmp_path, "--gpus", "1", "-o", "run.dvs", memory="110MiB").stderr
+    report = terminal[terminal.index("error[DV501]") :]
+    assert report.count("CUDA out of memory") == 1, "torch's sentence stands once in the report"
+    assert "parameters" in report and "MiB (33%)" in report
+    shown = {}
+    for how in ("html", "sarif", "github", "json"):
+        words = ["-m", "devsan", "report", "run.dvs", "--format", how, "-o", f"report.{how}"]
+        done = programs.run(words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        shown[how] = (tmp_path / f"report.{how}").read_text(encoding="utf-8")
+        assert "DV501" in shown[how], how
+    page = shown["html"]
+    first_chart = page.index('<figure class="chart">')
+    assert page.index('id="finding-1"') < first_chart < page.index('id="stories"'), "the curve leads"
+    assert re.match(r".{0,400}cuda:0", page[first_chart:], re.S)
+    [result] = json.loads(shown["sarif"])["runs"][0]["results"]
+    assert result["ruleId"] == "DV501"
+
+
+def test_the_error_is_explained_in_an_emulation(explained: Any, tmp_path: Path) -> None:
+    text = "import torch\ntorch.cuda.set_per_process_memory_fraction(1e-3)\n" + KEPT
+    explanation = explained(text, tmp_path / "train.py", 1)
+    assert explanation is not None
+    [finding] = explanation.findings
+    assert finding.code == "DV501"
+    held = explanation.facts.failure.memory
+    assert held.allowed == round(held.total * 1e-3)
+    assert any("raise the limit" in str(fix.text) for fix in finding.fixes)
