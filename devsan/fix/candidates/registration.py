@@ -24,7 +24,9 @@ def propose(failure: Failure) -> Iterator[Change]:
                     yield from _registered(source, statement, operand)
 
 
-def _assignments(source: Source, frame: Mapping[str, Any], operand: Mapping[str, Any]) -> Iterator[ast.Assign]:
+def _assignments(
+    source: Source, frame: Mapping[str, Any], operand: Mapping[str, Any]
+) -> Iterator[ast.Assign | ast.AnnAssign]:
     """The ``self.name = ...`` of a module's constructor around a frame, and those of an attribute by its name."""
     node = source.expression_at(frame)
     if node is None:
@@ -32,21 +34,23 @@ def _assignments(source: Source, frame: Mapping[str, Any], operand: Mapping[str,
     if node is None:
         return
     around = source.statement_around(node)
-    if _attribute(around) and isinstance(around, ast.Assign) and _is_constructor(source, around):
+    if isinstance(around, (ast.Assign, ast.AnnAssign)) and _attribute(around) and _is_constructor(source, around):
         yield around
     inside = source.class_around(node)
     name = (operand["name"] or "").partition("[")[0].removeprefix("self.")
     for each in ast.walk(inside) if inside is not None and name.isidentifier() else ():
-        if isinstance(each, ast.Assign) and _attribute(each) == name and _is_constructor(source, each):
+        if isinstance(each, (ast.Assign, ast.AnnAssign)) and _attribute(each) == name and _is_constructor(source, each):
             yield each
 
 
 def _attribute(statement: ast.AST) -> str:
-    """The name in ``self.name = ...``; "" for another statement."""
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target = statement.targets[0]
-        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-            return target.attr
+    """The name in ``self.name = ...`` and ``self.name: Tensor = ...``; "" for another statement."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        targets = [statement.target]
+    target = targets[0] if len(targets) == 1 else None
+    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+        return target.attr
     return ""
 
 
@@ -60,8 +64,9 @@ def _is_constructor(source: Source, node: ast.AST) -> bool:
     )
 
 
-def _registered(source: Source, statement: ast.Assign, operand: Mapping[str, Any]) -> Iterator[Change]:
+def _registered(source: Source, statement: ast.Assign | ast.AnnAssign, operand: Mapping[str, Any]) -> Iterator[Change]:
     name, value = _attribute(statement), statement.value
+    assert value is not None
     container = _container(value)
     if operand["kind"] == "parameter" or container:
         if container:

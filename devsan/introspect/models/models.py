@@ -136,6 +136,10 @@ def unwrapped(module: Any) -> tuple[Any, list[str]]:
             break
         wrappers.append(_WRAPPERS[name])
         module = inner
+    # A replica of DataParallel runs in a thread where nothing holds the wrapper. Its mark is torch's own
+    # (Module._replicate_for_data_parallel in torch/nn/modules/module.py).
+    if not wrappers and own_dict(module).get("_is_replica") is True:
+        wrappers.append(_WRAPPERS["DataParallel"])
     return module, wrappers
 
 

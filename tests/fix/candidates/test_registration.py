@@ -43,3 +43,30 @@ class Net(nn.Module):
 
 print(Net().to("cuda")(torch.randn(3, 4, device="cuda")).sum())
 """) == ["self.heads = nn.ModuleList([nn.Linear(4, 2) for _ in range(2)])"]
+
+
+def test_an_annotated_attribute_becomes_a_buffer_that_is_given_later(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+
+class Head(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 3)
+        self.margin: torch.Tensor | None = None
+
+    def set_margin(self, counts):
+        self.margin = counts.float().pow(-0.25).to(self.layer.weight.device)
+
+    def forward(self, x):
+        return self.layer(x) - self.margin
+
+head = Head().to("cuda:0")
+head.set_margin(torch.tensor([1, 2, 3]))
+model = torch.nn.DataParallel(head)
+for _ in range(2):
+    model(torch.randn(4, 4, device="cuda:0")).sum().backward()
+""",
+        gpus=2,
+    ) == ['self.register_buffer("margin", None, persistent=False)']
