@@ -174,7 +174,7 @@ class Operands:
         moved = any(event.kind == core.EventKind.MOVED for event in operand.provenance)
         if holder is None or not own or not (loaded or (str(operand.device) == "cpu" and not moved)):
             return
-        place = replaced_at(holder, home.name, spot_of(self.frames, own[-1]))
+        place = replaced_at(holder, home.path, spot_of(self.frames, own[-1]))
         if place is not None:
             operand.replaced_at = place
 

@@ -151,7 +151,6 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
     found.propose(FixKind::kCreationSite, "move the model, then copy its weights");
     return;
   }
-  if (weigh_replaced(context, operand, partner, found)) return;
   const model::Event* placed = placement_of(operand.provenance);
   if (placed != nullptr && is_deep_copy(*placed) && operand.device.is_host()) {
     found.add_evidence(80, {"{module} is a copy{at}, which is where the original was: on {device}.",
@@ -159,6 +158,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
     found.propose(FixKind::kCreationSite, "copy the model after it was moved, or move the copy");
     return;
   }
+  if (weigh_replaced(context, operand, partner, found)) return;
   const bool others_moved =
       std::any_of(model.placements.begin(), model.placements.end(), [&](const model::Event& event) {
         return !event.subject.empty() && !model::is_under(module, event.subject) && event.device.is_accelerator();

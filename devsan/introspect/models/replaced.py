@@ -15,14 +15,14 @@ from devsan.introspect.frames.scopes import Spot
 from devsan.introspect.source.sources import functions_in, statements_of, tree_at
 
 
-def replaced_at(holder: Any, name: str, near: Spot) -> core.Frame | None:
-    """Returns the only statement of the program that gives the tensor ``name`` of a module another one, or None.
+def replaced_at(holder: Any, path: str, near: Spot) -> core.Frame | None:
+    """Returns the only statement of the program that gives a module's tensor another one, or None.
 
     Where none names it, that is a call of ``load_state_dict`` with ``assign=True``.
 
     Args:
         holder: the module.
-        name: of its parameter or buffer.
+        path: of its parameter or buffer in the model.
         near: a spot in the file that is searched first.
     """
     kinds = {base.__name__ for base in type.__dict__["__mro__"].__get__(type(holder))}
@@ -34,24 +34,32 @@ def replaced_at(holder: Any, name: str, near: Spot) -> core.Frame | None:
             for node in statements_of(tree):
                 if _loads(node):
                     loads.append(_place(file, function, node))
-                elif _gives(node, name, function, kinds):
+                elif _gives(node, path, function, kinds):
                     named.append(_place(file, function, node))
     found = named or loads
     return found[0] if len(found) == 1 else None
 
 
-def _gives(node: ast.AST, name: str, function: str, kinds: set[str]) -> bool:
-    """Whether ``node`` assigns to an attribute ``name``, or to its data; of ``self`` in a method of the kinds alone."""
+def _gives(node: ast.AST, path: str, function: str, kinds: set[str]) -> bool:
+    """Whether ``node`` assigns to the tensor at ``path`` or its data; of ``self`` in a method of the kinds alone."""
+    module, _, name = path.rpartition(".")
     for target in node.targets if isinstance(node, ast.Assign) else ():
         if isinstance(target, ast.Attribute) and target.attr == "data":
             target = target.value
         holder = _holder(target, name)
-        if holder is not None:
+        if isinstance(holder, ast.Name) and holder.id == "self":
             kind, _, method = function.rpartition(".")
-            if not (isinstance(holder, ast.Name) and holder.id == "self"):
-                return True
             return method != "__init__" and kind.rpartition(".")[2] in kinds
+        if holder is not None:
+            return _last_of(holder) == module.rpartition(".")[2] or (not module and isinstance(holder, ast.Name))
     return False
+
+
+def _last_of(holder: ast.expr) -> str:
+    """What a module is called where it stands: ``norm`` of ``model.norm``, ``0`` of ``layers[0]``."""
+    if isinstance(holder, ast.Subscript) and isinstance(holder.slice, ast.Constant):
+        return str(holder.slice.value)
+    return str(getattr(holder, "attr", getattr(holder, "id", "")))
 
 
 def _holder(target: ast.expr, name: str) -> ast.expr | None:

@@ -37,6 +37,8 @@ class Other:
         ("fit", "self.mean = data", "model.load_state_dict(state, assign=True)", "self.mean = data"),
         ("fit", "pass", "model.load_state_dict(state)", ""),
         ("fit", "pass", "model.norm.std = data", ""),
+        ("fit", "pass", "other.mean = data", ""),
+        ("fit", "pass", "norm._buffers['mean'] = data", "norm._buffers['mean'] = data"),
         ("fit", "self.mean = data", "model.norm.mean = data", ""),  # which of the two came last is not known
         ("__init__", "self.mean = data", "", ""),
     ],
@@ -52,5 +54,5 @@ def test_replaced_at(
     holder = type("Norm", (torch.nn.Module,), {})()
     tree = tree_at(str(file))
     assert tree is not None
-    found = replaced_at(holder, "mean", Spot(str(file), "<module>", tree, 1))
+    found = replaced_at(holder, "norm.mean", Spot(str(file), "<module>", tree, 1))
     assert (found.source if found is not None else "") == source
