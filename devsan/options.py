@@ -16,22 +16,15 @@ from typing import Any, TypeVar
 
 from devsan.errors import UsageError
 from devsan.fail_on import LEVELS
+from devsan.gpu_list import MAX_GPUS, REAL, read_gpus, write_gpus
 from devsan.profiles import DEFAULT_PROFILE, DeviceSpec, all_profiles, find_profile
 from devsan.sizes import read_size, write_size
 from devsan.spelling import nearest
 
 VARIABLE = "DEVSAN_OPTIONS"
 
-MAX_GPUS = 64
-"""torch keeps GPUs in bitsets of 120 (C10_COMPILE_TIME_MAX_GPUS in c10/cuda/CUDAMacros.h) and its DeviceIndex is an
-int8. 64 stays well inside both, is four times the largest machine that NVIDIA sells as one system image, and bounds
-the one thread per GPU that autograd starts."""
-
 DEFAULT_GPUS = 2
 """The smallest number on which a mismatch between two GPUs can happen."""
-
-REAL = "real"
-"""As ``gpus``: nothing is emulated, errors are explained on the GPUs that are there."""
 
 DEFAULT_HISTORY = 64 << 20
 """Room for tens of thousands of placements, each under its own stack; a program without generated code has hundreds."""
@@ -128,60 +121,6 @@ def _flag(*, help: str, short: str = "") -> bool:
     return _option(False, metavar="yes|no", read=_read_flag, write=_write_flag, help=help, short=short)
 
 
-def _read_count(text: str) -> int:
-    count = int(text)
-    if not 1 <= count <= MAX_GPUS:
-        raise UsageError(f"1 to {MAX_GPUS} GPUs", text)
-    return count
-
-
-def _is_integer(text: str) -> bool:
-    return text.removeprefix("-").isdecimal()
-
-
-def _read_gpus(text: str) -> tuple[str | None, ...]:
-    """Reads ``4``, ``4:a100-80g``, ``a100-80g,l4-24g``, ``2*a100-80g,l4-24g`` and ``real``.
-
-    The value has a profile per GPU, or None for each where only their number was given; for ``real`` it is empty. The
-    form with a colon cannot occur in ``DEVSAN_OPTIONS``, where a colon ends the option.
-    """
-    text = text.strip()
-    if text == REAL:
-        return ()
-    if _is_integer(text):
-        return (None,) * _read_count(text)
-    count, colon, profile = text.partition(":")
-    if colon and _is_integer(count):
-        return (find_profile(profile).key,) * _read_count(count)
-    gpus: list[str | None] = []
-    for item in text.split(","):
-        count, star, profile = item.rpartition("*")
-        if star and not _is_integer(count.strip()):
-            raise UsageError("a number before * in a list of GPUs", repr(item), repr(f"2*{profile.strip()}"))
-        if not star and _is_integer(item.strip()):
-            # Ordinals, as CUDA_VISIBLE_DEVICES takes them, are what people write here by mistake.
-            count = str(len(text.split(",")))
-            raise UsageError("a number of GPUs or a list of profiles such as 2*a100-80g,l4-24g", repr(text), count)
-        gpus += [find_profile(profile).key] * (_read_count(count.strip()) if star else 1)
-    if len(gpus) > MAX_GPUS:
-        raise UsageError(f"1 to {MAX_GPUS} GPUs", str(len(gpus)))
-    return tuple(gpus)
-
-
-def _write_gpus(gpus: tuple[str | None, ...]) -> str:
-    if not gpus:
-        return REAL
-    if gpus[0] is None:
-        return str(len(gpus))
-    runs: list[tuple[int, str]] = []
-    for profile in gpus:
-        if runs and runs[-1][1] == profile:
-            runs[-1] = (runs[-1][0] + 1, runs[-1][1])
-        else:
-            runs.append((1, profile or DEFAULT_PROFILE))
-    return ",".join(profile if count == 1 else f"{count}*{profile}" for count, profile in runs)
-
-
 def _read_profile(text: str) -> str | None:
     return find_profile(text).key
 
@@ -254,8 +193,8 @@ class Options:
     gpus: tuple[str | None, ...] = _option(
         (None,) * DEFAULT_GPUS,
         metavar="GPUS",
-        read=_read_gpus,
-        write=_write_gpus,
+        read=read_gpus,
+        write=write_gpus,
         help=f"number or models of the GPUs: 4, 4:a100-80g, a100-80g,l4-24g, 2*a100-80g,l4-24g (1 to {MAX_GPUS}); or "
         f"{REAL}: emulate nothing and only explain errors (default: {DEFAULT_GPUS})",
     )
@@ -365,7 +304,7 @@ class Options:
             return ()
         if self.profile is not None and self.gpus[0] is not None:
             raise UsageError(
-                "the profiles either in gpus or in profile", f"gpus={_write_gpus(self.gpus)} and profile={self.profile}"
+                "the profiles either in gpus or in profile", f"gpus={write_gpus(self.gpus)} and profile={self.profile}"
             )
         count = len(self.gpus)
         memory = _one_for_all("memory", self.memory, count) if self.memory else [None] * count

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from devsan.errors import UsageError
-from devsan.options import DEFAULT_GPUS, MAX_GPUS, OPTIONS, Options, find_option, from_values, read_variable
+from devsan.gpu_list import MAX_GPUS
+from devsan.options import DEFAULT_GPUS, OPTIONS, Options, find_option, from_values, read_variable
 from devsan.sizes import read_size, write_size
 
 GIB = 2**30
