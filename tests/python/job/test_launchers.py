@@ -105,7 +105,7 @@ dist.init_process_group("gloo")
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 x = torch.full((2,), float(dist.get_rank()), device="cuda")
 dist.all_reduce(x)
-held = torch.empty(6 << 30, dtype=torch.uint8, device="cuda")  # twice that is more than one GPU has
+held = torch.empty(600 << 20, dtype=torch.uint8, device="cuda")  # twice that is more than one GPU has
 dist.barrier()
 os.write(1, f"{os.environ['GROUP_RANK']} {dist.get_rank()} {x.tolist()} {torch.cuda.device_count()}\\n".encode())
 dist.barrier()
@@ -116,7 +116,7 @@ def test_two_nodes_on_one_machine(job):
     """Two launchers, one rendezvous: each node has GPUs of its own."""
     job.write("train.py", ON_A_NODE)
     job.write("nodes.sh", TWO_NODES)
-    done = job.devsan("run", "--gpus", "4", "--memory", "10GiB", "--", "bash", "nodes.sh")
+    done = job.devsan("run", "--gpus", "4", "--memory", "1000MiB", "--", "bash", "nodes.sh")
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"{rank // 2} {rank} [6.0, 6.0] 4" for rank in range(4)]
     assert "error[" not in done.stderr, done.stderr

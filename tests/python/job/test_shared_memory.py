@@ -5,24 +5,24 @@ from __future__ import annotations
 ON_ONE_GPU = """\
 import os, signal, sys, time, torch, torch.distributed as dist
 dist.init_process_group("gloo")
-rank, gib = dist.get_rank(), 1 << 30
+rank, mib = dist.get_rank(), 1 << 20
 free = torch.cuda.mem_get_info(0)[0]
-held = torch.empty(10 * gib if rank == 1 else gib, dtype=torch.uint8, device="cuda:0")
+held = torch.empty((1000 if rank == 1 else 100) * mib, dtype=torch.uint8, device="cuda:0")
 dist.barrier()
 pids = [None, None]
 dist.all_gather_object(pids, os.getpid())
 if rank == 1:
     time.sleep(60)
-print("free", torch.cuda.mem_get_info(0)[0] // 10**8, "used beside", torch.cuda.memory_reserved(0) // gib)
+print("free", torch.cuda.mem_get_info(0)[0] // 10**8, "used beside", torch.cuda.memory_reserved(0) // mib)
 try:
-    torch.empty(14 * gib, dtype=torch.uint8, device="cuda:0")
+    torch.empty(1400 * mib, dtype=torch.uint8, device="cuda:0")
 except torch.OutOfMemoryError as error:
     print(str(error).replace(str(pids[1]), "OTHER"))
 signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the launcher's, which sees the death as soon as this rank does
 os.kill(pids[1], signal.SIGKILL)
-while torch.cuda.mem_get_info(0)[0] // 10**8 != 242:
+while torch.cuda.mem_get_info(0)[0] // 10**8 != 23:
     time.sleep(0.01)
-torch.empty(14 * gib, dtype=torch.uint8, device="cuda:0")
+torch.empty(1400 * mib, dtype=torch.uint8, device="cuda:0")
 print("room again")
 sys.stdout.flush()
 """
@@ -31,17 +31,15 @@ sys.stdout.flush()
 def test_two_ranks_run_out_of_memory_together(job):
     job.write("train.py", ON_ONE_GPU)
     done = job.devsan(
-        "run", "--gpus", "1", "--memory", "24GiB", "--", "torchrun", "--nproc-per-node", "2", "train.py",
+        "run", "--gpus", "1", "--memory", "2400MiB", "--", "torchrun", "--nproc-per-node", "2", "train.py",
         CUDA_VISIBLE_DEVICES="0",
     )  # fmt: skip
-    # of 24 GiB: 10 and 1 GiB, and two contexts of 450 MiB
+    # of 2400 MiB: 1000 and 100 MiB, and two contexts of 48 MiB
     lines = done.stdout.splitlines()
-    assert lines[:1] == ["free 130 used beside 1"], done.stderr
-    assert (
-        "Tried to allocate 14.00 GiB. GPU 0 has a total capacity of 24.00 GiB of which 12.12 GiB is free. " in lines[1]
-    )
-    assert "Process OTHER has 10.44 GiB memory in use. " in lines[1]
-    assert "Including non-PyTorch memory, this process has 1.44 GiB memory in use. " in lines[1]
+    assert lines[:1] == ["free 12 used beside 100"], done.stderr
+    assert "Tried to allocate 1.37 GiB. GPU 0 has a total capacity of 2.34 GiB of which 1.18 GiB is free. " in lines[1]
+    assert "Process OTHER has 1.02 GiB memory in use. " in lines[1]
+    assert "Including non-PyTorch memory, this process has 148.00 MiB memory in use. " in lines[1]
     assert lines[2:] == ["room again"]
     assert "  rank 1  killed by SIGKILL\n" in done.stderr, done.stderr
     assert job.left() == ([], [])
@@ -70,7 +68,7 @@ def test_nvml_lists_the_ranks_on_a_gpu(job):
 
 ALONE = """\
 import sys, time, torch
-held = torch.empty(10 << 30, dtype=torch.uint8, device="cuda:0")
+held = torch.empty(1 << 30, dtype=torch.uint8, device="cuda:0")
 print(torch.cuda.mem_get_info(0)[0] // 10**8, flush=True)
 sys.stdin.readline()
 """
@@ -88,7 +86,7 @@ def test_two_runs_share_nothing(job):
         for _ in range(2)
     ]  # fmt: skip
     try:
-        assert [run.stdout.readline() for run in runs] == ["145\n", "145\n"]
+        assert [run.stdout.readline() for run in runs] == ["242\n", "242\n"]
         assert len(job.folders()) == 2
     finally:
         for run in runs:
