@@ -77,7 +77,19 @@ def _penalty(before: Outcome, trial: Trial, known: Outcome | None) -> int:
         span = trial.outcome.span_of(trial.changes)
         is_next = span != before.span_of(trial.changes[:-1]) and known is not None and span in known.spans
         return _AT_ONCE if is_next else _SAME_LINE
+    if known is not None and _breaks_before(before, trial, known):
+        return _ELSEWHERE
     return _AT_ONCE if known is None or trial.outcome.sites & known.sites else _ELSEWHERE
+
+
+def _breaks_before(before: Outcome, trial: Trial, known: Outcome) -> bool:
+    """Whether the change made a line fail that ran before the one that failed, and that no run has shown."""
+    assert trial.outcome is not None
+    was, now = before.findings[0]["stack"], trial.outcome.findings[0]["stack"]
+    path, line, *_ = trial.outcome.span_of(trial.changes)
+    earlier = bool(was and now) and was[0]["function"] == now[0]["function"] and was[0]["path"] == path
+    shown = {each[1] for each in known.spans if each[0] == path}
+    return earlier and line < before.span_of(trial.changes[:-1])[1] and line not in shown
 
 
 @dataclass

@@ -167,3 +167,30 @@ def test_a_generator_of_the_other_device_draws_the_same(tmp_path):
         reference = find_reference(found, quiet)
         for pair in [('Generator("cuda")', "Generator()"), ("generator=g)", 'generator=g, device="cuda")')]:
             assert try_changes(found, reference, (change(path, pair),)).status == "verified"
+
+
+ORDER = """\
+import torch
+
+def reorder(tokens, memory):
+    order = torch.arange(3, device=tokens.device).flip(0)
+    tokens = tokens.index_select(0, order)
+    memory = memory.index_select(0, order)
+    return tokens.sum() + memory.sum().to(tokens.device)
+
+print(reorder(torch.ones(3, device="cuda:1"), torch.ones(3, device="cuda:0")).item())
+"""
+
+
+def test_what_a_change_breaks_before_the_failure_is_not_followed_at_once(tmp_path, monkeypatch):
+    path = script(tmp_path, ORDER)
+    pairs = [
+        (".flip(0)", ".flip(0).to(memory.device)"),
+        ("tokens.index_select(0, order)", "tokens.index_select(0, order.to(tokens.device))"),
+        ("memory.index_select(0, order)", "memory.index_select(0, order.to(memory.device))"),
+    ]
+    monkeypatch.setattr(exploration, "candidates", offer(path, *pairs))
+    with laboratory(tmp_path, "train.py") as found:
+        result = search(found, quiet)
+    assert [edit.after for each in result.verified[0].changes for edit in each.edits] == [pairs[2][1]]
+    assert [len(trial.changes) for trial in result.trials] == [1, 1, 1]
