@@ -47,6 +47,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"The order of the tests: --random-order-seed={seed}")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_tests_in_programs() -> Iterator[None]:
+    """The files of the tests that have been imported are not files of the programs that tests run in this process."""
+    from devsan.introspect.frames import only_calls
+
+    folder, known = str(Path(__file__).parent) + os.sep, only_calls.package_of
+    with mock.patch.object(only_calls, "package_of", lambda file: "tests" if file.startswith(folder) else known(file)):
+        yield
+
+
 @pytest.fixture
 def explained(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Path, int], Any]:
     """Returns the Explanation of how a program's text fails on so many GPUs; None if it does not fail.

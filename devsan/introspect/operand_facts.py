@@ -167,14 +167,16 @@ class Operands:
                 self._beside(operand, tree, base)
 
     def _replaced(self, operand: core.Operand, home: Home) -> None:
-        holder = self.registry.trees[home.tree].modules.get(home.holder)
+        tree = self.registry.trees[home.tree]
+        holder = tree.modules.get(home.holder)
+        path = home.path if home.holder else f"{tree.expression}.{home.name}"
         own = [number for number, each in enumerate(self.frames) if each.whose is Whose.PROGRAM]
         newest = next((event.kind for event in operand.provenance if event.kind != core.EventKind.COMPUTED), None)
         loaded = newest == core.EventKind.LOADED  # what is on a GPU may have been moved by what moved the module
         moved = any(event.kind == core.EventKind.MOVED for event in operand.provenance)
         if holder is None or not own or not (loaded or (str(operand.device) == "cpu" and not moved)):
             return
-        place = replaced_at(holder, home.path, spot_of(self.frames, own[-1]))
+        place = replaced_at(holder, path, spot_of(self.frames, own[-1]))
         if place is not None:
             operand.replaced_at = place
 

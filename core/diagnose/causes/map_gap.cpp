@@ -63,7 +63,7 @@ const model::Event* moved_to_gpu(const model::Model& model) {
 
 /// What was put in the place of a weight stays where it was made: the move of the model came before.
 bool weigh_replaced(const Context& context, const Operand& operand, const Operand& partner, Hypothesis& found) {
-  if (!operand.replaced_at.is_known()) return false;
+  if (!operand.replaced_at.is_known() || context.is_hooked()) return false;  // a hook puts weights back by itself
   const model::Event* move = moved_to_gpu(*context.model());
   const model::Event* placed = placement_of(operand.provenance);
   const bool loaded = placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load");

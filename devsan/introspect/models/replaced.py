@@ -22,7 +22,7 @@ def replaced_at(holder: Any, path: str, near: Spot) -> core.Frame | None:
 
     Args:
         holder: the module.
-        path: of its parameter or buffer in the model.
+        path: of its parameter or buffer in the model; of the model's own behind what the program calls the model.
         near: a spot in the file that is searched first.
     """
     kinds = {base.__name__ for base in type.__dict__["__mro__"].__get__(type(holder))}
@@ -51,7 +51,7 @@ def _gives(node: ast.AST, path: str, function: str, kinds: set[str]) -> bool:
             kind, _, method = function.rpartition(".")
             return method != "__init__" and kind.rpartition(".")[2] in kinds
         if holder is not None:
-            return _last_of(holder) == module.rpartition(".")[2] or (not module and isinstance(holder, ast.Name))
+            return _last_of(holder) == module.rpartition(".")[2]
     return False
 
 
