@@ -1,6 +1,7 @@
 """The folder of a job: made by its owner, known to the others by ``DEVSAN_JOB``, removed when the owner ends.
 
   owner                 "<process id> <start>" of the process that made it and reports
+  heir                  the same of the one that reports where the owner is killed: devsan/job/watchdog.py
   command               the words that started the job
   rank<r>-<pid>.json    the document of a rank: devsan/job/record.py
   <pid>.flight          in which collective a process is: core/collectives
@@ -25,7 +26,7 @@ from collections.abc import Iterator, Sequence
 VARIABLE = "DEVSAN_JOB"
 
 _PREFIX = "devsan-job-"
-_OWNER, _MEMORY, _COMMAND, _RUN_FILE = "owner", "memory", "command", "run.dvs"
+_OWNER, _HEIR, _MEMORY, _COMMAND, _RUN_FILE = "owner", "heir", "memory", "command", "run.dvs"
 _ATTEMPTS = 3
 _UNOWNED = 3600.0  # seconds: a folder without an owner that is older was left by a process that was killed right then
 
@@ -41,16 +42,19 @@ def make(command: Sequence[str] = ()) -> str:
     """
     _sweep(tempfile.gettempdir())
     path = tempfile.mkdtemp(prefix=_PREFIX)
-    own(path)
+    _name_process(path, _OWNER, os.getpid())
     with open(os.path.join(path, _COMMAND), "w", encoding="ascii") as file:
         json.dump(list(command), file)
     return path
 
 
-def own(path: str) -> None:
-    """Makes this process the owner of a folder."""
-    with open(os.path.join(path, _OWNER), "w", encoding="ascii") as file:
-        file.write(f"{os.getpid()} {started(os.getpid())}")
+def leave_to(path: str, pid: int) -> None:
+    """Names the process that reports on the job and removes the folder where the owner cannot.
+
+    Raises:
+        OSError: the folder is gone.
+    """
+    _name_process(path, _HEIR, pid)
 
 
 def command_of(path: str) -> list[str]:
@@ -78,8 +82,7 @@ def remove(path: str) -> None:
 
 def has_living_owner(path: str) -> bool:
     """Returns whether somebody will report on what is written to the job's folder."""
-    owner = owner_of(path) if path else None
-    return owner is not None and is_alive(*owner)
+    return bool(path) and any(is_alive(*process) for process in _named_processes(path))
 
 
 def memory_file() -> str:
@@ -155,12 +158,26 @@ def _numbered(path: str, ending: str) -> Iterator[tuple[int, str]]:
 
 def owner_of(path: str) -> tuple[int, int] | None:
     """Returns the id and the start of the process that owns a job; None where nobody does."""
+    return _process(path, _OWNER)
+
+
+def _name_process(path: str, name: str, pid: int) -> None:
+    with open(os.path.join(path, name), "w", encoding="ascii") as file:
+        file.write(f"{pid} {started(pid)}")
+
+
+def _process(path: str, name: str) -> tuple[int, int] | None:
     try:
-        with open(os.path.join(path, _OWNER), encoding="ascii") as file:
+        with open(os.path.join(path, name), encoding="ascii") as file:
             pid, start = map(int, file.read().split())
     except (OSError, ValueError):
         return None
     return pid, start
+
+
+def _named_processes(path: str) -> list[tuple[int, int]]:
+    """Those who report on a job: its owner and its heir."""
+    return [process for name in (_OWNER, _HEIR) if (process := _process(path, name)) is not None]
 
 
 def _stat(pid: int) -> tuple[str, int]:
@@ -187,7 +204,6 @@ def _is_left(entry: os.DirEntry[str]) -> bool:
             return False
     except OSError:
         return False
-    owner = owner_of(entry.path)
-    if owner is None:
+    if not _named_processes(entry.path):
         return time.time() - about.st_mtime > _UNOWNED
-    return not is_alive(*owner)
+    return not has_living_owner(entry.path)

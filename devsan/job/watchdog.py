@@ -54,7 +54,11 @@ def main(path: str, options: str) -> None:
         options: of the job, as ``DEVSAN_OPTIONS`` has them.
     """
     owner = folder.owner_of(path)
-    if owner is None or os.fork() != 0:
+    if owner is None:
+        return
+    # Named before the owner goes on: without a living owner, another job would remove the folder as one left behind.
+    if (pid := os.fork()) != 0:
+        folder.leave_to(path, pid)
         return
     try:
         file = os.pidfd_open(owner[0])
@@ -76,7 +80,6 @@ def main(path: str, options: str) -> None:
         from devsan.job import finalize
         from devsan.options import read_variable
 
-        folder.own(path)
         finalize.close(path, watcher, read_variable(options))
     finally:
         folder.remove(path)
