@@ -75,6 +75,66 @@ class SoftmaxBackward final : public c10::OperatorKernel {
   CheckedPlan checked_;
 };
 
+bool is_half(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
+}
+
+void convert(c10::IValue& value, at::ScalarType type) {
+  if (value.toTensor().defined()) value = value.toTensor().to(type);
+}
+
+/// (input, ...) -> output, mean, inverse deviation.
+class LayerNorm final : public c10::OperatorKernel {
+ public:
+  explicit LayerNorm(const c10::OperatorHandle& op) : checked_(op) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+    const c10::Device device = checked_.device_of(*stack);
+    const bool narrow = is_half((stack->end() - static_cast<std::ptrdiff_t>(checked_.plan.arguments))->toTensor());
+    if (C10_LIKELY(!narrow)) return emulate::call_on_cpu(op, checked_.plan, stack, device);
+    emulate::KernelMemory memory(device.index());
+    emulate::call_on_cpu(op, checked_.plan, stack, device);
+    const auto results = stack->end() - 3;
+    convert(*(results + 1), at::kFloat);
+    convert(*(results + 2), at::kFloat);
+    memory.close();
+    for (auto result = results; result != stack->end(); ++result) memory.keep(result->toTensor());
+  }
+
+ private:
+  CheckedPlan checked_;
+};
+
+/// (grad, input, normalized_shape, mean, rstd, ...)
+class LayerNormBackward final : public c10::OperatorKernel {
+ public:
+  explicit LayerNormBackward(const c10::OperatorHandle& op) : checked_(op) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+    const c10::Device device = checked_.device_of(*stack);
+    const auto first = stack->end() - static_cast<std::ptrdiff_t>(checked_.plan.arguments);
+    const at::Tensor& input = (first + 1)->toTensor();
+    if (C10_LIKELY(!is_half(input))) return emulate::call_on_cpu(op, checked_.plan, stack, device);
+    emulate::KernelMemory memory(device.index());
+    const at::ScalarType type = input.scalar_type();
+    convert(*(first + 3), type);
+    convert(*(first + 4), type);
+    emulate::call_on_cpu(op, checked_.plan, stack, device);
+    memory.close();
+    for (auto result = stack->end() - 3; result != stack->end(); ++result) memory.keep(result->toTensor());
+  }
+
+ private:
+  CheckedPlan checked_;
+};
+
+template <typename Kernel>
+void put_boxed(torch::Library& library, const char* name) {
+  const c10::OperatorHandle op =
+      c10::Dispatcher::singleton().findSchemaOrThrow((std::string("aten::") + name).c_str(), "");
+  library.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Kernel>(op)));
+}
+
 void register_half_fft(torch::Library& library) {
   for (const char* name : {"_fft_c2c", "_fft_r2c", "_fft_c2r"}) {
     const std::string full = std::string("aten::") + name;
@@ -90,8 +150,7 @@ void register_half_softmax(torch::Library& library) {
     library.impl(name, softmax(dispatcher.findSchemaOrThrow((std::string("aten::") + name).c_str(), "")));
   }
   for (const char* name : {"_softmax_backward_data", "_log_softmax_backward_data"}) {
-    const c10::OperatorHandle op = dispatcher.findSchemaOrThrow((std::string("aten::") + name).c_str(), "");
-    library.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<SoftmaxBackward>(op)));
+    put_boxed<SoftmaxBackward>(library, name);
   }
 }
 
@@ -100,6 +159,8 @@ void register_half_softmax(torch::Library& library) {
 void register_half_precision(torch::Library& library) {
   register_half_fft(library);
   register_half_softmax(library);
+  put_boxed<LayerNorm>(library, "native_layer_norm");
+  put_boxed<LayerNormBackward>(library, "native_layer_norm_backward");
 }
 
 }  // namespace devsan::intercept

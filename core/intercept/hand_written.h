@@ -26,6 +26,9 @@ void register_cuda_only_layout(torch::Library& library, c10::DispatchKey host);
 ///
 /// `softmax(half, dtype=torch.float32)`: CUDA's kernels convert while they compute, the CPU's refuse
 /// (aten/src/ATen/native/SoftMax.cpp, softmax; aten/src/ATen/native/cuda/SoftMax.cu). Here the input is converted first.
+///
+/// Layer normalization: CUDA keeps mean and inverse deviation in float32 (aten/src/ATen/native/cuda/layer_norm_kernel.cu), the
+/// CPU in the type of the input.
 void register_half_precision(torch::Library& library);
 
 /// Registers the operators of torch.linalg with an argument that CUDA and the CPU take differently: the `driver` of svd

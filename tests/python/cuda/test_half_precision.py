@@ -45,3 +45,19 @@ def test_fft_of_half():
 def test_fft_of_half_takes_powers_of_two_only():
     with pytest.raises(RuntimeError, match="cuFFT only supports dimensions whose sizes are powers of two"):
         torch.fft.fft(torch.rand(6, device="cuda:1").half())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_layer_norm_keeps_its_statistics_in_float32(dtype):
+    made = torch.randn(6, 32, generator=torch.Generator().manual_seed(0)).to(dtype)
+    results = []
+    for device in ("cpu", "cuda"):
+        operands = [
+            each.detach().to(device).requires_grad_() for each in (made.clone(), made[0].clone(), made[1].clone())
+        ]
+        output, mean, deviation = torch.native_layer_norm(operands[0], (32,), operands[1], operands[2], 1e-5)
+        output.square().sum().backward()
+        results.append([each.detach().cpu() for each in (output, *(each.grad for each in operands))])
+        kept = dtype if device == "cpu" else torch.float32
+        assert (mean.dtype, deviation.dtype) == (kept, kept)
+    assert all(torch.equal(*pair) for pair in zip(*results, strict=True))
