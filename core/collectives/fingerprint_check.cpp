@@ -11,7 +11,7 @@ namespace devsan::collectives {
 namespace {
 
 /// A rank that finds a difference gives the others so much time to come, so that the sentence has the sizes of all.
-constexpr std::chrono::milliseconds kOthersCome{1000};
+constexpr std::chrono::milliseconds kOthersCome{5000};
 constexpr std::chrono::milliseconds kLookAgain{10};
 
 template <std::size_t N>

@@ -84,6 +84,9 @@ def torchrun(ranks: int) -> list[str]:
     return [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
 
 
+_TORN_DOWN = "terminate called without an active exception"
+"""A thread of torch's that still ran: seen once in a while on a busy machine, on the CPU and without DevSan."""
+
 Records = list[dict[str, dict[str, Any]]]
 Job = Callable[..., Records]
 
@@ -96,7 +99,10 @@ def job(tmp_path: Path) -> Job:
         import torch
 
         devsan = [sys.executable, "-m", "devsan", "run", "--gpus", str(gpus), "--"] if device == "cuda" else []
-        ended = start([*devsan, *torchrun(ranks), str(JOBS / "run.py"), device, str(tmp_path), *cases], tmp_path)
+        words = [*devsan, *torchrun(ranks), str(JOBS / "run.py"), device, str(tmp_path), *cases]
+        ended = start(words, tmp_path)
+        if not devsan and _TORN_DOWN in ended.err:
+            ended = start(words, tmp_path)
         assert ended.code == 0, f"{device}: ended with {ended.code}\n{ended.out[-2000:]}\n{ended.err[-8000:]}"
         assert "error[DV" not in ended.err, f"expected no finding in a job that is right\n{ended.err[-6000:]}"
         files = [tmp_path / f"{device}-{rank}.pt" for rank in range(ranks)]
