@@ -65,6 +65,16 @@ def begin_with_zeros(wanted: bool) -> None:
 def draw_from_host(wanted: bool) -> None:
     """Has all GPUs draw their random numbers from the CPU's default generator. NOTE [One stream of random numbers]"""
 
+def start_full_size(real_below: int) -> None:
+    """Has tensors of more than that many bytes made without numbers. NOTE [Tensors without numbers]"""
+
+def stop_full_size() -> None: ...
+def is_unknown(tensor: Any) -> bool:
+    """Whether the numbers of a tensor were never computed."""
+
+def tell_unknown_reads(told: Callable[[str], None] | None) -> None:
+    """Has ``told`` called with the operator that hands such numbers to the program. It must not raise."""
+
 def settle() -> None:
     """Ends what the autograd threads still hold. For the end of the process."""
 

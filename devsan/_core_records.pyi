@@ -88,6 +88,7 @@ class Phase:
 class Severity:
     ERROR: ClassVar[Severity]
     WARNING: ClassVar[Severity]
+    NOTE: ClassVar[Severity]
     __members__: ClassVar[dict[str, Severity]]
     @property
     def name(self) -> str: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from devsan.core_library import REBUILD, brief, load_core
 from devsan.errors import StartError, UsageError, tell
 from devsan.job.folder import memory_file
 from devsan.job.numbers import node_in
-from devsan.options import DEFAULT_HISTORY, from_values
+from devsan.options import Options, from_values
 from devsan.profiles import DeviceSpec
 
 if TYPE_CHECKING:
@@ -25,24 +25,18 @@ class Emulation:
     """Emulated GPUs, from the dispatcher up to ``torch.cuda``, between `start` and `stop`.
 
     Args:
-        devices: the GPUs of the emulated machine; ``CUDA_VISIBLE_DEVICES`` chooses among them as CUDA does.
-        policy: what a call on mixed devices does, a value of the option ``policy``.
-        history: bytes that the records of placements may take, the option ``history``.
-        check: what else is checked, values of the option ``check``.
+        options: what to emulate. ``CUDA_VISIBLE_DEVICES`` chooses among its GPUs as CUDA does.
+
+    Raises:
+        UsageError: the options contradict each other.
     """
 
-    def __init__(
-        self, devices: Sequence[DeviceSpec], policy: str = "stop", history: int = DEFAULT_HISTORY,
-        check: Sequence[str] = (),
-    ) -> None:  # fmt: skip
-        self.devices = tuple(devices)
-        self.policy = policy
-        self.history = history
-        self.check = tuple(check)
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.devices = options.devices()
         self._core: Any = None
         self._surface: Surface | None = None
-        self._policy: ModuleType | None = None
-        self._streams: ModuleType | None = None
+        self._parts: list[ModuleType] = []
 
     def start(self) -> Emulation:
         """Starts emulating. Imports torch.
@@ -65,7 +59,7 @@ class Emulation:
                 "expected a process that has not used its GPUs yet, got CUDA already initialized; "
                 "start the emulation before the first use of torch.cuda"
             )
-        _start_core(core, self.devices, self.history)
+        _start_core(core, self.devices, self.options.history)
         from devsan.cuda.surface import Surface  # imports torch and the core, which are there now
 
         self._core = core
@@ -76,16 +70,9 @@ class Emulation:
             self.stop()
             raise StartError(f"expected torch {torch.__version__} as DevSan knows it, got {brief(error)}") from error
         _running = self
-        if self.policy == "warn":
-            from devsan import policy  # with all that reports are made with: a mismatch will not wait for it
-
-            policy.begin()
-            self._policy = policy
-        if "streams" in self.check:
-            from devsan import streams
-
-            streams.begin()
-            self._streams = streams
+        for part in _parts(self.options):
+            part.begin(self.options)
+            self._parts.append(part)
         _settle_at_exit(core)
         return self
 
@@ -94,12 +81,10 @@ class Emulation:
         global _running
         if self._surface is None:
             return
-        if self._streams is not None:
-            self._streams.end()
-        if self._policy is not None:
-            self._policy.end()
+        while self._parts:
+            self._parts.pop().end()
         self._surface.remove()
-        self._surface = self._policy = self._streams = None
+        self._surface = None
         self._core.stop_recording()
         self._core.stop()
         self._core.leave_driver()
@@ -124,6 +109,8 @@ def emulate(
     policy: str = "stop",
     history: int | str | None = None,
     check: str | Sequence[str] | None = None,
+    full_size: bool = False,
+    real_below: int | str | None = None,
 ) -> Emulation:
     """Returns an emulation of GPUs, to be entered with ``with`` or by ``start()`` and left by ``stop()``.
 
@@ -139,6 +126,9 @@ def emulate(
         history: host memory that the records of where tensors were placed may take; 64MiB by default.
         check: what else is checked: ``"streams"`` warns about tensors that are used on several streams, or in pinned
             memory, without an order. In this thread, its backward passes and the threads that it starts.
+        full_size: whether tensors above ``real_below`` have shapes, devices and memory, and no numbers; nor has what is
+            computed from them. CPU tensors that are made meanwhile are such tensors, too.
+        real_below: bytes or a text; 64KiB by default.
 
     Raises:
         devsan.errors.UsageError: an argument is not understood; the message names the nearest right spelling.
@@ -152,11 +142,28 @@ def emulate(
         policy=policy,
         history=history,
         check=check,
+        full_size=full_size or None,
+        real_below=real_below,
     )
-    devices = options.devices()
-    if not devices:
+    if not options.gpus:
         raise UsageError("GPUs to emulate", "gpus=real", "devsan.install()")
-    return Emulation(devices, options.policy, options.history, options.check)
+    return Emulation(options)
+
+
+def _parts(options: Options) -> Iterator[ModuleType]:
+    """What an emulation with ``options`` has more than another: modules, with all that reports are made with."""
+    if options.full_size:
+        from devsan import full_size
+
+        yield full_size
+    if options.policy == "warn":
+        from devsan import policy
+
+        yield policy
+    if "streams" in options.check:
+        from devsan import streams
+
+        yield streams
 
 
 def _start_core(core: ModuleType, devices: Sequence[DeviceSpec], history: int) -> None:

@@ -31,6 +31,9 @@ DEFAULT_HISTORY = 64 << 20
 
 LEAST_HISTORY = 1 << 20
 
+DEFAULT_REAL_BELOW = 64 << 10
+"""Room for a batch of tokens, a mask or a bias; the weights of a model that needs full size are larger."""
+
 LANGUAGES = ("en", "zh")
 
 POLICIES = ("stop", "warn")
@@ -243,6 +246,18 @@ class Options:
         help="host memory for the records of tensor placements, for example 256MiB; when it is full, records that no "
         "tensor needs are dropped (default: 64MiB)",
     )
+    full_size: bool = _flag(
+        help="rehearse a job that is larger than this machine: large tensors have shapes, devices and memory, and no "
+        "numbers"
+    )
+    real_below: int = _option(
+        DEFAULT_REAL_BELOW,
+        metavar="SIZE",
+        read=read_size,
+        write=write_size,
+        help="with full-size, the size up to which tensors have numbers; integers and booleans have them up to 256 "
+        "times as much (default: 64KiB)",
+    )
     format: str = _option(
         "terminal",
         metavar="FORMAT",
@@ -298,10 +313,12 @@ class Options:
         if self.format not in (*ON_STDERR, OFF) and not self.output:
             raise UsageError(f"-o FILE with --format {self.format}", "none")
         if not self.gpus:
-            for name in ("profile", "memory", "used_memory", "policy", "check", "history"):
+            for name in EMULATION:
                 if getattr(self, name) != find_option(name).default:
                     raise UsageError(f"gpus={REAL} without {find_option(name).key}, which is for emulated GPUs", "both")
             return ()
+        if self.real_below != DEFAULT_REAL_BELOW and not self.full_size:
+            raise UsageError("full-size with real-below", "real-below alone")
         if self.profile is not None and self.gpus[0] is not None:
             raise UsageError(
                 "the profiles either in gpus or in profile", f"gpus={write_gpus(self.gpus)} and profile={self.profile}"
@@ -336,15 +353,7 @@ class Options:
                 raise UsageError(f"{key}={option.metavar}", f"{key} without a value")
             read[option.name] = option.read(text)
         if read.get("gpus", (None,)) == ():  # what was said of emulated GPUs before is meant for those
-            read = {
-                "profile": None,
-                "memory": (),
-                "used_memory": (),
-                "policy": POLICIES[0],
-                "check": (),
-                "history": DEFAULT_HISTORY,
-                **read,
-            }
+            read = {**{name: find_option(name).default for name in EMULATION}, **read}
         if "format" not in read and self.format == FORMATS[0]:
             read["format"] = format_of(read.get("output", "")) or self.format
         if "profile" not in read and (read.get("gpus") or (None,))[0] is not None:
@@ -369,6 +378,9 @@ class Options:
             if option.name == "gpus" or getattr(self, option.name) != option.default
         )
 
+
+EMULATION = ("profile", "memory", "used_memory", "policy", "check", "history", "full_size", "real_below")
+"""The options that only emulated GPUs have."""
 
 REPORTING = ("format", "output", "fail_on", "error_exitcode", "quiet", "verbose", "force", "lang")
 """The options that say what is told of a run, and how. The others say what is emulated, and so what it computes."""
@@ -448,4 +460,4 @@ def from_values(**values: Any) -> Options:
 
 def _as_text(key: str, value: Any) -> str:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return f"{value}B" if is_number and key in ("memory", "used_memory", "history") else str(value)
+    return f"{value}B" if is_number and key in ("memory", "used_memory", "history", "real_below") else str(value)

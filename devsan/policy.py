@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from devsan import _core, active_options
+from devsan import _core
 from devsan.diagnosis.build import build
 from devsan.diagnosis.cause import explained
 from devsan.diagnosis.gc_pause import Paused
@@ -27,6 +27,7 @@ from devsan.introspect.frames.chain import failure_of
 from devsan.introspect.frames.error_match import recognize
 from devsan.job import member
 from devsan.job.places import Place, text_of
+from devsan.options import Options
 from devsan.render.terminal.printer import write
 from devsan.run_files import recording
 
@@ -53,14 +54,13 @@ _silent = False  # format=off
 _start_of_threads = threading.Thread.start
 
 
-def begin() -> None:
+def begin(options: Options) -> None:
     """Has this thread, what it starts from now on (threads, backward passes), go on after mismatches.
 
     Needs a running emulation.
     """
     global _silent
-    options = active_options.current()
-    _silent = options is not None and not options.is_reported
+    _silent = not options.is_reported
     _core.start_alignment(_on_mismatch)
     threading.Thread.start = _started  # type: ignore[method-assign]
     atexit.unregister(_at_the_end)

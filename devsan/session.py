@@ -62,7 +62,7 @@ def begin(options: Options) -> None:
     emulation = None
     try:
         if devices:
-            emulation = Emulation(devices, options.policy, options.history, options.check)
+            emulation = Emulation(options)
             emulation.start()
     except BaseException as error:
         _restore()

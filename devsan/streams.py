@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any
 
-from devsan import _core, active_options, core
+from devsan import _core, core
 from devsan.diagnosis.gc_pause import Paused
 from devsan.diagnosis.source import shown_path, whole_path
 from devsan.diagnostics.codes import all_codes
@@ -23,6 +23,7 @@ from devsan.errors import tell
 from devsan.introspect.frames.places import DEVSAN, place_at
 from devsan.introspect.frames.values import own_dict
 from devsan.job import member
+from devsan.options import Options
 from devsan.render.terminal.printer import write
 from devsan.run_files import recording
 
@@ -36,11 +37,10 @@ _silent = False  # format=off
 _told: set[tuple[str, ...]] = set()  # kinds and places: the core tells apart by whole stacks
 
 
-def begin() -> None:
+def begin(options: Options) -> None:
     """Has this thread, and what it starts from now on, watched. Needs a running emulation."""
     global _silent, _start_of_threads
-    options = active_options.current()
-    _silent = options is not None and not options.is_reported
+    _silent = not options.is_reported
     _told.clear()
     _core.start_order(_on_race)
     _start_of_threads = threading.Thread.start

@@ -26,6 +26,7 @@ DOORS = (
     Door("devsan.errors", ("devsan/autoload.py",), "import torch without DEVSAN_OPTIONS imports nothing"),
     Door("devsan._core", ("devsan/core_library.py",), "it is linked against one torch, which is looked at first"),
     Door("devsan.cuda", ("devsan/emulation.py",), "it imports torch and the core"),
+    Door("devsan.full_size", ("devsan/emulation.py",), "full-size alone needs it, with what reports are made with"),
     Door("devsan.policy", ("devsan/emulation.py",), "policy=warn alone needs it, with what reports are made with"),
     Door("devsan.streams", ("devsan/emulation.py",), "check=streams alone needs it, with what reports are made with"),
     Door("devsan.failure_report", ("devsan/error_report.py", "devsan/checks.py"), "most programs have no device error"),

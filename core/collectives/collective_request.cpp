@@ -2,6 +2,8 @@
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
+#include "collectives/left_out.h"
+
 namespace devsan::collectives {
 namespace {
 
@@ -21,13 +23,14 @@ std::vector<std::int64_t> shares_of(const at::Tensor& row, const std::vector<std
 }  // namespace
 
 CollectiveRequest all_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op) {
+  note_results(tensor, {tensor});
   return {Route::kAllReduce,
           bytes_in(tensor),
           -1,
           tensor.scalar_type(),
           {},
           {},
-          [tensor, op](c10d::Backend& gloo, milliseconds timeout) {
+          [tensor = moved(tensor), op](c10d::Backend& gloo, milliseconds timeout) {
             c10d::AllreduceOptions options;
             options.reduceOp = op;
             options.timeout = timeout;
@@ -37,13 +40,14 @@ CollectiveRequest all_reduce(const at::Tensor& tensor, const c10d::ReduceOp& op)
 }
 
 CollectiveRequest reduce(const at::Tensor& tensor, const c10d::ReduceOp& op, std::int64_t root) {
+  note_results(tensor, {tensor});
   return {Route::kReduce,
           bytes_in(tensor),
           static_cast<int>(root),
           tensor.scalar_type(),
           {},
           {},
-          [tensor, op, root](c10d::Backend& gloo, milliseconds timeout) {
+          [tensor = moved(tensor), op, root](c10d::Backend& gloo, milliseconds timeout) {
             c10d::ReduceOptions options;
             options.reduceOp = op;
             options.rootRank = root;
@@ -54,13 +58,14 @@ CollectiveRequest reduce(const at::Tensor& tensor, const c10d::ReduceOp& op, std
 }
 
 CollectiveRequest broadcast(const at::Tensor& tensor, std::int64_t root) {
+  note_results(tensor, {tensor});
   return {Route::kBroadcast,
           bytes_in(tensor),
           static_cast<int>(root),
           at::ScalarType::Undefined,
           {},
           {},
-          [tensor, root](c10d::Backend& gloo, milliseconds timeout) {
+          [tensor = moved(tensor), root](c10d::Backend& gloo, milliseconds timeout) {
             c10d::BroadcastOptions options;
             options.rootRank = root;
             options.timeout = timeout;
@@ -70,13 +75,14 @@ CollectiveRequest broadcast(const at::Tensor& tensor, std::int64_t root) {
 }
 
 CollectiveRequest all_gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input) {
+  note_results(input, outputs);
   return {Route::kAllGather,
           bytes_in(input),
           -1,
           at::ScalarType::Undefined,
           {},
           {},
-          [outputs, input](c10d::Backend& gloo, milliseconds timeout) {
+          [outputs = moved(outputs), input = moved(input)](c10d::Backend& gloo, milliseconds timeout) {
             c10d::AllgatherOptions options;
             options.timeout = timeout;
             std::vector<std::vector<at::Tensor>> lists = {outputs};
@@ -86,29 +92,34 @@ CollectiveRequest all_gather(const std::vector<at::Tensor>& outputs, const at::T
 }
 
 CollectiveRequest all_gather(const at::Tensor& output, const at::Tensor& input) {
+  note_results(input, {output});
+  // Both or neither: the input decides, which is smaller.
+  const at::Tensor given = moved(input);
+  const at::Tensor taken = is_left_out(input) ? moved(output, output.numel() / input.numel()) : output;
   return {Route::kAllGather,
           bytes_in(input),
           -1,
           at::ScalarType::Undefined,
           {},
           {},
-          [output, input](c10d::Backend& gloo, milliseconds timeout) {
+          [taken, given](c10d::Backend& gloo, milliseconds timeout) {
             c10d::AllgatherOptions options;
             options.timeout = timeout;
-            at::Tensor out = output;
-            at::Tensor in = input;
+            at::Tensor out = taken;
+            at::Tensor in = given;
             return gloo._allgather_base(out, in, options);
           }};
 }
 
 CollectiveRequest gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input, std::int64_t root) {
+  note_results(input, outputs);
   return {Route::kGather,
           bytes_in(input),
           static_cast<int>(root),
           at::ScalarType::Undefined,
           {},
           {},
-          [outputs, input, root](c10d::Backend& gloo, milliseconds timeout) {
+          [outputs = moved(outputs), input = moved(input), root](c10d::Backend& gloo, milliseconds timeout) {
             c10d::GatherOptions options;
             options.rootRank = root;
             options.timeout = timeout;
@@ -120,13 +131,14 @@ CollectiveRequest gather(const std::vector<at::Tensor>& outputs, const at::Tenso
 }
 
 CollectiveRequest scatter(const at::Tensor& output, const std::vector<at::Tensor>& inputs, std::int64_t root) {
+  note_results(output, {output});
   return {Route::kScatter,
           bytes_in(output),
           static_cast<int>(root),
           at::ScalarType::Undefined,
           {},
           {},
-          [output, inputs, root](c10d::Backend& gloo, milliseconds timeout) {
+          [output = moved(output), inputs = moved(inputs), root](c10d::Backend& gloo, milliseconds timeout) {
             c10d::ScatterOptions options;
             options.rootRank = root;
             options.timeout = timeout;

@@ -4,6 +4,7 @@
 #include <ATen/Functions.h>
 
 #include "collectives/checks.h"
+#include "collectives/left_out.h"
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
 #include "collectives/profile.h"
@@ -117,7 +118,9 @@ WorkPtr NcclBackend::point(c10d::OpType op, std::vector<at::Tensor>& tensors, in
     const GlooPtr gloo = communicator->connect(tensor.device(), options_->timeout);
     const int other = communicator->group().size == size_ ? peer : 1 - communicator->group().rank;
     communicator->expect_message(sends, other, static_cast<std::int64_t>(tensor.nbytes()));
-    std::vector<at::Tensor> hosts = {flat(movable(tensor.is_complex() ? at::view_as_real(tensor) : tensor))};
+    const at::Tensor host = flat(movable(tensor.is_complex() ? at::view_as_real(tensor) : tensor));
+    if (!sends) note_results(host, {host});
+    std::vector<at::Tensor> hosts = {moved(host)};
     if (sends && static_cast<std::int64_t>(tensor.nbytes()) <= kSmallMessage && writing(tensors).empty()) {
       hosts.front() = hosts.front().clone();
       communicator->eager_sends().add(gloo->send(hosts, other, kTag), call.timeout);

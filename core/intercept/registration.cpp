@@ -7,8 +7,10 @@
 #include <torch/library.h>
 
 #include "emulate/calls/cpu_fallback.h"
+#include "emulate/calls/full_size/unknown_call.h"
 #include "emulate/operators/attention/attention_choice.h"
 #include "emulate/operators/factories.h"
+#include "emulate/runtime/full_size/unknown.h"
 #include "emulate/runtime/gpu_trace.h"
 #include "emulate/runtime/timers.h"
 #include "guard/nondeterminism.h"
@@ -87,6 +89,16 @@ void register_numbers() {
       ->impl("bernoulli_.float", TORCH_FN(emulate::bernoulli_of_composite));
 }
 
+/// See NOTE [Tensors without numbers].
+void call_with_unknown(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  const c10::DispatchKeySet below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, emulate::kUnknownKey);
+  emulate::call_unknown(op, plan_of(op).plan, below, stack);
+}
+
+void register_unknown() {
+  library_for("_", emulate::kUnknownKey).release()->fallback(CppFunction::makeFromBoxedFunction<&call_with_unknown>());
+}
+
 }  // namespace
 
 void register_operators() {
@@ -120,6 +132,7 @@ void register_operators() {
   for (const LayoutKeys& keys : kLayouts) register_layout(*library_for("aten", keys.emulated).release(), keys.host);
   others.fallback(CppFunction::makeFromBoxedFunction<&call_any_operator>());
   register_numbers();
+  register_unknown();
   register_collectives();
   emulate::register_reducer_timer();
   emulate::register_attention_choice();

@@ -39,10 +39,7 @@ class TypedKernel<Return(Arguments...)> {
   }
 
   explicit TypedKernel(const c10::OperatorHandle& op)
-      : op_(op.typed<Return(Arguments...)>()),
-        operator_id_(record::Recorder::instance().intern(c10::toString(op.operator_name()))),
-        workspace_(emulate::workspace_of(c10::toString(op.operator_name()))),
-        check_(op) {}
+      : op_(op.typed<Return(Arguments...)>()), plan_(emulate::CallPlan::of(op.schema())), check_(op) {}
 
   Return operator()(Arguments... arguments) {
     const emulate::Placement placement = placement_of(arguments...);
@@ -52,23 +49,18 @@ class TypedKernel<Return(Arguments...)> {
       emulate::HostTensors tensors;
       // In braces the arguments are evaluated from the left: the first operand's origin is the result's.
       const std::tuple<decltype(on_host(tensors, arguments))...> hosts{on_host(tensors, arguments)...};
+      if (C10_UNLIKELY(tensors.any_unknown())) return call_boxed(device, arguments...);
       if constexpr (std::is_reference_v<Return>) {
         call(tensors, device, hosts);
         return std::get<0>(std::tie(arguments...));
       } else {
         at::Tensor result = tensors.take_back(call(tensors, device, hosts), device);
-        if (C10_UNLIKELY(workspace_.is_needed())) emulate::take_workspace(workspace_, /*bytes=*/0, device);
+        if (C10_UNLIKELY(plan_.workspace.is_needed())) emulate::take_workspace(plan_.workspace, /*bytes=*/0, device);
         return result;
       }
     } catch (const c10::NotImplementedError&) {
       // The boxed call knows what to do with a type that the CPU lacks. See NOTE [Reduced precision that the CPU lacks].
-      torch::jit::Stack stack{c10::IValue(arguments)...};
-      emulate::call_on_cpu(op_, emulate::CallPlan::of(op_.schema()), &stack, device);
-      if constexpr (std::is_reference_v<Return>) {
-        return std::get<0>(std::tie(arguments...));
-      } else {
-        return std::move(stack.back()).toTensor();
-      }
+      return call_boxed(device, arguments...);
     } catch (const c10::Error& error) {
       emulate::raise_in_words_of_cuda(op_.schema(), {c10::IValue(arguments)...}, error);
       throw;
@@ -88,9 +80,19 @@ class TypedKernel<Return(Arguments...)> {
       return const_cast<Reference>(
           emulate::is_virtual(argument)
               ? tensors.alias(c10::MaybeOwned<at::Tensor>::borrowed(argument), /*written=*/false)
-              : argument);
+              : tensors.as_it_is(argument));
     } else {
       return argument;
+    }
+  }
+
+  Return call_boxed(c10::Device device, Arguments... arguments) {
+    torch::jit::Stack stack{c10::IValue(arguments)...};
+    emulate::call_on_cpu(op_, plan_, &stack, device);
+    if constexpr (std::is_reference_v<Return>) {
+      return std::get<0>(std::tie(arguments...));
+    } else {
+      return std::move(stack.back()).toTensor();
     }
   }
 
@@ -101,15 +103,14 @@ class TypedKernel<Return(Arguments...)> {
       return std::apply([](const auto&... host) { return torch::jit::Stack{c10::IValue(host)...}; }, hosts);
     };
     emulate::ResultsOfCall results(op_, boxed);
-    const emulate::DeviceScope scope(device.index(), tensors.origin(operator_id_), &results);
+    const emulate::DeviceScope scope(device.index(), tensors.origin(plan_.op), &results);
     return std::apply(
         [&](auto&... host) -> Return { return op_.redispatch(c10::DispatchKeySet(c10::DispatchKey::CPU), host...); },
         hosts);
   }
 
   c10::TypedOperatorHandle<Return(Arguments...)> op_;
-  record::OperatorId operator_id_;
-  emulate::Workspace workspace_;
+  emulate::CallPlan plan_;
   DeviceCheck check_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace devsan::model {
 
-enum class Severity { kError, kWarning };
+enum class Severity { kError, kWarning, kNote };
 
 /// How sure a finding or a fix is.
 enum class Confidence {

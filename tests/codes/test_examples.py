@@ -16,8 +16,12 @@ from devsan.diagnostics.codes import all_codes
 SILENT = {"DV601"}  # nothing fails: copies arrive damaged, which emulated links do not do
 # Those of the doctor, DV4xx, are not found in a run: tests/doctor/test_pages.py tries them.
 PAGES = {code.code: code.page() for code in all_codes().values() if not code.code.startswith("DV4")}
-# Nothing fails there: a check tells of it while the program goes on.
-CHECKED = [code for code, page in PAGES.items() if "--check streams`" in page]
+# Nothing fails there: a module of DevSan, which an option starts, tells of it while the program goes on.
+TELLING = {
+    "--check streams`": ("streams", {"check": "streams"}),
+    "--full-size`": ("full_size.reads", {"full_size": True}),
+}
+CHECKED = {code: by for code, page in PAGES.items() for option, by in TELLING.items() if option in page}
 # Several ranks: test_launched.py runs them.
 CODES = [code for code, page in PAGES.items() if "-- torchrun" not in page and code not in CHECKED]
 
@@ -70,15 +74,15 @@ def test_fixed_it_runs(code: str, tmp_path: Path, explained: Callable[[str, Path
         assert explanation is None, explanation and explanation.facts.failure.sentence
 
 
-def told(program: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the check of streams tells of a program's text, written to ``file``."""
+def told(code: str, program: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the module that finds ``code`` tells of a program's text, written to ``file``."""
     import devsan
-    from devsan import streams
 
     found: list[Any] = []
-    monkeypatch.setattr(streams, "write", lambda report, stream: found.append(report))
+    module, options = CHECKED[code]
+    monkeypatch.setattr(f"devsan.{module}.write", lambda report, stream: found.append(report))
     file.write_text(program, encoding="utf-8")
-    with devsan.emulate(gpus=1, check="streams"):
+    with devsan.emulate(gpus=1, **options):
         exec(compile(program, str(file), "exec"), {"__name__": "__main__", "__file__": str(file)})
     return found
 
@@ -87,7 +91,7 @@ def told(program: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]
 def test_the_check_tells_of_the_example(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     section = sections(code)["Example"]
     [program], [shown] = programs(section), re.findall(r"```text\n(.*?)\n```", section, re.S)
-    finding = told(program, tmp_path / "example.py", monkeypatch)[0]
+    finding = told(code, program, tmp_path / "example.py", monkeypatch)[0]
     assert (finding.code, str(finding.title)) == (code, shown)
     assert left_in_english(finding) == []
 
@@ -95,9 +99,9 @@ def test_the_check_tells_of_the_example(code: str, tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("code", CHECKED)
 def test_the_check_is_silent_about_the_fixed_form(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [program] = programs(sections(code)["How to fix it"])
-    assert told(program, tmp_path / "fixed.py", monkeypatch) == []
+    assert told(code, program, tmp_path / "fixed.py", monkeypatch) == []
 
 
 def test_pages_were_found() -> None:
     assert len(CODES) > 15
-    assert len(CHECKED) == 3
+    assert len(CHECKED) == 4

@@ -52,6 +52,13 @@ def test_streams(tmp_path: Path) -> None:
     assert done.stderr.strip("\n") + "\n" == block(name, "text")
 
 
+def test_full_size(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    done = run("full-size.md", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "loss 1.00\n"), done.stderr
+    assert block("full-size.md", "text") in done.stderr
+
+
 @pytest.mark.long  # six cells, and the search for a fix
 def test_sweep(tmp_path: Path) -> None:
     name = "sweep.md"

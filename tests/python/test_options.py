@@ -57,6 +57,8 @@ VARIABLES = [
     "gpus=2*a100-80g,l4-24g",
     "gpus=l4-24g,t4-16g,l4-24g",
     "gpus=3:memory=24GiB",
+    "gpus=3:full-size=yes",
+    "gpus=8:full-size=yes:real-below=1MiB",
     "gpus=2:memory=24GiB,512MiB:used-memory=1GiB,0B",
     "gpus=2:used-memory=3B:format=off",
     "gpus=2:history=256MiB",
@@ -89,6 +91,7 @@ def test_every_option_reads_back_what_it_writes(option):
         "policy": ["stop", "warn"],
         "check": ["streams"],
         "history": ["256MiB"],
+        "real-below": ["64KiB", "0B"],
         "format": ["off", "github"],
         "output": ["/run.dvs"],
         "lang": ["zh", "en"],
@@ -172,6 +175,10 @@ def test_contradictions():
     )
     assert "either in gpus or in profile" in sentence(read_variable("gpus=l4-24g:profile=t4-16g").devices)
     assert "used-memory of cuda:1 to be at most" in sentence(read_variable("memory=2GiB,1GiB:used-memory=2GiB").devices)
+    assert (
+        sentence(read_variable("real-below=1MiB").devices) == "expected full-size with real-below, got real-below alone"
+    )
+    assert "gpus=real without full-size" in sentence(read_variable("gpus=real:full-size=yes").devices)
     assert "memory of cuda:1 greater than 0" in sentence(read_variable("memory=2GiB,0").devices)
 
 
@@ -182,6 +189,7 @@ def test_from_values():
     )
     assert from_values(gpus="4:l4-24g") == read_variable("gpus=4*l4-24g")
     assert from_values(gpus=2, used_memory=0).devices()[1].used_memory == 0
+    assert from_values(full_size=True, real_below=4096) == read_variable("full-size=yes:real-below=4KiB")
     assert "got 'gpuz'" in sentence(lambda: from_values(gpuz=2))
     assert "got 0" in sentence(lambda: from_values(gpus=0))
     assert "'True'" in sentence(lambda: from_values(gpus=True))

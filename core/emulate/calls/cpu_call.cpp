@@ -5,6 +5,7 @@
 
 #include "emulate/calls/cuda_words.h"
 #include "emulate/calls/expected_results.h"
+#include "emulate/calls/full_size/unknown_call.h"
 #include "emulate/calls/workspaces.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/generator.h"
@@ -33,6 +34,17 @@ bool takes_generator(const c10::Argument& argument) {
   return argument.type()->isSubtypeOf(*c10::OptionalType::create(c10::GeneratorType::get()));
 }
 
+/// The argument that an operator writes and returns as `result`, or -1.
+int written_argument(const c10::FunctionSchema& schema, const c10::Argument& result) {
+  const auto* alias = result.alias_info();
+  if (alias == nullptr || !alias->isWrite()) return -1;
+  for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
+    const auto* given = schema.arguments()[i].alias_info();
+    if (given != nullptr && given->isWrite() && given->beforeSets() == alias->beforeSets()) return static_cast<int>(i);
+  }
+  return -1;
+}
+
 c10::MaybeOwned<at::Tensor> owned(at::Tensor&& tensor) { return c10::MaybeOwned<at::Tensor>::owned(std::move(tensor)); }
 
 /// The list at `value`, to change in place. Most often it was made for this call alone; another's is copied.
@@ -48,6 +60,8 @@ void send_list(HostTensors& tensors, c10::IValue& argument, bool written) {
     c10::IValue element = list.extract(i);
     if (element.isTensor() && is_virtual(element.toTensor())) {
       element = tensors.alias(owned(std::move(element).toTensor()), written);
+    } else if (element.isTensor()) {
+      tensors.as_it_is(element.toTensor());
     }
     list.set(i, std::move(element));
   }
@@ -57,8 +71,9 @@ void send(HostTensors& tensors, c10::IValue& argument, bool written) {
   if (argument.isTensor()) {
     if (is_virtual(argument.toTensor())) {
       argument = tensors.alias(owned(std::move(argument).toTensor()), written);
-    } else if (C10_UNLIKELY(written)) {
-      tensors.writes_host(argument.toTensor());
+    } else {
+      tensors.as_it_is(argument.toTensor());
+      if (C10_UNLIKELY(written)) tensors.writes_host(argument.toTensor());
     }
   } else if (argument.isDevice()) {
     if (argument.toDevice().is_cuda()) argument = c10::Device(c10::DeviceType::CPU);
@@ -108,6 +123,13 @@ CallPlan CallPlan::of(const c10::FunctionSchema& schema, c10::DispatchKey kernel
     plan.is_generator.push_back(takes_generator(argument));
     plan.writes = plan.writes || plan.written.back();
     plan.draws_numbers = plan.draws_numbers || plan.is_generator.back();
+    plan.is_placed =
+        plan.is_placed || argument.type()->isSubtypeOf(*c10::OptionalType::create(c10::DeviceObjType::get()));
+  }
+  for (const c10::Argument& result : schema.returns()) {
+    plan.returned.push_back(written_argument(schema, result));
+    const auto* alias = result.alias_info();
+    plan.is_view = plan.is_view || (alias != nullptr && !alias->isWrite());
   }
   return plan;
 }
@@ -162,7 +184,11 @@ void call_on_cpu(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit
       }
     };
     try {
-      run_kernel(op, plan, stack);
+      if (C10_UNLIKELY(tensors.any_unknown())) {
+        call_unknown(op, plan, plan.kernel, stack);
+      } else {
+        run_kernel(op, plan, stack);
+      }
     } catch (const c10::Error& error) {
       keep_sizes();
       raise_in_words_of_cuda(op.schema(), *stack, error);

@@ -23,10 +23,13 @@ struct CallPlan {
   std::size_t returns = 0;
   bool draws_numbers = false;      ///< takes a Generator
   bool writes = false;             ///< writes some argument (in-place, out=)
+  bool is_view = false;            ///< returns a tensor over an argument's memory, and computes nothing
+  bool is_placed = false;          ///< takes the device of its results
   bool resizes = false;            ///< is resize_: the old memory is freed when the new one is there
   Workspace workspace;             ///< what CUDA's kernel takes beside its results
   std::vector<bool> written;       ///< per argument: writes it
   std::vector<bool> is_generator;  ///< per argument: it is one, or may be
+  std::vector<int> returned;       ///< per return: the written argument that it is, or -1
 };
 
 /// Looks where the tensors of a call are, those in lists too; its arguments are at the end of `stack`.

@@ -6,6 +6,7 @@
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "emulate/calls/each_tensor.h"
 #include "emulate/runtime/charged_memory.h"
 #include "emulate/runtime/generator.h"
 #include "emulate/runtime/host_allocator.h"
@@ -68,15 +69,6 @@ thread_local const at::Generator* t_numbers = nullptr;  ///< see NOTE [Numbers o
 /// Whether autograd, backward or forward, follows `tensor` here. The functions above cost more than a small network.
 bool is_followed(const at::Tensor& tensor) {
   return (at::GradMode::is_enabled() && tensor.requires_grad()) || tensor._fw_grad(/*level=*/0).defined();
-}
-
-template <typename Visit>
-void for_each_tensor(const c10::IValue& argument, const Visit& visit) {
-  if (argument.isTensor()) {
-    visit(argument.toTensor());
-  } else if (argument.isTensorList()) {
-    for (const c10::IValue& element : argument.toListRef()) visit(element.toTensor());
-  }
 }
 
 bool is_recorded(const c10::IValue* argument, std::size_t count) {

@@ -4,6 +4,7 @@
 
 #include <c10/util/SmallVector.h>
 
+#include "emulate/runtime/full_size/unknown.h"
 #include "emulate/runtime/tensor.h"
 #include "record/placement.h"
 
@@ -66,6 +67,7 @@ class HostTensors {
       if (&pair == &pairs_.front() + kMany) break;
     }
     at::Tensor host = host_alias(*tensor);
+    if (C10_UNLIKELY(is_unknown_on_host(host))) any_unknown_ = true;
     pairs_.push_back({std::move(tensor), std::move(host), written});
     return pairs_.back().alias;
   }
@@ -73,7 +75,16 @@ class HostTensors {
   /// A CPU tensor that the operator writes beside emulated ones; it is returned as it is.
   void writes_host(const at::Tensor& tensor) { host_written_ = tensor.unsafeGetTensorImpl(); }
 
+  /// An operand on the host, which is given to the kernel as it is.
+  const at::Tensor& as_it_is(const at::Tensor& tensor) {
+    if (C10_UNLIKELY(is_unknown_on_host(tensor))) any_unknown_ = true;
+    return tensor;
+  }
+
   bool empty() const { return pairs_.empty(); }
+
+  /// Whether the numbers of some operand were never computed.
+  bool any_unknown() const noexcept { return any_unknown_; }
 
   /// Whether some operand has a mebibyte or more, so that a kernel takes longer than a look at it.
   bool any_large() const noexcept {
@@ -116,6 +127,7 @@ class HostTensors {
 
   c10::SmallVector<Pair, kFew> pairs_;
   const c10::TensorImpl* host_written_ = nullptr;
+  bool any_unknown_ = false;
 };
 
 }  // namespace devsan::emulate

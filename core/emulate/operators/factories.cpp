@@ -7,8 +7,10 @@
 #include <ATen/ops/arange_native.h>
 #include <ATen/ops/empty_native.h>
 #include <ATen/ops/empty_strided_native.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "emulate/runtime/device.h"
+#include "emulate/runtime/full_size/unknown.h"
 #include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/origin.h"
 #include "emulate/runtime/tensor.h"
@@ -33,6 +35,29 @@ record::OperatorId pin_operator() {
   return id;
 }
 
+/// A CPU tensor, without numbers where it is large: see NOTE [Tensors without numbers].
+at::Tensor host_empty(at::IntArrayRef size, at::ScalarType dtype, std::optional<at::MemoryFormat> memory_format) {
+  if (C10_UNLIKELY(FullSize::is_on()) &&
+      FullSize::leaves_out(at::detail::computeStorageNbytesContiguous(size, at::elementSize(dtype)), dtype)) {
+    return make_unknown(size, dtype, memory_format);
+  }
+  return at::detail::empty_cpu(size, dtype, /*pin_memory=*/false, memory_format);
+}
+
+at::Tensor host_empty_strided(at::IntArrayRef size, at::IntArrayRef stride, at::ScalarType dtype) {
+  if (C10_UNLIKELY(FullSize::is_on()) &&
+      FullSize::leaves_out(at::detail::computeStorageNbytes(size, stride, at::elementSize(dtype)), dtype)) {
+    return make_unknown(size, stride, dtype);
+  }
+  return at::detail::empty_strided_cpu(size, stride, dtype, /*pin_memory=*/false);
+}
+
+/// Not what torch makes of Python's data, which it writes by itself, and not what must be memory of a certain kind.
+bool may_leave_out(std::optional<at::Layout> layout, std::optional<bool> pin_memory) {
+  return layout.value_or(at::kStrided) == at::kStrided && !pin_memory.value_or(false) &&
+         !c10::impl::tls_is_dispatch_key_excluded(kUnknownKey);
+}
+
 /// torch.utils.deterministic.fill_uninitialized_memory, as at::native::empty_cuda heeds it.
 at::Tensor filled_if_deterministic(at::Tensor tensor) {
   const at::Context& context = at::globalContext();
@@ -49,8 +74,7 @@ at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std:
                  std::optional<at::MemoryFormat> memory_format) {
   const c10::Device target = place(device, pin_memory);
   const DeviceScope scope(target.index(), note_made(empty_operator(), target.index()));
-  return filled_if_deterministic(
-      adopt(at::detail::empty_cpu(size, at::dtype_or_default(dtype), /*pin_memory=*/false, memory_format), target));
+  return filled_if_deterministic(adopt(host_empty(size, at::dtype_or_default(dtype), memory_format), target));
 }
 
 at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> dtype,
@@ -58,8 +82,7 @@ at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::opti
                          std::optional<bool> pin_memory) {
   const c10::Device target = place(device, pin_memory);
   const DeviceScope scope(target.index(), note_made(empty_operator(), target.index()));
-  return filled_if_deterministic(
-      adopt(at::detail::empty_strided_cpu(size, stride, at::dtype_or_default(dtype), /*pin_memory=*/false), target));
+  return filled_if_deterministic(adopt(host_empty_strided(size, stride, at::dtype_or_default(dtype)), target));
 }
 
 // A scope that is open already says where their memory comes from, and note_made_on_host says it again.
@@ -67,6 +90,9 @@ at::Tensor empty_on_host(at::IntArrayRef size, std::optional<at::ScalarType> dty
                          std::optional<at::Device> device, std::optional<bool> pin_memory,
                          std::optional<at::MemoryFormat> memory_format) {
   const OriginScope scope(note_made_on_host(empty_operator()));
+  if (C10_UNLIKELY(FullSize::is_on()) && may_leave_out(layout, pin_memory)) {
+    return host_empty(size, at::dtype_or_default(dtype), memory_format);
+  }
   return at::native::empty_cpu(size, dtype, layout, device, pin_memory, memory_format);
 }
 
@@ -74,6 +100,9 @@ at::Tensor empty_strided_on_host(at::IntArrayRef size, at::IntArrayRef stride, s
                                  std::optional<at::Layout> layout, std::optional<at::Device> device,
                                  std::optional<bool> pin_memory) {
   const OriginScope scope(note_made_on_host(empty_operator()));
+  if (C10_UNLIKELY(FullSize::is_on()) && may_leave_out(layout, pin_memory)) {
+    return host_empty_strided(size, stride, at::dtype_or_default(dtype));
+  }
   return at::native::empty_strided_cpu(size, stride, dtype, layout, device, pin_memory);
 }
 

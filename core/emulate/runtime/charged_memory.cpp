@@ -11,6 +11,7 @@
 
 #include <c10/core/GeneratorImpl.h>
 
+#include "emulate/runtime/full_size/lazy_memory.h"
 #include "emulate/runtime/gpu_trace.h"
 #include "order/monitor.h"
 #include "record/live_origins.h"
@@ -29,7 +30,9 @@ struct Header {
   std::uint64_t seal;
   memory::CachingAllocator* allocator;  ///< null for memory of the host, which only carries an origin
   memory::Block* block;                 ///< null beside an allocator: pending
-  Memory memory;
+  c10::DeleterFnPtr release;
+  std::uint32_t offset;           ///< of the data from what is released
+  bool is_unknown;                ///< see NOTE [Tensors without numbers]
   record::CarriedOrigin carried;  ///< of memory of the host, in LiveOrigins; that of a GPU is block->tag too
 };
 
@@ -45,7 +48,7 @@ constexpr std::size_t kOverhead = 3 * kAlignment;
 constexpr std::size_t kSmall = 4096;
 
 Memory take_memory(c10::Allocator& source, std::size_t bytes) {
-  if (bytes <= kSmall) {
+  if (bytes <= kSmall && &source != &lazy_memory()) {
     void* base = std::malloc(bytes);
     if (base != nullptr) return {base, &std::free};
   }
@@ -100,14 +103,15 @@ void release_charge(void* data) {
   } else if (header.allocator == nullptr) {
     record::LiveOrigins::instance().leave(header_of(data)->carried);
   }
-  header.memory.release(header.memory.base);
+  header.release(static_cast<std::byte*>(data) - header.offset);
 }
 
 c10::DataPtr allocate_with_header(c10::Allocator& source, size_t bytes, memory::CachingAllocator* allocator,
                                   memory::Block* block, record::Origin origin) {
   const Memory memory = take_memory(source, bytes + kOverhead);
   void* data = first_after_header(memory.base);
-  auto* header = new (header_of(data)) Header{seal_of(data), allocator, block, memory, {origin}};
+  const auto offset = static_cast<std::uint32_t>(static_cast<std::byte*>(data) - static_cast<std::byte*>(memory.base));
+  auto* header = new (header_of(data)) Header{seal_of(data), allocator, block, memory.release, offset, false, {origin}};
   if (allocator == nullptr) record::LiveOrigins::instance().enter(header->carried);
   return {data, data, &release_charge, c10::Device(c10::DeviceType::CPU)};
 }
@@ -123,6 +127,18 @@ void set_charge(const c10::DataPtr& data_ptr, memory::CachingAllocator& allocato
   header->allocator = &allocator;
   header->block = block;
   trace(&Tell::trace_gpu_memory_allocation, reinterpret_cast<std::uintptr_t>(data_ptr.get()));
+}
+
+bool is_lazy_memory(const c10::DataPtr& data_ptr) noexcept {
+  return is_charged(data_ptr) && header_of(data_ptr.get_context())->release == &release_lazy;
+}
+
+bool is_unknown_memory(const c10::DataPtr& data_ptr) noexcept {
+  return is_charged(data_ptr) && header_of(data_ptr.get_context())->is_unknown;
+}
+
+void set_unknown_memory(const c10::DataPtr& data_ptr) noexcept {
+  if (is_charged(data_ptr)) header_of(data_ptr.get_context())->is_unknown = true;
 }
 
 memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept {

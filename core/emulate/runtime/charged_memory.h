@@ -40,6 +40,14 @@ bool is_pending(const c10::DataPtr& data_ptr) noexcept;
 /// Charges a pending allocation with `block` of `allocator`.
 void set_charge(const c10::DataPtr& data_ptr, memory::CachingAllocator& allocator, memory::Block* block) noexcept;
 
+/// Whether an allocation of ours was mapped and not written: see NOTE [Tensors without numbers].
+bool is_lazy_memory(const c10::DataPtr& data_ptr) noexcept;
+
+/// Whether what an allocation of ours holds was never computed; false for torch's own.
+bool is_unknown_memory(const c10::DataPtr& data_ptr) noexcept;
+/// Does nothing to torch's own.
+void set_unknown_memory(const c10::DataPtr& data_ptr) noexcept;
+
 /// The memory block that a charged allocation holds, or null for an uncharged or pending one.
 memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept;
 

@@ -8,6 +8,7 @@
 
 #include "emulate/runtime/charged_memory.h"
 #include "emulate/runtime/device.h"
+#include "emulate/runtime/full_size/lazy_memory.h"
 #include "emulate/runtime/gpu_trace.h"
 #include "emulate/runtime/host_watch.h"
 #include "emulate/runtime/kernel_memory.h"
@@ -52,6 +53,24 @@ void release_raw(void* data) {
   }
 }
 
+/// Memory of the machine for a GPU's tensor, to be written.
+c10::DataPtr taken(size_t bytes, memory::CachingAllocator* allocator, memory::Block* block) {
+  if (C10_UNLIKELY(bytes > kLarge)) before_taking_from_host(bytes);
+  return begun(allocate_with_header(*g_torch_allocator, bytes, allocator, block, t_origin), bytes);
+}
+
+c10::DataPtr uncharged(size_t bytes, bool unwritten) {
+  return unwritten ? allocate_with_header(lazy_memory(), bytes, nullptr, nullptr, {})
+                   : g_torch_allocator->allocate(bytes);
+}
+
+/// The same memory to those who ask for an allocator.
+class UnwrittenMemory final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override { return host_allocator().allocate_unwritten(bytes); }
+  void copy_data(void* dest, const void* src, std::size_t count) const override { default_copy_data(dest, src, count); }
+};
+
 memory::Block* take(EmulatedDevice& target, size_t bytes, record::Origin origin) {
   try {
     return target.allocator.allocate(bytes, current_stream_id(target.index), /*stack=*/0, tag_of(origin));
@@ -64,8 +83,8 @@ memory::Block* take(EmulatedDevice& target, size_t bytes, record::Origin origin)
 
 c10::DataPtr HostAllocator::allocate(size_t bytes) {
   if (C10_UNLIKELY(t_charged_device != kNoDevice)) {
-    return C10_LIKELY(t_results != nullptr) ? allocate_pending(bytes, t_charged_device)
-                                            : allocate_charged(bytes, t_charged_device);
+    return C10_LIKELY(t_results != nullptr) ? allocate_pending(bytes, t_charged_device, Source::kTorch)
+                                            : allocate_charged(bytes, t_charged_device, Source::kTorch);
   }
   if (C10_LIKELY(t_origin.placement == record::kUnknownPlacement || bytes == 0)) {
     return begun(g_torch_allocator->allocate(bytes), bytes);
@@ -73,18 +92,28 @@ c10::DataPtr HostAllocator::allocate(size_t bytes) {
   return begun(allocate_with_header(*g_torch_allocator, bytes, nullptr, nullptr, t_origin), bytes);
 }
 
-c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex index) {
+c10::DataPtr HostAllocator::allocate_unwritten(size_t bytes) {
+  if (t_charged_device != kNoDevice) {
+    return t_results != nullptr ? allocate_pending(bytes, t_charged_device, Source::kUnwritten)
+                                : allocate_charged(bytes, t_charged_device, Source::kUnwritten);
+  }
   if (bytes == 0) return g_torch_allocator->allocate(0);
-  if (C10_UNLIKELY(KernelMemory::current() != nullptr)) return allocate_pending(bytes, index);
+  return allocate_with_header(lazy_memory(), bytes, nullptr, nullptr, t_origin);
+}
+
+c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex index, Source source) {
+  if (bytes == 0) return g_torch_allocator->allocate(0);
+  if (C10_UNLIKELY(KernelMemory::current() != nullptr)) return allocate_pending(bytes, index, source);
   EmulatedDevice* found = find_device(index);
   // A tensor may outlive its emulation: what it is read with has no budget any more.
-  if (C10_UNLIKELY(found == nullptr)) return g_torch_allocator->allocate(bytes);
+  if (C10_UNLIKELY(found == nullptr)) return uncharged(bytes, source == Source::kUnwritten);
   EmulatedDevice& target = *found;
   memory::Block* block = take(target, bytes, t_origin);
   c10::DataPtr data;
   try {
-    if (C10_UNLIKELY(bytes > kLarge)) before_taking_from_host(bytes);
-    data = begun(allocate_with_header(*g_torch_allocator, bytes, &target.allocator, block, t_origin), bytes);
+    data = C10_UNLIKELY(source == Source::kUnwritten)
+               ? allocate_with_header(lazy_memory(), bytes, &target.allocator, block, t_origin)
+               : taken(bytes, &target.allocator, block);
   } catch (...) {
     target.allocator.free(block);
     throw;
@@ -93,16 +122,18 @@ c10::DataPtr HostAllocator::allocate_charged(size_t bytes, c10::DeviceIndex inde
   return data;
 }
 
-c10::DataPtr HostAllocator::allocate_pending(size_t bytes, c10::DeviceIndex index) {
+c10::DataPtr HostAllocator::allocate_pending(size_t bytes, c10::DeviceIndex index, Source source) {
   if (bytes == 0) return g_torch_allocator->allocate(0);
   EmulatedDevice* target = find_device(index);
-  if (C10_UNLIKELY(target == nullptr)) return g_torch_allocator->allocate(bytes);
+  if (C10_UNLIKELY(target == nullptr)) return uncharged(bytes, source == Source::kUnwritten);
   if (C10_UNLIKELY(bytes > kLarge && KernelMemory::current() == nullptr &&
                    !target->allocator.has_room(bytes, current_stream_id(index)) && t_results->take(bytes))) {
-    return allocate_charged(bytes, index);
+    return allocate_charged(bytes, index, source);
   }
-  if (C10_UNLIKELY(bytes > kLarge)) before_taking_from_host(bytes);
-  return begun(allocate_with_header(*g_torch_allocator, bytes, &target->allocator, nullptr, t_origin), bytes);
+  if (C10_UNLIKELY(source == Source::kUnwritten)) {
+    return allocate_with_header(lazy_memory(), bytes, &target->allocator, nullptr, t_origin);
+  }
+  return taken(bytes, &target->allocator, nullptr);
 }
 
 void charge_if_pending(const c10::DataPtr& data_ptr, size_t bytes, c10::Device device) {
@@ -133,6 +164,11 @@ void begin_with_zeros(bool wanted) { g_zeros.store(wanted, std::memory_order_rel
 HostAllocator& host_allocator() {
   // Leaked on purpose: storages that outlive everything else still name it as their allocator.
   static auto* allocator = new HostAllocator();
+  return *allocator;
+}
+
+c10::Allocator& unwritten_memory() {
+  static auto* allocator = new UnwrittenMemory();  // leaked as the other is
   return *allocator;
 }
 

@@ -24,17 +24,28 @@ class HostAllocator final : public c10::Allocator {
   /// Allocates and charges `bytes` to `cuda:index`; inside of a KernelMemory they stay pending. The result is labeled
   /// `cpu`.
   /// Raises torch.OutOfMemoryError when the budget does not hold them.
-  c10::DataPtr allocate_charged(size_t bytes, c10::DeviceIndex index);
+  c10::DataPtr allocate_charged(size_t bytes, c10::DeviceIndex index) {
+    return allocate_charged(bytes, index, Source::kTorch);
+  }
+
+  /// As `allocate`, of memory that nobody writes: see NOTE [Tensors without numbers].
+  c10::DataPtr allocate_unwritten(size_t bytes);
 
   /// Puts this allocator before torch's CPU allocator, for good: memory that was allocated raw through it may be freed
   /// long after an emulation has ended. Outside a DeviceScope it costs one thread-local read.
   void install();
 
  private:
-  c10::DataPtr allocate_pending(size_t bytes, c10::DeviceIndex index);
+  enum class Source : std::uint8_t { kTorch, kUnwritten };
+
+  c10::DataPtr allocate_charged(size_t bytes, c10::DeviceIndex index, Source source);
+  c10::DataPtr allocate_pending(size_t bytes, c10::DeviceIndex index, Source source);
 };
 
 HostAllocator& host_allocator();
+
+/// `allocate_unwritten` as an allocator.
+c10::Allocator& unwritten_memory();
 
 /// Charges `data_ptr` to `device` if it is pending, for a tensor there is about to hold its `bytes`.
 /// Raises torch.OutOfMemoryError when the budget does not hold them.

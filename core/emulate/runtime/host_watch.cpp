@@ -8,6 +8,7 @@
 #include <c10/util/Exception.h>
 
 #include "emulate/runtime/device.h"
+#include "emulate/runtime/full_size/unknown.h"
 #include "memory/host_room.h"
 #include "memory/ledger.h"
 #include "memory/out_of_memory.h"
@@ -20,7 +21,11 @@ namespace {
 
 std::atomic<bool> g_is_told{false};
 
-constexpr const char* kAdvice = "Run a smaller model or batch, fewer steps, or fewer ranks";
+const char* advice() {
+  return FullSize::is_on() ? "Run a smaller model or batch, fewer steps, or fewer ranks"
+                           : "Run with --full-size, where large tensors take no memory, or run a smaller model or "
+                             "batch, fewer steps, or fewer ranks";
+}
 
 std::uint64_t held_by_gpus() {
   std::int64_t bytes = 0;
@@ -41,12 +46,12 @@ void look_at_host(std::size_t bytes) {
   const std::string where = format_size(room.total) + " (" + std::string(memory::name(room.by)) + ")";
   TORCH_CHECK(bytes <= room.left, "devsan: expected ", format_size(bytes),
               " of host memory for a tensor on an emulated GPU, got ", format_size(room.left), " left of ", where,
-              "; the emulated GPUs hold ", format_size(held), ". ", kAdvice);
+              "; the emulated GPUs hold ", format_size(held), ". ", advice());
   const std::uint64_t left = room.left - bytes;
   const bool is_full = left < room.total / 5 && held + bytes >= room.total / 10;
   if (is_full && !g_is_told.exchange(true, std::memory_order_relaxed)) {
     const std::string sentence = "devsan: warning: host memory is nearly full: " + format_size(left) + " left of " +
-                                 where + "; the emulated GPUs hold " + format_size(held + bytes) + ". " + kAdvice +
+                                 where + "; the emulated GPUs hold " + format_size(held + bytes) + ". " + advice() +
                                  "\n";
     std::fputs(sentence.c_str(), stderr);
     std::fflush(stderr);

@@ -8,6 +8,8 @@
 
 #include <c10/core/TensorImpl.h>
 
+#include "emulate/runtime/charged_memory.h"
+#include "emulate/runtime/full_size/unknown.h"
 #include "emulate/runtime/layouts.h"
 #include "emulate/runtime/storage.h"
 
@@ -110,7 +112,7 @@ at::Tensor move_to(at::Tensor&& host, const c10::Storage& storage) {
 
 c10::DispatchKeySet virtual_keys(c10::DispatchKeySet host) noexcept {
   const auto autocast = c10::getAutocastRelatedKeySetFromBackend(c10::BackendComponent::CPUBit);
-  return ((host - autocast).remove_backend(c10::BackendComponent::CPUBit)) |
+  return ((host - autocast).remove(kUnknownKey).remove_backend(c10::BackendComponent::CPUBit)) |
          c10::DispatchKeySet(c10::BackendComponent::PrivateUse1Bit) |
          c10::DispatchKeySet(c10::DispatchKey::AutocastCUDA);
 }
@@ -126,6 +128,9 @@ at::Tensor host_alias(const at::Tensor& tensor) {
   c10::TensorImpl* alias_impl = alias.unsafeGetTensorImpl();
   const c10::DispatchKeySet keys = impl->key_set();
   if (C10_UNLIKELY((keys & (kKinds | kTracked)) != kTracked)) take_kinds(alias_impl, keys);
+  if (C10_UNLIKELY(FullSize::was_on()) && is_unknown_memory(alias_impl->unsafe_storage().data_ptr())) {
+    set_unknown(alias);
+  }
   return alias;
 }
 

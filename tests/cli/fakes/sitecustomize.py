@@ -15,8 +15,8 @@ def log(line: str) -> None:
 
 
 class Emulation:
-    def __init__(self, devices, *settings):
-        self.devices = tuple(devices)
+    def __init__(self, options):
+        self.devices = options.devices()
 
     def start(self):
         import torch
@@ -41,7 +41,7 @@ class Emulation:
 def emulate(gpus=2):
     from devsan.options import from_values
 
-    return Emulation(from_values(gpus=gpus).devices(), "stop", 0)
+    return Emulation(from_values(gpus=gpus))
 
 
 def on_exception(kind, error, trace, stream=None):

@@ -42,7 +42,7 @@ def test_what_is_not_left_is_refused_with_a_sentence(made: str, tmp_path: Path) 
     last = next(line for line in done.stderr.splitlines() if line.startswith("RuntimeError"))
     found = re.match(
         r"RuntimeError: devsan: expected ([\d.]+) MiB of host memory for a tensor on an emulated GPU, got ([\d.]+) MiB "
-        r"left of [\d.]+ GiB \(ulimit -v\); the emulated GPUs hold [\d.]+ [MG]iB\. Run a smaller model",
+        r"left of [\d.]+ GiB \(ulimit -v\); the emulated GPUs hold [\d.]+ [MG]iB\. Run with --full-size",
         last,
     )
     assert found is not None, last
@@ -68,7 +68,8 @@ print("nearly all" if held > 0.8 * (used // 3) else held)
     [warning] = [line for line in done.stderr.splitlines() if "warning" in line]
     assert re.fullmatch(
         r"devsan: warning: host memory is nearly full: [\d.]+ MiB left of [\d.]+ [MG]iB \(ulimit -v\); the emulated "
-        r"GPUs hold [\d.]+ [MG]iB\. Run a smaller model or batch, fewer steps, or fewer ranks",
+        r"GPUs hold [\d.]+ [MG]iB\. Run with --full-size, where large tensors take no memory, or run a smaller model "
+        r"or batch, fewer steps, or fewer ranks",
         warning,
     )
 

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string_view>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+
+namespace devsan::emulate {
+
+// NOTE [Stand-ins]
+// What a program reads of numbers that were never computed must be something that lets it go on: finite, the same in each
+// run, and consistent with itself. A float is 1, so that a loss neither ends a training loop nor divides by zero; an
+// integer is 0; a boolean is false, except that of a question about all elements (`all`, `equal`). Masks that choose
+// elements choose all of them, the most that there can be.
+
+/// Writes the stand-ins of a result of `op` into the memory of a small unknown CPU tensor.
+void write_stand_ins(const at::Tensor& host, std::string_view op);
+
+/// What an untouched tensor of one element is read as.
+c10::IValue stand_in_number(at::ScalarType dtype);
+
+/// The results of an operator whose sizes depend on the numbers of its untouched operands; no value for any other.
+/// @param arguments CPU tensors among them
+std::optional<c10::IValue> chosen_elements(std::string_view op, c10::ArrayRef<c10::IValue> arguments);
+
+}  // namespace devsan::emulate

@@ -1,0 +1,160 @@
+#include "emulate/calls/full_size/unknown_call.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "emulate/calls/each_tensor.h"
+#include "emulate/calls/full_size/dtype_probe.h"
+#include "emulate/calls/full_size/stand_ins.h"
+#include "emulate/calls/full_size/unknown_reads.h"
+#include "emulate/calls/meta_call.h"
+#include "emulate/runtime/full_size/unknown.h"
+#include "emulate/runtime/tensor.h"
+
+namespace devsan::emulate {
+namespace {
+
+using Arguments = c10::ArrayRef<c10::IValue>;
+
+/// Composites that compute by themselves, and not by the operators that they are made of.
+constexpr std::array<std::string_view, 3> kComputingComposites{"aten::copy_", "aten::convolution",
+                                                               "aten::convolution_backward"};
+
+bool is_computing_composite(const c10::OperatorHandle& op) {
+  return std::find(kComputingComposites.begin(), kComputingComposites.end(), op.operator_name().name) !=
+         kComputingComposites.end();
+}
+
+bool computes(const c10::OperatorHandle& op) {
+  return op.hasKernelForDispatchKey(c10::DispatchKey::CPU) || is_computing_composite(op);
+}
+
+/// A composite stands at the key of the meta device, too.
+bool has_meta_kernel(const c10::OperatorHandle& op) {
+  return op.hasKernelForDispatchKey(c10::DispatchKey::Meta) || is_computing_composite(op);
+}
+
+struct Operands {
+  bool any_virtual = false;
+  bool any_untouched = false;
+};
+
+Operands look_at(Arguments arguments) {
+  Operands found;
+  for (const c10::IValue& argument : arguments) {
+    if (!argument.isTensor() && !argument.isList()) continue;
+    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+      found.any_virtual = found.any_virtual || is_virtual(tensor);
+      found.any_untouched = found.any_untouched || is_untouched(tensor);
+    });
+  }
+  return found;
+}
+
+bool returns_tensors(const c10::FunctionSchema& schema) {
+  return std::any_of(schema.returns().begin(), schema.returns().end(), [](const c10::Argument& result) {
+    return result.type()->isSubtypeOf(*c10::TensorType::get()) ||
+           result.type()->isSubtypeOf(*c10::ListType::ofTensors());
+  });
+}
+
+/// What the Meta kernel did to the size of an operand that is written.
+void follow_meta(const at::Tensor& host, const at::Tensor& meta) {
+  c10::TensorImpl* impl = host.unsafeGetTensorImpl();
+  const std::size_t bytes = meta.storage().nbytes();
+  if (impl->sizes() != meta.sizes() || impl->strides() != meta.strides()) {
+    if (bytes > impl->unsafe_storage().nbytes()) resize_unknown(host, bytes);
+    impl->set_sizes_and_strides(meta.sizes(), meta.strides());
+  }
+}
+
+void set_written_unknown(Arguments arguments, const CallPlan& plan) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (plan.written[i]) for_each_tensor(arguments[i], &set_unknown);
+  }
+}
+
+c10::IValue made_as(const c10::IValue& meta, std::string_view op);
+
+c10::IValue made_as(const at::Tensor& meta, std::string_view op) {
+  if (!meta.defined() || !meta.is_meta()) return meta;
+  at::Tensor made = make_unknown(meta.sizes(), meta.strides(), meta.scalar_type());
+  if (!is_untouched(made)) write_stand_ins(made, op);
+  return made;
+}
+
+c10::IValue made_as(const c10::IValue& meta, std::string_view op) {
+  if (meta.isTensor()) return made_as(meta.toTensor(), op);
+  if (!meta.isTensorList()) return meta;
+  c10::List<at::Tensor> made;
+  for (const c10::IValue& element : meta.toListRef()) made.push_back(made_as(element.toTensor(), op).toTensor());
+  return made;
+}
+
+/// Calls the operator's Meta kernel instead of its own.
+/// @return false where there is none that can be called here, or the call is refused: its own kernel says why. Nothing has
+/// happened then
+bool call_without_numbers(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack) {
+  const Arguments arguments(stack->data() + (stack->size() - plan.arguments), plan.arguments);
+  torch::jit::Stack meta(arguments.begin(), arguments.end());
+  std::vector<at::Tensor> written(plan.arguments);
+  if (!has_meta_kernel(op) || refuses_dtypes(op, arguments)) return false;
+  for (std::size_t i = 0; i < meta.size(); ++i) {
+    if (!to_meta(meta[i])) return false;
+    if (plan.written[i] && meta[i].isTensor()) written[i] = meta[i].toTensor();
+  }
+  try {
+    call_converted_meta(op, meta);
+  } catch (const std::exception&) {
+    return false;
+  }
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i].defined() && written[i].is_meta()) follow_meta(arguments[i].toTensor(), written[i]);
+  }
+  set_written_unknown(arguments, plan);
+  for (std::size_t i = 0; i < plan.returns; ++i) {
+    meta[i] = plan.returned[i] < 0 ? made_as(meta[i], op.operator_name().name)
+                                   : arguments[static_cast<std::size_t>(plan.returned[i])];
+  }
+  torch::jit::drop(*stack, plan.arguments);
+  std::move(meta.begin(), meta.end(), std::back_inserter(*stack));
+  return true;
+}
+
+}  // namespace
+
+void call_unknown(const c10::OperatorHandle& op, const CallPlan& plan, c10::DispatchKeySet below,
+                  torch::jit::Stack* stack) {
+  const Arguments arguments(stack->data() + (stack->size() - plan.arguments), plan.arguments);
+  const Operands operands = look_at(arguments);
+  if (operands.any_virtual || plan.is_view || plan.is_placed || !computes(op)) {
+    op.redispatchBoxed(below, stack);
+    return;
+  }
+  const std::string_view name = op.operator_name().name;
+  const bool reads = is_read(name);
+  if (C10_UNLIKELY(reads)) tell_read(plan.op);
+  if (operands.any_untouched) {
+    if (C10_UNLIKELY(reads)) {
+      if (auto stand_in = chosen_elements(name, arguments)) {
+        torch::jit::drop(*stack, plan.arguments);
+        stack->push_back(*std::move(stand_in));
+        return;
+      }
+    }
+    if (returns_tensors(op.schema()) || plan.writes) {
+      if (call_without_numbers(op, plan, stack)) return;
+    }
+  }
+  const torch::jit::Stack kept(arguments.begin(), arguments.end());
+  run_kernel(op, plan, stack);
+  set_written_unknown(kept, plan);
+  for (std::size_t i = stack->size() - plan.returns; i < stack->size(); ++i) {
+    for_each_tensor((*stack)[i], [](const at::Tensor& tensor) {
+      if (tensor.is_cpu() && !is_virtual(tensor)) set_unknown(tensor);
+    });
+  }
+}
+
+}  // namespace devsan::emulate

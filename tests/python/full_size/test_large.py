@@ -1,0 +1,54 @@
+"""Jobs that are larger than this machine's memory run, and their memory is that of the GPUs."""
+
+from __future__ import annotations
+
+import resource
+
+import pytest
+import torch
+from torch import nn
+
+import devsan
+
+GIB = 2**30
+
+
+def taken() -> int:
+    """Bytes of host memory that this process has."""
+    with open("/proc/self/statm", encoding="utf-8") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def test_weights_of_forty_gigabytes_take_none() -> None:
+    before = taken()
+    with devsan.emulate(gpus=1, full_size=True):
+        layers = nn.Sequential(*[nn.Linear(32768, 32768, bias=False) for _ in range(10)]).cuda()
+        assert torch.cuda.memory_allocated() == 10 * 32768 * 32768 * 4
+        assert layers(torch.ones(16, 32768, device="cuda")).shape == (16, 32768)
+    assert taken() - before < GIB
+
+
+def test_it_does_not_fit_at_the_step_where_a_gpu_would_say_so() -> None:
+    with devsan.emulate(gpus=1, memory="24GiB", full_size=True):
+        model = nn.Sequential(*[nn.Linear(16384, 16384, bias=False) for _ in range(6)]).cuda()  # 6 GiB
+        optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+        model(torch.ones(4, 16384, device="cuda")).mean().backward()  # 6 GiB more
+        assert torch.cuda.memory_allocated() // GIB == 12
+        with pytest.raises(torch.OutOfMemoryError, match=r"CUDA out of memory. Tried to allocate 1024.00 MiB"):
+            optimizer.step()  # 12 GiB more
+
+
+def test_the_host_has_no_numbers_either() -> None:
+    before = taken()
+    with devsan.emulate(gpus=1, full_size=True):
+        weights = [torch.randn(32768, 32768) for _ in range(8)]  # 32 GiB
+        scaled = [nn.init.xavier_uniform_(each).mul_(2) for each in weights]
+        assert all(devsan._core.is_unknown(each) for each in scaled)
+    assert taken() - before < GIB
+
+
+def test_a_state_dict_of_twenty_gigabytes_is_loaded() -> None:
+    with devsan.emulate(gpus=1, full_size=True):
+        first, second = (nn.Sequential(*[nn.Linear(16384, 16384) for _ in range(5)]) for _ in range(2))
+        second.cuda().load_state_dict(first.state_dict())
+        assert torch.cuda.memory_allocated() >= 5 * 16384 * 16384 * 4

@@ -1,0 +1,119 @@
+"""Who reads a value that was never computed gets a stand-in and is told of it, once for each statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import programs
+import pytest
+import torch
+
+import devsan
+from devsan.full_size import reads
+
+
+def unknown(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.zeros(256, 1024, device="cuda").mean().expand(shape).to(dtype).clone()
+
+
+def mask(*shape: int) -> torch.Tensor:
+    return unknown(*shape) > 0.5
+
+
+READS: dict[str, tuple[Callable[[], Any], Any]] = {
+    "item of a float": (lambda: unknown().item(), 1.0),
+    "item of an integer": (lambda: torch.zeros(512, 512, device="cuda").argmax().item(), 0),
+    "float()": (lambda: float(unknown() + 1), 2.0),
+    "a branch on a comparison": (lambda: bool(unknown() > torch.zeros((), device="cuda")), True),
+    "isfinite of everything": (lambda: bool(torch.isfinite(torch.zeros(512, 512, device="cuda")).all()), True),
+    "isnan of anything": (lambda: bool(torch.isnan(torch.zeros(512, 512, device="cuda")).any()), False),
+    "equal": (lambda: torch.equal(*[torch.randn(512, 512, device="cuda") for _ in range(2)]), True),
+    "tolist": (lambda: unknown(3).tolist(), [1.0, 1.0, 1.0]),
+    "numpy": (lambda: unknown(2).cpu().numpy().tolist(), [1.0, 1.0]),
+    "nonzero": (lambda: tuple(torch.zeros(512, 512, device="cuda").nonzero().shape), (512 * 512, 2)),
+    "a mask": (lambda: torch.zeros(512, 512, device="cuda")[torch.zeros(512, 512, device="cuda") > 1].numel(), 512**2),
+    "print": (lambda: str(unknown(2)), "tensor([1., 1.], device='cuda:0')"),
+    "sampling": (lambda: torch.zeros(4, 32000, device="cuda").softmax(-1).multinomial(1).max().item(), 0),
+}
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    found: list[Any] = []
+    monkeypatch.setattr(reads, "write", lambda report, stream: found.append(report))
+    return found
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_read_has_a_stand_in_and_is_a_finding(name: str, found: list[Any]) -> None:
+    read, expected = READS[name]
+    with devsan.emulate(gpus=1, full_size=True):
+        assert read() == expected
+    assert [each.code for each in found] == ["DV605"]
+    [site] = found[0].sites
+    assert (site.path == __file__ and "unknown" in str(site.lines)) or "torch" in str(site.lines)
+
+
+def test_each_statement_is_told_once(found: list[Any]) -> None:
+    with devsan.emulate(gpus=1, full_size=True):
+        for _ in range(3):
+            unknown().item()
+        unknown().item()
+    first, second = (each.sites[0].line for each in found)
+    assert second == first + 1
+
+
+def test_what_is_known_is_read_in_silence(found: list[Any]) -> None:
+    with devsan.emulate(gpus=1, full_size=True):
+        small = torch.arange(8.0, device="cuda")
+        assert small.sum().item() == 28.0
+        assert torch.arange(100_000, device="cuda")[-1].item() == 99_999
+        assert torch.tensor([[1.5] * 40_000], device="cuda").shape == (1, 40_000)
+        assert torch.equal(small.cpu(), torch.arange(8.0))
+    assert found == []
+
+
+def test_what_follows_from_an_unknown_value_is_unknown() -> None:
+    with devsan.emulate(gpus=1, full_size=True):
+        loss, known = unknown(), torch.ones(2, device="cuda")
+        assert devsan._core.is_unknown(loss) and not devsan._core.is_unknown(known)
+        part = known[:1]
+        part += loss
+        assert devsan._core.is_unknown(known), "the memory of a view was written"
+        assert devsan._core.is_unknown(known.cpu())
+        known.zero_()
+
+
+def test_numbers_are_back_behind_the_emulation() -> None:
+    with devsan.emulate(gpus=1, full_size=True):
+        left = torch.ones(512, 512)
+        assert devsan._core.is_unknown(left)
+    fresh = torch.ones(512, 512)
+    assert not devsan._core.is_unknown(fresh) and fresh.sum() == 512 * 512
+    assert devsan._core.is_unknown(left + fresh)
+
+
+PROGRAM = """\
+import torch
+
+layer = torch.nn.Linear(4096, 4096, device="cuda")
+for step in range(2):
+    loss = layer(torch.ones(8, 4096, device="cuda")).square().mean()
+    loss.backward()
+    print(loss.item())
+"""
+
+
+def test_a_program_goes_on_and_the_note_shows_the_line(tmp_path: Any) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    done = programs.run(["-m", "devsan", "run", "--gpus", "1", "--full-size", "train.py"], cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "1.0\n1.0\n")
+    assert done.stderr.count("note[DV605]") == 1
+    assert "train.py:7" in done.stderr and "loss.item()" in done.stderr
+
+
+def test_a_note_fails_no_run(tmp_path: Any) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    words = ["-m", "devsan", "run", "--gpus", "1", "--full-size", "--fail-on", "warning", "train.py"]
+    assert programs.run(words, cwd=tmp_path).returncode == 0

@@ -1,0 +1,96 @@
+"""Weights that are not there, and those that nobody can save."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+import devsan
+from devsan.cuda.patches import Patches
+from devsan.full_size import host_kernels, weights
+
+GIB = 2**30
+
+WIDE = {"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 8, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "vocab_size": 32000, "dtype": "bfloat16"}  # fmt: skip
+
+
+def llama(folder: Path) -> Any:
+    transformers = pytest.importorskip("transformers")
+    transformers.LlamaConfig(architectures=["LlamaForCausalLM"], **WIDE).save_pretrained(folder)
+    return transformers
+
+
+def test_a_configuration_is_enough(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    transformers = llama(tmp_path)
+    with devsan.emulate(gpus=2, profile="a100-80g", full_size=True):
+        model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, device_map="auto", dtype=torch.bfloat16)
+        size = sum(each.nbytes for each in model.parameters())
+        held = sum(torch.cuda.memory_allocated(index) for index in range(2))
+        assert {each.device.type for each in model.parameters()} == {"cuda"}
+        assert size <= held < size + GIB // 8
+    assert "has no weights; a checkpoint of 3.1 GiB without numbers takes their place" in capfd.readouterr().err
+
+
+def test_so_is_an_index_without_its_files(tmp_path: Path) -> None:
+    transformers = llama(tmp_path)
+    index = {"metadata": {"total_size": 0}, "weight_map": {"lm_head.weight": "model-00001-of-00001.safetensors"}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    with devsan.emulate(gpus=1, profile="a100-80g", full_size=True):
+        model = transformers.LlamaForCausalLM.from_pretrained(tmp_path, dtype=torch.bfloat16).cuda()
+        assert torch.cuda.memory_allocated() >= sum(each.nbytes for each in model.parameters())
+
+
+def test_without_full_size_they_are_missed(tmp_path: Path) -> None:
+    transformers = llama(tmp_path)
+    with devsan.emulate(gpus=1), pytest.raises(OSError, match="no file named"):
+        transformers.LlamaForCausalLM.from_pretrained(tmp_path)
+
+
+def test_a_hollow_checkpoint_takes_no_room(tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors")
+    file = str(tmp_path / "hollow.safetensors")
+    size = weights.write_hollow(file, [("a", "bfloat16", (1 << 15, 1 << 15)), ("b", "bool", (3,))])
+    assert size == 2 * GIB + 3
+    assert os.stat(file).st_size > size and os.stat(file).st_blocks * 512 < GIB // 64
+    with safetensors.safe_open(file, framework="pt") as opened:
+        assert opened.get_slice("a").get_shape() == [1 << 15, 1 << 15]
+        assert opened.get_tensor("b").tolist() == [False] * 3
+
+
+def test_what_has_no_numbers_is_not_saved(tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    file = tmp_path / "kept"
+    file.write_text("an earlier checkpoint")
+    with devsan.emulate(gpus=1, full_size=True):
+        states = {"layer": {"weight": torch.randn(1024, 1024, device="cuda")}}
+        with pytest.raises(RuntimeError, match=r"tensors with numbers to save, got 1 \(0.00 GiB\) that have none"):
+            torch.save(states, file)
+        with pytest.raises(RuntimeError, match="tensors with numbers to save"):
+            safetensors.save_file({"weight": torch.randn(1024, 1024)}, file)
+        assert file.read_text() == "an earlier checkpoint"
+        torch.save({"step": torch.tensor(3), "lr": 0.1}, file)
+        assert torch.load(file)["step"].item() == 3
+    torch.save(states, file)
+
+
+def test_a_kernel_in_host_memory_does_nothing_without_numbers() -> None:
+    calls: list[float] = []
+    library = SimpleNamespace(adam_update=lambda rate, weight: calls.append(rate) or 7, create_adam=lambda: 1)
+    module: Any = SimpleNamespace(
+        __name__="deepspeed.ops.adam.cpu_adam", CPUAdamBuilder=lambda: SimpleNamespace(load=lambda: library)
+    )
+    patches = Patches()
+    with devsan.emulate(gpus=1, full_size=True):
+        host_kernels.leave_out(module, patches)
+        kernels = module.CPUAdamBuilder().load()
+        assert kernels.create_adam() == 1
+        assert kernels.adam_update(0.1, torch.zeros(512, 512)) == 0 and calls == []
+        assert kernels.adam_update(0.2, torch.zeros(2)) == 7 and calls == [0.2]
+    patches.undo()
