@@ -73,8 +73,11 @@ class Closing:
             parts.append(say("real GPUs"))
         if result.ranks:
             parts.append(_counted("1 rank", "{count} ranks", result.ranks, say))
-        found = sum(result.severities.values())
+        notes = result.severities["note"]
+        found = sum(result.severities.values()) - notes
         parts.append(_counted("1 finding", "{count} findings", found, say) if found else say("no findings"))
+        if notes:
+            parts.append(_counted("1 note", "{count} notes", notes, say))
         parts.append(_peaks(result, say))
         parts.append(seconds(time.monotonic() - self._start))
         if code:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from devsan.diagnostics.diagnostic import SEVERITIES
 from devsan.run_files.jobs import launches_of
 
 
@@ -18,8 +19,8 @@ class Shared:
 
 
 def findings_of(runs: Sequence[Mapping[str, Any]]) -> list[Shared]:
-    """Returns the findings of all ``runs``, each once: those of a job as it was diagnosed, then errors before warnings,
-    by rank and time.
+    """Returns the findings of all ``runs``, each once: those of a job as it was diagnosed, then the worst first, by
+    rank and time.
 
     Two ranks have the same finding when code and cause agree, or, where no cause is known, the failing operation.
     """
@@ -39,7 +40,7 @@ def findings_of(runs: Sequence[Mapping[str, Any]]) -> list[Shared]:
             if rank not in ranks:
                 ranks.append(rank)
     shared = [Shared(finding, tuple(sorted(ranks))) for finding, ranks in found.values()]
-    return told + sorted(shared, key=lambda each: each.finding["severity"] != "error")
+    return told + sorted(shared, key=lambda each: SEVERITIES[each.finding["severity"]])
 
 
 @dataclass(frozen=True)

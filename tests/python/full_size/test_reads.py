@@ -111,6 +111,15 @@ def test_a_program_goes_on_and_the_note_shows_the_line(tmp_path: Any) -> None:
     assert (done.returncode, done.stdout) == (0, "1.0\n1.0\n")
     assert done.stderr.count("note[DV605]") == 1
     assert "train.py:7" in done.stderr and "loss.item()" in done.stderr
+    assert "devsan: 1 GPU, no findings, 1 note, peak" in done.stderr
+
+
+def test_a_page_has_the_note_behind_the_error(tmp_path: Any) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM + "layer.weight + torch.ones(1)\n")
+    done = programs.run(["-m", "devsan", "run", "--gpus=1", "--full-size", "-o", "run.html", "train.py"], cwd=tmp_path)
+    assert done.returncode == 1 and "no report" not in done.stderr
+    page = (tmp_path / "run.html").read_text(encoding="utf-8")
+    assert 'class="verdict finding" id="finding-1"' in page and 'class="verdict note finding" id="finding-2"' in page
 
 
 def test_a_note_fails_no_run(tmp_path: Any) -> None:

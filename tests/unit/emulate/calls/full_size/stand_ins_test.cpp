@@ -5,6 +5,7 @@
 #include <ATen/Functions.h>
 
 #include "emulate/runtime/full_size/unknown.h"
+#include "emulate/runtime/host_allocator.h"
 
 namespace devsan::emulate {
 namespace {
@@ -34,6 +35,7 @@ TEST(StandIns, OneNumber) {
 }
 
 TEST(StandIns, AMaskChoosesEverything) {
+  host_allocator().install();
   FullSize::start(16);
   const at::Tensor table = make_unknown({4, 6}, at::kFloat, at::MemoryFormat::Contiguous);
   const at::Tensor mask = make_unknown({1, 6}, at::kBool, at::MemoryFormat::Contiguous);
