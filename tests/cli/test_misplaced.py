@@ -22,7 +22,7 @@ from devsan.options import OPTIONS as ALL_OPTIONS
 OPTIONS = [option for option in ALL_OPTIONS if not option.is_flag]
 VALUES = {
     "gpus": "3", "profile": "l4-24g", "memory": "1GiB", "used-memory": "1MiB", "policy": "warn", "format": "off",
-    "output": "run.dvs", "lang": "zh", "history": "32MiB", "check": "streams",
+    "output": "run.dvs", "lang": "zh", "history": "32MiB", "check": "streams", "real-below": "1MiB",
     "fail-on": "error", "error-exitcode": "9",
 }  # fmt: skip
 FORMS = {
