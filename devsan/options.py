@@ -317,8 +317,6 @@ class Options:
                 if getattr(self, name) != find_option(name).default:
                     raise UsageError(f"gpus={REAL} without {find_option(name).key}, which is for emulated GPUs", "both")
             return ()
-        if self.real_below != DEFAULT_REAL_BELOW and not self.full_size:
-            raise UsageError("full-size with real-below", "real-below alone")
         if self.profile is not None and self.gpus[0] is not None:
             raise UsageError(
                 "the profiles either in gpus or in profile", f"gpus={write_gpus(self.gpus)} and profile={self.profile}"
