@@ -27,6 +27,7 @@ NAMES = (
     "first_line",
     "fake_gpu",
     "doctor",
+    "full_size",
 )
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "benchmarks.md"
 
