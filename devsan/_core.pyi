@@ -41,6 +41,15 @@ class Refusal:
     message: str
     operands: Sequence[RefusedOperand]
 
+def plan_blocks(
+    blocks: Sequence[tuple[int, int, int, int, int, int, bool]],
+    edges: Sequence[tuple[int, int, int]],
+    budgets: Sequence[int],
+    trains: bool,
+    keeps_gradients: bool,
+) -> tuple[list[int], list[int], int] | None:
+    """The best placement (core/plan/solve.h): by block its GPU, by GPU its peak, the bytes between GPUs."""
+
 def share_memory(path: str, node: int) -> None:
     """GPUs made from here on share their memory with processes that name the same file and node; "" is with none."""
 

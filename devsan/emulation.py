@@ -12,7 +12,7 @@ from devsan.core_library import REBUILD, brief, load_core
 from devsan.errors import StartError, UsageError, tell
 from devsan.job.folder import memory_file
 from devsan.job.numbers import node_in
-from devsan.options import Options, from_values
+from devsan.options import BLOCKS, Options, from_values
 from devsan.profiles import DeviceSpec
 
 if TYPE_CHECKING:
@@ -156,6 +156,10 @@ def _parts(options: Options) -> Iterator[ModuleType]:
         from devsan import full_size
 
         yield full_size
+    if BLOCKS in os.environ:
+        from devsan.blocks import in_program
+
+        yield in_program
     if options.policy == "warn":
         from devsan import policy
 

@@ -23,6 +23,9 @@ from devsan.spelling import nearest
 
 VARIABLE = "DEVSAN_OPTIONS"
 
+BLOCKS = "DEVSAN_BLOCKS"
+"""The variable by which a rehearsal of ``devsan plan`` finds what is asked of it (devsan/blocks/request.py)."""
+
 DEFAULT_GPUS = 2
 """The smallest number on which a mismatch between two GPUs can happen."""
 

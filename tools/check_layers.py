@@ -19,17 +19,18 @@ LAYERS: dict[str, frozenset[str]] = {
     "diagnose": frozenset({"model", "memory"}),
     "record": frozenset({"model"}),
     "order": frozenset({"model", "record"}),
+    "plan": frozenset(),
     "guard": frozenset({"model", "memory", "record"}),
     "emulate": frozenset({"model", "memory", "record", "order"}),
     "collectives": frozenset({"model", "memory", "record", "order", "emulate"}),
     "intercept": frozenset({"model", "memory", "diagnose", "record", "order", "guard", "emulate"}),
     "bindings": frozenset(
-        {"model", "memory", "diagnose", "record", "order", "guard", "emulate", "collectives", "intercept"}
+        {"model", "memory", "diagnose", "record", "order", "plan", "guard", "emulate", "collectives", "intercept"}
     ),
 }
 # The folders within a folder of core/, in order: each may include itself and those before it.
 SUBLAYERS: dict[str, tuple[str, ...]] = {"emulate": ("runtime", "calls", "operators")}
-WITHOUT_TORCH = frozenset({"model", "memory", "record", "order", "diagnose"})
+WITHOUT_TORCH = frozenset({"model", "memory", "record", "order", "diagnose", "plan"})
 TORCH_FOLDERS = frozenset({"torch", "ATen", "c10", "caffe2", "torchgen"})
 # emulate is here for the types that the header declares; it must register nothing.
 REGISTRARS = frozenset({"intercept", "emulate"})

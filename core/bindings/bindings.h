@@ -20,6 +20,7 @@ void bind_diagnosis(pybind11::module_& module);
 void bind_refusals(pybind11::module_& module);
 void bind_operators(pybind11::module_& module);
 void bind_order(pybind11::module_& module);
+void bind_plan(pybind11::module_& module);
 void bind_collectives(pybind11::module_& module);
 void bind_flight_recorder(pybind11::module_& module);
 

@@ -17,6 +17,7 @@ PYBIND11_MODULE(_core, module) {
   devsan::bindings::bind_provenance(module);
   devsan::bindings::bind_operators(module);
   devsan::bindings::bind_order(module);
+  devsan::bindings::bind_plan(module);
   devsan::bindings::bind_collectives(module);
   devsan::bindings::bind_flight_recorder(module);
 }

@@ -46,6 +46,8 @@ COMMANDS = (
     CommandEntry("run", "RunCommand", "Run an unmodified Python program on emulated GPUs."),
     CommandEntry("fix", "FixCommand",
                  "Find a fix by rehearsal: try changes until the program runs to its end with the right numbers."),
+    CommandEntry("plan", "PlanCommand",
+                 "Plan by rehearsal which GPU has which part of a model, and whether it fits."),
     CommandEntry("sweep", "SweepCommand",
                  "Run one program over a matrix of GPUs, parameters, environments and interpreters."),
     CommandEntry("report", "ReportCommand", "Show a run that devsan run -o recorded: findings, transfers, memory."),

@@ -41,6 +41,7 @@ class Job:
         given = []
         for item in self.options.to_variable().split(":"):
             key, _, value = item.partition("=")
-            if key != "policy" and find_option(key).name not in REPORTING:
-                given.append(f"--{key}={value}")
+            option = find_option(key)
+            if key != "policy" and option.name not in REPORTING:
+                given.append(f"--{key}" if option.is_flag else f"--{key}={value}")
         return ["-m", "devsan", "run", *given, *own, *self.words]

@@ -1,0 +1,49 @@
+"""What a request has done in the process of the program, while its emulation runs."""
+
+from __future__ import annotations
+
+import atexit
+import os
+
+from devsan.blocks.levers import Levers
+from devsan.blocks.meter import Meter
+from devsan.blocks.placing import Placing
+from devsan.blocks.request import read_request, write_answer
+from devsan.cuda.imports import AfterImport
+from devsan.cuda.patches import Patches
+from devsan.options import BLOCKS, Options
+
+_patches = Patches()
+_imports: AfterImport | None = None
+
+
+def begin(options: Options) -> None:
+    """Does what the request asks for. Needs a running emulation; ``options`` are its own."""
+    global _imports
+    folder = os.environ[BLOCKS]
+    request = read_request(folder)
+    levers = Levers(request.batch, request.checkpointing)
+    meter = Meter(len(options.devices())) if request.is_measured else None
+    placing = Placing(request.device_map, request.is_measured)
+
+    def placed(model: object) -> None:
+        levers.placed(model)
+        if meter is not None:
+            meter.watch(model)
+
+    placing.placed = placed
+    placing.begin(_patches)
+    _imports = AfterImport({**placing.changes(_patches), **levers.changes(_patches)})
+    _imports.install()
+
+    def answer() -> None:
+        write_answer(folder, placing.times, levers.told(), meter.measured() if meter is not None else None)
+
+    atexit.register(answer)
+
+
+def end() -> None:
+    """Puts back what was changed."""
+    if _imports is not None:
+        _imports.remove()
+    _patches.undo()

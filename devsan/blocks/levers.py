@@ -1,0 +1,75 @@
+"""What can be changed so that a job fits, beside where its blocks are: the batch, and gradient checkpointing."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from devsan.cuda.imports import Change
+from devsan.cuda.patches import Patches
+
+_DATA_LOADER = "torch.utils.data.dataloader"
+
+
+class Levers:
+    """Changes a program's batch and its checkpointing, and notes what they are.
+
+    Args:
+        batch: the samples of a batch; 0 leaves them.
+        checkpointing: whether models turn gradient checkpointing on.
+    """
+
+    def __init__(self, batch: int, checkpointing: bool) -> None:
+        self._batch = batch
+        self._checkpointing = checkpointing
+        self._loads = False
+        self._seen = 0
+        self._can_checkpoint = False
+
+    def told(self) -> Mapping[str, Any]:
+        """Returns what was seen, as the answer to a request has it."""
+        return {"batch": self._seen, "can_checkpoint": self._can_checkpoint}
+
+    def changes(self, patches: Patches) -> dict[str, Change]:
+        """Returns what is to be done to torch's loader of data once it is imported."""
+        return {_DATA_LOADER: lambda module: self._in_loader(module, patches)}
+
+    def placed(self, model: Any) -> None:
+        """Looks at a model that was placed."""
+        can = getattr(model, "supports_gradient_checkpointing", False)
+        is_on = any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
+        self._can_checkpoint = bool(can) and not is_on
+        if self._checkpointing and self._can_checkpoint:
+            model.gradient_checkpointing_enable()
+        model.register_forward_pre_hook(self._forward, with_kwargs=True, prepend=True)
+
+    def _in_loader(self, module: Any, patches: Patches) -> None:
+        begin = module.DataLoader.__init__
+
+        @functools.wraps(begin)
+        def made(loader: Any, dataset: Any, batch_size: Any = 1, *args: Any, **named: Any) -> None:
+            if self._batch and batch_size is not None and named.get("batch_sampler") is None:
+                self._loads = True
+                batch_size = self._batch
+            begin(loader, dataset, batch_size, *args, **named)
+
+        patches.set(module.DataLoader, "__init__", made)
+
+    def _forward(self, model: Any, args: Any, named: Any) -> Any:
+        """Cuts a batch that no loader has made: what the model takes, its labels among it."""
+        torch = sys.modules["torch"]
+        shapes = [each.shape for each in (*args, *named.values()) if isinstance(each, torch.Tensor) and each.dim() > 1]
+        if not shapes:
+            return None
+        size = int(shapes[0][0])
+        self._seen = self._seen or size
+        if not self._batch or self._loads or self._batch >= size:
+            return None
+
+        def cut(each: Any) -> Any:
+            is_batch = isinstance(each, torch.Tensor) and each.dim() > 0 and each.shape[0] == size
+            return each[: self._batch] if is_batch else each
+
+        return tuple(map(cut, args)), {name: cut(each) for name, each in named.items()}

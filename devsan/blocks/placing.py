@@ -1,0 +1,147 @@
+"""Where a program places a model: there it is told the planned map instead of its own.
+
+``from_pretrained(device_map=...)`` of transformers, ``dispatch_model``, ``load_checkpoint_and_dispatch`` and
+``infer_auto_device_map`` of accelerate, and ``model.to(device)``, which is also how transformers' Trainer and
+``Accelerator.prepare`` place it. A plan is for one process, so that Trainer makes no replicas for the other GPUs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from devsan import _core
+from devsan.blocks.tree import parts_of
+from devsan.cuda.imports import Change
+from devsan.cuda.patches import Patches
+
+_MAP = "device_map"
+
+
+class Placing:
+    """Tells the map, and notes the models that are placed.
+
+    Args:
+        device_map: by block, the ordinal of its GPU; None for the program's own.
+        on_first: whether everything is placed on the first GPU instead.
+
+    Attributes:
+        placed: called with each model that is placed.
+        times: how often that was.
+    """
+
+    def __init__(self, device_map: Mapping[str, int] | None, on_first: bool) -> None:
+        self._map: dict[str, int] | None = {"": 0} if on_first else None if device_map is None else dict(device_map)
+        self._on_first = on_first
+        self._depth = 0
+        self.placed: Callable[[Any], None] = lambda model: None
+        self.times = 0
+
+    def begin(self, patches: Patches) -> None:
+        """Watches ``Module.to`` and ``Module.cuda``."""
+        import torch
+
+        if self._on_first:
+            _core.place_on_first(True)
+        kind: Any = torch.nn.Module
+        to, cuda = kind.to, kind.cuda
+
+        @functools.wraps(to)
+        def moved(module: Any, *args: Any, **named: Any) -> Any:
+            device, dtype, *_ = torch._C._nn._parse_to(*args, **named)
+            if device is None or device.type != "cuda":
+                return to(module, *args, **named)
+            return self._move(module, lambda: to(module, *args, **named), lambda: to(module, dtype))
+
+        @functools.wraps(cuda)
+        def moved_to_gpu(module: Any, device: Any = None) -> Any:
+            return self._move(module, lambda: cuda(module, device), lambda: module)
+
+        patches.set(kind, "to", moved)
+        patches.set(kind, "cuda", moved_to_gpu)
+
+    def changes(self, patches: Patches) -> dict[str, Change]:
+        """Returns what is to be done to the libraries, by the names of modules."""
+        return {
+            "accelerate.big_modeling": lambda module: self._in_accelerate(module, patches),
+            "accelerate.utils.modeling": lambda module: self._in_inference(module, patches),
+            "transformers.modeling_utils": lambda module: self._in_transformers(module, patches),
+            "transformers.training_args": lambda module: patches.set(
+                module.TrainingArguments, "n_gpu", property(lambda _: 1)
+            ),
+        }
+
+    def _move(self, module: Any, move: Callable[[], Any], convert: Callable[[], Any]) -> Any:
+        if self._depth or getattr(module, "hf_device_map", None) or not _is_divided(module):
+            return move()
+        if self._map is None or self._on_first:
+            return self._noted(move)
+        from accelerate import dispatch_model
+
+        if not _fits(self._map, module):
+            return move()
+        convert()
+        return dispatch_model(module, device_map=self._map)
+
+    def _noted(self, place: Callable[[], Any]) -> Any:
+        self._depth += 1
+        try:
+            model = place()
+        finally:
+            self._depth -= 1
+        if not self._depth:
+            self.times += 1
+            self.placed(model)
+        return model
+
+    def _with_map(self, function: Any, position: int) -> Any:
+        @functools.wraps(function)
+        def placed(*args: Any, **named: Any) -> Any:
+            if self._map is not None and not self._depth:
+                args = (*args[:position], self._map, *args[position + 1 :]) if len(args) > position else args
+                named = named if len(args) > position else {**named, _MAP: self._map}
+            return self._noted(lambda: function(*args, **named))
+
+        return placed
+
+    def _in_accelerate(self, module: Any, patches: Patches) -> None:
+        for name, position in (("dispatch_model", 1), ("load_checkpoint_and_dispatch", 2)):
+            patches.set(module, name, self._with_map(getattr(module, name), position))
+
+    def _in_inference(self, module: Any, patches: Patches) -> None:
+        infer = module.infer_auto_device_map
+
+        @functools.wraps(infer)
+        def inferred(*args: Any, **named: Any) -> Any:
+            return infer(*args, **named) if self._map is None else dict(self._map)
+
+        patches.set(module, "infer_auto_device_map", inferred)
+
+    def _in_transformers(self, module: Any, patches: Patches) -> None:
+        load = vars(module.PreTrainedModel)["from_pretrained"]
+
+        @functools.wraps(load.__func__)
+        def loaded(cls: Any, *args: Any, **named: Any) -> Any:
+            if named.get(_MAP) is None or self._depth:
+                return load.__func__(cls, *args, **named)
+            if self._map is not None:
+                named[_MAP] = dict(self._map)
+            found: list[Any] = []
+
+            def place() -> Any:
+                found.append(load.__func__(cls, *args, **named))  # with output_loading_info a tuple
+                return found[0][0] if isinstance(found[0], tuple) else found[0]
+
+            self._noted(place)
+            return found[0]
+
+        patches.set(module.PreTrainedModel, "from_pretrained", classmethod(loaded))
+
+
+def _is_divided(module: Any) -> bool:
+    return len(parts_of(module)) > 1
+
+
+def _fits(device_map: Mapping[str, int], module: Any) -> bool:
+    return {path for path, _ in parts_of(module)} <= set(device_map)

@@ -1,0 +1,82 @@
+"""What ``devsan plan`` asks of one rehearsal, and what it is told: two files in a folder that a variable names."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devsan.blocks.measured import Measured
+
+_REQUEST, _ANSWER = "request.json", "answer.json"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for.
+
+    Attributes:
+        device_map: what the program is told wherever it places a model: by block, the ordinal of its GPU. None leaves
+            the program's own, and while it is measured everything is on the first GPU.
+        is_measured: whether blocks are measured. Peaks that the program asks torch for are then those of a block.
+        batch: the samples of a batch; 0 leaves them.
+        checkpointing: whether gradient checkpointing is turned on.
+    """
+
+    device_map: Mapping[str, int] | None = None
+    is_measured: bool = False
+    batch: int = 0
+    checkpointing: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of it.
+
+    Attributes:
+        places: how often the program placed a model where a map can be told.
+        batch: samples of the first batch; 0 where it has shown none.
+        can_checkpoint: whether the model can turn gradient checkpointing on, and has not.
+        measured: None where nothing was measured.
+    """
+
+    places: int = 0
+    batch: int = 0
+    can_checkpoint: bool = False
+    measured: Measured | None = None
+
+
+def write_request(folder: Path, request: Request) -> None:
+    """Leaves ``request`` in ``folder``, which the variable ``options.BLOCKS`` names then."""
+    folder.joinpath(_REQUEST).write_text(json.dumps(dataclasses.asdict(request)), encoding="utf-8")
+
+
+def read_request(folder: str) -> Request:
+    """Returns the request in ``folder``.
+
+    Raises:
+        OSError: there is none.
+    """
+    return Request(**json.loads(Path(folder, _REQUEST).read_text(encoding="utf-8")))
+
+
+def write_answer(folder: str, places: int, levers: Mapping[str, Any], measured: Measured | None) -> None:
+    """Leaves what came of the rehearsal in ``folder``; nothing where that has gone."""
+    answer = Answer(places=places, measured=measured, **levers)
+    try:
+        Path(folder, _ANSWER).write_text(json.dumps(dataclasses.asdict(answer)), encoding="utf-8")
+    except OSError:
+        return
+
+
+def read_answer(folder: Path) -> Answer:
+    """Returns the answer in ``folder``; an empty one where the program was killed before it could be written."""
+    try:
+        plain = json.loads(folder.joinpath(_ANSWER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return Answer()
+    measured = plain.pop("measured")
+    return Answer(**plain, measured=None if measured is None else Measured.of(measured))

@@ -1,0 +1,98 @@
+"""``devsan plan``."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from devsan.cli import program_words
+from devsan.cli.command import Action, Parser, add_output
+from devsan.cli.program import CommandLine
+from devsan.cli.program_words import ProgramWords
+from devsan.cli.progress import Line
+from devsan.core_library import core_with_torch
+from devsan.errors import DevsanError, UsageError, tell
+from devsan.fix.job import Job
+from devsan.options import REPORTING, find_option
+from devsan.plan.planner import Planner
+from devsan.plan.rehearsal import Rehearsals
+from devsan.render.terminal import plan as terminal
+from devsan.run_files import output_file
+
+EXIT_FITS, EXIT_NOTHING_FITS, EXIT_NOT_UNDERSTOOD, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+_USAGE = """devsan plan [options] script.py [args ...]
+       devsan plan [options] -m module [args ...]
+       devsan plan [options] -c code [args ...]
+       devsan plan [options] -- launcher [args ...]"""
+
+_EPILOG = """\
+Examples:
+
+  devsan plan --gpus 4:rtx3090-24g train.py           does it fit, and with which device map
+  devsan plan --gpus 4:rtx3090-24g -o map.json train.py
+
+The program is rehearsed at full size: nothing is computed, and no memory is taken.
+
+Exit code: 0 if it fits, 1 if nothing does, 2 for what cannot be planned."""
+
+_OWN = ("policy", *(name for name in REPORTING if name != "lang"))
+_SETTLED = {**{name: find_option(name).default for name in _OWN}, "full_size": True}
+"""Each rehearsal has its own."""
+
+
+class PlanCommand:
+    """Plan by rehearsal which GPU has which part of a model, and whether it fits.
+
+    The program is rehearsed at full size as it is, then with all of its model on one GPU without a limit, where each
+    block is measured: parameters, gradients, optimizer state, activations. The best map for the GPUs at hand is
+    rehearsed in turn, so that its peaks are those of a run.
+    """
+
+    name = "plan"
+
+    def prepare(self, words: Sequence[str]) -> Action:
+        """Reads the words; rehearsals are started by what is returned."""
+        parser = Parser(self, usage=_USAGE, epilog=_EPILOG)
+        add_output(parser, "write the device map, as JSON that accelerate and transformers take, to this file")
+        parser.add_argument("--json", action="store_true", help="print the plan as JSON instead of a table")
+        parser.add_argument("--all", action="store_true", help="try all levers, also where it fits without one")
+        parser.add_argument("--timeout", metavar="SECONDS", type=float, default=600.0,
+                            help="the most that one rehearsal may take (default: 600)")  # fmt: skip
+        asked = program_words.read(parser, words, _SETTLED)
+        if not asked.options.devices():
+            raise UsageError("emulated GPUs, on which alone rehearsals run", "--gpus real")
+        if isinstance(asked.program, CommandLine):
+            raise UsageError("a script, -m or -c", "a command: launched jobs cannot be planned yet")
+        if asked.own.output:
+            output_file.check(asked.own.output, asked.own.force)
+        return lambda: _plan(asked)
+
+
+def _plan(asked: ProgramWords) -> int:
+    own = asked.own
+    core_with_torch()
+    line = Line(language=asked.options.lang)
+    try:
+        with Rehearsals(Job(asked.options, asked.words), own.timeout) as rehearsals:
+            result = Planner(rehearsals, lambda text: line.show(line.say.text(text))).plan(own.all)
+    except KeyboardInterrupt:
+        line.close()
+        tell("interrupted")
+        return EXIT_INTERRUPTED
+    except DevsanError as error:
+        line.close()
+        tell(str(error))
+        return EXIT_NOT_UNDERSTOOD
+    line.close()
+    if own.json:
+        print(json.dumps({**dataclasses.asdict(result), "fits": result.fits}, indent=2))
+    else:
+        terminal.write(result, sys.stdout, asked.options.lang)
+    if own.output and result.planned.fits and result.planned.placement is not None:
+        Path(own.output).write_text(json.dumps(result.planned.placement.device_map, indent=2) + "\n", encoding="utf-8")
+        tell(f"the device map is in {own.output}")
+    return EXIT_FITS if result.fits else EXIT_NOTHING_FITS

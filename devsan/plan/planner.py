@@ -1,0 +1,175 @@
+"""Plans one program: measure it, solve, rehearse the map, and try levers where it does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from devsan.blocks.measured import Measured
+from devsan.blocks.request import Answer, Request
+from devsan.diagnostics.messages import message
+from devsan.errors import DevsanError
+from devsan.gpu_list import MAX_GPUS
+from devsan.options import Options
+from devsan.plan.placement import Placement, place
+from devsan.plan.rehearsal import Rehearsal, Rehearsals
+from devsan.plan.result import PlanResult, Tried
+
+Progress = Callable[[str], None]
+
+_VAST = 1 << 43
+"""Bytes of a GPU on which everything fits."""
+
+_ROUNDS = 6
+_SMALLER = 0.97
+"""What is left of the budgets for another map, where a rehearsal ran out of memory: what fragments, and what no block
+accounts for, is known only then."""
+
+_STEPS_TO_SMALLEST = 24
+
+
+class Planner:
+    """Plans one program.
+
+    Args:
+        rehearsals: of the program.
+        progress: called with what is done next.
+    """
+
+    def __init__(self, rehearsals: Rehearsals, progress: Progress) -> None:
+        self._rehearsals = rehearsals
+        self._options = rehearsals.job.options
+        self._progress = progress
+
+    def plan(self, all_levers: bool = False) -> PlanResult:
+        """Returns the plan.
+
+        Args:
+            all_levers: try levers also where it fits.
+
+        Raises:
+            DevsanError: the program fails for another reason than memory, or places no model.
+        """
+        self._progress(message("rehearsing the program as it is"))
+        as_it_is = _tried("as it is", self._rehearsals.run())
+        answer, measured = self.measure()
+        planned = self._planned("map", 0, measured, self._options, Request())
+        budgets = _budgets(self._options, measured)
+        result = PlanResult([device.total_memory for device in self._options.devices()], measured, as_it_is, planned)
+        if not planned.fits:
+            result.smallest = _smallest(measured, budgets)
+        if all_levers or not result.fits:
+            result.levers = self._levers(answer, measured)
+        return result
+
+    def measure(self, request: Request | None = None) -> tuple[Answer, Measured]:
+        """Measures the blocks where memory does not matter.
+
+        Raises:
+            DevsanError: as ``plan`` does.
+        """
+        self._progress(message("measuring the model block by block"))
+        request = replace(request or Request(), is_measured=True)
+        vast = replace(self._options, memory=(_VAST,), used_memory=())
+        rehearsal = self._rehearsals.run(request, vast)
+        if not rehearsal.outcome.ended:
+            raise DevsanError(
+                "expected a program that runs to its end where memory is no limit, got "
+                f"{rehearsal.outcome.error or f'exit code {rehearsal.outcome.exit_code}'}; devsan run shows it"
+            )
+        if rehearsal.answer.measured is None:
+            raise DevsanError(
+                "expected a program that places a model of several blocks: from_pretrained(device_map=...), "
+                "dispatch_model, model.to(device) or Trainer; got none that ran"
+            )
+        return rehearsal.answer, rehearsal.answer.measured
+
+    def _planned(self, what: str, value: int, measured: Measured, options: Options, request: Request) -> Tried:
+        """Solves and rehearses until a map holds."""
+        budgets = _budgets(options, measured)
+        tried = Tried(what, value, reason=message("no map fits"))
+        for _ in range(_ROUNDS):
+            placement = place(measured, budgets)
+            if placement is None:
+                return tried
+            self._progress(message("rehearsing the planned map"))
+            rehearsal = self._rehearsals.run(replace(request, device_map=placement.device_map), options)
+            tried = _tried(what, rehearsal, value, placement)
+            if rehearsal.out_of_memory is None:
+                return tried
+            budgets = [int(budget * _SMALLER) for budget in budgets]
+        return tried
+
+    def _levers(self, answer: Answer, measured: Measured) -> list[Tried]:
+        tried = []
+        if measured.trains and answer.can_checkpoint:
+            tried.append(self._with_lever("checkpointing", 0, Request(checkpointing=True)))
+        batch = answer.batch
+        while batch > 1:
+            batch //= 2
+            tried.append(self._with_lever("batch", batch, Request(batch=batch)))
+            if tried[-1].fits:
+                break
+        tried += self._more_gpus(measured)
+        return tried
+
+    def _with_lever(self, what: str, value: int, request: Request) -> Tried:
+        try:
+            _, measured = self.measure(request)
+        except DevsanError as error:
+            return Tried(what, value, reason=str(error))
+        return self._planned(what, value, measured, self._options, request)
+
+    def _more_gpus(self, measured: Measured) -> list[Tried]:
+        """The fewest GPUs, more of the last kind, with which a map fits."""
+        count = len(self._options.gpus)
+        for number in range(count + 1, min(4 * count, MAX_GPUS) + 1):
+            options = _with_gpus(self._options, number)
+            if place(measured, _budgets(options, measured)) is not None:
+                tried = self._planned("gpus", number, measured, options, Request())
+                if tried.fits:
+                    return [tried]
+        return []
+
+
+def _tried(what: str, rehearsal: Rehearsal, value: int = 0, placement: Placement | None = None) -> Tried:
+    outcome = rehearsal.outcome
+    reason = ""
+    if rehearsal.out_of_memory is not None:
+        reason = message("cuda:{ordinal} is out of memory", ordinal=rehearsal.out_of_memory)
+    elif not outcome.ended:
+        reason = outcome.error or message("exit code {code}", code=outcome.exit_code)
+    elif rehearsal.errors:
+        reason = str(rehearsal.errors[0]["sentence"])
+    elif placement is not None and not rehearsal.answer.places:
+        reason = message("the program places no model where a map can be told")
+    peaks = dict(outcome.peaks)
+    return Tried(what, value, not reason, peaks, rehearsal.transferred, reason, placement, outcome.seconds)
+
+
+def _budgets(options: Options, measured: Measured) -> list[int]:
+    return [device.total_memory - device.used_memory - measured.overhead for device in options.devices()]
+
+
+def _smallest(measured: Measured, budgets: Sequence[int]) -> int:
+    """The bytes of each of so many equal GPUs with which a map fits, to the next MiB."""
+    low, high = 0, max(2 * measured.size, 1)
+    while place(measured, [high] * len(budgets)) is None and high < _VAST:
+        low, high = high, 2 * high
+    for _ in range(_STEPS_TO_SMALLEST):
+        middle = (low + high) // 2
+        if place(measured, [middle] * len(budgets)) is None:
+            low = middle
+        else:
+            high = middle
+    return high + measured.overhead
+
+
+def _with_gpus(options: Options, count: int) -> Options:
+    more = count - len(options.gpus)
+
+    def longer(sizes: tuple[int, ...]) -> tuple[int, ...]:
+        return sizes + sizes[-1:] * more if len(sizes) > 1 else sizes
+
+    return replace(options, gpus=options.gpus + options.gpus[-1:] * more, memory=longer(options.memory),
+                   used_memory=longer(options.used_memory))  # fmt: skip

@@ -1,0 +1,60 @@
+"""What a plan came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from devsan.blocks.measured import Measured
+from devsan.plan.placement import Placement
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A rehearsal that decides.
+
+    Attributes:
+        what: "as it is", "map", "batch", "checkpointing", "gpus".
+        value: of a lever: samples, or the number of GPUs; 0 without one.
+        fits: whether the program came to its end with nothing wrong.
+        peaks: bytes that were allocated at most, by GPU ("cuda:0").
+        transferred: bytes between GPUs in the whole run.
+        reason: why it does not fit, or was not tried; "" where it fits.
+        placement: that it ran with; None for the program's own.
+        seconds: that it took.
+    """
+
+    what: str
+    value: int = 0
+    fits: bool = False
+    peaks: Mapping[str, int] = field(default_factory=dict)
+    transferred: int = 0
+    reason: str = ""
+    placement: Placement | None = None
+    seconds: float = 0.0
+
+
+@dataclass
+class PlanResult:
+    """What a plan came to.
+
+    Attributes:
+        gpus: the memory of each GPU in bytes.
+        measured: the model, block by block.
+        as_it_is: the program with its own map.
+        planned: the program with the planned map.
+        levers: what else was tried.
+        smallest: bytes that each GPU would need for a map to fit, where none does; 0 elsewhere.
+    """
+
+    gpus: list[int]
+    measured: Measured
+    as_it_is: Tried
+    planned: Tried
+    levers: list[Tried] = field(default_factory=list)
+    smallest: int = 0
+
+    @property
+    def fits(self) -> bool:
+        """Returns whether it fits these GPUs without a lever."""
+        return self.planned.fits or self.as_it_is.fits

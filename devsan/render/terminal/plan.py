@@ -1,0 +1,117 @@
+"""What a plan came to, for a terminal: the model, whether it fits, the planned map, and the levers.
+
+LlamaForCausalLM: 36 blocks, 12.6 GiB
+gradients 12.6 GiB, optimizer state 25.1 GiB, activations 11.7 GiB
+
+as it is     does not fit: cuda:0 is out of memory
+planned map  fits: cuda:0 21.3 GiB, cuda:1 20.7 GiB; 380 MiB between GPUs; rehearsed in 4.39 s
+
+cuda:0   21.3 GiB / 23.7 GiB    model.embed_tokens, model.layers.0-9, lm_head
+cuda:1   20.7 GiB / 23.7 GiB    model.layers.10-20
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TextIO
+
+from devsan.render.amounts import amount, seconds
+from devsan.render.language import Language, language_for
+from devsan.render.terminal.printer import columns_of, write_lines
+from devsan.render.terminal.text import Line, display_width, wrapped
+
+if TYPE_CHECKING:
+    from devsan.plan.result import PlanResult, Tried
+
+_NUMBERED = re.compile(r"(.*\.)?(\d+)")
+
+
+def write(result: PlanResult, stream: TextIO, language: str = "") -> None:
+    """Writes ``result`` to ``stream``.
+
+    Args:
+        result: a plan.
+        stream: where to write.
+        language: "en" or "zh"; by default the chosen one.
+    """
+    say = language_for(stream, language)
+    write_lines(list(plan_lines(result, say, columns_of(stream)[0])), stream)
+
+
+def plan_lines(result: PlanResult, say: Language, width: int) -> Iterator[Line]:
+    """Yields the lines of ``result``, in ``width`` columns."""
+    yield from _model(result, say)
+    yield []
+    rows = [(say("as it is"), result.as_it_is), (say("planned map"), result.planned)]
+    rows += [(_lever(tried, say), tried) for tried in result.levers]
+    column = max(display_width(name) for name, _ in rows) + 2
+    for name, tried in rows:
+        lines = wrapped(_verdict(tried, say), column, width=width)
+        yield [(name + " " * (column - display_width(name)), ""), (lines[0], "added" if tried.fits else "error")]
+        for line in lines[1:]:
+            yield [(" " * column + line, "")]
+    if result.smallest:
+        text = say("a map fits {count} GPUs of {size} each", count=str(len(result.gpus)), size=amount(result.smallest))
+        yield []
+        yield [(text, "")]
+    if result.planned.fits:
+        yield []
+        yield from _map(result, width)
+
+
+def _model(result: PlanResult, say: Language) -> Iterator[Line]:
+    measured = result.measured
+    text = say("{count} blocks, {size}", count=str(len(measured.blocks)), size=amount(measured.size))
+    yield [(f"{measured.model}: ", "title"), (text, "")]
+    held = [
+        (say("gradients"), sum(block.gradients for block in measured.blocks)),
+        (say("optimizer state"), sum(block.optimizer_state for block in measured.blocks)),
+        (say("activations"), sum(block.activations for block in measured.blocks)),
+    ]
+    yield [(", ".join(f"{name} {amount(size)}" for name, size in held if size > 0), "")]
+
+
+def _lever(tried: Tried, say: Language) -> str:
+    if tried.what == "batch":
+        return say("batch of {count}", count=str(tried.value))
+    if tried.what == "gpus":
+        return say("{count} GPUs", count=str(tried.value))
+    return say("gradient checkpointing")
+
+
+def _verdict(tried: Tried, say: Language) -> str:
+    peaks = ", ".join(f"{device}\N{NO-BREAK SPACE}{amount(size)}" for device, size in tried.peaks.items() if size)
+    if not tried.fits:
+        return say("does not fit: {reason}", reason=say.text(tried.reason))
+    template = "fits: {peaks}; {moved} between GPUs; rehearsed in {time}"
+    return say(template, peaks=peaks, moved=amount(tried.transferred), time=seconds(tried.seconds))
+
+
+def _map(result: PlanResult, width: int) -> Iterator[Line]:
+    placement = result.planned.placement
+    assert placement is not None
+    for ordinal, size in enumerate(result.gpus):
+        keys = [key for key, gpu in placement.device_map.items() if gpu == ordinal]
+        peak = result.planned.peaks.get(f"cuda:{ordinal}", 0)
+        head = f"cuda:{ordinal:<3} {f'{amount(peak)} / {amount(size)}':<22} "
+        lines = wrapped(", ".join(_runs(keys)) or "-", len(head), width=width)
+        yield [(head, ""), (lines[0], "")]
+        for line in lines[1:]:
+            yield [(" " * len(head) + line, "")]
+
+
+def _runs(keys: Iterable[str]) -> list[str]:
+    """``layers.0, layers.1, layers.2`` as ``layers.0-2``."""
+    runs: list[tuple[str, int, int]] = []
+    for key in keys:
+        match = _NUMBERED.fullmatch(key)
+        prefix, number = (match[1] or "", int(match[2])) if match else (key, -1)
+        if runs and number >= 0 and runs[-1][0] == prefix and runs[-1][2] == number - 1:
+            runs[-1] = (prefix, runs[-1][1], number)
+        else:
+            runs.append((prefix, number, number))
+    return [
+        prefix if first < 0 else f"{prefix}{first}" if first == last else f"{prefix}{first}-{last}"
+        for prefix, first, last in runs
+    ]

@@ -1,0 +1,107 @@
+"""``devsan plan`` of one program: the map that it finds holds, and it says so where none does."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import programs
+import pytest
+
+MODEL = """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(1024, 8192), nn.Linear(8192, 1024)
+
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(x)))
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(1000, 1024)
+        self.blocks = nn.ModuleList(Block() for _ in range(8))
+        self.head = nn.Linear(1024, 1000)
+
+    def forward(self, tokens):
+        x = self.embed(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+model = Model().to("cuda")
+tokens = torch.randint(1000, (BATCH, 64), device="cuda")
+"""
+TRAIN = """
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(2):
+    nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+INFER = """
+with torch.no_grad():
+    model(tokens)
+"""
+BLOCK = 4 * (2 * 1024 * 8192 + 8192 + 1024)  # bytes of its parameters
+
+
+def plan(tmp_path: Path, text: str, *words: str, batch: int = 2) -> CompletedProcess[str]:
+    tmp_path.joinpath("train.py").write_text(f"BATCH = {batch}\n{MODEL}{text}", encoding="utf-8")
+    return programs.run(["-m", "devsan", "plan", *words, "train.py"], cwd=tmp_path)
+
+
+def test_training_is_planned_for_gradients_and_optimizer_state(tmp_path: Path) -> None:
+    done = plan(tmp_path, TRAIN, "--gpus", "3", "--memory", "1600MiB", "--json", "-o", "map.json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    device_map = json.loads(tmp_path.joinpath("map.json").read_text())
+    assert list(device_map) == ["embed", *(f"blocks.{number}" for number in range(8)), "head"]
+    assert device_map == found["planned"]["placement"]["device_map"]
+    assert "cuda:0 is out of memory" in found["as_it_is"]["reason"]
+    assert device_map["embed"] == 0
+    assert len(set(device_map.values())) == 3
+    block = found["measured"]["blocks"][1]
+    assert (block["parameters"], block["gradients"]) == (BLOCK, BLOCK)
+    assert 2 * BLOCK <= block["optimizer_state"] <= 2 * BLOCK + 4096
+    assert found["measured"]["trains"]
+    planned = found["planned"]
+    assert planned["fits"]
+    for ordinal, expected in enumerate(planned["placement"]["peaks"]):
+        assert planned["peaks"][f"cuda:{ordinal}"] == pytest.approx(expected, rel=0.05)
+    assert planned["transferred"] > 0
+
+
+def test_inference_takes_fewer_gpus(tmp_path: Path) -> None:
+    done = plan(tmp_path, INFER, "--gpus", "3", "--memory", "1600MiB", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert set(found["planned"]["placement"]["device_map"].values()) == {0}
+    assert not found["measured"]["trains"]
+    assert found["as_it_is"]["fits"]
+
+
+@pytest.mark.long
+def test_where_nothing_fits_levers_are_tried(tmp_path: Path) -> None:
+    done = plan(tmp_path, TRAIN, "--gpus", "2", "--memory", "1600MiB")
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    assert "planned map  does not fit: no map fits" in lines
+    assert any(line.startswith("batch of 1   does not fit") for line in lines)
+    assert any(line.startswith("3 GPUs       fits: cuda:0") for line in lines)
+    assert any(line.startswith("a map fits 2 GPUs of ") for line in lines)
+
+
+def test_what_cannot_be_planned_is_said_in_one_sentence(tmp_path: Path) -> None:
+    done = plan(tmp_path, "raise ValueError('no data')")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "got ValueError: no data" in done.stderr.splitlines()[-1]
+    done = programs.run(["-m", "devsan", "plan", "--", sys.executable, "train.py"], cwd=tmp_path)
+    assert done.returncode == 2
+    assert "launched jobs cannot be planned yet" in done.stderr
