@@ -8,7 +8,7 @@ import os
 from devsan.blocks.levers import Levers
 from devsan.blocks.meter import Meter
 from devsan.blocks.placing import Placing
-from devsan.blocks.request import read_request, write_answer
+from devsan.blocks.request import Answer, read_request, write_answer
 from devsan.cuda.imports import AfterImport
 from devsan.cuda.patches import Patches
 from devsan.options import BLOCKS, Options
@@ -37,7 +37,8 @@ def begin(options: Options) -> None:
     _imports.install()
 
     def answer() -> None:
-        write_answer(folder, placing.times, levers.told(), meter.measured() if meter is not None else None)
+        measured, names = (meter.measured(), meter.names()) if meter is not None else (None, None)
+        write_answer(folder, Answer(placing.times, measured=measured, names=names, **levers.told()))
 
     atexit.register(answer)
 

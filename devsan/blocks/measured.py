@@ -41,6 +41,19 @@ class Block:
 
 
 @dataclass
+class Names:
+    """What an entry of a map can name.
+
+    Attributes:
+        modules: paths, the whole model "" among them.
+        tensors: parameters and buffers, each with what else the same parameter is called, itself first.
+    """
+
+    modules: list[str]
+    tensors: list[list[str]]
+
+
+@dataclass
 class Measured:
     """What was measured.
 

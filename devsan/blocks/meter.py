@@ -15,7 +15,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from devsan import _core
-from devsan.blocks.measured import INPUTS, Block, Measured
+from devsan.blocks.measured import INPUTS, Block, Measured, Names
 from devsan.blocks.tree import parts_of
 
 _FIRST = 0
@@ -83,6 +83,16 @@ class Meter:
         groups = [sorted(rank[number] for number in group) for group in tied]
         return Measured(type(self._model).__name__, blocks, edges, self._passes, self._trains, self._keeps_gradients,
                         self._step_extra, _overhead(), groups)  # fmt: skip
+
+    def names(self) -> Names | None:
+        """Returns what an entry of a map of the model can name; None where none was placed."""
+        if self._model is None:
+            return None
+        alike: dict[int, list[str]] = {}
+        named = (self._model.named_parameters, self._model.named_buffers)
+        for name, tensor in (each for names in named for each in names(remove_duplicate=False)):
+            alike.setdefault(id(tensor), []).append(name)
+        return Names([path for path, _ in self._model.named_modules()], list(alike.values()))
 
     def _in_order(self) -> list[int]:
         """The blocks as they ran; one that never did stands behind its neighbor."""

@@ -18,12 +18,15 @@ from devsan.cuda.patches import Patches
 
 _MAP = "device_map"
 
+Device = int | str
+"""The ordinal of a GPU, or a device as accelerate writes it: "cuda:1", "cpu", "disk"."""
+
 
 class Placing:
     """Tells the map, and notes the models that are placed.
 
     Args:
-        device_map: by block, the ordinal of its GPU; None for the program's own.
+        device_map: by module or tensor, its device; None for the program's own.
         on_first: whether everything is placed on the first GPU instead.
 
     Attributes:
@@ -31,8 +34,8 @@ class Placing:
         times: how often that was.
     """
 
-    def __init__(self, device_map: Mapping[str, int] | None, on_first: bool) -> None:
-        self._map: dict[str, int] | None = {"": 0} if on_first else None if device_map is None else dict(device_map)
+    def __init__(self, device_map: Mapping[str, Device] | None, on_first: bool) -> None:
+        self._map: dict[str, Device] | None = {"": 0} if on_first else None if device_map is None else dict(device_map)
         self._on_first = on_first
         self._depth = 0
         self.placed: Callable[[Any], None] = lambda model: None
@@ -79,7 +82,7 @@ class Placing:
             return self._noted(move)
         from accelerate import dispatch_model
 
-        if not _fits(self._map, module):
+        if not _is_of(self._map, module):
             return move()
         convert()
         return dispatch_model(module, device_map=self._map)
@@ -143,5 +146,7 @@ def _is_divided(module: Any) -> bool:
     return len(parts_of(module)) > 1
 
 
-def _fits(device_map: Mapping[str, int], module: Any) -> bool:
-    return {path for path, _ in parts_of(module)} <= set(device_map)
+def _is_of(device_map: Mapping[str, Device], module: Any) -> bool:
+    """Whether the map has entries of this model: every one names something in it."""
+    names = {path for path, _ in module.named_modules()} | {path for path, _ in parts_of(module)}
+    return set(device_map) <= names

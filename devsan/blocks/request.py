@@ -7,9 +7,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from devsan.blocks.measured import Measured
+from devsan.blocks.measured import Measured, Names
 
 _REQUEST, _ANSWER = "request.json", "answer.json"
 
@@ -19,14 +18,14 @@ class Request:
     """What is asked for.
 
     Attributes:
-        device_map: what the program is told wherever it places a model: by block, the ordinal of its GPU. None leaves
+        device_map: what the program is told wherever it places a model, as accelerate has it. None leaves
             the program's own, and while it is measured everything is on the first GPU.
         is_measured: whether blocks are measured. Peaks that the program asks torch for are then those of a block.
         batch: the samples of a batch; 0 leaves them.
         checkpointing: whether gradient checkpointing is turned on.
     """
 
-    device_map: Mapping[str, int] | None = None
+    device_map: Mapping[str, int | str] | None = None
     is_measured: bool = False
     batch: int = 0
     checkpointing: bool = False
@@ -41,12 +40,14 @@ class Answer:
         batch: samples of the first batch; 0 where it has shown none.
         can_checkpoint: whether the model can turn gradient checkpointing on, and has not.
         measured: None where nothing was measured.
+        names: likewise.
     """
 
     places: int = 0
     batch: int = 0
     can_checkpoint: bool = False
     measured: Measured | None = None
+    names: Names | None = None
 
 
 def write_request(folder: Path, request: Request) -> None:
@@ -63,9 +64,8 @@ def read_request(folder: str) -> Request:
     return Request(**json.loads(Path(folder, _REQUEST).read_text(encoding="utf-8")))
 
 
-def write_answer(folder: str, places: int, levers: Mapping[str, Any], measured: Measured | None) -> None:
+def write_answer(folder: str, answer: Answer) -> None:
     """Leaves what came of the rehearsal in ``folder``; nothing where that has gone."""
-    answer = Answer(places=places, measured=measured, **levers)
     try:
         Path(folder, _ANSWER).write_text(json.dumps(dataclasses.asdict(answer)), encoding="utf-8")
     except OSError:
@@ -78,5 +78,9 @@ def read_answer(folder: Path) -> Answer:
         plain = json.loads(folder.joinpath(_ANSWER).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return Answer()
-    measured = plain.pop("measured")
-    return Answer(**plain, measured=None if measured is None else Measured.of(measured))
+    measured, names = plain.pop("measured"), plain.pop("names")
+    return Answer(
+        **plain,
+        measured=None if measured is None else Measured.of(measured),
+        names=None if names is None else Names(**names),
+    )

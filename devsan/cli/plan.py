@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from devsan.cli import program_words
@@ -17,8 +17,10 @@ from devsan.core_library import core_with_torch
 from devsan.errors import DevsanError, UsageError, tell
 from devsan.fix.job import Job
 from devsan.options import REPORTING, find_option
+from devsan.plan.map_check import MapCheck, read_map
 from devsan.plan.planner import Planner
 from devsan.plan.rehearsal import Rehearsals
+from devsan.plan.result import PlanResult
 from devsan.render.terminal import plan as terminal
 from devsan.run_files import output_file
 
@@ -34,6 +36,7 @@ Examples:
 
   devsan plan --gpus 4:rtx3090-24g train.py           does it fit, and with which device map
   devsan plan --gpus 4:rtx3090-24g -o map.json train.py
+  devsan plan --gpus 4:rtx3090-24g --check-map map.json train.py
 
 The program is rehearsed at full size: nothing is computed, and no memory is taken.
 
@@ -60,6 +63,8 @@ class PlanCommand:
         add_output(parser, "write the device map, as JSON that accelerate and transformers take, to this file")
         parser.add_argument("--json", action="store_true", help="print the plan as JSON instead of a table")
         parser.add_argument("--all", action="store_true", help="try all levers, also where it fits without one")
+        parser.add_argument("--check-map", metavar="FILE",
+                            help="judge the device map in this JSON file instead of planning one")  # fmt: skip
         parser.add_argument("--timeout", metavar="SECONDS", type=float, default=600.0,
                             help="the most that one rehearsal may take (default: 600)")  # fmt: skip
         asked = program_words.read(parser, words, _SETTLED)
@@ -69,16 +74,19 @@ class PlanCommand:
             raise UsageError("a script, -m or -c", "a command: launched jobs cannot be planned yet")
         if asked.own.output:
             output_file.check(asked.own.output, asked.own.force)
-        return lambda: _plan(asked)
+        if asked.own.check_map and (asked.own.output or asked.own.all):
+            raise UsageError("--check-map without -o and --all, which are for a plan", "both")
+        device_map = read_map(asked.own.check_map) if asked.own.check_map else None
+        return lambda: _rehearsed(asked, device_map)
 
 
-def _plan(asked: ProgramWords) -> int:
-    own = asked.own
+def _rehearsed(asked: ProgramWords, device_map: Mapping[str, int | str] | None) -> int:
     core_with_torch()
     line = Line(language=asked.options.lang)
     try:
-        with Rehearsals(Job(asked.options, asked.words), own.timeout) as rehearsals:
-            result = Planner(rehearsals, lambda text: line.show(line.say.text(text))).plan(own.all)
+        with Rehearsals(Job(asked.options, asked.words), asked.own.timeout) as rehearsals:
+            planner = Planner(rehearsals, lambda text: line.show(line.say.text(text)))
+            found = planner.plan(asked.own.all) if device_map is None else planner.check(device_map)
     except KeyboardInterrupt:
         line.close()
         tell("interrupted")
@@ -88,11 +96,28 @@ def _plan(asked: ProgramWords) -> int:
         tell(str(error))
         return EXIT_NOT_UNDERSTOOD
     line.close()
-    if own.json:
-        print(json.dumps({**dataclasses.asdict(result), "fits": result.fits}, indent=2))
+    return _told(found, asked) if isinstance(found, PlanResult) else _told_of_map(found, asked)
+
+
+def _told(result: PlanResult, asked: ProgramWords) -> int:
+    if asked.own.json:
+        _print(result, fits=result.fits)
     else:
         terminal.write(result, sys.stdout, asked.options.lang)
-    if own.output and result.planned.fits and result.planned.placement is not None:
-        Path(own.output).write_text(json.dumps(result.planned.placement.device_map, indent=2) + "\n", encoding="utf-8")
-        tell(f"the device map is in {own.output}")
+    output = asked.own.output
+    if output and result.planned.fits and result.planned.placement is not None:
+        Path(output).write_text(json.dumps(result.planned.placement.device_map, indent=2) + "\n", encoding="utf-8")
+        tell(f"the device map is in {output}")
     return EXIT_FITS if result.fits else EXIT_NOTHING_FITS
+
+
+def _told_of_map(check: MapCheck, asked: ProgramWords) -> int:
+    if asked.own.json:
+        _print(check, good=check.is_good)
+    else:
+        terminal.write_check(check, sys.stdout, asked.options.lang)
+    return EXIT_FITS if check.is_good else EXIT_NOTHING_FITS
+
+
+def _print(found: PlanResult | MapCheck, **verdict: bool) -> None:
+    print(json.dumps({**dataclasses.asdict(found), **verdict}, indent=2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from devsan.blocks.measured import Measured
@@ -11,6 +11,7 @@ from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError
 from devsan.gpu_list import MAX_GPUS
 from devsan.options import Options
+from devsan.plan.map_check import MapCheck, check_map
 from devsan.plan.placement import Placement, place
 from devsan.plan.rehearsal import Rehearsal, Rehearsals
 from devsan.plan.result import PlanResult, Tried
@@ -61,6 +62,19 @@ class Planner:
         if all_levers or not result.fits:
             result.levers = self._levers(answer, measured)
         return result
+
+    def check(self, device_map: Mapping[str, int | str]) -> MapCheck:
+        """Judges a map: what is wrong with its entries, and whether the program runs with it.
+
+        Raises:
+            DevsanError: as ``plan`` does.
+        """
+        answer, measured = self.measure()
+        assert answer.names is not None
+        problems = check_map(device_map, measured, answer.names, len(self._options.gpus))
+        self._progress(message("rehearsing the map"))
+        rehearsal = self._rehearsals.run(Request(device_map=device_map))
+        return MapCheck(measured.model, problems, _tried("map", rehearsal))
 
     def measure(self, request: Request | None = None) -> tuple[Answer, Measured]:
         """Measures the blocks where memory does not matter.
@@ -141,7 +155,7 @@ def _tried(what: str, rehearsal: Rehearsal, value: int = 0, placement: Placement
         reason = outcome.error or message("exit code {code}", code=outcome.exit_code)
     elif rehearsal.errors:
         reason = str(rehearsal.errors[0]["sentence"])
-    elif placement is not None and not rehearsal.answer.places:
+    elif what != "as it is" and not rehearsal.answer.places:
         reason = message("the program places no model where a map can be told")
     peaks = dict(outcome.peaks)
     return Tried(what, value, not reason, peaks, rehearsal.transferred, reason, placement, outcome.seconds)

@@ -105,3 +105,30 @@ def test_what_cannot_be_planned_is_said_in_one_sentence(tmp_path: Path) -> None:
     done = programs.run(["-m", "devsan", "plan", "--", sys.executable, "train.py"], cwd=tmp_path)
     assert done.returncode == 2
     assert "launched jobs cannot be planned yet" in done.stderr
+
+
+def test_a_map_is_judged_by_its_entries_and_a_rehearsal(tmp_path: Path) -> None:
+    good = {"embed": 0, **{f"blocks.{number}": number // 4 for number in range(8)}, "head": 1}
+    tmp_path.joinpath("good.json").write_text(json.dumps(good))
+    done = plan(tmp_path, INFER, "--gpus", "2", "--check-map", "good.json")
+    assert (done.returncode, done.stdout.splitlines()[1]) == (0, "Model: 0 problems of the map")
+    bad = {**good, "blocks.3.up": 0, "blocks.3.down": 1, "blocks.9": 1, "blocks.5": 7}
+    del bad["head"], bad["blocks.3"]
+    tmp_path.joinpath("bad.json").write_text(json.dumps(bad))
+    done = plan(tmp_path, INFER, "--gpus", "2", "--check-map", "bad.json", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert [problem["text"] for problem in found["problems"]] == [
+        "blocks.5 is on cuda:7, and there are 2 GPUs",
+        "blocks.9 is no module and no tensor of Model",
+        "head.weight has no entry, nor has a module around it",
+        "head.bias has no entry, nor has a module around it",
+        "blocks.3, a Block, is cut: it is on cuda:0, cuda:1",
+    ]
+
+
+def test_a_file_that_is_no_map(tmp_path: Path) -> None:
+    tmp_path.joinpath("map.json").write_text('{"embed": true}')
+    done = plan(tmp_path, INFER, "--check-map", "map.json")
+    assert done.returncode == 2
+    assert done.stderr == "devsan: expected the number of a GPU, or a device, got True for 'embed' in 'map.json'\n"

@@ -22,8 +22,10 @@ from devsan.render.terminal.printer import columns_of, write_lines
 from devsan.render.terminal.text import Line, display_width, wrapped
 
 if TYPE_CHECKING:
+    from devsan.plan.map_check import MapCheck
     from devsan.plan.result import PlanResult, Tried
 
+_PROBLEMS = 12
 _NUMBERED = re.compile(r"(.*\.)?(\d+)")
 
 
@@ -39,6 +41,12 @@ def write(result: PlanResult, stream: TextIO, language: str = "") -> None:
     write_lines(list(plan_lines(result, say, columns_of(stream)[0])), stream)
 
 
+def write_check(check: MapCheck, stream: TextIO, language: str = "") -> None:
+    """Writes ``check``, of a map, to ``stream``, as ``write`` does."""
+    say = language_for(stream, language)
+    write_lines(list(check_lines(check, say, columns_of(stream)[0])), stream)
+
+
 def plan_lines(result: PlanResult, say: Language, width: int) -> Iterator[Line]:
     """Yields the lines of ``result``, in ``width`` columns."""
     yield from _model(result, say)
@@ -47,10 +55,7 @@ def plan_lines(result: PlanResult, say: Language, width: int) -> Iterator[Line]:
     rows += [(_lever(tried, say), tried) for tried in result.levers]
     column = max(display_width(name) for name, _ in rows) + 2
     for name, tried in rows:
-        lines = wrapped(_verdict(tried, say), column, width=width)
-        yield [(name + " " * (column - display_width(name)), ""), (lines[0], "added" if tried.fits else "error")]
-        for line in lines[1:]:
-            yield [(" " * column + line, "")]
+        yield from _row(name + " " * (column - display_width(name)), tried, say, width)
     if result.smallest:
         text = say("a map fits {count} GPUs of {size} each", count=str(len(result.gpus)), size=amount(result.smallest))
         yield []
@@ -58,6 +63,24 @@ def plan_lines(result: PlanResult, say: Language, width: int) -> Iterator[Line]:
     if result.planned.fits:
         yield []
         yield from _map(result, width)
+
+
+def check_lines(check: MapCheck, say: Language, width: int) -> Iterator[Line]:
+    """Yields the lines of ``check``, in ``width`` columns."""
+    yield [(f"{check.model}: ", "title"), (say("{count} problems of the map", count=str(len(check.problems))), "")]
+    for problem in check.problems[:_PROBLEMS]:
+        for number, line in enumerate(wrapped(say.text(problem.text), 4, width=width)):
+            yield [("    " if number else "  - ", ""), (line, "")]
+    if len(check.problems) > _PROBLEMS:
+        yield [("  - ", ""), (say("and {count} more", count=str(len(check.problems) - _PROBLEMS)), "")]
+    yield from _row(say("rehearsed") + "  ", check.rehearsed, say, width)
+
+
+def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
+    lines = wrapped(_verdict(tried, say), display_width(head), width=width)
+    yield [(head, ""), (lines[0], "added" if tried.fits else "error")]
+    for line in lines[1:]:
+        yield [(" " * display_width(head) + line, "")]
 
 
 def _model(result: PlanResult, say: Language) -> Iterator[Line]:
