@@ -165,9 +165,31 @@ class Solver {
 
 }  // namespace
 
-std::optional<Placement> solve(const Problem& problem) {
+std::optional<Placement> fewest_bytes(const Problem& problem) {
   if (problem.blocks.empty() || problem.budgets.empty()) return std::nullopt;
   return Solver(problem).best();
+}
+
+std::optional<Placement> solve(const Problem& problem) {
+  std::optional<Placement> found = fewest_bytes(problem);
+  if (!found) return found;
+  // The fewest bytes grow as budgets shrink, so that the smallest share is found by bisection.
+  const double most = kMoreBytes * static_cast<double>(found->transferred);
+  Problem smaller = problem;
+  for (double low = 0, high = 1; high - low > kShareStep;) {
+    const double share = (low + high) / 2;
+    for (std::size_t gpu = 0; gpu < problem.budgets.size(); ++gpu) {
+      smaller.budgets[gpu] = static_cast<std::int64_t>(share * static_cast<double>(problem.budgets[gpu]));
+    }
+    std::optional<Placement> tighter = fewest_bytes(smaller);
+    if (tighter && static_cast<double>(tighter->transferred) <= most) {
+      found = std::move(tighter);
+      high = share;
+    } else {
+      low = share;
+    }
+  }
+  return found;
 }
 
 }  // namespace devsan::plan

@@ -16,11 +16,22 @@ struct Placement {
   std::int64_t transferred = 0;
 };
 
-/// The best placement; none where nothing fits.
+/// The placement with the fewest bytes between GPUs; of several, the one whose fullest GPU is the emptiest, as a share
+/// of its budget. None where nothing fits.
 ///
-/// Of all placements in which the first GPU has the first blocks, the pinned ones and, if that pays, the last ones, and
-/// every other GPU a row of consecutive blocks, in any order of GPUs: those that fit their budgets, of these the one
-/// with the fewest bytes between GPUs, of these the one whose fullest GPU is the emptiest, as a share of its budget.
+/// It is the best of all placements in which the first GPU has the first blocks, the pinned ones and, if that pays, the
+/// last ones, and every other GPU a row of consecutive blocks, in any order of GPUs.
+std::optional<Placement> fewest_bytes(const Problem& problem);
+
+/// How many times the fewest bytes a placement may transfer for emptier GPUs: a map that fills a GPU to the last MiB
+/// fails at the first longer sentence.
+inline constexpr double kMoreBytes = 1.25;
+
+/// How exactly `solve` knows the smallest share.
+inline constexpr double kShareStep = 1.0 / 1024;
+
+/// Of the placements that transfer at most `kMoreBytes` times the fewest bytes, the one whose fullest GPU is the
+/// emptiest, and of those, to `kShareStep`, the one with the fewest bytes. None where nothing fits.
 std::optional<Placement> solve(const Problem& problem);
 
 }  // namespace devsan::plan

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 
+from devsan import _core
 from devsan.blocks.levers import Levers
 from devsan.blocks.meter import Meter
 from devsan.blocks.placing import Placing
@@ -20,7 +21,7 @@ _imports: AfterImport | None = None
 def begin(options: Options) -> None:
     """Does what the request asks for. Needs a running emulation; ``options`` are its own."""
     global _imports
-    folder = os.environ[BLOCKS]
+    folder = os.environ.pop(BLOCKS)  # not for its children
     request = read_request(folder)
     levers = Levers(request.batch, request.checkpointing)
     meter = Meter(len(options.devices())) if request.is_measured else None
@@ -48,3 +49,4 @@ def end() -> None:
     if _imports is not None:
         _imports.remove()
     _patches.undo()
+    _core.place_on_first(False)

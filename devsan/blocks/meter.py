@@ -102,15 +102,24 @@ class Meter:
                 order.insert(order.index(number - 1) + 1 if number else 0, number)
         return order
 
+    def _own_parameters(self) -> list[list[Any]]:
+        """The parameters of each block that no block before it has."""
+        seen: set[int] = set()
+        every: list[list[Any]] = [[] for _ in self._parts]
+        for number in self._in_order():
+            every[number] = [each for each in self._parts[number][1].parameters() if id(each) not in seen]
+            seen |= set(map(id, every[number]))
+        return every
+
     def _weigh(self, order: list[int]) -> list[list[int]]:
         """Counts parameters and buffers, each once; returns the blocks that share them."""
         homes: dict[int, list[int]] = {}
+        own = self._own_parameters()
         for number in order:
             block, module = self._blocks[number], self._parts[number][1]
             for tensor in module.parameters():
                 homes.setdefault(id(tensor), []).append(number)
-                block.parameters += tensor.nbytes if len(homes[id(tensor)]) == 1 else 0
-            block.buffers = _size(module.buffers())
+            block.parameters, block.buffers = _size(own[number]), _size(module.buffers())
         tied = {tuple(dict.fromkeys(home)) for home in homes.values() if len(set(home)) > 1}
         for group in tied:
             for number in group:
@@ -197,8 +206,8 @@ class Meter:
 
     def _begin_step(self, optimizer: Any, args: Any, named: Any) -> None:
         if self._steps < _STATES:
-            for number, (_, module) in enumerate(self._parts):
-                gradients = (each.grad for each in module.parameters() if each.grad is not None)
+            for number, parameters in enumerate(self._own_parameters()):
+                gradients = (each.grad for each in parameters if each.grad is not None)
                 self._blocks[number].gradients = max(self._blocks[number].gradients, _size(gradients))
         self._open("step", INPUTS)
 
@@ -209,8 +218,8 @@ class Meter:
         if self._steps > _STATES:
             return
         state: Mapping[Any, Any] = optimizer.state
-        for number, (_, module) in enumerate(self._parts):
-            held = sum(_size(_tensors_in(list(state[each].values()))) for each in module.parameters() if each in state)
+        for number, parameters in enumerate(self._own_parameters()):
+            held = sum(_size(_tensors_in(list(state[each].values()))) for each in parameters if each in state)
             self._blocks[number].optimizer_state = max(self._blocks[number].optimizer_state, held)
 
 

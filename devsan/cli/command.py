@@ -75,6 +75,18 @@ def add_language(parser: argparse._ActionsContainer) -> None:
                         help="en or zh (default: DEVSAN_LANG, or the locale)")  # fmt: skip
 
 
+def read_timeout(text: str) -> float:
+    """Returns the seconds that ``--timeout`` gives.
+
+    Raises:
+        UsageError: not more than 0.
+    """
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise UsageError("a timeout of more than 0 seconds", text)
+    return value
+
+
 def _kind(action: argparse.Action) -> Callable[[str], object]:
     return action.type if callable(action.type) else str
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from devsan.cli import program_words
-from devsan.cli.command import Action, Parser, add_format
+from devsan.cli.command import Action, Parser, add_format, read_timeout
 from devsan.cli.program_words import ProgramWords
 from devsan.cli.progress import Progress
 from devsan.errors import DevsanError, UsageError, tell
@@ -67,7 +67,7 @@ class FixCommand:
             "--force", action="store_true", help="with --apply: over changes that git does not have, too"
         )
         parser.add_argument("--all", action="store_true", help="try everything to find the best fix, not the first one")
-        parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=600.0,
+        parser.add_argument("--timeout", metavar="SECONDS", type=read_timeout, default=600.0,
                             help="the most that one run may take (default: 600)")  # fmt: skip
         parser.add_argument("--rounds", metavar="N", type=_count, default=MOST_ROUNDS,
                             help=f"how many failures are followed, one behind the other (default: {MOST_ROUNDS})",
@@ -81,13 +81,6 @@ class FixCommand:
         if not asked.options.devices():
             raise UsageError("emulated GPUs, on which alone experiments run", "--gpus real")
         return lambda: _run(asked, tuple(words))
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise UsageError("a timeout of more than 0 seconds", text)
-    return value
 
 
 def _count(text: str) -> int:

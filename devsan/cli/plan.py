@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from devsan.cli import program_words
-from devsan.cli.command import Action, Parser, add_output
+from devsan.cli.command import Action, Parser, add_output, read_timeout
 from devsan.cli.program import CommandLine
 from devsan.cli.program_words import ProgramWords
 from devsan.cli.progress import Line
@@ -65,7 +65,7 @@ class PlanCommand:
         parser.add_argument("--all", action="store_true", help="try all levers, also where it fits without one")
         parser.add_argument("--check-map", metavar="FILE",
                             help="judge the device map in this JSON file instead of planning one")  # fmt: skip
-        parser.add_argument("--timeout", metavar="SECONDS", type=float, default=600.0,
+        parser.add_argument("--timeout", metavar="SECONDS", type=read_timeout, default=600.0,
                             help="the most that one rehearsal may take (default: 600)")  # fmt: skip
         asked = program_words.read(parser, words, _SETTLED)
         if not asked.options.devices():
