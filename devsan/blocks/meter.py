@@ -44,8 +44,9 @@ class Meter:
         for handle in self._handles:
             handle.remove()
         self._model, self._size = model, size
-        self._parts = [part for part in parts_of(model) if isinstance(part[1], torch.nn.Module)]
-        self._beside = [part for part in parts_of(model) if not isinstance(part[1], torch.nn.Module)]
+        parts = parts_of(model)
+        self._parts = [part for part in parts if isinstance(part[1], torch.nn.Module)]
+        self._beside = [part for part in parts if not isinstance(part[1], torch.nn.Module)]
         self._blocks = [Block(path, type(module).__name__) for path, module in self._parts]
         self._order: list[int] = []
         self._edges: dict[tuple[int, int], int] = {}

@@ -43,7 +43,7 @@ class Rehearsal:
 
     @property
     def errors(self) -> list[Mapping[str, Any]]:
-        """Returns its findings that are errors, other than an operator that ran out of memory and was caught."""
+        """Returns its findings that are errors. Out of memory that the program catches is none."""
         return [finding for finding in self.outcome.findings if finding["severity"] == "error"]
 
     @property

@@ -64,7 +64,7 @@ def predicted(config: dict | None) -> dict[str, int]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.1)
     model.train()
     figures = {}
-    outputs, steps = None, 0
+    steps = 0
     for name, figure in LENGTHS.items():
         # PEFT sorts each twenty batches, the longest first: a long one comes behind the shortest of those before.
         for length in (SHORTEST, figure.tokens):
