@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from devsan import ipython
 from devsan.diagnostics.diagnostic import Label, Place
+from devsan.installed import installed_as
 from devsan.introspect.frames.frames import Frame, Whose, framework_of, whose
 
 _TALLEST = 8  # lines of a call that are shown whole
@@ -67,10 +68,9 @@ def shown_path(file: str) -> str:
     cell = ipython.name_of(file) if "IPython" in sys.modules else None
     if cell is not None or file.startswith("<"):
         return cell or file
-    for folder in ("site-packages", "dist-packages"):
-        _, found, rest = file.replace("\\", "/").rpartition(f"/{folder}/")
-        if found:
-            return rest
+    installed = installed_as(file)
+    if installed:
+        return installed
     try:
         relative = os.path.relpath(os.path.realpath(file), os.path.realpath(os.curdir))
     except (OSError, ValueError):  # the working directory is gone; another drive

@@ -6,15 +6,13 @@ import ast
 import contextlib
 import functools
 import os
-import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from devsan.diagnostics.diagnostic import Edit, Place
 from devsan.fix.patch import text_of
-
-_LIBRARIES = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")})
+from devsan.installed import is_library
 
 
 @dataclass(frozen=True)
@@ -118,10 +116,7 @@ def _size(operand: Mapping[str, Any]) -> int:
 
 def is_own(path: str) -> bool:
     """Returns whether ``path`` is a file of the user's and no library's."""
-    real = os.path.realpath(path)
-    if not path.endswith(".py") or real.startswith(_LIBRARIES) or f"{os.sep}site-packages{os.sep}" in real:
-        return False
-    return os.path.isfile(real)
+    return path.endswith(".py") and os.path.isfile(path) and not is_library(path)
 
 
 _shown: dict[str, str] = {}

@@ -16,6 +16,7 @@ from pathlib import Path
 from devsan.errors import DevsanError
 from devsan.fix.failure import is_own
 from devsan.fix.patch import FilePatch
+from devsan.installed import installed_as
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,10 @@ class WorkingTree:
     def name_of(self, path: str) -> str:
         """Returns what a patch calls a file: its path from the root, or from the folder of installed packages."""
         real = os.path.realpath(path)
-        if real.startswith(os.path.join(self.root, "")) and "site-packages" not in Path(real).parts:
+        installed = installed_as(path)
+        if real.startswith(os.path.join(self.root, "")) and not installed:
             return os.path.relpath(real, self.root)
-        parts = Path(real).parts
-        if "site-packages" in parts:
-            last = len(parts) - 1 - parts[::-1].index("site-packages")
-            return os.path.join(*parts[last + 1 :])
-        return real.lstrip("/")
+        return installed or real.lstrip("/")
 
     def diff(self, patches: Sequence[FilePatch]) -> str:
         """Returns ``patches`` as a unified diff that ``git apply`` takes anywhere in the tree."""
@@ -73,7 +71,7 @@ class WorkingTree:
         real = os.path.realpath(patch.path)
         if not real.startswith(os.path.join(self.root, "")):
             raise DevsanError(f"expected a file in {self.root}, got {patch.path}: nothing is written")
-        if real.endswith(".py") and not is_own(real):
+        if real.endswith(".py") and not is_own(patch.path):
             raise DevsanError(f"expected a file of the program, got {patch.path} of a library: nothing is written")
         if Path(real).read_bytes() != patch.before:
             raise DevsanError(f"expected {patch.path} as it was tried, got another text by now: nothing is written")

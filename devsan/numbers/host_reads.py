@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 import threading
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from devsan.installed import is_library
+
 _METHODS = (
     "item", "tolist", "numpy", "__array__", "__float__", "__int__", "__bool__", "__index__", "__format__", "__repr__",
 )  # fmt: skip
 
-_DEVSAN = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-_LIBRARIES = tuple(
-    {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")}
-    | {_DEVSAN + os.sep}
-)
+_DEVSAN = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "")
 
 
 class HostReads:
@@ -58,5 +55,6 @@ class HostReads:
         code = sys._getframe(2).f_code
         if code not in self._own:
             path = code.co_filename
-            self._own[code] = not path.startswith("<frozen") and not os.path.realpath(path).startswith(_LIBRARIES)
+            is_devsan = os.path.realpath(path).startswith(_DEVSAN)
+            self._own[code] = not (path.startswith("<frozen") or is_devsan or is_library(path))
         return self._own[code]

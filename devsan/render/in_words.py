@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from devsan.installed import installed_as
+
 Plain = Mapping[str, Any]
 
 
@@ -82,9 +84,7 @@ def is_file(path: str) -> bool:
 
 def is_inside(path: str, directory: str) -> bool:
     """Returns whether ``path`` is a file of the project in ``directory`` and none of an installed package."""
-    if not os.path.isabs(path) or "/site-packages/" in path or "/dist-packages/" in path:
-        return False
-    return path.startswith(os.path.join(directory, ""))
+    return os.path.isabs(path) and path.startswith(os.path.join(directory, "")) and not installed_as(path)
 
 
 def relative(path: str, directory: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
+from devsan.installed import installed_as
 from devsan.introspect.frames.values import Scope
 from devsan.introspect.source.syntax import node_at
 
@@ -34,7 +35,6 @@ class Whose(Enum):
 
 
 _HIDDEN_PACKAGES = frozenset({"torch", "torchgen", "functorch", "numpy"})
-_INSTALLED = ("site-packages", "dist-packages")
 # Known by where they were imported from as well: a checkout, or `pip install --target`.
 _FRAMEWORKS = (
     "accelerate", "bitsandbytes", "deepspeed", "diffusers", "lightning", "lightning_fabric", "peft",
@@ -214,11 +214,10 @@ def whose(file: str) -> Whose:
         return Whose.HIDDEN
     if file.startswith(OWN_FOLDER):
         return Whose.HIDDEN
-    parts = file.replace("\\", "/").split("/")
-    for place, name in enumerate(parts):
-        if name in _INSTALLED:
-            package = parts[place + 1].removesuffix(".py") if place + 1 < len(parts) else ""
-            return Whose.HIDDEN if package in _HIDDEN_PACKAGES else Whose.LIBRARY
+    installed = installed_as(file)
+    if installed:
+        package = installed.split("/")[0].removesuffix(".py")
+        return Whose.HIDDEN if package in _HIDDEN_PACKAGES else Whose.LIBRARY
     torch = sys.modules.get("torch")
     if torch is not None and torch.__file__ and file.startswith(os.path.dirname(torch.__file__) + os.sep):
         return Whose.HIDDEN  # a torch that was built in place

@@ -12,12 +12,12 @@ from itertools import islice
 from types import CodeType
 
 from devsan import core
+from devsan.installed import installed_as
 from devsan.introspect.frames.frames import OWN_FOLDER, framework_of
 from devsan.introspect.frames.frames import Frame as Running
 
 PYTHON, DEVSAN = "python", "devsan"
 
-_INSTALLED = ("site-packages", "dist-packages")
 _ONE = {"pytorch_lightning": "lightning", "lightning_fabric": "lightning", "torchgen": "torch", "functorch": "torch"}
 _LONGEST = 12  # lines of one statement that are kept
 
@@ -29,11 +29,10 @@ def package_of(file: str) -> str:
         return PYTHON
     if file.startswith(OWN_FOLDER):
         return DEVSAN
-    parts = file.replace("\\", "/").split("/")
-    for place, name in enumerate(parts[:-1]):
-        if name in _INSTALLED:
-            package = parts[place + 1].removesuffix(".py")
-            return _ONE.get(package, package)
+    installed = installed_as(file)
+    if installed:
+        package = installed.split("/")[0].removesuffix(".py")
+        return _ONE.get(package, package)
     torch = sys.modules.get("torch")
     if torch is not None and torch.__file__ and file.startswith(os.path.dirname(torch.__file__) + os.sep):
         return "torch"  # built in place
