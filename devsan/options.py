@@ -44,11 +44,17 @@ POLICIES = ("stop", "warn")
 CHECKS = ("streams",)
 """What is checked beyond devices, where it is asked for."""
 
-FORMATS = ("terminal", "json", "html", "sarif", "github")
+FORMATS = ("terminal", "json", "html", "sarif", "perfetto", "github")
 """Of reports. ``devsan/render`` has a file or a folder of each name."""
 
 ON_STDERR = ("terminal", "github")
 """The formats that follow a traceback. The others are files."""
+
+OF_RUNS = ("html", "perfetto")
+"""The formats that show a run, not findings alone."""
+
+_ENDINGS = {"perfetto": ".perfetto.json"}
+"""Of files, where it is not the name of their format."""
 
 OFF = "off"
 """As ``format``: no report."""
@@ -182,8 +188,9 @@ def _read_output(text: str) -> str:
 
 def format_of(output: str) -> str:
     """Returns the format that is a file with the ending of ``output``; "" where there is none."""
-    ending = os.path.splitext(output)[1].removeprefix(".").lower()
-    return ending if ending in FORMATS and ending not in ON_STDERR else ""
+    files = {_ENDINGS.get(name, f".{name}"): name for name in FORMATS if name not in ON_STDERR}
+    fitting = [ending for ending in files if output.lower().endswith(ending)]
+    return files[max(fitting, key=len)] if fitting else ""
 
 
 def _one_for_all(name: str, sizes: Sequence[int], gpus: int) -> Sequence[int]:
@@ -267,8 +274,8 @@ class Options:
         read=_one_of("format", (*FORMATS, OFF)),
         write=str,
         help="format of the report: terminal prints it on stderr after the traceback of an uncaught exception; github "
-        "also prints an annotation for GitHub Actions; json, html and sarif also write a file at the end of the run, "
-        "which -o names, instead of the run file; off prints nothing (default: terminal)",
+        "also prints an annotation for GitHub Actions; json, html, sarif and perfetto also write a file at the end of "
+        "the run, which -o names, instead of the run file; off prints nothing (default: terminal)",
     )
     output: str = _option(
         "",
@@ -276,8 +283,8 @@ class Options:
         read=_read_output,
         write=str,
         help="record the run in this file, for devsan report; %r in the name is the rank, %p the process ID; or the "
-        "file that the format writes, which a name that ends in .html, .json or .sarif chooses, too (default: nothing "
-        "is recorded)",
+        "file that the format writes, which a name that ends in .html, .json, .sarif or .perfetto.json chooses, too "
+        "(default: nothing is recorded)",
         short="o",
     )
     fail_on: str = _option(

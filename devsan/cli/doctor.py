@@ -29,12 +29,12 @@ from devsan.doctor.output_formats import document, run_of, written
 from devsan.doctor.summary import summary
 from devsan.errors import UsageError, tell
 from devsan.fail_on import exit_code
-from devsan.options import FORMATS
+from devsan.options import FORMATS, OF_RUNS
 from devsan.render.formats import rendered
 from devsan.render.language import language_for, language_named
 from devsan.render.terminal.printer import columns_of, lines_of, write_lines
 
-_FORMATS = tuple(name for name in FORMATS if name != "html")  # a page is about a run
+_FORMATS = tuple(name for name in FORMATS if name not in OF_RUNS)
 
 _KINDS = (".json", ".hjson", ".yaml", ".yml", ".py")
 

@@ -32,6 +32,13 @@ def message(finding: Plain) -> str:
     return "\n".join(line for line in lines if line)
 
 
+def where_of(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Returns the frame to show for an event: the program's, or the line that installed the owner."""
+    site, installed = event["site"], event["owner"]["where"]
+    frame: Mapping[str, Any] | None = installed if installed is not None and (not site or site["package"]) else site
+    return frame
+
+
 def placed(finding: Plain) -> Iterator[tuple[Plain, str, Plain | None]]:
     """Yields the operands that the finding is about: each, in words who placed it, and where that was done."""
     operands = finding["operands"]

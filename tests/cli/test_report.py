@@ -59,7 +59,7 @@ def test_json_into_a_file(front):
     ]
 
 
-@pytest.mark.parametrize("form", ["terminal", "json", "html", "sarif", "github"])
+@pytest.mark.parametrize("form", ["terminal", "json", "html", "sarif", "perfetto", "github"])
 def test_every_format_takes_several_ranks(front, form):
     for rank in (1, 0):
         process = {**HEAD["process"], "rank": rank, "world_size": 2}

@@ -89,7 +89,7 @@ def test_gpus(front, words, profiles):
         ),
         (
             ["--format", "of", "x.py"],
-            "expected format to be terminal, json, html, sarif, github or off, got 'of'; did you mean 'off'?",
+            "expected format to be terminal, json, html, sarif, perfetto, github or off, got 'of'; did you mean 'off'?",
         ),
         (["--format", "sarif", "x.py"], "expected -o FILE with --format sarif, got none"),
         (

@@ -127,6 +127,9 @@ def test_base_is_kept_where_nothing_is_given():
     [
         ({"output": "run.html"}, "html"),
         ({"output": "run.sarif"}, "sarif"),
+        ({"output": "run.json"}, "json"),
+        ({"output": "run.Perfetto.json"}, "perfetto"),
+        ({"output": "perfetto.json"}, "json"),
         ({"output": "run.dvs"}, "terminal"),
         ({"output": "run.terminal"}, "terminal"),
         ({"output": "run.html", "format": "terminal"}, "terminal"),

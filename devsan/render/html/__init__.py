@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from devsan.render import in_words
 from devsan.render.amounts import amount, seconds
 from devsan.render.html import devices, findings, labels, overview, tree
 from devsan.run_files import ranks
@@ -72,7 +73,7 @@ def environment() -> Environment:
     )  # fmt: skip
     for function in (
         findings.places_of, findings.is_wide, findings.inner_frame, findings.told_operands, findings.best_name,
-        findings.placement_of, findings.where_of, findings.diff_of, findings.source_rows,
+        findings.placement_of, in_words.where_of, findings.diff_of, findings.source_rows,
     ):  # fmt: skip
         environment.globals[function.__name__] = function
     return environment

@@ -90,13 +90,6 @@ def placement_of(provenance: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] |
     return next((event for event in provenance if event["kind"] not in ("computed", "shared")), None)
 
 
-def where_of(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Returns the frame to show for an event: the program's, or the line that installed the owner."""
-    site, installed = event["site"], event["owner"]["where"]
-    frame: Mapping[str, Any] | None = installed if installed is not None and (not site or site["package"]) else site
-    return frame
-
-
 def diff_of(edit: Mapping[str, Any]) -> list[DiffRow]:
     """Returns the lines that change; all of them where their number changes."""
     before, after = str(edit["before"]).splitlines(), str(edit["after"]).splitlines()

@@ -10,7 +10,7 @@ from typing import Any
 from devsan.render.amounts import amount, seconds
 from devsan.render.html.chart import HEIGHT, WIDTH, Axis
 from devsan.render.html.devices import in_order
-from devsan.render.html.findings import where_of
+from devsan.render.in_words import where_of
 
 MOST_LANES = 12
 MOST_PLACES = 25

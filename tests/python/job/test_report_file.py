@@ -1,4 +1,4 @@
-"""``devsan run --format json, html or sarif``: one report in a file, of a program and of a job."""
+"""``devsan run --format json, html, sarif or perfetto``: one report in a file, of a program and of a job."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read(job, name="report.json") -> Any:
     return json.loads((job.folder / name).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("form", ["json", "html", "sarif"])
+@pytest.mark.parametrize("form", ["json", "html", "sarif", "perfetto"])
 def test_a_program_that_fails(job, form):
     job.write("train.py", FAILS)
     done = job.devsan("run", "--format", form, "-o", f"report.{form}", "train.py")
