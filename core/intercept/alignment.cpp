@@ -89,6 +89,16 @@ std::optional<Meeting> meeting_of(const c10::FunctionSchema& schema, const torch
   return Meeting{written.value_or(placement.device), *layout};
 }
 
+/// Whether an operator asks something about its operands: whether cuDNN has a CTC loss for them. torch gives it no check
+/// and answers with no tensor, so that it takes them wherever they are.
+bool is_question(const c10::OperatorHandle& op, const guard::OperatorCheck& check) {
+  const auto& returns = op.schema().returns();
+  const bool computes = returns.empty() || std::any_of(returns.begin(), returns.end(), [](const c10::Argument& result) {
+                          return result.type()->kind() != c10::TypeKind::BoolType;
+                        });
+  return check.rule == guard::Rule::kKernel && !computes && !guard::has_kernel_check(check.op);
+}
+
 /// Whether CUDA refuses the call. It has been told then.
 bool is_refused(const c10::OperatorHandle& op, const torch::jit::Stack& stack, guard::Layout layout) {
   const std::string name = c10::toString(op.operator_name());
@@ -96,6 +106,7 @@ bool is_refused(const c10::OperatorHandle& op, const torch::jit::Stack& stack, g
   const bool composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
   const bool is_known = layout != guard::Layout::kStrided || check.rule != guard::Rule::kUnknown;
   if ((composite || !is_known) && !guard::has_kernel_check(name)) return false;
+  if (is_question(op, check)) return false;
   std::string sentence;
   try {
     guard::check_devices(check, op.schema(), stack);

@@ -18,6 +18,7 @@ from devsan.fix.candidates import KINDS, PATCH
 from devsan.fix.change import Change
 from devsan.fix.experiment import Laboratory, Outcome
 from devsan.fix.exploration import Exploration, failure_of
+from devsan.fix.passing_findings import may_pass, without_passing
 from devsan.fix.reference_run import Reference, find_reference
 from devsan.fix.trial import Trial
 
@@ -84,9 +85,16 @@ def search(
     found.first = found.reference.first
     laboratory.seconds = min(laboratory.seconds, 60 + 10 * found.first.seconds)
     failing = found.first
-    if not found.first.ended or not any(finding["operands"] for finding in found.first.findings):
+    shown = any(finding["operands"] for finding in found.first.findings)
+    if not found.first.ended or not shown:
         told("failure", 0, 0)
         failing = found.failing = found.reference.failing()
+    elif laboratory.jobs > 1 or may_pass(found.first.findings[0]):  # with jobs it has run already
+        told("failure", 0, 0)
+        alone = found.reference.failing()
+        failing = found.first = found.reference.first = without_passing(found.first, alone)
+        if not failing.findings:
+            failing = found.failing = alone
     if failing.ended and not failing.findings:
         told("alone", 0, 0)
         found.difference = difference_alone(laboratory, failing)

@@ -112,6 +112,17 @@ def test_what_torch_allows_is_not_told(capsys):
     assert told(capsys) == ""
 
 
+def test_what_torch_asks_of_operands_is_not_told(capsys):
+    # ctc_loss asks whether cuDNN has a loss for these; targets and lengths may be on the host (native_functions.yaml).
+    with devsan.emulate(gpus=1, policy="warn"):
+        log_probs = torch.rand(9, 2, 4, device="cuda:0").log_softmax(-1)
+        lengths = [torch.tensor([9, 9]), torch.tensor([3, 3])]
+        assert torch.nn.functional.ctc_loss(log_probs, torch.randint(1, 4, (2, 3)), *lengths).is_cuda
+        torch.equal(torch.ones(2, device="cuda:0"), torch.ones(2))  # which compares numbers
+    err = told(capsys)
+    assert "ctc" not in err and "aten::equal" in err
+
+
 def test_another_error_is_the_programs_own(capsys):
     with devsan.emulate(gpus=2, policy="warn"):
         with pytest.raises(RuntimeError, match=r"size of tensor a"):
