@@ -53,9 +53,10 @@ def may_pass(finding: Mapping[str, Any]) -> bool:
 def _is_handled(frame: Mapping[str, Any]) -> bool:
     source = source_of(frame["path"])
     for node in ast.walk(source.tree) if source is not None else ():
-        if isinstance(node, ast.Try) and node.handlers and not _raises(node):
-            if node.body[0].lineno <= frame["line"] <= (node.body[-1].end_lineno or frame["line"]):
-                return True
+        if not isinstance(node, ast.Try) or not node.handlers or _raises(node):
+            continue
+        if node.body[0].lineno <= frame["line"] <= (node.body[-1].end_lineno or frame["line"]):
+            return True
     return False
 
 
