@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from devsan._core_records import *  # noqa: F403
-from devsan._core_records import DeviceSpec, Facts, Finding, HeldMemory, HolderKind, RankFacts, RankFinding
+from devsan._core_records import DeviceSpec, Facts, Finding, HeldMemory, HolderKind, PeakMemory, RankFacts, RankFinding
 from devsan.diagnostics.messages import Message
 
 class RefusedOperand:
@@ -178,6 +178,13 @@ def memory_trace(device: int) -> list[dict[str, Any]]: ...
 def held_memory(
     message: str, named: Sequence[tuple[Any, HolderKind, str]]
 ) -> HeldMemory | None: ...  # at the moment of an out-of-memory error of an emulated GPU; None for another error
+def watch_peaks(wanted: bool) -> None: ...
+def has_new_peak() -> bool:
+    """Whether a GPU has held more since ``peaks`` was asked the last time."""
+
+def peaks(named: Sequence[tuple[Any, HolderKind, str]]) -> list[PeakMemory]:
+    """Returns who held the memory of each GPU when the most was held, as far as it was watched; names are kept."""
+
 def record_memory_history(enabled: bool, max_entries: int) -> None: ...
 def is_memory_history_recorded() -> bool: ...
 def allocator_settings() -> dict[str, Any]: ...

@@ -593,6 +593,28 @@ class HeldMemory:
         elsewhere: Sequence[GpuRoom] = ...,
     ) -> None: ...
 
+class PeakMemory:
+    """Who held the memory of a GPU at the moment when the program held the most. All sizes are bytes."""
+
+    device: Device
+    allocated: int  # in tensors and workspaces
+    reserved: int  # that, and what torch keeps for the next tensors
+    op: str  # the operator whose result was the last to come; "" for none
+    placement: int  # the number under which the stack of that moment is kept; 0: of none
+    parts: Sequence[MemoryPart]  # the largest first; together they are what is allocated
+    stack: Sequence[Frame]  # of that moment, innermost first; none where Python does not know the thread
+    def __init__(
+        self,
+        *,
+        device: Device | str = ...,
+        allocated: int = ...,
+        reserved: int = ...,
+        op: str = ...,
+        placement: int = ...,
+        parts: Sequence[MemoryPart] = ...,
+        stack: Sequence[Frame] = ...,
+    ) -> None: ...
+
 class ModuleTensor:
     """A parameter or a buffer, as its module registers it."""
 

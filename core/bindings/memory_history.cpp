@@ -91,11 +91,15 @@ void update_allocator_settings(const std::string& text) {
 
 using Named = std::tuple<at::Tensor, model::HolderKind, std::string>;
 
-std::optional<model::HeldMemory> held_memory(const std::string& message, const std::vector<Named>& named) {
+std::vector<emulate::NamedTensor> as_named(const std::vector<Named>& named) {
   std::vector<emulate::NamedTensor> tensors;
   tensors.reserve(named.size());
   for (const auto& [tensor, kind, name] : named) tensors.push_back({tensor, kind, name});
-  return emulate::held_memory(message, tensors);
+  return tensors;
+}
+
+std::optional<model::HeldMemory> held_memory(const std::string& message, const std::vector<Named>& named) {
+  return emulate::held_memory(message, as_named(named));
 }
 
 }  // namespace
@@ -108,6 +112,10 @@ void bind_memory_history(py::module_& module) {
       "memory_trace", [](c10::DeviceIndex device) { return as_list(emulate::device(device).allocator.trace()); },
       py::arg("device"));
   module.def("held_memory", &held_memory, py::arg("message"), py::arg("named"));
+  module.def("watch_peaks", &memory::PeakWatch::watch, py::arg("wanted"));
+  module.def("has_new_peak", &emulate::has_new_peak);
+  module.def(
+      "peaks", [](const std::vector<Named>& named) { return emulate::peaks(as_named(named)); }, py::arg("named"));
   module.def("record_memory_history", &record_memory_history, py::arg("enabled"), py::arg("max_entries"));
   module.def("is_memory_history_recorded",
              [] { return emulate::device_count() > 0 && emulate::device(0).allocator.is_history_recorded(); });

@@ -43,12 +43,35 @@ OutOfMemory CachingAllocator::out_of_memory(const Request& request, std::size_t 
   note(TraceAction::kOutOfMemory, figures.device_free, request.size, request.stream, request.stack);
   stats_.num_ooms += 1;
   OutOfMemory refusal(figures, release_);
-  auto exhaustion = std::make_shared<Exhaustion>(Exhaustion{figures, refusal.what(), {}});
-  blocks_.for_each([&](const Block& block) {
-    if (block.allocated) exhaustion->held.push_back({block.address, block.size, block.tag});
-  });
-  last_exhaustion_ = std::move(exhaustion);
+  last_exhaustion_ = std::make_shared<const Exhaustion>(Exhaustion{figures, refusal.what(), held_blocks()});
   return refusal;
+}
+
+std::vector<TaggedBlock> CachingAllocator::held_blocks() const {
+  std::vector<TaggedBlock> held;
+  blocks_.for_each([&held](const Block& block) {
+    if (block.allocated) held.push_back({block.address, block.size, block.tag, block.serial});
+  });
+  return held;
+}
+
+void CachingAllocator::keep_peak() {
+  peak_.keep({.allocated = static_cast<std::uint64_t>(stats_.allocated_bytes.all().current),
+              .reserved = static_cast<std::uint64_t>(stats_.reserved_bytes.all().current),
+              .held = held_blocks()});
+}
+
+std::shared_ptr<const Peak> CachingAllocator::peak() {
+  const std::lock_guard lock(mutex_);
+  if (peak_.is_due()) {
+    keep_peak();
+  }
+  return peak_.peak();
+}
+
+void CachingAllocator::tell_peak_cause(std::uint64_t cause) {
+  const std::lock_guard lock(mutex_);
+  peak_.tell(cause);
 }
 
 void CachingAllocator::set_memory_fraction(double fraction) {

@@ -31,7 +31,8 @@ struct Block {
   StreamId stream = 0;             ///< the stream it was allocated on
   StackId stack = 0;               ///< the caller's stack of the allocation
   int device = 0;
-  Tag tag = 0;  ///< the caller's, while `allocated`
+  Tag tag = 0;               ///< the caller's, while `allocated`
+  std::uint64_t serial = 0;  ///< of the allocation, while `allocated`: no two of a device have the same
 
   bool allocated = false;            ///< held by the program
   bool mapped = true;                ///< false: address space of an expandable segment without memory behind it

@@ -11,6 +11,9 @@ void CachingAllocator::free(Block* block) noexcept {
     return;
   }
   const std::lock_guard lock(mutex_);
+  if (peak_.is_due()) {
+    keep_peak();
+  }
   const bool small = block->pool->is_small();
   block->allocated = false;
   stats_.allocation.decrease(small, 1);

@@ -44,6 +44,10 @@ Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId st
   }
   Block* block = hand_out(found, request, bytes);
   block->tag = tag;
+  block->serial = ++allocations_;
+  if (PeakWatch::is_on()) {
+    peak_.rose(static_cast<std::uint64_t>(stats_.allocated_bytes.all().current));
+  }
   return block;
 }
 

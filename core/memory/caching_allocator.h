@@ -14,6 +14,7 @@
 #include "memory/device_memory.h"
 #include "memory/expandable_segment.h"
 #include "memory/out_of_memory.h"
+#include "memory/peak_watch.h"
 #include "memory/settings.h"
 #include "memory/snapshot.h"
 #include "memory/stats.h"
@@ -95,6 +96,13 @@ class CachingAllocator {
   /// What was held when memory ran out the last time; null when it never has.
   [[nodiscard]] std::shared_ptr<const Exhaustion> last_exhaustion() const;
 
+  /// What was held when the most was held, up to now; null where nobody watched. See NOTE [The moment of the peak].
+  [[nodiscard]] std::shared_ptr<const Peak> peak();
+
+  /// Whether the last allocation went higher than all before, while somebody watches; then tell_peak_cause is to follow.
+  [[nodiscard]] bool asks_for_peak_cause() const noexcept { return peak_.asks(); }
+  void tell_peak_cause(std::uint64_t cause);
+
   /// cudaMalloc beside the allocator (a library's workspace). Takes whole pages of 2 MiB.
   /// @returns 0 when the device has too little memory, or for 0 bytes
   [[nodiscard]] Address device_allocate(std::uint64_t bytes);
@@ -163,6 +171,8 @@ class CachingAllocator {
 
   // allocator_report.cpp: what is told
   OutOfMemory out_of_memory(const Request& request, std::size_t requested);
+  [[nodiscard]] std::vector<TaggedBlock> held_blocks() const;
+  void keep_peak();
   [[nodiscard]] Segment segment_at(const Block* head) const;
 
   mutable std::mutex mutex_;
@@ -183,6 +193,8 @@ class CachingAllocator {
   std::uint64_t reserved_ = 0;                  ///< bytes of all segments
   std::optional<std::uint64_t> allowed_bytes_;  ///< set_memory_fraction
   std::shared_ptr<const Exhaustion> last_exhaustion_;
+  PeakWatch peak_;
+  std::uint64_t allocations_ = 0;
 };
 
 }  // namespace devsan::memory

@@ -41,11 +41,12 @@ struct OutOfMemoryFigures {
   bool expandable_segments = false;
 };
 
-/// A block that the program held when memory ran out.
+/// A block that the program held at one moment.
 struct TaggedBlock {
   Address address = 0;
   std::size_t size = 0;
   Tag tag = 0;
+  std::uint64_t serial = 0;  ///< of its allocation
 };
 
 /// What a device held when memory ran out: kept until it runs out again, because a report is made after the stack of the

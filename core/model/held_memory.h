@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/device.h"
+#include "model/frame.h"
 
 namespace devsan::model {
 
@@ -61,6 +62,17 @@ struct HeldMemory {
   bool expandable_segments = false;
   std::vector<MemoryPart> parts;   ///< the largest first; together they are what is allocated
   std::vector<GpuRoom> elsewhere;  ///< the other GPUs that the process sees
+};
+
+/// Who held the memory of a GPU at the moment when the program held the most. All sizes are bytes.
+struct PeakMemory {
+  Device device;
+  std::uint64_t allocated = 0;    ///< in tensors and workspaces
+  std::uint64_t reserved = 0;     ///< that, and what torch keeps for the next tensors
+  std::string op;                 ///< the operator whose result was the last to come; "" for none
+  std::uint64_t placement = 0;    ///< the number under which the stack of that moment is kept; 0: of none
+  std::vector<MemoryPart> parts;  ///< the largest first; together they are what is allocated
+  std::vector<Frame> stack;       ///< of that moment, innermost first; none where Python does not know the thread
 };
 
 }  // namespace devsan::model

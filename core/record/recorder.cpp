@@ -96,6 +96,17 @@ PlacementId Recorder::note(Placement placement, std::uint64_t bytes) {
   return id;
 }
 
+PlacementId Recorder::note_aside(const Placement& placement) {
+  if (!on_.load(std::memory_order_acquire)) return kUnknownPlacement;
+  PlacementId id = kUnknownPlacement;
+  const auto take = [&](std::span<const Frame> frames) {
+    const std::lock_guard lock(mutex_);
+    id = count(placement, frames, 0);
+  };
+  callbacks_.with_stack(std::ref(take));
+  return id == kDroppedPlacement ? kUnknownPlacement : id;
+}
+
 PlacementId Recorder::note_filled(PlacementId made, OperatorId op, std::int8_t from, PlacementId source,
                                   std::uint64_t bytes) {
   Latest& mine = latest();

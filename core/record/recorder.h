@@ -51,6 +51,10 @@ class Recorder {
   /// @return kUnknownPlacement when recording is off, kDroppedPlacement when there is no room
   PlacementId note(Placement placement, std::uint64_t bytes = 0);
 
+  /// Notes where the calling thread is, for something that is no tensor's placement, while one may be under way.
+  /// @return kUnknownPlacement when recording is off, and when there is no room
+  PlacementId note_aside(const Placement& placement);
+
   /// Notes that the tensor that was noted as `made` is filled from one that was placed as `source` on `from`. In the
   /// very statement that made it this is a copy: from another device a move, from the same one no placement of its own.
   /// A later statement that fills it changes nothing about where it is.

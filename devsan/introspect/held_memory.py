@@ -1,26 +1,27 @@
-"""Who holds the memory of a GPU that has run out of it: the names of live tensors, by which the core sorts its blocks.
+"""Who holds the memory of a GPU: the names of live tensors, by which the core sorts its blocks.
 
-What the memory was at the moment of the error, the core has kept (Exhaustion in core/memory/out_of_memory.h): the stack
-is unwound when a report is made, and the tensors of its temporaries are gone.
+What the memory was at the moment of an error, the core has kept (Exhaustion in core/memory/out_of_memory.h): the stack
+is unwound when a report is made, and the tensors of its temporaries are gone. It keeps what there was at the peak, too,
+while a run file is written (NOTE [The moment of the peak] in core/memory/peak_watch.h).
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from devsan import core
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.error_patterns import Kind
 from devsan.introspect.frames.frames import Frame, Whose
-from devsan.introspect.frames.tensors import is_tensor
+from devsan.introspect.frames.tensors import is_tensor, plain_attributes
 from devsan.introspect.frames.values import is_a
+from devsan.introspect.models.heap import instances_of, live_models
 from devsan.introspect.models.optimizers import states_of
 from devsan.introspect.models.registry import Registry
-
-if TYPE_CHECKING:
-    from devsan.introspect.provenance.reader import ProvenanceReader
+from devsan.introspect.provenance.reader import ProvenanceReader
 
 Named = tuple[Any, "core.HolderKind", str]
 
@@ -48,6 +49,25 @@ def held_memory(
     if held is not None:
         held.parts = [_with_places(part, reader) for part in held.parts]
     return held
+
+
+def peaks() -> list[core.PeakMemory]:
+    """Returns who held the memory of each GPU when the most was held; looks at the models that are alive now.
+
+    What was freed since is there under what computed or placed it, unless an earlier call has named it.
+    """
+    with plain_attributes():
+        registry = Registry(live_models())
+        base = getattr(sys.modules.get("torch.optim"), "Optimizer", None)
+        optimizers = instances_of(base) if isinstance(base, type) else []
+        named = [*_of_models(registry), *_of_optimizers(optimizers, registry)]
+        reader = ProvenanceReader()
+        found = core.peaks([(_own(tensor), kind, name) for tensor, kind, name in named])
+        for peak in found:
+            peak.parts = [_with_places(part, reader) for part in peak.parts]
+            events = reader.from_placement(peak.placement) if peak.placement else []
+            peak.stack = list(events[0].stack) if events else []
+    return found
 
 
 def _own(tensor: Any) -> Any:

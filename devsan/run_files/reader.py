@@ -62,6 +62,7 @@ class _Run:
         self._samples: list[Plain] = []
         self._peaks: dict[int, tuple[int, int]] = {}
         self._budgets: dict[int, int] = {}
+        self._at_peak: list[Plain] = []
         self._end: Plain | None = None
         self._job: Plain | None = None
         self.notes: list[str] = []
@@ -129,6 +130,9 @@ class _Run:
             self._peak(gpu, allocated, reserved)
         self._budgets.update((int(gpu), int(budget)) for gpu, budget in record["budgets"])
 
+    def _take_peaks(self, record: Mapping[str, Any]) -> None:
+        self._at_peak = list(record["peaks"])
+
     def _peak(self, gpu: int, allocated: int, reserved: int) -> None:
         before = self._peaks.get(gpu, (0, 0))
         self._peaks[gpu] = (max(before[0], allocated), max(before[1], reserved))
@@ -187,7 +191,10 @@ class _Run:
             "gpus": gpus, "findings": self._findings, "models": self._models,
             "places": list(self._places.values()),
             "transfers": sorted(self._transfers, key=lambda transfer: transfer["time"]),
-            "memory": {"devices": devices, "samples": sorted(self._samples, key=lambda sample: sample["time"])},
+            "memory": {
+                "devices": devices, "samples": sorted(self._samples, key=lambda sample: sample["time"]),
+                "peaks": self._at_peak,
+            },
             "end": end, "notes": self.notes, "job": self._job,
         }  # fmt: skip
 

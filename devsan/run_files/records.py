@@ -162,6 +162,18 @@ def held_memory_of(held_memory: core.HeldMemory) -> Plain:
     }
 
 
+def peak_memory_of(peak_memory: core.PeakMemory) -> Plain:
+    """Returns what documents hold of a peak memory."""
+    return {
+        "device": str(peak_memory.device),
+        "allocated": peak_memory.allocated,
+        "reserved": peak_memory.reserved,
+        "op": peak_memory.op,
+        "parts": [memory_part_of(each) for each in peak_memory.parts],
+        "stack": frames_of(peak_memory.stack),
+    }
+
+
 def module_tensor_of(module_tensor: core.ModuleTensor) -> Plain:
     """Returns what documents hold of a module tensor."""
     return {

@@ -3,6 +3,7 @@
   {"record": "run", "version": 1, "start": "2026-11-21T17:05:03.120Z", ...}    the first line
   {"record": "place", ...}  {"record": "transfers", "rows": [[place, time, until, times, bytes], ...]}
   {"record": "memory", "rows": [[time, GPU, allocated, reserved], ...], "peaks": ...}
+  {"record": "peaks", "peaks": [...]}                                          the last of them counts
   {"record": "finding", ...}  {"record": "models", ...}
   {"record": "end", ...}                                                       only if the process came to its end
 

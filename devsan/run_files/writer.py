@@ -15,6 +15,7 @@ from devsan import core
 from devsan.diagnostics.messages import recorded
 from devsan.errors import tell
 from devsan.run_files.movement import Movement
+from devsan.run_files.peaks import Peaks
 from devsan.run_files.places import Plain
 from devsan.run_files.run_file import VERSION, open_new
 from devsan.run_files.samples import Samples
@@ -63,6 +64,7 @@ class RunWriter:
         self._lock = threading.RLock()
         self._movement = Movement(self.start) if emulated else None
         self._samples = Samples()
+        self._peaks = Peaks() if emulated else None
         self._rows = 0
         self._stop = threading.Event()
         if not lazily:
@@ -102,6 +104,11 @@ class RunWriter:
             if rows:
                 peaks = [[gpu, *most] for gpu, most in self._movement.peaks.items()]
                 self.write("memory", rows=rows, peaks=peaks, budgets=self._samples.budgets(self._movement.peaks))
+            if self._peaks is not None:
+                self._peaks.look()
+                fresh = self._peaks.fresh()
+                if fresh:
+                    self.write("peaks", peaks=fresh)
             self._rows += len(transfers) + len(rows)
 
     def finish(self, end: Callable[[], Plain], models: Callable[[], Sequence[Plain]]) -> None:
@@ -175,6 +182,8 @@ class RunWriter:
     def _stop_timeline(self) -> None:
         if self._movement is not None:
             core.stop_timeline()
+        if self._peaks is not None:
+            self._peaks.end()
 
     def _look(self) -> None:
         """The thread. It must not die loudly: the program goes on."""

@@ -14,6 +14,15 @@ HEAD = {
     "gpus": [{"device": "cuda:0", "name": "GPU", "profile": "l4-24g", "memory": 1024, "used_memory": 0}],
 }  # fmt: skip
 MEMORY = {"record": "memory", "rows": [[0.5, 0, 512, 1000]], "peaks": [[0, 600, 1000]], "budgets": [[0, 1024]]}
+PEAK = {
+    "device": "cuda:0", "allocated": 600, "reserved": 1000, "op": "aten::mm", "stack": [],
+    "parts": [
+        {"kind": "optimizer_state", "bytes": 400, "tensors": 2,
+         "largest": [{"name": "exp_avg of w", "op": "", "where": "", "bytes": 400, "tensors": 2}]},
+        {"kind": "activation", "bytes": 200, "tensors": 1,
+         "largest": [{"name": "", "op": "aten::" + 60 * "m", "where": "", "bytes": 200, "tensors": 1}]},
+    ],
+}  # fmt: skip
 END = {
     "record": "end", "end": {"time": 2.0, "how": "finished", "exit_code": 0, "exception": None}, "totals": [],
     "lost": 0,
@@ -39,6 +48,19 @@ def test_the_summary_in_chinese(front):
     assert "2 s 后正常结束\n\n  显存   cuda:0  峰值 600 B" in said
     assert front.devsan("report", "run.dvs", DEVSAN_LANG="zh").stdout == said
     assert "finished after 2 s" in front.devsan("report", "--lang", "en", "run.dvs", DEVSAN_LANG="zh").stdout
+
+
+def test_who_held_the_memory_at_the_peak(front):
+    front.write("run.dvs", lines(HEAD, MEMORY, {"record": "peaks", "peaks": [PEAK]}, END))
+    said = front.devsan("report", "run.dvs").stdout
+    assert said.endswith(
+        "  memory  cuda:0  peak 600 B (1000 B reserved) of 1 KiB\n"
+        "  peak    cuda:0\n"
+        "            400 B   67 %  optimizer state: exp_avg of w\n"
+        "            200 B   33 %  activations and other results of operators\n"
+    )
+    chinese = front.devsan("report", "--lang", "zh", "run.dvs").stdout
+    assert "400 B   67 %  优化器状态" in chinese
 
 
 def test_a_killed_run_says_so(front):

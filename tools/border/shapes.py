@@ -56,6 +56,7 @@ SHAPES = {
     "MemoryPart": Shape("memory_part"),
     "GpuRoom": Shape("gpu_room"),
     "HeldMemory": Shape("held_memory"),
+    "PeakMemory": Shape("peak_memory", without=frozenset({"placement"})),
     "ModuleTensor": Shape("module_tensor", without=frozenset({"is_persistent"})),
     "Hook": Shape(
         "hook",

@@ -24,4 +24,12 @@ struct NamedTensor {
 [[nodiscard]] std::optional<model::HeldMemory> held_memory(std::string_view message,
                                                            const std::vector<NamedTensor>& named);
 
+/// Who held the memory of each GPU that was used while peaks were watched, at the moment when the most was held. A block
+/// keeps the names that it was once seen under: what `named` says counts for what is the same allocation still, so that it
+/// is worth asking while the tensors of that moment are alive.
+[[nodiscard]] std::vector<model::PeakMemory> peaks(const std::vector<NamedTensor>& named);
+
+/// Whether a GPU has held more since peaks() was asked the last time.
+[[nodiscard]] bool has_new_peak();
+
 }  // namespace devsan::emulate

@@ -12,6 +12,7 @@
 #include "emulate/runtime/gpu_trace.h"
 #include "emulate/runtime/host_watch.h"
 #include "emulate/runtime/kernel_memory.h"
+#include "emulate/runtime/peak_cause.h"
 #include "emulate/runtime/stream.h"
 #include "memory/out_of_memory.h"
 
@@ -73,7 +74,10 @@ class UnwrittenMemory final : public c10::Allocator {
 
 memory::Block* take(EmulatedDevice& target, size_t bytes, record::Origin origin) {
   try {
-    return target.allocator.allocate(bytes, current_stream_id(target.index), /*stack=*/0, tag_of(origin));
+    memory::Block* block =
+        target.allocator.allocate(bytes, current_stream_id(target.index), /*stack=*/0, tag_of(origin));
+    tell_peak_cause(target.allocator);
+    return block;
   } catch (const memory::OutOfMemory& error) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
   }

@@ -8,6 +8,7 @@
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/layouts.h"
+#include "emulate/runtime/peak_cause.h"
 #include "emulate/runtime/storage.h"
 #include "emulate/runtime/stream.h"
 #include "emulate/runtime/tensor.h"
@@ -37,7 +38,9 @@ memory::Block* KernelMemory::take(std::size_t bytes) {
   // Within another kernel only that one's memory counts.
   if (device_ == nullptr || previous_ != nullptr) return nullptr;
   try {
-    return device_->allocator.allocate(bytes, current_stream_id(device_->index));
+    memory::Block* block = device_->allocator.allocate(bytes, current_stream_id(device_->index));
+    tell_peak_cause(device_->allocator);
+    return block;
   } catch (const memory::OutOfMemory& error) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
   }

@@ -89,6 +89,10 @@ void collect_live(std::vector<record::PlacementId>& live) {
   std::vector<memory::Tag> tags;
   for_each_device([&tags](EmulatedDevice& each) { each.allocator.collect_tags(tags); });
   for (const memory::Tag tag : tags) live.push_back(origin_of(tag).placement);
+  for_each_device([&live](EmulatedDevice& each) {
+    const auto peak = each.allocator.peak();
+    if (peak != nullptr) live.push_back(static_cast<record::PlacementId>(peak->cause));
+  });
 }
 
 record::Origin origin_of(const at::Tensor& tensor) noexcept {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from devsan.render import in_words
+from devsan.render import in_words, peaks
 from devsan.render.amounts import amount, seconds
 from devsan.render.html import devices, findings, labels, overview, tree
 from devsan.run_files import ranks
@@ -74,6 +74,7 @@ def environment() -> Environment:
     for function in (
         findings.places_of, findings.is_wide, findings.inner_frame, findings.told_operands, findings.best_name,
         findings.placement_of, in_words.where_of, findings.diff_of, findings.source_rows,
+        peaks.parts_of, peaks.site_of,
     ):  # fmt: skip
         environment.globals[function.__name__] = function
     return environment

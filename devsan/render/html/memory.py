@@ -18,7 +18,8 @@ _ROOM = 1.12  # above the highest line
 
 @dataclass(frozen=True)
 class Curve:
-    """One GPU. Paths are in units of the plot; ``budget_at`` is where the budget's line is, None above the plot."""
+    """One GPU. Paths are in units of the plot; ``budget_at`` is where the budget's line is, None above the plot.
+    ``peak``: who held what at the peak, where that is known."""
 
     device: str
     budget: int
@@ -29,6 +30,7 @@ class Curve:
     reserved: str
     budget_at: float | None
     ticks: tuple[Tick, ...]
+    peak: Mapping[str, Any] | None
 
 
 def curves_of(run: Mapping[str, Any], axis: Axis) -> list[Curve]:
@@ -38,12 +40,15 @@ def curves_of(run: Mapping[str, Any], axis: Axis) -> list[Curve]:
         samples.setdefault(sample["device"], []).append(
             (axis.place(sample["time"]), sample["allocated"], sample["reserved"])
         )
+    peaks = {peak["device"]: peak for peak in run["memory"].get("peaks", ())}
     devices = sorted(run["memory"]["devices"], key=lambda each: in_order(each["device"]))
     bins = max(40, min(_BINS, _ALL_BINS // max(1, len(devices))))
-    return [_curve(each, samples.get(each["device"], []), bins) for each in devices]
+    return [_curve(each, samples.get(each["device"], []), bins, peaks.get(each["device"])) for each in devices]
 
 
-def _curve(device: Mapping[str, Any], samples: list[tuple[float, int, int]], bins: int) -> Curve:
+def _curve(
+    device: Mapping[str, Any], samples: list[tuple[float, int, int]], bins: int, at_peak: Mapping[str, Any] | None
+) -> Curve:
     budget, peak = int(device["budget"]), int(device["peak_allocated"])
     reserved_peak = max(int(device["peak_reserved"]), peak)
     near = budget > 0 and reserved_peak >= _FAR * budget
@@ -57,4 +62,5 @@ def _curve(device: Mapping[str, Any], samples: list[tuple[float, int, int]], bin
         steps_path(reserved, 1, largest),
         round(HEIGHT - budget / largest * HEIGHT, 1) if near else None,
         tuple(Tick(round(step / largest * 100, 1), amount(step) if step else "0") for step in steps),
+        at_peak,
     )  # fmt: skip

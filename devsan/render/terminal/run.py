@@ -4,6 +4,9 @@ train.py on 2 GPUs: RuntimeError after 6.6 s, exit code 1
 
 memory  cuda:0  peak 221 MiB (240 MiB reserved) of 502 MiB
         cuda:1  peak 196 MiB (200 MiB reserved) of 502 MiB
+peak    cuda:0 at train.py:21
+          120 MiB   54 %  activations and other results of operators: aten::mm
+           61 MiB   28 %  parameters: layers.0.weight
 moved   cpu -> cuda:0     135 MiB  40 times  most at train.py:21
         cuda:0 -> cuda:1   48 MiB  12 times  most at train.py:47
 """
@@ -18,11 +21,14 @@ from devsan.options import OPTIONS
 from devsan.render import amounts
 from devsan.render.in_words import heading
 from devsan.render.language import Language
+from devsan.render.peaks import parts_of, site_of
 from devsan.render.terminal import printer as plain
 from devsan.render.terminal.printer import write_lines
-from devsan.render.terminal.text import Line, padded
+from devsan.render.terminal.text import WIDTH, Line, display_width, padded
 
 Plain = Mapping[str, Any]
+
+_COLUMNS = WIDTH - 12  # beside the heads of rows
 
 _ENDS = {
     "finished": "finished after {time}",
@@ -71,10 +77,10 @@ def _elsewhere(finding: Plain, say: Language) -> Iterator[Line]:
 
 def _summary(run: Plain, say: Language) -> Iterator[Line]:
     yield [(_outcome(run, say), "title")]
-    rows = [*_memory(run, say), *_moved(run, say)]
+    rows = [*_memory(run, say), *_at_peak(run, say), *_moved(run, say)]
     if rows:
         yield []
-    heads = [say("memory"), say("moved"), f"{say('note')}:"]
+    heads = [say("memory"), say("peak"), say("moved"), f"{say('note')}:"]
     for head, text in rows:
         yield [(f"  {padded(head, heads)}  ", "frame"), (text, "")]
     for note in run["notes"]:
@@ -122,6 +128,25 @@ def _memory(run: Plain, say: Language) -> Iterator[tuple[str, str]]:
             reserved=_amount(each["peak_reserved"]), budget=_amount(each["budget"]),
         )  # fmt: skip
         yield say("memory") if number == 0 else "", f"{each['device']}  {text}"
+
+
+def _at_peak(run: Plain, say: Language) -> Iterator[tuple[str, str]]:
+    """Who held the memory of the GPU that came nearest to its budget."""
+    budgets = {device["device"]: max(1, device["budget"]) for device in run["memory"]["devices"]}
+    peaks = [peak for peak in run["memory"].get("peaks", ()) if peak["device"] in budgets]
+    if not peaks:
+        return
+    fullest = max(peaks, key=lambda peak: peak["allocated"] / budgets[peak["device"]])
+    site = site_of(fullest)
+    where = say("{device} at {place}", device=fullest["device"], place=f"{site['file']}:{site['line']}") if site else ""
+    yield say("peak"), where or fullest["device"]
+    parts = parts_of(fullest)
+    sizes = [_amount(part.bytes) for part in parts]
+    for part, size in zip(parts, sizes, strict=True):
+        text = f"  {size:>{max(map(len, sizes))}}  {part.share:>3} %  "
+        kind = say.text(part.kind)
+        named = say("{kind}: {largest}", kind=kind, largest=part.largest[0]) if part.largest else kind
+        yield "", text + (named if display_width(text + named) <= _COLUMNS else kind)
 
 
 def _moved(run: Plain, say: Language) -> Iterator[tuple[str, str]]:

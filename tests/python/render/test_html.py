@@ -51,6 +51,16 @@ def test_says_what_failed_where_and_when() -> None:
         assert said in text
 
 
+def test_says_who_held_the_memory_at_the_peak() -> None:
+    text = page_of(documents.run()).text()
+    assert "At the peak, 6 GiB, in train.py:47" in text
+    assert re.search(r"parameters model\.layers\.0\.mlp\.gate_proj\.weight, .* 3 GiB 50 %", text)
+    assert re.search(r"activations and other results of operators aten::silu 2 GiB 33 %", text)
+    older = documents.run()
+    del older["memory"]["peaks"]
+    assert "At the peak" not in page_of(older).text()
+
+
 def test_tells_both_operands_stories() -> None:
     text = page_of(documents.run()).text()
     assert re.search(r"labels cuda:0 int64\[6\] 48 B in the wrong place .* Placed by this program train\.py:40:5", text)

@@ -145,6 +145,19 @@ def model(layers: int = 6, gpus: int = 2, **more: Any) -> Document:
     return {**made, **more}
 
 
+def peak(device: str) -> Document:
+    holder = {"name": "model.layers.0.mlp.gate_proj.weight", "op": "", "where": "", "bytes": 2 << 30, "tensors": 1}
+    computed = {**holder, "name": "", "op": "aten::silu", "bytes": 1 << 30, "tensors": 4}
+    return {
+        "device": device, "allocated": 6 << 30, "reserved": 7 << 30, "op": "aten::silu", "stack": [INSIDE, LOOP],
+        "parts": [
+            {"kind": "parameter", "bytes": 3 << 30, "tensors": 40, "largest": [holder] * 3},
+            {"kind": "activation", "bytes": 2 << 30, "tensors": 8, "largest": [computed]},
+            {"kind": "workspace", "bytes": 1 << 30, "tensors": 1, "largest": []},
+        ],
+    }  # fmt: skip
+
+
 def run(rank: int = 0, world_size: int = 1, gpus: int = 2, steps: int = 12, **more: Any) -> Document:
     """A run that failed: one finding, a model on two GPUs, transfers and memory of ``steps`` steps."""
     devices = [f"cuda:{number}" for number in range(gpus)]
@@ -184,6 +197,7 @@ def run(rank: int = 0, world_size: int = 1, gpus: int = 2, steps: int = 12, **mo
                 for device in devices
             ],
             "samples": samples,
+            "peaks": [peak(device) for device in devices],
         },
         "end": {
             "time": 6.6, "how": "exception", "exit_code": 1,

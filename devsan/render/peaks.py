@@ -1,0 +1,51 @@
+"""Who held the memory of a GPU when the most was held, as every format says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from devsan.diagnostics.messages import Message, message
+
+Plain = Mapping[str, Any]
+
+_KINDS = {
+    "parameter": message("parameters"),
+    "gradient": message("gradients"),
+    "optimizer_state": message("optimizer state"),
+    "buffer": message("buffers"),
+    "collected": message("tensors in lists and dictionaries"),
+    "activation": message("activations and other results of operators"),
+    "data": message("other tensors"),
+    "workspace": message("workspaces of kernels"),
+    "unknown": message("unknown"),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """All memory of one kind. ``share``: per cent of what was held; ``largest``: names, operators or lines."""
+
+    kind: Message
+    bytes: int
+    share: int
+    largest: tuple[str, ...]
+
+
+def parts_of(peak: Plain) -> list[Part]:
+    """Returns the parts of one of a document's ``memory.peaks``, the largest first."""
+    whole = max(1, int(peak["allocated"]))
+    return [
+        Part(
+            _KINDS[part["kind"]], part["bytes"], round(100 * part["bytes"] / whole),
+            tuple(name for each in part["largest"] if (name := each["name"].strip("`") or each["op"] or each["where"])),
+        )
+        for part in peak["parts"]
+    ]  # fmt: skip
+
+
+def site_of(peak: Plain) -> Plain | None:
+    """Returns the program's line at the moment of the peak, else the innermost; None without a stack."""
+    stack = peak["stack"]
+    return next((frame for frame in stack if not frame["package"]), stack[0] if stack else None)

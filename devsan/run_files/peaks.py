@@ -1,0 +1,60 @@
+"""Who held the memory of each GPU at its peak, for the run file.
+
+The core keeps the blocks of that moment; their names are those of live models and optimizers, and have to be asked for
+while these have their gradients. So they are asked for before a step of an optimizer, by the writer's thread, and at
+the end, each time only if a GPU has held more since.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from devsan import core
+from devsan.introspect.held_memory import peaks
+from devsan.run_files.places import Plain
+from devsan.run_files.records import peak_memory_of
+
+
+class Peaks:
+    """Watches the peaks, from now on until `end`."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._found: list[Plain] = []
+        self._is_written = True
+        core.watch_peaks(True)
+
+    def look(self) -> None:
+        """Asks for the names, if a GPU has held more since they were asked for."""
+        if self._handle is None:
+            optimizer: Any = sys.modules.get("torch.optim.optimizer")
+            register = getattr(optimizer, "register_optimizer_step_pre_hook", None)
+            self._handle = register(self._before_step) if register is not None else None
+        if not core.has_new_peak():
+            return
+        self._found = [peak_memory_of(each) for each in peaks()]
+        self._is_written = False
+
+    def fresh(self) -> list[Plain]:
+        """Returns all peaks, where one is new since the last call; else none."""
+        if self._is_written:
+            return []
+        self._is_written = True
+        return self._found
+
+    def end(self) -> None:
+        """Stops watching."""
+        core.watch_peaks(False)
+        if self._handle is not None:
+            self._handle.remove()
+            self._handle = None
+
+    def _before_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+        """Called by torch before each step of any optimizer. What fails here changes nothing of the program."""
+        if sys.modules["torch"].compiler.is_compiling():
+            return
+        try:
+            self.look()
+        except Exception:  # the writer's thread asks again, and tells
+            return

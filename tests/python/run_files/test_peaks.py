@@ -1,0 +1,88 @@
+"""Who held the memory of each GPU at its peak: real programs, and what their run files say of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+TRAIN = """\
+import torch
+from torch import nn
+
+def step(model, optimizer):
+    model(torch.randn(2048, 512, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+def main():
+    model = nn.Sequential(nn.Linear(512, 2048), nn.ReLU(), nn.Linear(2048, 512)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        step(model, optimizer)
+    torch.ones(1024, device="cuda:1")
+
+main()
+"""
+
+FORWARD = """\
+import torch
+
+x = torch.ones(1 << 20, device="cuda")
+y = x + 1
+z = torch.relu(y)
+del y, z
+w = x * 2
+"""
+
+CODE_THAT_RUNS = """\
+import torch
+from devsan import core
+
+x = torch.ones(1024, device="cuda")
+print(core.peaks([]), core.has_new_peak())
+"""
+
+
+def peaks(run: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found = {peak["device"]: peak for peak in run["memory"]["peaks"]}
+    for device in run["memory"]["devices"]:
+        peak = found.get(device["device"])
+        if peak is None:
+            assert device["peak_allocated"] == 0
+            continue
+        assert sum(part["bytes"] for part in peak["parts"]) == peak["allocated"], "each block counts once"
+        assert peak["allocated"] <= device["peak_allocated"] < peak["allocated"] * 1.002
+    return found
+
+
+def test_a_training_loop_is_at_its_peak_in_the_backward_pass(programs):
+    code, _, error = programs.run(TRAIN, "--gpus", "2", "-orun.dvs")
+    assert code == 0, error
+    found = peaks(programs.read())
+    assert set(found) == {"cuda:0", "cuda:1"}
+    parts = {part["kind"]: part for part in found["cuda:0"]["parts"]}
+    weight = 512 * 2048 * 4
+    assert 2 * weight <= parts["parameter"]["bytes"] < 2.1 * weight
+    assert 4 * weight <= parts["optimizer_state"]["bytes"] < 4.1 * weight
+    assert parts["parameter"]["largest"][0]["name"] == "0.weight"
+    assert parts["gradient"]["largest"][0]["name"] == "2.weight.grad", "its tensor is gone when the run ends"
+    assert {"aten::relu", "aten::threshold_backward"} <= {each["op"] for each in parts["activation"]["largest"]}
+    assert parts["activation"]["bytes"] >= 2048 * 2048 * 4
+    lines = [frame["line"] for frame in found["cuda:0"]["stack"] if not frame["package"]]
+    assert lines[:2] == [5, 13]
+
+
+def test_the_peak_is_not_what_is_held_at_the_end(programs):
+    assert programs.run(FORWARD, "--gpus", "1", "-orun.dvs")[0] == 0
+    peak = peaks(programs.read())["cuda:0"]
+    assert peak["allocated"] == 3 * (4 << 20)
+    assert peak["op"] == "aten::relu"
+    assert peak["stack"][0]["line"] == 5
+
+
+def test_nobody_watches_without_a_run_file(programs):
+    code, printed, error = programs.run(CODE_THAT_RUNS, "--gpus", "1")
+    assert (code, printed) == (0, "[] False\n"), error
