@@ -81,6 +81,12 @@ def stop_full_size() -> None: ...
 def is_unknown(tensor: Any) -> bool:
     """Whether the numbers of a tensor were never computed."""
 
+def offloaded_peak() -> int:
+    """The most bytes that CPU tensors without numbers would have taken at once in this process."""
+
+def bytes_sent() -> int:
+    """Bytes that this process's collectives would have sent. NOTE [Bytes sent] in core/collectives/traffic.h"""
+
 def tell_unknown_reads(told: Callable[[str], None] | None) -> None:
     """Has ``told`` called with the operator that hands such numbers to the program. It must not raise."""
 

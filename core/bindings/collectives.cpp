@@ -7,6 +7,7 @@
 #include "collectives/failures.h"
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
+#include "collectives/traffic.h"
 
 namespace devsan::bindings {
 namespace {
@@ -60,6 +61,7 @@ PYBIND11_DECLARE_HOLDER_TYPE(T, devsan::bindings::NoGilHolder<T>, true)
 namespace devsan::bindings {
 
 void bind_collectives(py::module_& module) {
+  module.def("bytes_sent", &collectives::bytes_sent);
   module.def("share_gpus", &collectives::share_gpus, py::arg("wanted"));
   // torch's own classes are the bases; without them (a torch built without distributed) there is no nccl.
   py::object c10d;

@@ -6,6 +6,7 @@
 #include "emulate/calls/full_size/unknown_reads.h"
 #include "emulate/runtime/autograd_threads.h"
 #include "emulate/runtime/device.h"
+#include "emulate/runtime/full_size/offloaded.h"
 #include "emulate/runtime/full_size/unknown.h"
 #include "emulate/runtime/generator.h"
 #include "emulate/runtime/host_allocator.h"
@@ -26,6 +27,7 @@ void bind_emulation(py::module_& module) {
   module.def("start_full_size", &emulate::FullSize::start, py::arg("real_below"));
   module.def("stop_full_size", &emulate::FullSize::stop);
   module.def("is_unknown", &emulate::is_unknown, py::arg("tensor"));
+  module.def("offloaded_peak", &emulate::Offloaded::peak);
   module.def("tell_unknown_reads", &emulate::set_told_of_reads, py::arg("told"));
   module.def("settle", &emulate::settle_autograd_threads, py::call_guard<py::gil_scoped_release>());
 }

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/zeros.h>
 
+#include "emulate/calls/full_size/stand_ins.h"
 #include "emulate/runtime/full_size/unknown.h"
 
 namespace devsan::collectives {
@@ -24,8 +25,12 @@ std::vector<at::Tensor> moved(const std::vector<at::Tensor>& parts) {
 
 void note_results(const at::Tensor& part, const std::vector<at::Tensor>& results) {
   if (C10_LIKELY(!FullSize::was_on())) return;
-  if (!is_left_out(part) && !emulate::is_unknown_on_host(part)) return;
-  for (const at::Tensor& result : results) emulate::set_unknown(result);
+  const bool is_out = is_left_out(part);
+  if (!is_out && !emulate::is_unknown_on_host(part)) return;
+  for (const at::Tensor& result : results) {
+    emulate::set_unknown(result);
+    if (is_out) emulate::stand_in_for_written(result, "");
+  }
 }
 
 }  // namespace devsan::collectives

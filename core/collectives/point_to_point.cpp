@@ -8,6 +8,7 @@
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
 #include "collectives/profile.h"
+#include "collectives/traffic.h"
 
 namespace devsan::collectives {
 
@@ -132,6 +133,7 @@ WorkPtr NcclBackend::point(c10d::OpType op, std::vector<at::Tensor>& tensors, in
     noted.end(error.what());
     throw;
   }
+  count_sent(call, rank_, size_);
   auto work = c10::make_intrusive<PointWork>(communicator, std::move(call), noted, std::move(carrier));
   work->note_order(group_.id);
   return remember(std::move(work));

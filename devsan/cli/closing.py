@@ -79,6 +79,9 @@ class Closing:
         if notes:
             parts.append(_counted("1 note", "{count} notes", notes, say))
         parts.append(_peaks(result, say))
+        fullest = max(result.hosts.values(), default=0)
+        if fullest:
+            parts.append(say("host {size} a rank", size=_size_of_host(result, fullest, say)))
         parts.append(seconds(time.monotonic() - self._start))
         if code:
             parts.append(say("exit code {code} because of the findings", code=str(code)))
@@ -115,6 +118,11 @@ def _size(result: Tally, gpu: int, say: Language) -> str:
     return say("at most {size}", size=size) if gpu in result.shared else size
 
 
+def _size_of_host(result: Tally, fullest: int, say: Language) -> str:
+    size = _plain(fullest)
+    return size if len(set(result.hosts.values())) == 1 else say("at most {size}", size=size)
+
+
 def _details(options: Options, result: Tally, say: Language) -> list[str]:
     devices = dict(enumerate(options.devices()))
     lines = []
@@ -125,6 +133,9 @@ def _details(options: Options, result: Tally, say: Language) -> list[str]:
             text = say("peak {used} ({reserved} reserved) of {budget}", used=_plain(allocated),
                        reserved=_plain(reserved), budget=_plain(device.total_memory))  # fmt: skip
         lines.append(f"  cuda:{gpu}  {text}{f'  {device.name}' if device is not None else ''}")
+    for rank, size in sorted(result.sent.items()):
+        text = say("host {host}, {sent} sent by collectives", host=_plain(result.hosts[rank]), sent=_plain(size))
+        lines.append(f"  {say('rank {rank}', rank=str(rank))}  {text}")
     return lines
 
 

@@ -27,8 +27,13 @@ class AfterImport(MetaPathFinder):
     def install(self) -> None:
         """Begins to watch imports."""
         for name, change in self._changes.items():
-            if name in sys.modules:
-                change(sys.modules[name])
+            module = sys.modules.get(name)
+            if module is None:
+                continue
+            if getattr(module.__spec__, "_initializing", False):
+                _change_when_executed(module, change)  # its own import of torch began this emulation
+            else:
+                change(module)
         sys.meta_path.insert(0, self)
 
     def remove(self) -> None:
@@ -50,6 +55,22 @@ class AfterImport(MetaPathFinder):
         if spec is not None and spec.loader is not None:
             spec.loader = _ChangingLoader(spec.loader, self._changes[fullname])
         return spec
+
+
+def _change_when_executed(module: ModuleType, change: Change) -> None:
+    """Changes a module that is being imported when it is first asked for something behind its import."""
+    kind = type(module)
+
+    class Executing(kind):  # type: ignore[misc,valid-type]
+        def __getattribute__(self, name: str) -> Any:
+            spec = kind.__getattribute__(self, "__spec__")
+            if not getattr(spec, "_initializing", False):
+                module.__class__ = kind
+                change(module)
+                return getattr(module, name)
+            return kind.__getattribute__(self, name)
+
+    module.__class__ = Executing
 
 
 class _ChangingLoader(Loader):

@@ -1,6 +1,6 @@
 """Kernels of other libraries in host memory that are no operators of torch: without numbers, they do nothing.
 
-They are those of DeepSpeed's offloaded optimizers, which it compiles when they are asked for.
+They are those of DeepSpeed's offloaded optimizers. Compiling them takes a minute, so it waits for a call with numbers.
 """
 
 from __future__ import annotations
@@ -29,26 +29,40 @@ class _Builder:
         return _Builder(self._builder())
 
     def load(self) -> _Kernels:
-        return _Kernels(self._builder.load())
+        return _Kernels(self._builder)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._builder, name)
 
 
 class _Kernels:
-    def __init__(self, library: Any) -> None:
-        self._library = library
+    """Makes and removes optimizers, by calls without tensors, which are repeated once the library is loaded."""
+
+    def __init__(self, builder: Any) -> None:
+        self._builder = builder
+        self._library: Any = None
+        self._put_off: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
 
     def __getattr__(self, name: str) -> Any:
-        kernel = getattr(self._library, name)
         torch: Any = sys.modules["torch"]
 
-        def called(*args: Any) -> Any:
-            if any(isinstance(each, torch.Tensor) and _core.is_unknown(each) for each in args):
+        def called(*args: Any, **words: Any) -> Any:
+            tensors = [each for each in (*args, *words.values()) if isinstance(each, torch.Tensor)]
+            if any(map(_core.is_unknown, tensors)):
                 return 0  # what these kernels return; what they would write is unknown already
-            return kernel(*args)
+            if self._library is None and not tensors:
+                self._put_off.append((name, args, words))
+                return 0
+            return getattr(self._loaded(), name)(*args, **words)
 
         return called
+
+    def _loaded(self) -> Any:
+        if self._library is None:
+            self._library = self._builder.load()
+            for name, args, words in self._put_off:
+                getattr(self._library, name)(*args, **words)
+        return self._library
 
 
 def leave_out(module: Any, patches: Patches) -> None:

@@ -30,6 +30,13 @@ NAME = "uncomputed-value"
 _AS_ARRAYS = ("__array__", "numpy", "tolist")
 """Methods of a tensor that hand its numbers out without an operator."""
 
+_OWN = (
+    "torch/nn/init.py", "torch/amp/grad_scaler.py", "torch/nn/utils/clip_grad.py", "deepspeed/runtime/utils.py",
+    "deepspeed/runtime/bf16_optimizer.py", "deepspeed/runtime/fp16/", "deepspeed/runtime/zero/stage_1_and_2.py",
+    "deepspeed/runtime/zero/stage3.py", "deepspeed/runtime/zero/partition_parameters.py",
+)  # fmt: skip
+"""Files that read for themselves whether gradients are finite, or how large, which stand-ins answer: no note."""
+
 _silent = False  # format=off
 _told: set[tuple[CodeType, int] | None] = set()  # instructions; None: of a thread without any, a backward pass
 
@@ -71,6 +78,8 @@ def _on_read(op: str) -> None:
     """Told on the thread that reads. Whatever fails here changes nothing of the program."""
     try:
         frame = _of_program(sys._getframe())
+        if _reads_for_itself(sys._getframe(), frame):
+            return
         key = (frame.f_code, frame.f_lasti) if frame is not None else None
         if key in _told:
             return
@@ -97,6 +106,18 @@ def _of_program(frame: FrameType | None) -> FrameType | None:
             library = frame
         frame = frame.f_back
     return library
+
+
+def _reads_for_itself(frame: FrameType | None, last: FrameType | None) -> bool:
+    """Whether a file of ``_OWN`` is between the read and ``last``, the frame that would be told of."""
+    while frame is not None:
+        file = frame.f_code.co_filename.replace("\\", "/")
+        if any(own in file for own in _OWN):
+            return True
+        if frame is last:
+            return False
+        frame = frame.f_back
+    return False
 
 
 def _report(running: FrameType | None) -> Diagnostic:

@@ -2,6 +2,8 @@
 
 <pid>.tally   in the job's folder: "error", "warning" or "note" for each finding as it comes, and when the process ends
               "peak <GPU> <bytes allocated> <bytes reserved>" for each GPU that it has used
+              "beside <host bytes> <bytes sent>": what offloading would take of the host at full size, and what its
+              collectives would send
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from devsan import active_options
 ENDING = ".tally"
 
 _PEAK = "peak "
+_BESIDE = "beside "
 
 
 @dataclass
@@ -30,12 +33,16 @@ class Tally:
             processes used it, so that they are a bound then.
         shared: the GPUs that several processes used.
         ranks: how many there were; 0 where the program is not a launched job.
+        hosts: by rank, the most bytes of host memory that its CPU tensors without numbers would have taken.
+        sent: by rank, the bytes that its collectives would have sent.
     """
 
     severities: Counter[str] = field(default_factory=Counter)
     peaks: dict[int, tuple[int, int]] = field(default_factory=dict)
     shared: set[int] = field(default_factory=set)
     ranks: int = 0
+    hosts: dict[int, int] = field(default_factory=dict)
+    sent: dict[int, int] = field(default_factory=dict)
 
 
 _folder = ""
@@ -65,6 +72,9 @@ def end() -> None:
         with contextlib.suppress(Exception):
             for gpu, allocated, reserved in _peaks():
                 _append(f"{_PEAK}{gpu} {allocated} {reserved}")
+            if "devsan._core" in sys.modules:
+                core: Any = sys.modules["devsan._core"]
+                _append(f"{_BESIDE}{core.offloaded_peak()} {core.bytes_sent() if hasattr(core, 'bytes_sent') else 0}")
 
 
 def close(folder: str, of_job: Counter[str], ranks: dict[int, int]) -> None:
@@ -82,7 +92,10 @@ def close(folder: str, of_job: Counter[str], ranks: dict[int, int]) -> None:
             pid = name.removesuffix(ENDING)
             if name.endswith(ENDING):
                 with open(os.path.join(folder, name), encoding="ascii") as file:
-                    _read(tally, file.read().splitlines(), of_job and int(pid) in ranks)
+                    lines = file.read().splitlines()
+                _read(tally, lines, of_job and int(pid) in ranks)
+                if int(pid) in ranks:
+                    _read_beside(tally, lines, ranks[int(pid)])
     _of_job = tally
 
 
@@ -99,8 +112,14 @@ def _read(tally: Tally, lines: list[str], is_told_by_job: Any) -> None:
                 tally.shared.add(gpu)
             allocated, reserved = tally.peaks.get(gpu, (0, 0))
             tally.peaks[gpu] = (allocated + amounts[0], reserved + amounts[1])
-        elif not is_told_by_job:
+        elif not is_told_by_job and not line.startswith(_BESIDE):
             tally.severities[line] += 1
+
+
+def _read_beside(tally: Tally, lines: list[str], rank: int) -> None:
+    for line in lines:
+        if line.startswith(_BESIDE):
+            tally.hosts[rank], tally.sent[rank] = map(int, line.removeprefix(_BESIDE).split())
 
 
 def _append(line: str) -> None:

@@ -12,6 +12,7 @@
 #include <c10/core/GeneratorImpl.h>
 
 #include "emulate/runtime/full_size/lazy_memory.h"
+#include "emulate/runtime/full_size/offloaded.h"
 #include "emulate/runtime/gpu_trace.h"
 #include "order/monitor.h"
 #include "record/live_origins.h"
@@ -103,7 +104,11 @@ void release_charge(void* data) {
   } else if (header.allocator == nullptr) {
     record::LiveOrigins::instance().leave(header_of(data)->carried);
   }
-  header.release(static_cast<std::byte*>(data) - header.offset);
+  void* base = static_cast<std::byte*>(data) - header.offset;
+  if (header.allocator == nullptr && header.release == &release_lazy) {
+    Offloaded::give(static_cast<std::int64_t>(lazy_bytes(base)));
+  }
+  header.release(base);
 }
 
 c10::DataPtr allocate_with_header(c10::Allocator& source, size_t bytes, memory::CachingAllocator* allocator,
@@ -112,7 +117,10 @@ c10::DataPtr allocate_with_header(c10::Allocator& source, size_t bytes, memory::
   void* data = first_after_header(memory.base);
   const auto offset = static_cast<std::uint32_t>(static_cast<std::byte*>(data) - static_cast<std::byte*>(memory.base));
   auto* header = new (header_of(data)) Header{seal_of(data), allocator, block, memory.release, offset, false, {origin}};
-  if (allocator == nullptr) record::LiveOrigins::instance().enter(header->carried);
+  if (allocator == nullptr) {
+    record::LiveOrigins::instance().enter(header->carried);
+    if (memory.release == &release_lazy) Offloaded::take(static_cast<std::int64_t>(lazy_bytes(memory.base)));
+  }
   return {data, data, &release_charge, c10::Device(c10::DeviceType::CPU)};
 }
 

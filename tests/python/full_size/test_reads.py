@@ -64,6 +64,48 @@ def test_each_statement_is_told_once(found: list[Any]) -> None:
     assert second == first + 1
 
 
+def test_what_a_library_reads_for_itself_is_no_finding(found: list[Any]) -> None:
+    with devsan.emulate(gpus=1, full_size=True):
+        layer = torch.nn.Linear(512, 512, device="cuda")
+        layer(torch.ones(8, 512, device="cuda")).square().mean().backward()
+        norm = torch.nn.utils.clip_grad_norm_(layer.parameters(), 1.0, error_if_nonfinite=True)
+        assert found == [] and devsan._core.is_unknown(norm)
+        assert float(norm) > 0
+    assert [each.code for each in found] == ["DV605"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_a_scaler_finds_no_infinity_and_steps(dtype: torch.dtype, found: list[Any]) -> None:
+    with devsan.emulate(gpus=1, full_size=True):
+        layers = torch.nn.Linear(512, 512), torch.nn.LayerNorm(512)  # with large and small gradients
+        model = torch.nn.Sequential(*layers).cuda()
+        optimizer, scaler = torch.optim.SGD(model.parameters()), torch.amp.GradScaler()
+        steps: list[int] = []
+        optimizer.register_step_post_hook(lambda *_: steps.append(1))
+        for _ in range(3):
+            with torch.autocast("cuda", dtype):
+                loss = model(torch.ones(8, 512, device="cuda")).square().sum()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+        assert len(steps) == 3
+        assert scaler.get_scale() == 65536
+    assert [each.code for each in found] in ([], ["DV605"])
+
+
+def test_a_stand_in_is_finite_whatever_is_computed_with_it(found: list[Any]) -> None:
+    with devsan.emulate(gpus=1, full_size=True):
+        huge = torch.zeros(512, 512, device="cuda")
+        small = torch.empty(1024, device="cuda").copy_(huge.flatten()[:1024])
+        assert small.tolist() == [1.0] * 1024, "not what was in the memory"
+        zero = small - small
+        assert torch.isfinite(torch.stack([(small / zero).sum(), zero.log().sum(), (zero / zero).sum()])).all()
+        assert torch.isfinite((small.half() * 65504 * 2).amax())
+        masked = small.masked_fill(torch.arange(1024, device="cuda") > 0, float("-inf"))
+        assert masked[1].item() == float("-inf"), "which the program gives"
+
+
 def test_what_is_known_is_read_in_silence(found: list[Any]) -> None:
     with devsan.emulate(gpus=1, full_size=True):
         small = torch.arange(8.0, device="cuda")

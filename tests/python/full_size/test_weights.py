@@ -82,15 +82,15 @@ def test_what_has_no_numbers_is_not_saved(tmp_path: Path) -> None:
 
 def test_a_kernel_in_host_memory_does_nothing_without_numbers() -> None:
     calls: list[float] = []
-    library = SimpleNamespace(adam_update=lambda rate, weight: calls.append(rate) or 7, create_adam=lambda: 1)
-    module: Any = SimpleNamespace(
-        __name__="deepspeed.ops.adam.cpu_adam", CPUAdamBuilder=lambda: SimpleNamespace(load=lambda: library)
-    )
+    made: list[int] = []
+    library = SimpleNamespace(adam_update=lambda rate, weight: calls.append(rate) or 7, create_adam=made.append)
+    builder = SimpleNamespace(load=lambda: made.append(0) or library)
+    module: Any = SimpleNamespace(__name__="deepspeed.ops.adam.cpu_adam", CPUAdamBuilder=lambda: builder)
     patches = Patches()
     with devsan.emulate(gpus=1, full_size=True):
         host_kernels.leave_out(module, patches)
         kernels = module.CPUAdamBuilder().load()
-        assert kernels.create_adam() == 1
-        assert kernels.adam_update(0.1, torch.zeros(512, 512)) == 0 and calls == []
-        assert kernels.adam_update(0.2, torch.zeros(2)) == 7 and calls == [0.2]
+        kernels.create_adam(5)
+        assert kernels.adam_update(0.1, torch.zeros(512, 512)) == 0 and calls == [] and made == [], "compiled"
+        assert kernels.adam_update(0.2, torch.zeros(2)) == 7 and calls == [0.2] and made == [0, 5]
     patches.undo()

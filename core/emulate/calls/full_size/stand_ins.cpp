@@ -1,7 +1,10 @@
 #include "emulate/calls/full_size/stand_ins.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <functional>
+#include <span>
 
 #include <ATen/Dispatch_v2.h>
 #include <ATen/ExpandUtils.h>
@@ -20,6 +23,38 @@ void fill(const at::Tensor& host, Number number) {
   std::fill_n(first, host.storage().nbytes() / sizeof(Number), number);
 }
 
+/// A program steps only where this says that nothing is infinite.
+bool looks_for_infinity(std::string_view op) { return op == "aten::_amp_foreach_non_finite_check_and_unscale_"; }
+
+/// What lies between the first element of a tensor and its last one, gaps of a view among it.
+template <typename Number>
+std::span<Number> elements_of(const at::Tensor& host) {
+  if (host.numel() == 0) return {};
+  std::int64_t last = 0;
+  for (std::int64_t i = 0; i < host.dim(); ++i) last += (host.size(i) - 1) * host.stride(i);
+  return {static_cast<Number*>(host.unsafeGetTensorImpl()->mutable_data()), static_cast<std::size_t>(last) + 1};
+}
+
+/// Calls `use` with the elements of a floating-point tensor whose type has infinities.
+template <typename Use>
+void with_floats(const at::Tensor& host, const Use& use) {
+  if (host.layout() != at::kStrided || !host.is_cpu()) return;
+  switch (host.scalar_type()) {
+    case at::kFloat:
+      return use(elements_of<float>(host));
+    case at::kDouble:
+      return use(elements_of<double>(host));
+    case at::kHalf:
+      return use(elements_of<at::Half>(host));
+    case at::kBFloat16:
+      return use(elements_of<at::BFloat16>(host));
+    default:
+      return;
+  }
+}
+
+constexpr auto kIsFinite = [](auto number) { return std::isfinite(static_cast<double>(number)); };
+
 at::Tensor chosen(std::vector<std::int64_t> sizes, at::ScalarType dtype) {
   return make_unknown(sizes, dtype, at::MemoryFormat::Contiguous);
 }
@@ -37,6 +72,34 @@ void write_stand_ins(const at::Tensor& host, std::string_view op) {
   AT_DISPATCH_V2(host.scalar_type(), "write_stand_ins", AT_WRAP([&] { fill(host, scalar_t(1)); }),
                  AT_EXPAND(AT_FLOATING_TYPES), AT_EXPAND(AT_COMPLEX_TYPES), AT_EXPAND(AT_FLOAT8_TYPES), at::kHalf,
                  at::kBFloat16, at::kComplexHalf);
+}
+
+void stand_in_for_written(const at::Tensor& host, std::string_view op) {
+  if (is_untouched(host) || host.layout() != at::kStrided || host.numel() == 0) return;
+  if (host.scalar_type() == at::kBool) {
+    std::ranges::fill(elements_of<bool>(host), asks_for_all(op));
+    return;
+  }
+  const bool is_one = at::isFloatingType(host.scalar_type()) && !looks_for_infinity(op);
+  AT_DISPATCH_V2(host.scalar_type(), "stand_in_for_written",
+                 AT_WRAP([&] { std::ranges::fill(elements_of<scalar_t>(host), scalar_t(is_one ? 1 : 0)); }),
+                 AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_FLOAT8_TYPES), at::kHalf, at::kBFloat16,
+                 at::kComplexHalf);
+}
+
+bool is_finite(const at::Tensor& host) {
+  bool finite = true;
+  if (!is_untouched(host)) {
+    with_floats(host, [&](auto elements) { finite = std::ranges::all_of(elements, kIsFinite); });
+  }
+  return finite;
+}
+
+void make_finite(const at::Tensor& host) {
+  if (is_untouched(host)) return;
+  with_floats(host, [](auto elements) {
+    std::ranges::replace_if(elements, std::not_fn(kIsFinite), typename decltype(elements)::value_type(1));
+  });
 }
 
 c10::IValue stand_in_number(at::ScalarType dtype) {

@@ -13,9 +13,22 @@ namespace devsan::emulate {
 // run, and consistent with itself. A float is 1, so that a loss neither ends a training loop nor divides by zero; an
 // integer is 0; a boolean is false, except that of a question about all elements (`all`, `equal`). Masks that choose
 // elements choose all of them, the most that there can be.
+//
+// Computing with stand-ins can overflow (a scaled loss in float16) or divide by zero, which would tell a program that its
+// gradients are infinite. So what an operator makes of finite operands is made finite, and whoever looks for infinities
+// finds none. An infinity that the program gives (a mask) stays.
 
 /// Writes the stand-ins of a result of `op` into the memory of a small unknown CPU tensor.
 void write_stand_ins(const at::Tensor& host, std::string_view op);
+
+/// The same where `op` would have written into an unknown CPU tensor, with what was never computed. Untouched ones have none.
+void stand_in_for_written(const at::Tensor& host, std::string_view op);
+
+/// Whether a CPU tensor has neither infinities nor NaN. What has no memory to look at has none.
+bool is_finite(const at::Tensor& host);
+
+/// Puts 1 in place of what is not finite.
+void make_finite(const at::Tensor& host);
 
 /// What an untouched tensor of one element is read as.
 c10::IValue stand_in_number(at::ScalarType dtype);

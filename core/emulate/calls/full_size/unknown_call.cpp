@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "emulate/calls/each_tensor.h"
@@ -75,6 +76,17 @@ void set_written_unknown(Arguments arguments, const CallPlan& plan) {
   }
 }
 
+/// Whether the program itself gives an infinity. A written operand no longer says what was given.
+bool gives_infinity(Arguments arguments, const CallPlan& plan) {
+  bool given = false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (plan.written[i]) continue;
+    if (arguments[i].isDouble()) given = given || !std::isfinite(arguments[i].toDouble());
+    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) { given = given || !is_finite(tensor); });
+  }
+  return given;
+}
+
 c10::IValue made_as(const c10::IValue& meta, std::string_view op);
 
 c10::IValue made_as(const at::Tensor& meta, std::string_view op) {
@@ -113,6 +125,10 @@ bool call_without_numbers(const c10::OperatorHandle& op, const CallPlan& plan, t
     if (written[i].defined() && written[i].is_meta()) follow_meta(arguments[i].toTensor(), written[i]);
   }
   set_written_unknown(arguments, plan);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!plan.written[i]) continue;
+    for_each_tensor(arguments[i], [&](const at::Tensor& host) { stand_in_for_written(host, op.operator_name().name); });
+  }
   for (std::size_t i = 0; i < plan.returns; ++i) {
     meta[i] = plan.returned[i] < 0 ? made_as(meta[i], op.operator_name().name)
                                    : arguments[static_cast<std::size_t>(plan.returned[i])];
@@ -150,11 +166,19 @@ void call_unknown(const c10::OperatorHandle& op, const CallPlan& plan, c10::Disp
   const torch::jit::Stack kept(arguments.begin(), arguments.end());
   run_kernel(op, plan, stack);
   set_written_unknown(kept, plan);
-  for (std::size_t i = stack->size() - plan.returns; i < stack->size(); ++i) {
-    for_each_tensor((*stack)[i], [](const at::Tensor& tensor) {
-      if (tensor.is_cpu() && !is_virtual(tensor)) set_unknown(tensor);
-    });
-  }
+  bool is_infinite = false;
+  const auto results = [&](const auto& use) {
+    for (std::size_t i = stack->size() - plan.returns; i < stack->size(); ++i) {
+      for_each_tensor((*stack)[i], [&](const at::Tensor& tensor) {
+        if (tensor.is_cpu() && !is_virtual(tensor)) use(tensor);
+      });
+    }
+  };
+  results([&](const at::Tensor& tensor) {
+    set_unknown(tensor);
+    is_infinite = is_infinite || !is_finite(tensor);
+  });
+  if (C10_UNLIKELY(is_infinite) && !gives_infinity(kept, plan)) results(&make_finite);
 }
 
 }  // namespace devsan::emulate

@@ -17,7 +17,10 @@ class LazyMemory final : public c10::Allocator {
 
 LazyMemory& lazy_memory();
 
+/// The bytes of an allocation, by what its deleter is given.
+std::size_t lazy_bytes(void* given);
+
 /// The deleter of its allocations, by which they are known.
-void release_lazy(void* base);
+void release_lazy(void* given);
 
 }  // namespace devsan::emulate

@@ -1,5 +1,7 @@
 #include "emulate/calls/full_size/stand_ins.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include <ATen/Functions.h>
@@ -26,6 +28,28 @@ TEST(StandIns, AreFiniteAndTheSameInEachRun) {
 TEST(StandIns, NothingIsSoUnlessAllIs) {
   EXPECT_FALSE(standing_in(at::kBool, "aten::isnan").any().item<bool>());
   EXPECT_TRUE(standing_in(at::kBool, "aten::all").all().item<bool>());
+}
+
+TEST(StandIns, WhatWouldHaveBeenWrittenHasThem) {
+  FullSize::start(64);
+  const at::Tensor host = at::full({2, 3}, std::numeric_limits<float>::quiet_NaN());
+  stand_in_for_written(host.narrow(1, 0, 1), "aten::copy_");
+  EXPECT_EQ(host[0][0].item<float>(), 1.0F);
+  EXPECT_TRUE(host[1][2].isnan().item<bool>()) << "behind the last element of the view";
+  stand_in_for_written(host, "aten::_amp_foreach_non_finite_check_and_unscale_");
+  EXPECT_TRUE(at::equal(host, at::zeros({2, 3}))) << "nothing is infinite";
+  FullSize::stop();
+}
+
+TEST(StandIns, AreMadeFinite) {
+  for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}) {
+    const at::Tensor host = at::tensor({1.0, 2.0, 0.0, -1.0}, at::kDouble).log().to(dtype);
+    EXPECT_FALSE(is_finite(host));
+    make_finite(host);
+    EXPECT_TRUE(is_finite(host) && host.isfinite().all().item<bool>());
+    EXPECT_EQ(host[0].item<float>(), 0.0F) << "what is finite stays";
+  }
+  EXPECT_TRUE(is_finite(at::arange(3)));
 }
 
 TEST(StandIns, OneNumber) {

@@ -1,10 +1,13 @@
 #include "emulate/runtime/full_size/unknown.h"
 
+#include <sys/mman.h>
+
 #include <gtest/gtest.h>
 
 #include <ATen/Functions.h>
 
 #include "emulate/runtime/full_size/lazy_memory.h"
+#include "emulate/runtime/full_size/offloaded.h"
 #include "emulate/runtime/host_allocator.h"
 
 namespace devsan::emulate {
@@ -53,6 +56,22 @@ TEST(Unknown, ALargeTensorHasAddressesAndNoRoom) {
   EXPECT_TRUE(is_unknown(tensor));
   EXPECT_TRUE(is_untouched(tensor));
   EXPECT_EQ(tensor.storage().nbytes(), static_cast<std::size_t>(count) * sizeof(float));
+}
+
+TEST(Unknown, WhatIsReleasedIsUnmapped) {
+  const AtFullSize on(64 * kKiB);
+  const std::int64_t before = Offloaded::peak();
+  void* page = nullptr;
+  {
+    const at::Tensor tensor = make_unknown({std::int64_t{1} << 30}, at::kFloat, at::MemoryFormat::Contiguous);
+    const auto address = reinterpret_cast<std::uintptr_t>(tensor.unsafeGetTensorImpl()->mutable_data());
+    page = reinterpret_cast<void*>(address / 4096 * 4096);  // NOLINT(performance-no-int-to-ptr)
+    EXPECT_EQ(msync(page, 4096, MS_ASYNC), 0) << "it is mapped";
+  }
+  EXPECT_GE(Offloaded::peak(), before + (std::int64_t{4} << 30));
+  EXPECT_EQ(msync(page, 4096, MS_ASYNC), -1);
+  const at::Tensor next = make_unknown({std::int64_t{1} << 30}, at::kFloat, at::MemoryFormat::Contiguous);
+  EXPECT_LT(Offloaded::peak(), before + (std::int64_t{5} << 30)) << "of both at once";
 }
 
 TEST(Unknown, ASmallOneHasMemoryForItsStandIns) {
