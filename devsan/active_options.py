@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from devsan.options import Options
 
 _options: Options | None = None
+_format = ""
 
 
 def current() -> Options | None:
@@ -18,3 +19,16 @@ def become(options: Options | None) -> None:
     """Notes that an emulation of ``options`` begins, or with None that it has ended."""
     global _options
     _options = options
+
+
+def format() -> str:
+    """Returns how failures are reported: a value of the option ``format``."""
+    if _options is not None:
+        return _options.format
+    return _format or "terminal"
+
+
+def report_as(format: str) -> None:
+    """Notes how failures are reported where no emulation lasts as long as the process."""
+    global _format
+    _format = format

@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
+from devsan import active_options, excepthook
 from devsan.core_library import REBUILD, brief, load_core
 from devsan.errors import StartError, UsageError, tell
+from devsan.job import member
 from devsan.job.folder import memory_file
 from devsan.job.numbers import node_in
 from devsan.options import BLOCKS, Options, from_values
 from devsan.profiles import DeviceSpec
+from devsan.run_files import recording, run_file
 
 if TYPE_CHECKING:
     from devsan.cuda.surface import Surface
@@ -101,6 +104,46 @@ class Emulation:
         self.stop()
 
 
+class ReportingEmulation(Emulation):
+    """An emulation that reports by itself, because nobody does around it: no ``devsan run``, no ``DEVSAN_OPTIONS``.
+
+    The report is made where Python shows the exception, which is behind the ``with`` block. So the hook stays when an
+    exception leaves the block, until the next emulation ends without one.
+    """
+
+    def start(self) -> Emulation:
+        """Starts emulating, as `Emulation.start` does, and has uncaught device errors reported."""
+        if self.options.output and not recording.is_on():
+            run_file.check(self.options)
+        super().start()
+        if self.options.output:
+            member.join(self.options)
+            file, is_report = member.run_file(self.options), bool(self.options.report_file)
+            recording.begin(file, self.devices, member.leave_run_file, is_report, self.options.force)
+        active_options.report_as(self.options.format)
+        if self.options.is_reported or self.options.output:
+            excepthook.install(ReportingEmulation)
+        return self
+
+    def stop(self) -> None:
+        """Undoes `start`. Emulated tensors that are left stay valid. A second call does nothing."""
+        self._stop_emulating()
+        excepthook.uninstall(ReportingEmulation)
+
+    def _stop_emulating(self) -> None:
+        if self.options.output:
+            recording.pause()
+        super().stop()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.stop()
+        else:
+            self._stop_emulating()
+
+
 def emulate(
     gpus: int | str | Sequence[str] = 2,
     profile: str | None = None,
@@ -111,6 +154,9 @@ def emulate(
     check: str | Sequence[str] | None = None,
     full_size: bool = False,
     real_below: int | str | None = None,
+    format: str = "terminal",
+    output: str | os.PathLike[str] | None = None,
+    force: bool = False,
 ) -> Emulation:
     """Returns an emulation of GPUs, to be entered with ``with`` or by ``start()`` and left by ``stop()``.
 
@@ -129,6 +175,12 @@ def emulate(
         full_size: whether tensors above ``real_below`` have shapes, devices and memory, and no numbers; nor has what is
             computed from them. CPU tensors that are made meanwhile are such tensors, too.
         real_below: bytes or a text; 64KiB by default.
+        format: how a device error that leaves the ``with`` block and is caught nowhere is reported, behind its
+            traceback: ``"terminal"``, ``"github"``, or ``"off"``; ``"html"``, ``"json"`` and ``"sarif"`` also write the
+            file that ``output`` names, at the end of the process.
+        output: a file that records the run, for ``devsan report``; a name that ends in .html, .json or .sarif is
+            written in that format. One for each process: later emulations go on in the same file.
+        force: replace ``output`` where it exists.
 
     Raises:
         devsan.errors.UsageError: an argument is not understood; the message names the nearest right spelling.
@@ -144,10 +196,13 @@ def emulate(
         check=check,
         full_size=full_size or None,
         real_below=real_below,
+        format=None if format == "terminal" else format,
+        output=None if output is None else os.fspath(output),
+        force=force or None,
     )
     if not options.gpus:
         raise UsageError("GPUs to emulate", "gpus=real", "devsan.install()")
-    return Emulation(options)
+    return ReportingEmulation(options)
 
 
 def _parts(options: Options) -> Iterator[ModuleType]:

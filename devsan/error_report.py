@@ -46,8 +46,7 @@ def on_exception(
             if stream is None and member.is_silent():
                 failure_report.tell_job(failure)
                 return False
-            options = active_options.current()
-            how = options.format if options is not None else "terminal"
+            how = active_options.format()
             failure_report.report_to(out, failure, how)
             return how != "off"
     except Exception as own:

@@ -32,16 +32,21 @@ class ThreadHook(Protocol):
 
 _previous: Hook | None = None
 _previous_of_threads: ThreadHook | None = None
-_installed = False
+_askers: set[object] = set()
 _reported: BaseException | None = None
 
 
-def install() -> None:
-    """Puts the report behind whatever shows uncaught exceptions now. A second call does nothing."""
-    global _previous, _previous_of_threads, _installed
-    if _installed:
+def install(asker: object = None) -> None:
+    """Puts the report behind whatever shows uncaught exceptions now. A second call for the same asker does nothing.
+
+    Args:
+        asker: who asks; the hook stays until each asker has called `uninstall`.
+    """
+    global _previous, _previous_of_threads
+    if _askers:
+        _askers.add(asker)
         return
-    _installed = True
+    _askers.add(asker)
     if sys.excepthook is not _traceback_then_report:  # uninstall() may have had to leave it in a chain
         _previous, sys.excepthook = sys.excepthook, _traceback_then_report
     if threading.excepthook is not _thread_then_report:
@@ -50,12 +55,13 @@ def install() -> None:
     ipython.install(_report_of_a_cell)
 
 
-def uninstall() -> None:
+def uninstall(asker: object = None) -> None:
     """Takes back what ``install`` did. Hooks that others have put before ours since stay; ours is silent in them."""
-    global _installed
-    if not _installed:
+    if asker not in _askers:
         return
-    _installed = False
+    _askers.discard(asker)
+    if _askers:
+        return
     if sys.excepthook is _traceback_then_report:
         sys.excepthook = _previous or sys.__excepthook__
     if threading.excepthook is _thread_then_report:
@@ -66,7 +72,7 @@ def uninstall() -> None:
 
 def is_installed() -> bool:
     """Returns whether uncaught exceptions are to be reported on in this process."""
-    return _installed
+    return bool(_askers)
 
 
 def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -89,11 +95,11 @@ def _report_of_a_cell(kind: type[BaseException], error: BaseException, trace: Tr
 
 def _traceback_then_report(kind: type[BaseException], error: BaseException, trace: TracebackType | None, /) -> None:
     (_previous or sys.__excepthook__)(kind, error, trace)
-    if _installed:
+    if _askers:
         report(kind, error, trace)
 
 
 def _thread_then_report(args: threading.ExceptHookArgs, /) -> None:
     (_previous_of_threads or threading.__excepthook__)(args)
-    if _installed and args.exc_value is not None:
+    if _askers and args.exc_value is not None:
         report(args.exc_type, args.exc_value, args.exc_traceback)

@@ -63,7 +63,9 @@ def begin(
         return
     try:
         if _writer is not None:
-            if _pattern == pattern and devices:
+            if _pattern != pattern:
+                tell(f"the run is recorded in {_pattern} already, and not in {pattern}")
+            elif devices:
                 core.start_timeline()
             return
         launched = run_file.launch_time(os.environ)
