@@ -34,10 +34,16 @@ def __getattr__(name: str) -> object:
 
 
 def load_ipython_extension(shell: object) -> None:
-    """``%load_ext devsan`` is ``devsan.install()``."""
+    """``%load_ext devsan`` is ``devsan.install()``, and adds ``%devsan`` (devsan/notebook.py)."""
+    from devsan import notebook
+
     __getattr__("install")()  # type: ignore[operator]
+    notebook.load(shell)
 
 
 def unload_ipython_extension(shell: object) -> None:
-    """``%unload_ext devsan`` is ``devsan.uninstall()``."""
+    """``%unload_ext devsan`` is ``devsan.uninstall()``, and ends what ``%devsan`` began."""
+    from devsan import notebook
+
+    notebook.unload(shell)
     __getattr__("uninstall")()  # type: ignore[operator]

@@ -6,14 +6,34 @@ introspect/frames/values.py.
 
 from __future__ import annotations
 
+import io
 import sys
+from collections.abc import Callable
 from types import TracebackType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from devsan import active_options
 from devsan.diagnosis.gc_pause import Paused
 from devsan.introspect.frames.chain import failure_of
 from devsan.job import member
+
+if TYPE_CHECKING:
+    from devsan.diagnostics.diagnostic import Diagnostic
+    from devsan.introspect.explain import Explanation
+
+Show = Callable[[io.StringIO, "Diagnostic", "Explanation | None"], None]
+
+_show: Show | None = None
+
+
+def show_by(show: Show | None) -> None:
+    """Has reports shown by ``show``, which gets each as text and as it was made, and not printed on stderr.
+
+    Args:
+        show: what shows them; None for stderr again.
+    """
+    global _show
+    _show = show
 
 
 def on_exception(
@@ -47,7 +67,11 @@ def on_exception(
                 failure_report.tell_job(failure)
                 return False
             how = active_options.format()
-            failure_report.report_to(out, failure, how)
+            if _show is None or stream is not None or how == "off":
+                failure_report.report_to(out, failure, how)
+            else:
+                text = io.StringIO()
+                _show(text, *failure_report.report_to(text, failure, how))
             return how != "off"
     except Exception as own:
         return _own_failure(own, out)

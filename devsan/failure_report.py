@@ -9,6 +9,8 @@ from typing import TextIO
 
 from devsan.diagnosis.build import build
 from devsan.diagnosis.cause import explained
+from devsan.diagnostics.diagnostic import Diagnostic
+from devsan.introspect.explain import Explanation
 from devsan.introspect.frames.chain import Failure
 from devsan.job import member
 from devsan.render import github
@@ -16,8 +18,8 @@ from devsan.render.terminal.printer import write
 from devsan.run_files import recording
 
 
-def report_to(stream: TextIO, failure: Failure, how: str = "terminal") -> None:
-    """Prints the report on ``failure``, and adds it to the run file where there is one.
+def report_to(stream: TextIO, failure: Failure, how: str = "terminal") -> tuple[Diagnostic, Explanation | None]:
+    """Prints the report on ``failure``, adds it to the run file where there is one, and returns what it was made of.
 
     Args:
         stream: where to print.
@@ -33,6 +35,7 @@ def report_to(stream: TextIO, failure: Failure, how: str = "terminal") -> None:
     if how == "github":
         github.write(report, explanation, stream)
     recording.add_finding(report, explanation)
+    return report, explanation
 
 
 def tell_job(failure: Failure) -> None:

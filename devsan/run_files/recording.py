@@ -80,7 +80,7 @@ def begin(
             pattern,
             launched or time.time(),
             _process,
-            lambda: _gpus(devices),
+            lambda: gpus_of(devices),
             lazily,
             _has_a_name,
             for_report and not helps,
@@ -247,8 +247,8 @@ def command() -> list[str]:
     return ["python", *words[1:]]
 
 
-def _gpus(devices: Sequence[DeviceSpec]) -> list[dict[str, Any]]:
-    """The GPUs that the program sees, under its numbers for them."""
+def gpus_of(devices: Sequence[DeviceSpec]) -> list[dict[str, Any]]:
+    """Returns the GPUs that the program sees, under its numbers for them, as run files have them."""
     if not devices:
         return _real_gpus()
     from devsan.cuda.visible_devices import VARIABLE, visible_devices

@@ -22,6 +22,7 @@ import pytest
 from devsan import active_options, excepthook, session
 from devsan.errors import DevsanError
 from devsan.fail_on import exit_code
+from devsan.job import member
 from devsan.options import DEFAULT_GPUS, OPTIONS, Options, from_values
 from devsan.post_mortem import explain
 from devsan.project_options import in_force
@@ -69,6 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if options.output and not hasattr(config, "workerinput"):  # workers find the files of each other
             run_file.check(options)
         config.stash[_FOR_THE_SESSION] = options
+        if options.report_file:
+            member.join(options)  # at its end the job writes the report
         if not _only_distributes(config):
             session.begin(options)
     except DevsanError as error:
