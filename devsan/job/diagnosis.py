@@ -6,8 +6,8 @@ It is plain data, as docs/reference/run.schema.json describes it ("job"):
   command   as it was typed
   program   the words of the program that the ranks ran
   findings  the first cause first, each with its "ranks", "ranks_text" and "victims"
-  ranks     how each rank ended: the fields of ``outcome.Fate``, its "pid" and "local_rank", and whether a finding
-            reports its failure already ("reported")
+  ranks     how each rank ended: the fields of ``outcome.Fate``, its "pid" and "local_rank", whether a finding
+            reports its failure already ("reported"), and the collective that it had not left ("waited_in")
   places    the list of places at which ranks went on after mismatches (``policy=warn``); "" without any
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -31,7 +31,11 @@ _ENDED_RANK = "DV306"
 
 
 def made(
-    documents: Sequence[Document], fates: Sequence[outcome.Fate], found: Sequence[Plain], command: Sequence[str]
+    documents: Sequence[Document],
+    fates: Sequence[outcome.Fate],
+    found: Sequence[Plain],
+    command: Sequence[str],
+    waited: Mapping[int, str],
 ) -> Plain:
     """Returns the diagnosis of one launch.
 
@@ -40,6 +44,7 @@ def made(
         fates: how they ended, by rank.
         found: what was found, the first cause first.
         command: that started the job, as it was typed; none where nobody knows.
+        waited: by rank, the collective that it had entered and not left.
     """
     if not any(fate.is_consequence or fate.how in ("killed", "vanished") for fate in fates):
         found = [finding for finding in found if finding["code"] != _ENDED_RANK]  # their tracebacks tell as much
@@ -48,6 +53,7 @@ def made(
     first = documents[0]["process"]
     ranks = [
         {**asdict(fate), "pid": document["process"]["pid"], "reported": fate.rank in reported,
+         "waited_in": waited.get(fate.rank, ""),
          "local_rank": document["process"].get("local_rank", fate.rank)}
         for document, fate in zip(documents, fates, strict=True)
     ]  # fmt: skip

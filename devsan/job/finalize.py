@@ -15,7 +15,7 @@ from devsan.diagnosis.source import shown_path
 from devsan.errors import tell
 from devsan.job import diagnosis, findings, folder, outcome, record, termination, text
 from devsan.job.exit_watcher import Exit, ExitWatcher, exit_of, read_exits
-from devsan.job.ranks.flight_recorder import read
+from devsan.job.ranks.flight_recorder import read, waited_in
 from devsan.options import Options
 from devsan.render import language
 from devsan.render.formats import rendered
@@ -80,11 +80,16 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
     for document, fate in zip(documents, fates, strict=True):
         if document["exit"] is not None:
             document["exit"]["by_launcher"] = fate.how in ("terminated", "interrupted")
+    recordings: list[Any] = []
     if len(documents) > 1:
-        found = findings.of_job(documents, _recordings(path, {document["process"]["pid"] for document in documents}))
+        recordings = _recordings(path, {document["process"]["pid"] for document in documents})
+        found = findings.of_job(documents, recordings)
     else:
         found = findings.joined(documents)
-    job = diagnosis.made(documents, fates, found, folder.command_of(path))
+    waited: dict[int, str] = {}
+    with contextlib.suppress(Exception):  # as above: a source that cannot be read
+        waited = waited_in(recordings)
+    job = diagnosis.made(documents, fates, found, folder.command_of(path), waited)
     said = text.write(job, out)
     _severities.update(str(finding["severity"]) for finding in job["findings"])
     if how == "github" and job["findings"]:

@@ -8,12 +8,15 @@ the end, each time only if a GPU has held more since.
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 from devsan import core
 from devsan.introspect.held_memory import peaks
 from devsan.run_files.places import Plain
 from devsan.run_files.records import peak_memory_of
+
+_RARELY = 20  # times as long as a look took, until the writer's thread looks again
 
 
 class Peaks:
@@ -23,18 +26,25 @@ class Peaks:
         self._handle: Any = None
         self._found: list[Plain] = []
         self._is_written = True
+        self._next = 0.0  # when the writer's thread may ask again
         core.watch_peaks(True)
 
-    def look(self) -> None:
-        """Asks for the names, if a GPU has held more since they were asked for."""
+    def look(self, patient: bool = False) -> None:
+        """Asks for the names, if a GPU has held more since they were asked for.
+
+        Args:
+            patient: not so soon after the last time that it would take a part of the run worth mentioning.
+        """
         if self._handle is None:
             optimizer: Any = sys.modules.get("torch.optim.optimizer")
             register = getattr(optimizer, "register_optimizer_step_pre_hook", None)
             self._handle = register(self._before_step) if register is not None else None
-        if not core.has_new_peak():
+        began = time.monotonic()
+        if (patient and began < self._next) or not core.has_new_peak():
             return
         self._found = [peak_memory_of(each) for each in peaks()]
         self._is_written = False
+        self._next = began + _RARELY * (time.monotonic() - began)
 
     def fresh(self) -> list[Plain]:
         """Returns all peaks, where one is new since the last call; else none."""

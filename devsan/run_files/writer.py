@@ -105,7 +105,7 @@ class RunWriter:
                 peaks = [[gpu, *most] for gpu, most in self._movement.peaks.items()]
                 self.write("memory", rows=rows, peaks=peaks, budgets=self._samples.budgets(self._movement.peaks))
             if self._peaks is not None:
-                self._peaks.look()
+                self._peaks.look(patient=not self._stop.is_set())
                 fresh = self._peaks.fresh()
                 if fresh:
                     self.write("peaks", peaks=fresh)

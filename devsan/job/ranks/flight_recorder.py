@@ -48,6 +48,12 @@ def by_rank(recordings: Iterable[Mapping[str, Any]]) -> dict[int, list[dict[str,
     return found
 
 
+def waited_in(recordings: Iterable[Mapping[str, Any]]) -> dict[int, str]:
+    """Returns, by rank, the name of the collective that it had entered and not left."""
+    first = {rank: calls[0] for rank, calls in by_rank(recordings).items() if calls}
+    return {rank: call["name"] for rank, call in first.items() if not call["finished"]}
+
+
 def _calls(recording: Mapping[str, Any], rank: int) -> Iterator[dict[str, Any]]:
     members = {str(group["group"]): [int(each) for each in group["ranks"]] for group in recording["groups"]}
     names = {str(group["group"]): "default" for group in recording["groups"] if group["description"] == "default_pg"}

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from devsan.render import in_words, peaks
 from devsan.render.amounts import amount, seconds
-from devsan.render.html import devices, findings, labels, overview, tree
+from devsan.render.html import devices, fates, findings, labels, overview, tree
 from devsan.run_files import ranks
 from devsan.run_files.jobs import launches_of
 
@@ -49,7 +49,7 @@ def render(runs: Sequence[Run]) -> str:
         many=len(runs) > 1, ranks=[each["process"]["rank"] for each in runs], findings=found,
         gpus=overview.gpus_of(runs), pages=overview.pages_of(found), models=overview.models_of(runs),
         timelines=overview.timelines_of(runs), memories=overview.memories_of(runs),
-        exhausted=overview.exhausted_of(runs, found),
+        fates=fates.fates_of(launches_of(runs)[0]), exhausted=overview.exhausted_of(runs, found),
         notes=list(dict.fromkeys(note for each in runs for note in each["notes"])),
         script=Markup(script), style=Markup(style), script_hash=_hash(script),
     )  # fmt: skip
@@ -74,7 +74,7 @@ def environment() -> Environment:
     for function in (
         findings.places_of, findings.is_wide, findings.inner_frame, findings.told_operands, findings.best_name,
         findings.placement_of, in_words.where_of, findings.diff_of, findings.source_rows,
-        peaks.parts_of, peaks.site_of,
+        peaks.parts_of, peaks.site_of, fates.cells_of,
     ):  # fmt: skip
         environment.globals[function.__name__] = function
     return environment

@@ -28,7 +28,7 @@ def document(rank: int, *, code: int | None = None, at: float = 10.0, failure: s
 def told(documents: list[dict[str, Any]]) -> list[str]:
     out = io.StringIO()
     fates = outcome.fates_of(documents)
-    text.write(diagnosis.made(documents, fates, findings.joined(documents), ["torchrun", "train.py"]), out)
+    text.write(diagnosis.made(documents, fates, findings.joined(documents), ["torchrun", "train.py"], {}), out)
     return out.getvalue().splitlines()
 
 

@@ -105,6 +105,18 @@ def test_a_job_of_a_launcher_that_is_not_under_devsan_run(job):
     assert job.left() == ([], [])
 
 
+def test_which_rank_waited_where(job):
+    """Rank 1 is killed between two collectives; rank 0 waits in the second."""
+    killed = "if dist.get_rank() == 1: os.kill(os.getpid(), 9)\ndist.all_gather([x, x.clone()], x)\ndist.destroy"
+    job.write("train.py", RANKS.replace("dist.destroy", killed))
+    job.devsan("run", "-o", "report.json", "--", "torchrun", "--nproc-per-node", "2", "train.py")
+    ranks = read(job)[0]["job"]["ranks"]
+    assert [(rank["how"], rank["waited_in"]) for rank in ranks][1] == ("killed", "")
+    assert ranks[0]["how"] in ("peer_failed", "terminated")
+    assert ranks[0]["waited_in"] == "all_gather"
+    assert job.left() == ([], [])
+
+
 def test_ranks_that_the_program_starts_itself(job):
     """The program's own process has nothing to show beside them."""
     job.write("train.py", SPAWNS)

@@ -171,18 +171,37 @@ def test_the_hook_of_the_root_says_nothing_about_what_is_below() -> None:
     assert "not with their module" not in page_of(documents.run(models=[model])).text()
 
 
-def test_a_run_without_anything_says_so_in_each_part() -> None:
+def test_a_run_without_anything_has_no_empty_parts() -> None:
     nothing = documents.run(
         gpus=0, findings=[], models=[], places=[], transfers=[], memory={"devices": [], "samples": []}, end=None,
         notes=["the process was killed"],
     )  # fmt: skip
-    text = page_of(nothing).text()
+    page = page_of(nothing)
+    text = page.text()
     for said in (
-        "No device failure in this run", "No model was recorded.", "No transfer between devices was recorded.",
-        "No memory was recorded.", "still running when this was written, or killed", "the process was killed",
+        "No device failure in this run", "still running when this was written, or killed", "the process was killed",
         "GPUs none",
     ):  # fmt: skip
         assert said in text
+    parts = [attributes["id"] for _, attributes in page.elements if attributes.get("class") == "part"]
+    assert parts == ["end"]
+    linked = {attributes.get("href") for _, attributes in page.elements if attributes.get("href", "").startswith("#")}
+    assert linked == {"#findings", "#end"}
+
+
+def test_a_job_shows_what_became_of_each_rank() -> None:
+    job = documents.job(4, killed=1)
+    job["ranks"][3].update(how="finished", place="", waited_in="")
+    page = page_of(*[documents.run(rank=number, world_size=4, job=job) for number in range(4)])
+    said = "rank 1 killed by a signal (SIGKILL) rank 0, 2 failed because a peer rank failed · train.py:9 · waited in "
+    assert f"0 1 2 3 {said}all_reduce rank 3 finished" in page.text()
+    single = page_of(documents.run())
+    assert "strip" not in [attributes.get("class") for _, attributes in single.elements]
+
+
+def test_no_words_of_torch_where_nothing_raised() -> None:
+    assert "torch: " in page_of(documents.run(findings=[documents.finding()])).text()
+    assert "torch: " not in page_of(documents.run(findings=[documents.finding(sentence="")])).text()
 
 
 def test_a_run_without_findings_that_ended_otherwise_says_how() -> None:

@@ -108,14 +108,19 @@ def test_the_report_of_a_real_failure_is_drawn(browser: Chromium, real_report: P
 
 
 @pytest.mark.parametrize("width", [400, 768, 1280])
-def test_nothing_is_wider_than_the_window(browser: Chromium, real_report: Path, saved: Save, width: int) -> None:
+def test_nothing_is_wider_than_the_window(
+    browser: Chromium, real_report: Path, saved: Save, tmp_path: Path, width: int
+) -> None:
     long = documents.finding(
         title="word" * 60, sentence="x" * 500, evidence=["`" + "y" * 300 + "`"], naive_fix="z" * 300,
         name="n" * 90, also_at=[{"frame": documents.frame("f" * 200 + ".py", 1, "s" * 300), "op": "o" * 200,
                                  "sentence": "", "count": 1}],
     )  # fmt: skip
     wide = saved(documents.run(gpus=8, findings=[long, documents.finding(2)], models=[documents.model(8, 8)]))
-    for file in (real_report, wide):
+    (many := tmp_path / "many").mkdir()
+    ranks = [documents.run(rank=rank, world_size=64, job=documents.job(64, killed=9)) for rank in (0, 9)]
+    (many / "report.html").write_text(render(ranks), encoding="utf-8")
+    for file in (real_report, wide, many / "report.html"):
         browser.open(file, width)
         browser.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
         assert browser.evaluate("innerWidth") == width

@@ -158,6 +158,20 @@ def peak(device: str) -> Document:
     }  # fmt: skip
 
 
+def job(ranks: int, killed: int) -> Document:
+    """A job of which one rank was killed, and the others waited for it."""
+    waited = {"how": "peer_failed", "place": "train.py:9", "waited_in": "all_reduce", "signal": ""}
+    ended = {"how": "killed", "place": "", "waited_in": "", "signal": "SIGKILL"}
+    return {
+        "id": "1", "command": ["torchrun", "train.py"], "program": "train.py", "findings": [], "places": "",
+        "ranks": [
+            {"rank": rank, "local_rank": rank, "pid": 100 + rank, "time": None, "type": "", "message": "",
+             "code": None, "reported": False, **(ended if rank == killed else waited)}
+            for rank in range(ranks)
+        ],
+    }  # fmt: skip
+
+
 def run(rank: int = 0, world_size: int = 1, gpus: int = 2, steps: int = 12, **more: Any) -> Document:
     """A run that failed: one finding, a model on two GPUs, transfers and memory of ``steps`` steps."""
     devices = [f"cuda:{number}" for number in range(gpus)]
