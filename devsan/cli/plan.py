@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from devsan.cli import program_words
+from devsan.cli import launch_plan, program_words
 from devsan.cli.command import Action, Parser, add_output, read_timeout
 from devsan.cli.program import CommandLine
 from devsan.cli.program_words import ProgramWords
@@ -37,6 +37,8 @@ Examples:
   devsan plan --gpus 4:rtx3090-24g train.py           does it fit, and with which device map
   devsan plan --gpus 4:rtx3090-24g -o map.json train.py
   devsan plan --gpus 4:rtx3090-24g --check-map map.json train.py
+  devsan plan --gpus 4:rtx3090-24g -o planned -- torchrun --nproc-per-node 4 train.py
+                                                      DDP, FSDP2, ZeRO-1 to 3, offload: which fits, and is the cheapest
 
 The program is rehearsed at full size: nothing is computed, and no memory is taken.
 
@@ -60,7 +62,8 @@ class PlanCommand:
     def prepare(self, words: Sequence[str]) -> Action:
         """Reads the words; rehearsals are started by what is returned."""
         parser = Parser(self, usage=_USAGE, epilog=_EPILOG)
-        add_output(parser, "write the device map, as JSON that accelerate and transformers take, to this file")
+        add_output(parser, "write the device map, as JSON that accelerate and transformers take, to this file; of a "
+                   "launch, its configuration to this folder")  # fmt: skip
         parser.add_argument("--json", action="store_true", help="print the plan as JSON instead of a table")
         parser.add_argument("--all", action="store_true", help="try all levers, also where it fits without one")
         parser.add_argument("--check-map", metavar="FILE",
@@ -71,7 +74,7 @@ class PlanCommand:
         if not asked.options.devices():
             raise UsageError("emulated GPUs, on which alone rehearsals run", "--gpus real")
         if isinstance(asked.program, CommandLine):
-            raise UsageError("a script, -m or -c", "a command: launched jobs cannot be planned yet")
+            return launch_plan.prepare(asked.options, asked.words[1:], asked.own)
         if asked.own.output:
             output_file.check(asked.own.output, asked.own.force)
         if asked.own.check_map and (asked.own.output or asked.own.all):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from devsan.fix.change import Change
 from devsan.fix.span import NOWHERE, Span, span_before
 from devsan.numbers.comparison import Event, read_events
 from devsan.numbers.compilation import compiles
+from devsan.run_files import tally
 from devsan.run_files.reader import read_run
 
 _TAIL = 60  # lines of stderr that are kept
@@ -40,6 +42,8 @@ class Outcome:
         output: the end of what it wrote on stderr.
         models: of the run's file, or of the job's, as docs/reference/run.schema.json has them.
         compiles: whether it called torch.compile.
+        hosts: by rank, the most bytes of host memory that its CPU tensors without numbers would have taken.
+        sent: by rank, the bytes that its collectives would have sent.
     """
 
     exit_code: int
@@ -53,6 +57,8 @@ class Outcome:
     output: str = ""
     models: Sequence[Mapping[str, Any]] = ()
     compiles: bool = False
+    hosts: Mapping[str, int] = field(default_factory=dict)
+    sent: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def lacks_port(self) -> bool:
@@ -143,6 +149,9 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
             for device in run["memory"]["devices"]:
                 peaks[device["device"]] = max(peaks.get(device["device"], 0), device["peak_allocated"])
             places += run["places"]
+    beside: dict[str, dict[str, int]] = {}
+    with contextlib.suppress(OSError, ValueError):  # no job of ranks
+        beside = json.loads(folder.joinpath(tally.RESULT).read_text(encoding="ascii"))
     lines: list[str] = []
     with contextlib.suppress(FileNotFoundError):  # stopped before it began
         lines = folder.joinpath("err").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -152,4 +161,5 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
     return Outcome(
         code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, places, seconds,
         own[-1] if own else "", "\n".join(lines[-_TAIL:]), models, compiles(folder / "numbers"),
+        **beside,
     )  # fmt: skip

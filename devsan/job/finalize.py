@@ -16,6 +16,7 @@ from devsan.errors import tell
 from devsan.job import diagnosis, findings, folder, outcome, record, termination, text
 from devsan.job.exit_watcher import Exit, ExitWatcher, exit_of, read_exits
 from devsan.job.ranks.flight_recorder import read, waited_in
+from devsan.job.member import EXPERIMENT
 from devsan.options import Options
 from devsan.render import language
 from devsan.render.formats import rendered
@@ -43,6 +44,9 @@ def close(path: str, watcher: ExitWatcher | None, options: Options) -> None:
         if options.report_file:
             _write_file(path, options)
     tally.close(path, _severities, folder.ranks(path))
+    experiment = os.environ.get(EXPERIMENT)
+    if experiment:
+        tally.leave(experiment)
 
 
 def report_on(

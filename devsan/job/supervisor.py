@@ -55,7 +55,8 @@ def run(words: Sequence[str], options: Options) -> int:
             watcher.start()
         status = _wait(pid)
         with contextlib.suppress(Exception):
-            if watcher is not None or options.fail_on or options.error_exitcode is not None:
+            is_counted = options.fail_on or options.error_exitcode is not None or member.EXPERIMENT in os.environ
+            if watcher is not None or is_counted:
                 _report(path, watcher, options)
     finally:
         if path:

@@ -11,6 +11,7 @@ from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError
 from devsan.gpu_list import MAX_GPUS
 from devsan.options import Options
+from devsan.plan.gpus import with_gpus
 from devsan.plan.map_check import MapCheck, check_map
 from devsan.plan.placement import Placement, place
 from devsan.plan.rehearsal import Rehearsal, Rehearsals
@@ -138,7 +139,7 @@ class Planner:
         """The fewest GPUs, more of the last kind, with which a map fits."""
         count = len(self._options.gpus)
         for number in range(count + 1, min(4 * count, MAX_GPUS) + 1):
-            options = _with_gpus(self._options, number)
+            options = with_gpus(self._options, number)
             if place(measured, _budgets(options, measured)) is not None:
                 tried = self._planned("gpus", number, measured, options, Request())
                 if tried.fits:
@@ -177,13 +178,3 @@ def _smallest(measured: Measured, budgets: Sequence[int]) -> int:
         else:
             high = middle
     return high + measured.overhead
-
-
-def _with_gpus(options: Options, count: int) -> Options:
-    more = count - len(options.gpus)
-
-    def longer(sizes: tuple[int, ...]) -> tuple[int, ...]:
-        return sizes + sizes[-1:] * more if len(sizes) > 1 else sizes
-
-    return replace(options, gpus=options.gpus + options.gpus[-1:] * more, memory=longer(options.memory),
-                   used_memory=longer(options.used_memory))  # fmt: skip

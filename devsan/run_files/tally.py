@@ -2,13 +2,14 @@
 
 <pid>.tally   in the job's folder: "error", "warning" or "note" for each finding as it comes, and when the process ends
               "peak <GPU> <bytes allocated> <bytes reserved>" for each GPU that it has used
-              "beside <host bytes> <bytes sent>": what offloading would take of the host at full size, and what its
-              collectives would send
+              "beside <rank> <host bytes> <bytes sent>": of a rank, what its CPU tensors would take of the host at full
+              size, and what its collectives would send
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 from collections import Counter
@@ -18,6 +19,9 @@ from typing import Any
 from devsan import active_options
 
 ENDING = ".tally"
+
+RESULT = "tally.json"
+"""In the folder of an experiment: what its job came to."""
 
 _PEAK = "peak "
 _BESIDE = "beside "
@@ -72,9 +76,10 @@ def end() -> None:
         with contextlib.suppress(Exception):
             for gpu, allocated, reserved in _peaks():
                 _append(f"{_PEAK}{gpu} {allocated} {reserved}")
-            if "devsan._core" in sys.modules:
+            if "devsan._core" in sys.modules and os.environ.get("RANK", "").isdecimal():
                 core: Any = sys.modules["devsan._core"]
-                _append(f"{_BESIDE}{core.offloaded_peak()} {core.bytes_sent() if hasattr(core, 'bytes_sent') else 0}")
+                amounts = (os.environ["RANK"], core.offloaded_peak(), core.bytes_sent())
+                _append(_BESIDE + " ".join(map(str, amounts)))
 
 
 def close(folder: str, of_job: Counter[str], ranks: dict[int, int]) -> None:
@@ -92,11 +97,15 @@ def close(folder: str, of_job: Counter[str], ranks: dict[int, int]) -> None:
             pid = name.removesuffix(ENDING)
             if name.endswith(ENDING):
                 with open(os.path.join(folder, name), encoding="ascii") as file:
-                    lines = file.read().splitlines()
-                _read(tally, lines, of_job and int(pid) in ranks)
-                if int(pid) in ranks:
-                    _read_beside(tally, lines, ranks[int(pid)])
+                    _read(tally, file.read().splitlines(), of_job and int(pid) in ranks)
     _of_job = tally
+
+
+def leave(folder: str) -> None:
+    """Leaves what the job came to in ``folder``, of an experiment. Nothing where that has gone."""
+    with contextlib.suppress(OSError), open(os.path.join(folder, RESULT), "w", encoding="ascii") as file:
+        tally = result()
+        json.dump({"hosts": tally.hosts, "sent": tally.sent}, file)
 
 
 def result() -> Tally:
@@ -112,14 +121,11 @@ def _read(tally: Tally, lines: list[str], is_told_by_job: Any) -> None:
                 tally.shared.add(gpu)
             allocated, reserved = tally.peaks.get(gpu, (0, 0))
             tally.peaks[gpu] = (allocated + amounts[0], reserved + amounts[1])
-        elif not is_told_by_job and not line.startswith(_BESIDE):
+        elif line.startswith(_BESIDE):
+            rank, *amounts = map(int, line.removeprefix(_BESIDE).split())
+            tally.hosts[rank], tally.sent[rank] = amounts
+        elif not is_told_by_job:
             tally.severities[line] += 1
-
-
-def _read_beside(tally: Tally, lines: list[str], rank: int) -> None:
-    for line in lines:
-        if line.startswith(_BESIDE):
-            tally.hosts[rank], tally.sent[rank] = map(int, line.removeprefix(_BESIDE).split())
 
 
 def _append(line: str) -> None:

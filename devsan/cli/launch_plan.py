@@ -1,0 +1,94 @@
+"""``devsan plan -- launcher ...``: which way of sharing a launched job fits its GPUs, and is the cheapest."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from devsan.cli.command import Action
+from devsan.cli.progress import Line
+from devsan.core_library import core_with_torch
+from devsan.errors import DevsanError, UsageError, tell
+from devsan.fix.job import Job
+from devsan.options import Options
+from devsan.plan.launched.launch import read
+from devsan.plan.launched.planner import LaunchPlanner
+from devsan.plan.launched.result import LaunchPlan
+from devsan.render.terminal import launch_plan as terminal
+
+EXIT_FITS, EXIT_NOTHING_FITS, EXIT_NOT_UNDERSTOOD, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+_COMMAND = "launch.sh"
+
+
+def prepare(options: Options, words: Sequence[str], own: argparse.Namespace) -> Action:
+    """Reads the launch; rehearsals are started by what is returned.
+
+    Args:
+        options: of the emulation, at full size.
+        words: of the launcher.
+        own: of the command: ``output``, ``force``, ``json``, ``all``, ``timeout``, ``check_map``.
+
+    Raises:
+        UsageError: it cannot be planned.
+    """
+    if own.check_map:
+        raise UsageError("a script, -m or -c with --check-map", "a command")
+    if own.output and os.path.exists(own.output) and not (own.force or _is_empty(own.output)):
+        raise UsageError("a folder that is new or empty for -o, or --force", repr(own.output))
+    job = Job(options, ("--", *words))
+    launch = read(words, job.folder, job.environment, len(options.gpus))
+    line = Line(language=options.lang)
+    planner = LaunchPlanner(job, launch, own.timeout, lambda text: line.show(line.say.text(text)))
+
+    def planned() -> int:
+        core_with_torch()
+        try:
+            plan = planner.plan(own.all)
+        except KeyboardInterrupt:
+            line.close()
+            tell("interrupted")
+            return EXIT_INTERRUPTED
+        except DevsanError as error:
+            line.close()
+            tell(str(error))
+            return EXIT_NOT_UNDERSTOOD
+        line.close()
+        return _told(plan, options, own)
+
+    return planned
+
+
+def _told(plan: LaunchPlan, options: Options, own: argparse.Namespace) -> int:
+    if own.json:
+        best = plan.best
+        chosen = None if best is None else dataclasses.asdict(best.configuration)
+        print(json.dumps({**dataclasses.asdict(plan), "fits": plan.fits, "best": chosen}, indent=2))
+    else:
+        terminal.write(plan, sys.stdout, options.lang)
+    if own.output and plan.best is not None:
+        _write(plan, own.output)
+        tell(f"the configuration is in {own.output}; {_COMMAND} there launches it")
+    return EXIT_FITS if plan.fits else EXIT_NOTHING_FITS
+
+
+def _write(plan: LaunchPlan, output: str) -> None:
+    assert plan.best is not None
+    configuration, folder = plan.best.configuration, Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in configuration.files.items():
+        folder.joinpath(name).write_text(text, encoding="utf-8")
+    placed = {os.path.relpath(path): os.path.join(output, name) for path, name in configuration.replaces.items()}
+    words = [placed.get(os.path.relpath(word), word) for word in configuration.command_in(output)]
+    text = f"# {configuration.strategy.name}, rehearsed by devsan plan\n{shlex.join(words)}\n"
+    folder.joinpath(_COMMAND).write_text(text, encoding="utf-8")
+
+
+def _is_empty(folder: str) -> bool:
+    return os.path.isdir(folder) and not os.listdir(folder)

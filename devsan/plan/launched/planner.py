@@ -1,0 +1,128 @@
+"""Plans one launched job: each strategy is rehearsed, then levers where none fits."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from devsan.diagnostics.messages import message
+from devsan.errors import DevsanError
+from devsan.fix.experiment import Laboratory
+from devsan.fix.job import Job
+from devsan.fix.outcome import Outcome
+from devsan.gpu_list import MAX_GPUS
+from devsan.options import Options
+from devsan.plan.gpus import with_gpus
+from devsan.plan.launched.accelerate_way import AccelerateWay
+from devsan.plan.launched.configuration import Configuration, Lever
+from devsan.plan.launched.deepspeed_way import DeepspeedWay
+from devsan.plan.launched.launch import Launch
+from devsan.plan.launched.result import LaunchPlan, Tried
+from devsan.plan.launched.strategy import FSDP2, LEANEST, ZERO_3
+
+Progress = Callable[[str], None]
+
+_OUT_OF_MEMORY = re.compile(r"CUDA out of memory.* GPU (\d+) has")
+_NO_LIMIT = 1 << 62  # of what a process may map: tensors without numbers take none of it
+
+
+class LaunchPlanner:
+    """Plans one job.
+
+    Args:
+        job: the command, at full size.
+        launch: what it launches.
+        seconds: the most that one rehearsal may take.
+        progress: called with what is done next.
+    """
+
+    def __init__(self, job: Job, launch: Launch, seconds: float, progress: Progress) -> None:
+        self._job = job
+        self._launch = launch
+        self._seconds = seconds
+        self._progress = progress
+        ranks = launch.facts.ranks or len(job.options.gpus)
+        self._way: AccelerateWay | DeepspeedWay
+        if launch.document:
+            self._way = DeepspeedWay(launch, job.words[1:], ranks)
+        else:
+            self._way = AccelerateWay(launch, job.folder, ranks)
+        self._ranks = ranks
+
+    def plan(self, all_levers: bool = False) -> LaunchPlan:
+        """Returns the plan.
+
+        Args:
+            all_levers: try levers also where something fits.
+
+        Raises:
+            DevsanError: no strategy runs, and none for want of memory.
+        """
+        tried = [self._rehearsed(self._way.configuration(strategy)) for strategy in self._way.strategies]
+        if not any(each.fits or each.peaks for each in tried):
+            got = tried[0].reason
+            raise DevsanError(f"expected a job that runs or is out of memory, got {got}; devsan run shows it")
+        gpus = [device.total_memory for device in self._job.options.devices()]
+        plan = LaunchPlan(self._launch.facts.script, gpus, tried)
+        if plan.fits and not all_levers:
+            return plan
+        return dataclasses.replace(plan, levers=list(self._levers()))
+
+    def _levers(self) -> Iterator[Tried]:
+        leanest = [each for each in (FSDP2, ZERO_3, LEANEST) if each in self._way.strategies]
+        for strategy in leanest:
+            if self._way.can_checkpoint(strategy):
+                yield self._rehearsed(self._way.configuration(strategy, Lever(checkpointing=True)))
+        batch = self._way.batch
+        while batch > 1:
+            batch //= 2
+            found = self._rehearsed(self._way.configuration(leanest[-1], Lever(batch=batch)))
+            yield found
+            if found.fits:
+                break
+        ranks = 2 * self._ranks
+        while ranks <= min(4 * self._ranks, MAX_GPUS):
+            found = self._rehearsed(self._way.configuration(leanest[0], Lever(gpus=ranks)))
+            yield found
+            if found.fits:
+                break
+            ranks *= 2
+
+    def _rehearsed(self, configuration: Configuration) -> Tried:
+        self._progress(message("rehearsing {strategy}", strategy=configuration.strategy.name))
+        options = self._job.options
+        if configuration.lever.gpus:
+            options = with_gpus(options, max(configuration.lever.gpus, len(options.gpus)))
+        with tempfile.TemporaryDirectory(prefix="devsan-plan-") as folder:
+            for name, text in configuration.files.items():
+                Path(folder, name).write_text(text, encoding="utf-8")
+            texts = {os.path.abspath(path): configuration.files[name] for path, name in configuration.replaces.items()}
+            outcome = self._run(options, configuration.command_in(folder), texts)
+        reason = _reason(outcome)
+        return Tried(configuration, not reason, dict(outcome.peaks), sum(outcome.hosts.values()),
+                     max(outcome.sent.values(), default=0), outcome.seconds, reason)  # fmt: skip
+
+    def _run(self, options: Options, command: list[str], texts: dict[str, str]) -> Outcome:
+        job = replace(self._job, options=options, words=("--", *command))
+        with Laboratory(job, self._seconds, 1, _NO_LIMIT, compiled=False) as laboratory:
+            return laboratory.run(texts, observed=False)
+
+
+def _reason(outcome: Outcome) -> str:
+    """Why a rehearsal does not fit; "" where it does."""
+    texts = [str(finding["sentence"]) for finding in outcome.findings]
+    full = next((found for text in (*texts, outcome.error, outcome.output) if (found := _OUT_OF_MEMORY.search(text))),
+                None)  # fmt: skip
+    if full is not None and not outcome.ended:
+        return message("cuda:{ordinal} is out of memory", ordinal=int(full[1]))
+    if outcome.timed_out:
+        return message("it takes too long")
+    if not outcome.ended:
+        return outcome.error or message("exit code {code}", code=outcome.exit_code)
+    errors = [str(finding["sentence"]) for finding in outcome.findings if finding["severity"] == "error"]
+    return errors[0] if errors else ""

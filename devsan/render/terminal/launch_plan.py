@@ -1,0 +1,80 @@
+"""What the plan of a launched job came to, for a terminal: a row for each strategy, and the command for the best.
+
+train.py on 4 GPUs of 23.7 GiB
+
+                               peak a GPU   host      sent a GPU
+DDP                            -            -         -           cuda:0 is out of memory
+ZeRO-3, optimizer on the host  18.2 GiB     75.3 GiB  56.1 GiB    fits
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TextIO
+
+from devsan.render.amounts import amount
+from devsan.render.language import Language, language_for
+from devsan.render.terminal.printer import columns_of, write_lines
+from devsan.render.terminal.text import Line, display_width, wrapped
+
+if TYPE_CHECKING:
+    from devsan.plan.launched.result import LaunchPlan, Tried
+
+_COLUMN = 12
+
+
+def write(plan: LaunchPlan, stream: TextIO, language: str = "") -> None:
+    """Writes ``plan`` to ``stream``.
+
+    Args:
+        plan: of a launched job.
+        stream: where to write.
+        language: "en" or "zh"; by default the chosen one.
+    """
+    say = language_for(stream, language)
+    write_lines(list(plan_lines(plan, say, columns_of(stream)[0])), stream)
+
+
+def plan_lines(plan: LaunchPlan, say: Language, width: int) -> Iterator[Line]:
+    """Yields the lines of ``plan``, in ``width`` columns."""
+    size = amount(max(plan.gpus))
+    yield [(f"{plan.script} ", "title"), (say("on {count} GPUs of {size}", count=str(len(plan.gpus)), size=size), "")]
+    yield []
+    rows = [(_name(tried, say), tried) for tried in (*plan.tried, *plan.levers)]
+    column = max(display_width(name) for name, _ in rows) + 2
+    head = "".join(_padded(say(text), _COLUMN) for text in ("peak a GPU", "host", "sent a GPU"))
+    yield [(" " * column + head.rstrip(), "")]
+    for name, tried in rows:
+        yield from _row(_padded(name, column), tried, say, width)
+    if plan.best is None:
+        return
+    yield []
+    yield [(say("cheapest that fits: {name}", name=_name(plan.best, say)), "title")]
+    yield [("  " + shlex.join(plan.best.configuration.command_in("FOLDER")), "")]
+
+
+def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
+    sizes = (tried.peak, tried.host, tried.sent) if tried.fits else (0, 0, 0)
+    head += "".join(_padded(amount(size) if size else "-", _COLUMN) for size in sizes)
+    if tried.fits:
+        yield [(head, ""), (say("fits"), "added")]
+        return
+    lines = wrapped(say.text(tried.reason), display_width(head), width=max(width, display_width(head) + 30))
+    yield [(head, ""), (lines[0], "error")]
+    for line in lines[1:]:
+        yield [(" " * display_width(head) + line, "")]
+
+
+def _name(tried: Tried, say: Language) -> str:
+    lever = tried.configuration.lever
+    name = say(tried.configuration.strategy.name)
+    if lever.gpus:
+        return say("{name}, {count} GPUs", name=name, count=str(lever.gpus))
+    if lever.batch:
+        return say("{name}, batch of {count}", name=name, count=str(lever.batch))
+    return say("{name}, checkpointing", name=name) if lever.checkpointing else name
+
+
+def _padded(text: str, column: int) -> str:
+    return text + " " * max(column - display_width(text), 1)
