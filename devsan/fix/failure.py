@@ -236,7 +236,7 @@ class Source:
         last = self.lines[(statement.end_lineno or statement.lineno) - 1]
         line = statement.end_lineno or statement.lineno
         place = Place(self.path, line, len(last) + 1, line, len(last) + 1, path=self.path)
-        return Edit(place, "", "".join(f"\n{indent}{each}" for each in lines))
+        return Edit(place, "", "".join(f"\n{indent}{each}" if each else "\n" for each in lines))
 
     def insert_before(self, statement: ast.stmt, lines: Sequence[str]) -> Edit:
         """Returns the edit that puts whole lines before ``statement``, as deep as it stands."""

@@ -58,7 +58,7 @@ def _origin(failure: Failure, first: int, source: Source | None, node: ast.expr 
         call = source.expression_at(caller) if source is not None and caller is not None else None
         if place is None or not isinstance(call, ast.Call):
             return None
-        node = _given(call, *place)
+        node = given_to(call, *place)
     return None
 
 
@@ -91,7 +91,8 @@ def _place_of(source: Source, name: ast.Name) -> tuple[int, str] | None:
     return (-1, name.id) if name.id in {each.arg for each in function.args.kwonlyargs} else None
 
 
-def _given(call: ast.Call, position: int, name: str) -> ast.expr | None:
+def given_to(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """Returns what ``call`` gives a parameter, at -1 by keyword alone; None where it does not say it."""
     for each in call.keywords:
         if each.arg == name:
             return each.value

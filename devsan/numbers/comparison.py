@@ -149,6 +149,8 @@ def _by_name(
         gradients = (scale_of(mine) for name, mine in named if mine is not None and name.endswith(".grad"))
         noise = _NOISE * max(gradients, default=0.0)
         for name, mine in named:
+            if name not in others and name in (event.get("facts") or ()):
+                continue
             if name not in others:
                 return message("expected a tensor {name} at the end, got none", name=name)
             if may_rest and others[name] is None:

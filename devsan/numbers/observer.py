@@ -9,7 +9,8 @@ NOTE [What is observed] Whatever reaches one of these places, in the order in wh
   output     of a module that no other module calls, whether its modules train and what of it requires gradients;
              the value of a statement of the main program; arrays of NumPy as tensors are
   value      that the program's own code takes out of a tensor: ``item``, ``float``, ``print`` (``host_reads``)
-  state      tensors, and the parameters of modules, that ``__main__`` holds at the end of the program
+  state      tensors, and the parameters of modules, that ``__main__`` holds at the end of the program; what a library's
+             object holds (a loader's data, a trainer's model) may be elsewhere in it after a fix: it need not be found
 
 A parameter that no step changes noticeably still shows in ``steps``: one that another tensor has taken the place of has
 no gradient. Threads that the program starts itself are left out, because their order is another in each run, and the
@@ -38,6 +39,7 @@ from typing import Any, TextIO
 
 from devsan import core
 from devsan.errors import tell
+from devsan.installed import is_library
 from devsan.numbers import calls, reference
 from devsan.numbers.compilation import as_written, note_compilation
 from devsan.numbers.digest import digest
@@ -55,6 +57,7 @@ _LARGEST_GRAPH = 200_000
 _DEEPEST = 4
 _MOST_OF_A_VALUE = 256
 _KINDS_OF_ARRAYS = "bif"  # of NumPy's dtypes: those that torch has, almost
+_OF_MODULES = ("_parameters", "_buffers", "_modules")
 _NO_VALUES = (type, FunctionType, MethodType, ModuleType)
 
 _observer: Observer | None = None
@@ -116,10 +119,12 @@ class Observer:
             return
         names: list[str] = []
         tensors: list[Any] = []
-        for name, tensor in _state(vars(sys.modules["__main__"])):
+        inside: list[str] = []
+        for name, tensor, is_inside in _state(vars(sys.modules["__main__"])):
             names.append(name)
             tensors.append(tensor)
-        self.write("state", tensors, names)
+            inside += [name] if is_inside else []
+        self.write("state", tensors, names, inside)
         calls.end(self.write)
         self._stream.write(json.dumps({"kind": "end", "events": self._written}) + "\n")
         self._stream.flush()
@@ -260,26 +265,45 @@ def _leaves(roots: Any) -> list[Any]:
 
 def _tensors_in(value: Any, depth: int) -> Iterator[Any]:
     """The tensors in a value, and NumPy's arrays as tensors."""
+    return (tensor for _, tensor in _named_in(value, depth, ""))
+
+
+def _named_in(value: Any, depth: int, path: str) -> Iterator[tuple[str, Any]]:
+    """As ``_tensors_in``, each with the way to it: a buffer has the name that it had as a plain attribute."""
     import torch
 
     numpy: Any = sys.modules.get("numpy")
     if isinstance(value, torch.Tensor):
-        yield value
+        yield path, value
     elif numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         if value.dtype.kind in _KINDS_OF_ARRAYS and value.dtype.itemsize <= 8:
-            yield torch.from_numpy(numpy.array(value))
+            yield path, torch.from_numpy(numpy.array(value))
     elif depth and isinstance(value, dict):
-        for each in value.values():
-            yield from _tensors_in(each, depth - 1)
+        for number, (key, each) in enumerate(value.items()):
+            yield from _named_in(each, depth - 1, f"{path}[{key if isinstance(key, (str, int)) else number}]")
     elif depth and isinstance(value, (list, tuple)):
-        for each in value:
-            yield from _tensors_in(each, depth - 1)
+        for number, each in enumerate(value):
+            yield from _named_in(each, depth - 1, f"{path}[{number}]")
     elif depth and isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, _NO_VALUES):
-        for each in list(vars(value).values()):
-            yield from _tensors_in(each, depth - 1)
+        for name, each in list(vars(value).items()):
+            if isinstance(value, torch.nn.Module) and name in _OF_MODULES:
+                for key, held in each.items():
+                    yield from _named_in(held, depth - 1, f"{path}.{key}")
+            else:
+                yield from _named_in(each, depth - 1, f"{path}.{name}")
 
 
-def _state(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _is_of_library(value: Any) -> bool:
+    import torch
+
+    if isinstance(value, (torch.Tensor, dict, list, tuple)):
+        return False
+    file = getattr(sys.modules.get(type(value).__module__), "__file__", None)
+    return isinstance(file, str) and is_library(file)
+
+
+def _state(names: dict[str, Any]) -> Iterator[tuple[str, Any, bool]]:
+    """Name, tensor, and whether a library's object holds it."""
     import torch
 
     passing = names.get(PASSING, ())
@@ -289,11 +313,12 @@ def _state(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         if isinstance(value, torch.nn.Module):
             for inner, tensor in [*value.named_parameters(), *value.named_buffers()]:
                 own = f"{name}.{as_written(inner)}"
-                yield own, tensor
+                yield own, tensor, False
                 if tensor.grad is not None:
-                    yield f"{own}.grad", tensor.grad
+                    yield f"{own}.grad", tensor.grad, False
         else:
-            for number, tensor in enumerate(islice(_tensors_in(value, _DEEPEST), _MOST_OF_A_VALUE)):
-                yield f"{name}[{number}]" if not isinstance(value, torch.Tensor) else name, tensor
+            inside = _is_of_library(value)
+            for path, tensor in islice(_named_in(value, _DEEPEST, name), _MOST_OF_A_VALUE):
+                yield path, tensor, inside
                 if tensor.is_leaf and tensor.grad is not None:
-                    yield f"{name}[{number}].grad", tensor.grad
+                    yield f"{path}.grad", tensor.grad, inside

@@ -57,6 +57,13 @@ def test_more_names_at_the_end_are_no_difference_fewer_are():
     )
 
 
+def test_what_a_librarys_object_holds_may_be_elsewhere_but_not_another():
+    one, other = torch.ones(1), torch.zeros(1)
+    held = run(event("state", one, torch.ones(2), names=["a", "loader.data[0]"], facts=["loader.data[0]"]))
+    assert compare(held, run(event("state", one, names=["a"]))).equal
+    assert not compare(held, run(event("state", one, other, names=["a", "loader.data[0]"]))).equal
+
+
 def test_nothing_that_was_observed_proves_nothing():
     assert "no loss, gradient or output" in compare(run(), run()).impossible
 

@@ -13,17 +13,15 @@ from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.scope import LITERAL, devices
 
 _DOUBT = 21
-_PREPARED = 6
 
 
 def propose(failure: Failure) -> Iterator[Change]:
-    """Yields loaders that accelerate prepares, then the line at the start of a loop that moves what it took."""
+    """Yields the line at the start of a loop that moves what it took."""
     wanted = [operand for operand in failure.operands if operand["device"].startswith("cuda")]
     for frame in failure.own_frames:
         source = source_of(frame["path"])
         if source is None:
             continue
-        yield from _prepared(source)
         node = source.expression_at(frame)
         loop = _loop_around(source, node) if node is not None else None
         if loop is not None and wanted and isinstance(node, ast.Call) and _is_given(loop, node):
@@ -80,24 +78,3 @@ def _lines(source: Source, loop: ast.For, device: str) -> Iterator[str]:
     elif isinstance(target, ast.Tuple) and all(isinstance(each, ast.Name) for each in target.elts):
         names = [source.segment(each) for each in target.elts]
         yield f"{', '.join(names)} = {', '.join(f'{name}.to({device})' for name in names)}"
-
-
-def _prepared(source: Source) -> Iterator[Change]:
-    """A loader that accelerate was not given, while it prepares the model."""
-    for node in ast.walk(source.tree):
-        if (
-            not isinstance(node, ast.Assign)
-            or not isinstance(node.value, ast.Call)
-            or function_name(node.value) != "prepare"
-        ):
-            continue
-        given = {source.segment(each) for each in node.value.args}
-        for loader in ast.walk(source.function_around(node)):
-            if isinstance(loader, ast.Assign) and function_name(loader.value) == "DataLoader":
-                name = source.segment(loader.targets[0])
-                if name not in given and loader.lineno < node.lineno:
-                    text = message("have accelerate prepare `{name}`, too", name=name)
-                    target = source.segment(node.targets[0])
-                    call = source.segment(node.value)
-                    after = f"{target}, {name} = {call[:-1].rstrip().rstrip(',')}, {name})"
-                    yield Change(text, "creation_site", (source.replace(node, after),), doubt=_PREPARED)

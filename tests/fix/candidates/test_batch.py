@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 Fixed = Callable[..., list[str]]
 
 
@@ -28,20 +26,3 @@ for batch in DataLoader(rows, batch_size=2):
     model(**batch).sum().backward()
 """)
     assert line == "batch = {key: each.to(next(model.parameters()).device) for key, each in batch.items()}"
-
-
-def test_accelerate_prepares_the_loader_as_well(fixed: Fixed):
-    pytest.importorskip("accelerate")
-    (line,) = fixed("""
-import torch
-from accelerate import Accelerator
-from torch.utils.data import DataLoader
-
-accelerator = Accelerator()
-model = torch.nn.Linear(3, 1)
-loader = DataLoader(torch.randn(4, 3), batch_size=2)
-model = accelerator.prepare(model)
-for x in loader:
-    accelerator.backward(model(x).sum())
-""")
-    assert line == "model, loader = accelerator.prepare(model, loader)"
