@@ -149,7 +149,7 @@ class OperandKind:
     INPUT: ClassVar[OperandKind]
     OPTIMIZER_STATE: ClassVar[OperandKind]  # a value in optimizer.state, or in an average of the weights (EMA)
     CACHE: ClassVar[OperandKind]  # generation state: keys, values, recurrent state
-    GLOBAL: ClassVar[OperandKind]  # of a module of Python or of a class, not of an instance
+    GLOBAL: ClassVar[OperandKind]  # of a module of Python, of a class or of a function (a default, a captured variable)
     GENERATOR: ClassVar[OperandKind]  # a torch.Generator, not a tensor
     NUMBER: ClassVar[OperandKind]  # a Python number
     __members__: ClassVar[dict[str, OperandKind]]
@@ -730,7 +730,7 @@ class Operand:
     span: Span  # where the failing frame writes it
     provenance: Sequence[Event]  # how it came to be where it is, newest first
     copies: Sequence[Event]  # copies of it on other devices that were made since: `y = x.to(d)`, `x.to(d)`
-    holder: str  # path of the module that holds it, registered or not: "model.layers.17.attn"
+    holder: str  # path of the module that holds it, registered or not: "model.layers.17.attn"; a global's function
     tied_to: str  # path of another module's parameter that is the same tensor; "" where there is none
     replaced_at: Frame  # the program's statement that put it in the place of another one of its module's
     left_in: str  # where a container keeps it of which a part is on a GPU: "batch.pool_index[0]"; "" in none

@@ -58,7 +58,7 @@ class Context {
   bool made_for_use(const model::Event& event) const;
   /// Whether it happened while an object was being constructed.
   static bool at_construction(const model::Event& event);
-  /// Whether it stands outside of every function: in a script, or where a file is imported.
+  /// Whether it stands outside of every function: in a script, where a file is imported, or in the body of a class.
   static bool at_module_level(const model::Event& event);
   /// Whether a function of this name was running: "step", "AlignDevicesHook.pre_forward", "__init__".
   static bool in_function(const model::Event& event, std::string_view name);

@@ -103,7 +103,9 @@ bool Context::at_construction(const Event& event) { return in_function(event, "_
 
 bool Context::at_module_level(const Event& event) {
   const Frame* frame = event.written();
-  return frame != nullptr && frame->function == "<module>";
+  // The body of a class runs when the class is defined (CLASS_BODY in devsan/introspect/frames/places.py).
+  return frame != nullptr && (frame->function == "<module>" || (last_part(frame->function) == "<class>" &&
+                                                                frame->function.find("<locals>") == std::string::npos));
 }
 
 bool Context::in_function(const Event& event, std::string_view name) {

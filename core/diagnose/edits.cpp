@@ -1,5 +1,6 @@
 #include "diagnose/edits.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
 
@@ -115,6 +116,28 @@ Fix move_at_use(const Context& context, const Operand& operand, const Operand& p
       fix.edit = Edit{site->file, site->span.line, site->source, std::move(*after)};
     }
   }
+  return fix;
+}
+
+Fix register_where_made(const Context& context, const Operand& operand, const model::Event* made) {
+  Fix fix{FixKind::kCreationSite,
+          "register it where it is created: self.register_buffer(\"...\", ..., persistent=False)", std::nullopt,
+          Confidence::kLikely};
+  const model::Frame* site = made == nullptr ? nullptr : made->written();
+  const std::string assigned = operand.name + " = ";
+  const auto is_made_by = [&](const model::Module& module) {
+    return site->function == std::string(last_part(module.type)) + ".__init__";
+  };
+  if (site == nullptr || context.model() == nullptr ||
+      std::none_of(context.model()->modules.begin(), context.model()->modules.end(), is_made_by) ||
+      !is_reference(operand.name) || !operand.name.starts_with("self.") ||
+      operand.name.find('.', 5) != std::string::npos || !site->source.starts_with(assigned) ||
+      site->source.find_first_of("#\n;") != std::string::npos) {
+    return fix;
+  }
+  fix.edit = Edit{site->file, site->span.line, site->source,
+                  "self.register_buffer(\"" + operand.name.substr(5) + "\", " + site->source.substr(assigned.size()) +
+                      ", persistent=False)"};
   return fix;
 }
 

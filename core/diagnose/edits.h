@@ -15,6 +15,10 @@ model::Fix create_with(const Context& context, const model::Operand& operand, co
 /// "move `labels` to the device of `logits` before they are combined", with the edit where the source shows the name once.
 model::Fix move_at_use(const Context& context, const model::Operand& operand, const model::Operand& partner);
 
+/// "register it where it is created", with the edit where the `__init__` of a module of the model assigns it to `self` in
+/// one line.
+model::Fix register_where_made(const Context& context, const model::Operand& operand, const model::Event* made);
+
 /// The smaller of two operands, by bytes, then by elements: the one that is cheap to move.
 const model::Operand& smaller_of(const model::Operand& one, const model::Operand& other);
 

@@ -23,7 +23,7 @@ enum class OperandKind {
   kInput,           ///< came with the batch or as an argument of the model: input_ids, labels, num_items_in_batch
   kOptimizerState,  ///< a value in optimizer.state, or in an average of the weights (EMA)
   kCache,           ///< generation state: keys, values, recurrent state
-  kGlobal,          ///< of a module of Python or of a class, not of an instance
+  kGlobal,          ///< of a module of Python, of a class or of a function (a default, a captured variable)
   kGenerator,       ///< a torch.Generator, not a tensor
   kNumber,          ///< a Python number
 };
@@ -46,9 +46,10 @@ struct Operand {
   Span span;                  ///< where the failing frame writes it
   Provenance provenance;      ///< how it came to be where it is, newest first
   std::vector<Event> copies;  ///< copies of it on other devices that were made since: `y = x.to(d)`, `x.to(d)`
-  std::string holder;         ///< path of the module that holds it, registered or not: "model.layers.17.attn"
-  std::string tied_to;        ///< path of another module's parameter that is the same tensor; "" where there is none
-  Frame replaced_at;          ///< the program's statement that put it in the place of another one of its module's
+  std::string
+      holder;  ///< path of the module that holds it, registered or not: "model.layers.17.attn"; a global's function
+  std::string tied_to;  ///< path of another module's parameter that is the same tensor; "" where there is none
+  Frame replaced_at;    ///< the program's statement that put it in the place of another one of its module's
   std::string left_in;  ///< where a container keeps it of which a part is on a GPU: "batch.pool_index[0]"; "" in none
   std::string moved_part;  ///< a part of that container that is on a GPU: "batch.atoms"
   std::string beside;      ///< what it stands beside: path of the base weight of an adapter or a quantization state

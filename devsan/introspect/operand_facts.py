@@ -18,6 +18,7 @@ from devsan.introspect.frames.tracking import Tracked
 from devsan.introspect.frames.values import MISSING
 from devsan.introspect.models.batches import left_in
 from devsan.introspect.models.device_maps import settle
+from devsan.introspect.models.functions import keeper_of
 from devsan.introspect.models.leaves import held_as, leaf_of
 from devsan.introspect.models.models import Tree, members
 from devsan.introspect.models.producers import made_by_module
@@ -87,6 +88,8 @@ class Operands:
         operand.kind = core.OperandKind.__members__[kind]
         if kind == ATTRIBUTE and home is None and frame is not None and is_module(frame.scope.locals.get("self")):
             operand.holder = type(frame.scope.locals["self"]).__name__
+        if kind == "GLOBAL" and is_tensor(value):
+            operand.holder = keeper_of(value, self.frames)
         if at is None and not is_tensor(value):
             self._of_callee(operand)
         if frame is not None and frame.whose is Whose.HIDDEN:

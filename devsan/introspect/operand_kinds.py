@@ -11,6 +11,7 @@ from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.roots import first_name
 from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.frames.values import MISSING
+from devsan.introspect.models.functions import keeper_of
 from devsan.introspect.models.referrers import (
     caches_in,
     holds,
@@ -79,7 +80,9 @@ class Kinds:
             return "CACHE"
         if self._is_input(value, first, frame):
             return "INPUT"
-        if is_tensor(value) and (in_global(self.frames, value) or in_class(self.frames, value)):
+        if is_tensor(value) and (
+            in_global(self.frames, value) or in_class(self.frames, value) or keeper_of(value, self.frames)
+        ):
             return "GLOBAL"
         if frame is None or first is None or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
             return "TEMPORARY"

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "diagnose/causes.h"
+#include "diagnose/edits.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
@@ -27,6 +28,37 @@ bool model_went_to(const Context& context, const model::Device& device) {
          });
 }
 
+bool is_by_parallel(const Operand& operand) {
+  const Event* placed = placement_of(operand.provenance);
+  return placed != nullptr && (placed->owner.mechanism == "replicate" || placed->owner.mechanism == "scatter");
+}
+
+/// A replica of DataParallel's computes with a weight of the module that was copied: what the replicas share, such as a
+/// bound method in an attribute, still leads to that module.
+std::optional<Hypothesis> reached_original(const Context& context, const Operand& operand, const Operand& partner) {
+  const bool weight = operand.kind == OperandKind::kParameter || operand.kind == OperandKind::kBuffer;
+  if (!weight || !operand.registered || !context.is_wrapped_by("torch.nn.DataParallel") || !context.across_gpus() ||
+      is_by_parallel(operand) || !is_by_parallel(partner)) {
+    return std::nullopt;
+  }
+  Hypothesis found(code::kUnregisteredState);
+  found.origin = placement_of(operand.provenance);
+  found.operands = {context.index_of(operand), context.index_of(partner)};
+  const std::vector<model::Argument> both = {{"name", name_of(operand)},
+                                             {"device", operand.device.str()},
+                                             {"other", name_of(partner)},
+                                             {"other_device", partner.device.str()}};
+  found.add_evidence(
+      90, {"{name} is a weight of the module that DataParallel copied, and a replica uses it on "
+           "{other_device}: an attribute that the replicas share, such as a bound method, leads to that module.",
+           both});
+  found.title = {"{name} is of the original module on {device}, the replica's {other} is on {other_device}", both};
+  found.propose(FixKind::kCreationSite,
+                "keep names, not bound methods or modules, in plain attributes, and look them up when they are called: "
+                "getattr(self, name)");
+  return found;
+}
+
 }  // namespace
 
 // A module holds it, but has not registered it: Module.to and the copies of DataParallel pass it by.
@@ -36,9 +68,10 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
   for (const Operand& operand : context.operands()) {
     const bool attribute = operand.kind == OperandKind::kAttribute && !operand.holder.empty();
     const bool global = operand.kind == OperandKind::kGlobal;
-    if (!attribute && !global && operand.registered) continue;
     const Operand* partner = context.partner_of(operand);
     if (partner == nullptr) continue;
+    if (auto original = reached_original(context, operand, *partner)) return original;
+    if (!attribute && !global && operand.registered) continue;
     const Event* placed = placement_of(operand.provenance);
     Hypothesis found(code::kUnregisteredState);
     found.origin = placed;
@@ -57,22 +90,29 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
           65, {"{name} is a plain attribute of {holder}, not a parameter or buffer, so it does not move with the "
                "model.",
                {{"name", name}, {"holder", holder}}});
-      found.propose(FixKind::kCreationSite,
-                    "register it where it is created: self.register_buffer(\"...\", ..., persistent=False)");
+      found.propose(register_where_made(context, operand, placed));
+    } else if (!operand.holder.empty()) {
+      found.add_evidence(55,
+                         {"{name} is kept by the function {function}, in a default argument or a captured variable, "
+                          "which no model moves.",
+                          {{"name", name}, {"function", quoted(operand.holder)}}});
+      found.propose(FixKind::kCreationSite, "make it a buffer of the module that uses it");
+      found.propose(move_at_use(context, operand, *partner));
     } else {
       found.add_evidence(45, {"{name} is a global of its file or class, which no model moves.", {{"name", name}}});
       found.propose(FixKind::kCreationSite, "make it a buffer of the module that uses it");
+      found.propose(move_at_use(context, operand, *partner));
     }
     if (placed != nullptr && (Context::at_construction(*placed) || Context::at_module_level(*placed))) {
       found.add_evidence(20, {"It is where it was when it was constructed{at}.", {{"at", at_text(*placed)}}});
-    } else if (attribute && placed != nullptr && placed->kind == model::EventKind::kMade && operand.device.is_host() &&
-               source_of(*placed) == model::DeviceSource::kDefault && !context.in_failing_call(*placed) &&
-               !context.in_earlier_call(*placed)) {
+    } else if ((attribute || !operand.holder.empty()) && placed != nullptr && placed->kind == model::EventKind::kMade &&
+               operand.device.is_host() && source_of(*placed) == model::DeviceSource::kDefault &&
+               !context.in_failing_call(*placed) && !context.in_earlier_call(*placed)) {
       found.add_evidence(10, {"It was made on the CPU{at}, before the call that failed.", {{"at", at_text(*placed)}}});
     } else if (placed != nullptr && operand.registered && (attribute || global) && !replicated) {
       found.score -= 45;  // remembered by a call: a cache; or made by this one
     }
-    if (replicated) {
+    if (replicated && (attribute || global)) {
       found.add_evidence(20, "DataParallel's replicas share the one of the first GPU.");
     }
     if (attribute && operand.registered && !model_went_to(context, partner->device)) found.score -= 45;

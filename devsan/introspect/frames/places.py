@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import linecache
 import os
 import sys
@@ -17,6 +18,7 @@ from devsan.introspect.frames.frames import OWN_FOLDER, framework_of
 from devsan.introspect.frames.frames import Frame as Running
 
 PYTHON, DEVSAN = "python", "devsan"
+CLASS_BODY = "<class>"
 
 _ONE = {"pytorch_lightning": "lightning", "lightning_fabric": "lightning", "torchgen": "torch", "functorch": "torch"}
 _LONGEST = 12  # lines of one statement that are kept
@@ -94,8 +96,13 @@ def place_in(
 
 
 def name_of(code: CodeType) -> str:
-    """Returns the qualified name of a function where Python tells it (from 3.11 on)."""
-    return str(getattr(code, "co_qualname", code.co_name))
+    """Returns the qualified name of a function where Python tells it (from 3.11 on).
+
+    The body of a class, which runs when the class is defined, is ``Model.<class>``.
+    """
+    name = str(getattr(code, "co_qualname", code.co_name))
+    is_body = not code.co_flags & (inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS) and not code.co_name.startswith("<")
+    return f"{name}.{CLASS_BODY}" if is_body else name
 
 
 def without_machinery(frames: Iterable[core.Frame]) -> list[core.Frame]:

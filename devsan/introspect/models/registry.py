@@ -55,6 +55,7 @@ class Registry:
         self.trees = _not_held(list(trees))
         self._homes: dict[object, Home] = {}
         self._loose: dict[object, Home] | None = None
+        self._in_memory: dict[int, Any] = {}  # what is kept loosely, by its memory
         for number, tree in enumerate(self.trees):
             for path, name, tensor, is_buffer in tree.tensors():
                 _add(self._homes, tensor, Home(BUFFER if is_buffer else PARAMETER, number, path, name))
@@ -62,11 +63,7 @@ class Registry:
     def home_of(self, tensor: Any) -> Home | None:
         """Returns where ``tensor``, or one that it is a view of, is kept; None when no model keeps it."""
         found = _find(self._homes, tensor)
-        if found is None:
-            if self._loose is None:
-                self._loose = dict(self._search())
-            found = _find(self._loose, tensor)
-        return found
+        return found if found is not None else _find(self._search_once(), tensor)
 
     def tied_to(self, home: Home) -> str:
         """Returns another path at which a model keeps the tensor of ``home``; "" where it has one alone."""
@@ -76,12 +73,17 @@ class Registry:
         return next((f"{path}.{name}" for path, name in again if path != home.holder), "")
 
     def kept_in(self, storage: int) -> Any:
-        """Returns the parameter or buffer in the memory ``storage``, as ``memory_of`` has it; None if there is none."""
+        """Returns what a model keeps, registered or not, in the memory ``storage``; None if there is nothing.
+
+        Args:
+            storage: as ``memory_of`` has it.
+        """
         for tree in self.trees:
             for _, _, tensor, _ in tree.tensors():
                 if memory_of(tensor) == storage:
                     return tensor
-        return None
+        self._search_once()
+        return self._in_memory.get(storage)
 
     def path_of(self, module: Any) -> tuple[int, str] | None:
         """Returns model and path of a module, None when it is in none."""
@@ -90,6 +92,11 @@ class Registry:
             if path is not None:
                 return number, path
         return None
+
+    def _search_once(self) -> dict[object, Home]:
+        if self._loose is None:
+            self._loose = dict(self._search())
+        return self._loose
 
     def _search(self) -> Iterator[tuple[object, Home]]:
         for number, tree in enumerate(self.trees):
@@ -108,6 +115,8 @@ class Registry:
         left[0] -= 1
         if is_tensor(value):
             _add(found, value, _within(home, steps))
+            if (memory := memory_of(value)) is not None:
+                self._in_memory.setdefault(memory, value)
             return
         if deep == 0 or left[0] < 0 or id(value) in seen or isinstance(value, type):
             return

@@ -1,0 +1,64 @@
+"""What a function keeps from call to call: captured variables, defaults of its arguments, what a partial was given."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from devsan.introspect.frames.frames import Frame, Whose
+
+
+def kept_by(function: Any) -> Iterator[tuple[str, Any]]:
+    """Yields what ``function`` keeps, each with how it is reached: ``.table``; nothing for what is no function."""
+    if isinstance(function, functools.partial):
+        yield from ((f".{name}", value) for name, value in function.keywords.items())
+        yield from ((f".args[{number}]", value) for number, value in enumerate(function.args))
+        yield from kept_by(function.func)
+    elif isinstance(function, types.MethodType):
+        yield "", function.__self__
+        yield from kept_by(function.__func__)
+    elif isinstance(function, types.FunctionType):
+        yield from ((f".{name}", value) for name, value in captured(function))
+        yield from ((f".{name}", value) for name, value in defaults(function))
+
+
+def captured(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yields the variables of enclosing functions that ``function`` captured."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+
+
+def defaults(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yields the defaults of the arguments of ``function``, which are made once, when it is defined."""
+    code, given = function.__code__, function.__defaults__ or ()
+    yield from zip(code.co_varnames[code.co_argcount - len(given) : code.co_argcount], given, strict=True)
+    yield from (function.__kwdefaults__ or {}).items()
+
+
+def keeper_of(value: Any, frames: Sequence[Frame]) -> str:
+    """Returns the name of the running function that keeps ``value`` from call to call; "" where none does.
+
+    What is captured from a function that still runs is a variable of that one.
+    """
+    for number, frame in reversed(list(enumerate(frames))):
+        if frame.whose is Whose.HIDDEN:
+            continue
+        names = frame.scope.locals
+        outer = {name for each in frames[:number] for name in each.code.co_cellvars}
+        if any(names.get(name) is value for name in frame.code.co_freevars if name not in outer):
+            return frame.function
+        arguments = frame.code.co_varnames[: frame.code.co_argcount + frame.code.co_kwonlyargcount]
+        if any(names.get(name) is value for name in arguments) and _is_default(value, frame.code):
+            return frame.function
+    return ""
+
+
+def _is_default(value: Any, code: types.CodeType) -> bool:
+    functions = (each for each in gc.get_referrers(code) if type(each) is types.FunctionType)
+    return any(default is value for each in functions for _, default in defaults(each))
