@@ -6,6 +6,8 @@ every program where DevSan is installed (see devsan/autoload.py), hence no ``typ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from devsan import doctor as doctor
     from devsan.checks import DeviceMismatch, check, check_tensors_device, expect, findings, where
     from devsan.emulation import emulate
@@ -35,15 +37,17 @@ def __getattr__(name: str) -> object:
 
 def load_ipython_extension(shell: object) -> None:
     """``%load_ext devsan`` is ``devsan.install()``, and adds ``%devsan`` (devsan/notebook.py)."""
-    from devsan import notebook
-
     __getattr__("install")()  # type: ignore[operator]
-    notebook.load(shell)
+    _notebook().load(shell)
 
 
 def unload_ipython_extension(shell: object) -> None:
     """``%unload_ext devsan`` is ``devsan.uninstall()``, and ends what ``%devsan`` began."""
-    from devsan import notebook
-
-    notebook.unload(shell)
+    _notebook().unload(shell)
     __getattr__("uninstall")()  # type: ignore[operator]
+
+
+def _notebook() -> "Any":
+    from importlib import import_module
+
+    return import_module("devsan.notebook")

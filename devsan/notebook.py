@@ -14,10 +14,11 @@ import os
 import shlex
 import shutil
 import tempfile
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from devsan import active_options, error_report, excepthook, session
-from devsan.cli.command import Parser
+from devsan.cli.command import Action, Parser
 from devsan.cli.program_words import READERS, add_options
 from devsan.errors import DevsanError, UsageError
 from devsan.options import OPTIONS, Options
@@ -47,6 +48,25 @@ class _Magic:
     """
 
     name = MAGIC
+
+    def prepare(self, words: Sequence[str]) -> Action:
+        """Reads the options and starts the emulation."""
+        options = self.read(words)
+        return lambda: _begin(options)
+
+    def read(self, words: Sequence[str]) -> Options:
+        """Returns the options that are in force with ``words``.
+
+        Raises:
+            DevsanError: they are not understood.
+        """
+        parser = Parser(self, usage=_USAGE)
+        add_options(parser, OPTIONS)
+        known, others = parser.parse_known_args(words)
+        if others:
+            near = nearest(others[0], READERS)
+            raise UsageError(f"options of devsan run behind %{MAGIC}", repr(others[0]), near and repr(near))
+        return in_force(vars(known)).options
 
 
 def load(shell: Any) -> None:
@@ -80,37 +100,28 @@ def _run(line: str, cell: str | None = None) -> None:
         if cell is None and words == [OFF]:
             session.end()
         elif words or cell is not None:
-            _begin(_read(words))
+            _Magic().prepare(words)()
         if cell is None:
             print(_told(active_options.current()))
     except (DevsanError, ValueError) as error:  # shlex: a quotation without its end
         raise ShownInOneLine(f"devsan: {error}") from None
     if cell is not None:
         try:
-            error = _shell.run_cell(cell).error_in_exec
+            shown = _shell.run_cell(cell).error_in_exec
         finally:
             session.end()
-        if error is not None:  # whose traceback is shown; the cells behind this one are not to run
-            raise ShownInOneLine(f"devsan: the cell ended with {type(error).__name__}")
+        if shown is not None:  # with its traceback; the cells behind this one are not to run
+            raise ShownInOneLine(f"devsan: the cell ended with {type(shown).__name__}")
 
 
-def _read(words: list[str]) -> Options:
-    parser = Parser(_Magic, usage=_USAGE)
-    add_options(parser, OPTIONS)
-    known, others = parser.parse_known_args(words)
-    if others:
-        near = nearest(others[0], READERS)
-        raise UsageError(f"options of devsan run behind %{MAGIC}", repr(others[0]), near and repr(near))
-    return in_force(vars(known)).options
-
-
-def _begin(options: Options) -> None:
+def _begin(options: Options) -> int:
     session.begin_in_job(options)
     excepthook.install()
     if not recording.is_on():  # the page under a cell is made of it
         folder = tempfile.mkdtemp(prefix="devsan-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         recording.begin(os.path.join(folder, "notebook.dvs"), options.devices(), for_report=True)
+    return 0
 
 
 def _told(options: Options | None) -> str:
@@ -122,12 +133,13 @@ def _told(options: Options | None) -> str:
 
 def _show(text: io.StringIO, report: Diagnostic, explanation: Explanation | None) -> None:
     """Shows a report under the cell that runs: as a page where the front end can, else as text."""
-    from IPython.display import display
+    from IPython import display
 
     shown = {"text/plain": COLOR.sub("", text.getvalue()).strip("\n")}
     if recording.is_on():
         shown["text/html"] = _framed(_page(report, explanation))
-    display(shown, raw=True)
+    show: Any = display.display
+    show(shown, raw=True)
 
 
 def _page(report: Diagnostic, explanation: Explanation | None) -> str:

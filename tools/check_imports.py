@@ -23,7 +23,6 @@ class Door(NamedTuple):
 DOORS = (
     Door("importlib", ("devsan/__init__.py",), "import devsan imports nothing at all"),
     Door("devsan.session", ("devsan/autoload.py",), "import torch without DEVSAN_OPTIONS imports nothing"),
-    Door("devsan.notebook", ("devsan/__init__.py",), "import devsan imports nothing at all"),
     Door("devsan.errors", ("devsan/autoload.py",), "import torch without DEVSAN_OPTIONS imports nothing"),
     Door("devsan._core", ("devsan/core_library.py",), "it is linked against one torch, which is looked at first"),
     Door("devsan.cuda", ("devsan/emulation.py",), "it imports torch and the core"),

@@ -23,7 +23,7 @@ from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome, read_outcome
 from devsan.fix.run_processes import LEAST_IDLE, RunProcesses, stop_group
 from devsan.fix.stage_process import StageProcess
-from devsan.job.member import EXPERIMENT
+from devsan.job.folder import EXPERIMENT
 from devsan.numbers import compilation, observer, reference
 
 __all__ = ["Laboratory", "Outcome"]

@@ -16,7 +16,6 @@ from devsan.errors import tell
 from devsan.job import diagnosis, findings, folder, outcome, record, termination, text
 from devsan.job.exit_watcher import Exit, ExitWatcher, exit_of, read_exits
 from devsan.job.ranks.flight_recorder import read, waited_in
-from devsan.job.member import EXPERIMENT
 from devsan.options import Options
 from devsan.render import language
 from devsan.render.formats import rendered
@@ -44,7 +43,7 @@ def close(path: str, watcher: ExitWatcher | None, options: Options) -> None:
         if options.report_file:
             _write_file(path, options)
     tally.close(path, _severities, folder.ranks(path))
-    experiment = os.environ.get(EXPERIMENT)
+    experiment = os.environ.get(folder.EXPERIMENT)
     if experiment:
         tally.leave(experiment)
 

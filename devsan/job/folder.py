@@ -25,6 +25,9 @@ from collections.abc import Iterator, Sequence
 
 VARIABLE = "DEVSAN_JOB"
 
+EXPERIMENT = "DEVSAN_FIX_RUN"
+"""Set in the processes of an experiment, which are found by it; its value is the folder of the run."""
+
 _PREFIX = "devsan-job-"
 _OWNER, _HEIR, _MEMORY, _COMMAND, _RUN_FILE = "owner", "heir", "memory", "command", "run.dvs"
 _ATTEMPTS = 3

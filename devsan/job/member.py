@@ -31,9 +31,6 @@ PATIENCE = 20.0
 """Seconds that a silent rank may take to explain a failure: nobody waits for it at a terminal, and all ranks of a
 machine may be at it at the same time."""
 
-EXPERIMENT = "DEVSAN_FIX_RUN"
-"""Set in the processes of an experiment, which are found by it; its value is the folder of the run."""
-
 _OF_AN_EXPERIMENT = 60.0  # seconds, likewise
 
 _folder = ""
@@ -169,7 +166,7 @@ def patience() -> float | None:
 
     A rank that speaks through its job has longer, and an experiment of ``devsan fix``, which needs it, has a minute.
     """
-    if os.environ.get(EXPERIMENT):
+    if os.environ.get(folder.EXPERIMENT):
         return _OF_AN_EXPERIMENT
     return PATIENCE if _explaining else None
 
