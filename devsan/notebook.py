@@ -7,7 +7,6 @@ multiprocessing has the same GPUs.
 from __future__ import annotations
 
 import atexit
-import html
 import io
 import json
 import os
@@ -15,16 +14,21 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from devsan import active_options, error_report, excepthook, session
 from devsan.cli.command import Action, Parser
 from devsan.cli.program_words import READERS, add_options
+from devsan.diagnostics.messages import recorded, restored
 from devsan.errors import DevsanError, UsageError
 from devsan.options import OPTIONS, Options
 from devsan.post_mortem import COLOR
 from devsan.project_options import in_force
+from devsan.render import html as page
 from devsan.run_files import recording
+from devsan.run_files.document import findings_of
+from devsan.run_files.reader import read_run
 from devsan.spelling import nearest
 
 if TYPE_CHECKING:
@@ -143,11 +147,6 @@ def _show(text: io.StringIO, report: Diagnostic, explanation: Explanation | None
 
 
 def _page(report: Diagnostic, explanation: Explanation | None) -> str:
-    from devsan.diagnostics.messages import recorded, restored
-    from devsan.render import html as page
-    from devsan.run_files.document import findings_of
-    from devsan.run_files.reader import read_run
-
     recording.pause()
     run = read_run(recording.last_path())
     options = active_options.current()
@@ -161,4 +160,4 @@ def _page(report: Diagnostic, explanation: Explanation | None) -> str:
 
 def _framed(page: str) -> str:
     style = f"width: 100%; height: {_HEIGHT}px; border: 0; resize: vertical; overflow: auto"
-    return f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" style="{style}" title="DevSan"></iframe>'
+    return f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" style="{style}" title="DevSan"></iframe>'

@@ -1,22 +1,19 @@
 """Who held the memory of each GPU at its peak, for the run file.
 
 The core keeps the blocks of that moment; their names are those of live models and optimizers, and have to be asked for
-while these have their gradients. So they are asked for before a step of an optimizer, by the writer's thread, and at
-the end, each time only if a GPU has held more since.
+while these have their gradients. So they are asked for before a step of an optimizer and at the end, each time only if
+a GPU has held more since. No other thread may ask: what it looks at lives longer, and that is memory of the program.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from typing import Any
 
 from devsan import core
 from devsan.introspect.held_memory import peaks
 from devsan.run_files.places import Plain
 from devsan.run_files.records import peak_memory_of
-
-_RARELY = 20  # times as long as a look took, until the writer's thread looks again
 
 
 class Peaks:
@@ -26,25 +23,20 @@ class Peaks:
         self._handle: Any = None
         self._found: list[Plain] = []
         self._is_written = True
-        self._next = 0.0  # when the writer's thread may ask again
         core.watch_peaks(True)
 
-    def look(self, patient: bool = False) -> None:
-        """Asks for the names, if a GPU has held more since they were asked for.
-
-        Args:
-            patient: not so soon after the last time that it would take a part of the run worth mentioning.
-        """
+    def follow(self) -> None:
+        """Has optimizers looked at, once torch has them. Called from time to time, by any thread."""
         if self._handle is None:
             optimizer: Any = sys.modules.get("torch.optim.optimizer")
             register = getattr(optimizer, "register_optimizer_step_pre_hook", None)
             self._handle = register(self._before_step) if register is not None else None
-        began = time.monotonic()
-        if (patient and began < self._next) or not core.has_new_peak():
-            return
-        self._found = [peak_memory_of(each) for each in peaks()]
-        self._is_written = False
-        self._next = began + _RARELY * (time.monotonic() - began)
+
+    def look(self) -> None:
+        """Asks for the names, if a GPU has held more since they were asked for. In the program's own thread."""
+        if core.has_new_peak():
+            self._found = [peak_memory_of(each) for each in peaks()]
+            self._is_written = False
 
     def fresh(self) -> list[Plain]:
         """Returns all peaks, where one is new since the last call; else none."""
@@ -66,5 +58,5 @@ class Peaks:
             return
         try:
             self.look()
-        except Exception:  # the writer's thread asks again, and tells
+        except Exception:  # the end asks again, and tells
             return

@@ -65,6 +65,7 @@ class RunWriter:
         self._movement = Movement(self.start) if emulated else None
         self._samples = Samples()
         self._peaks = Peaks() if emulated else None
+        self._most: dict[int, tuple[int, int]] = {}  # at the peaks, as they were written last
         self._rows = 0
         self._stop = threading.Event()
         if not lazily:
@@ -101,11 +102,14 @@ class RunWriter:
                 self.write("place", place=place)
             if transfers:
                 self.write("transfers", rows=transfers)
-            if rows:
-                peaks = [[gpu, *most] for gpu, most in self._movement.peaks.items()]
+            if rows or self._movement.peaks != self._most:  # what rose and fell between two looks changes no row
+                self._most = dict(self._movement.peaks)
+                peaks = [[gpu, *most] for gpu, most in self._most.items()]
                 self.write("memory", rows=rows, peaks=peaks, budgets=self._samples.budgets(self._movement.peaks))
             if self._peaks is not None:
-                self._peaks.look(patient=not self._stop.is_set())
+                self._peaks.follow()
+                if self._stop.is_set():
+                    self._peaks.look()
                 fresh = self._peaks.fresh()
                 if fresh:
                     self.write("peaks", peaks=fresh)
