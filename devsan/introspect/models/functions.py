@@ -37,7 +37,7 @@ def captured(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
 def defaults(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     """Yields the defaults of the arguments of ``function``, which are made once, when it is defined."""
     code, given = function.__code__, function.__defaults__ or ()
-    yield from zip(code.co_varnames[code.co_argcount - len(given) : code.co_argcount], given, strict=True)
+    yield from zip(code.co_varnames[code.co_argcount - len(given) : code.co_argcount], given, strict=False)
     yield from (function.__kwdefaults__ or {}).items()
 
 
