@@ -55,6 +55,13 @@ def test_a_package_beside_the_program_is_installed_and_the_program_is_not(tmp_pa
     assert is_own(str(script)) and installed_as(str(script)) == ""
 
 
+def test_what_was_installed_into_a_folder_is_looked_at_as_the_programs_and_not_edited(tmp_path):
+    module = package(tmp_path / "deps")
+    (tmp_path / "deps" / "linked-1.0.dist-info" / "INSTALLER").write_text("pip\n", encoding="utf-8")
+    assert installed_as(str(module)) == ""
+    assert is_library(str(module)) and not is_own(str(module))
+
+
 def test_a_project_that_is_linked_for_its_development_is_the_users(tmp_path, site, monkeypatch):
     module = package(tmp_path / "project" / "src", recorded=False)
     (site / "linked").symlink_to(module.parent)

@@ -1,10 +1,11 @@
-"""devsan.install in a real kernel of Jupyter: IPython's own traceback, then the report, on stderr."""
+"""devsan.install in a real kernel of Jupyter: IPython's own traceback, then the report."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ Run = Callable[[str], tuple[str, list[str]]]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Runs a cell; returns what it wrote to stderr, and the names of the exceptions that Jupyter shows."""
+    """Runs a cell; returns what it wrote to stderr and displayed, and the names of the exceptions that it shows."""
     from jupyter_client.manager import start_new_kernel
 
     folder = tmp_path_factory.mktemp("notebook")
@@ -28,11 +29,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     manager, client = start_new_kernel(kernel_name="python3", cwd=str(folder), env=environment)
 
     def cell(code: str) -> tuple[str, list[str]]:
-        messages: list[tuple[str, dict[str, str]]] = []
+        messages: list[tuple[str, dict[str, Any]]] = []
         client.execute_interactive(
             code, timeout=60, output_hook=lambda message: messages.append((message["msg_type"], message["content"]))
         )
         errors = "".join(content["text"] for kind, content in messages if content.get("name") == "stderr")
+        errors += "".join(content["data"]["text/plain"] for kind, content in messages if kind == "display_data")
         return errors, [content["ename"] for kind, content in messages if kind == "error"]
 
     assert cell("import os; os.environ.pop('FORCE_COLOR', None); os.environ.pop('CLICOLOR_FORCE', None)") == ("", [])

@@ -73,7 +73,7 @@ def _in_text(text: str) -> str:
 
 
 def _in_json(text: str) -> str:
-    run = json.loads(text)
+    run = json.loads(text.replace(json.loads(text)["process"]["directory"], "FOLDER"))
     [finding] = [each for each in run["findings"] if each["printed"]]
     placed = [[each["name"], each["device"], each["shape"], each["dtype"]] for each in finding["operands"]]
     kept = ("id", "code", "title", "confidence", "evidence", "fixes", "notes")
@@ -156,15 +156,15 @@ with devsan.emulate(gpus=1):
 assert sys.excepthook is not before  # devsan.install() asked for it, too
 devsan.uninstall()
 assert sys.excepthook is before
-with devsan.emulate(gpus=1, output="one.dvs"):
-    pass
-with devsan.emulate(gpus=1, output="two.dvs"):
-    pass
 try:
     with devsan.emulate(gpus=1, output="no/such/folder.dvs"):
         raise AssertionError
 except devsan.errors.UsageError as error:
     assert "folder" in str(error)
+with devsan.emulate(gpus=1, output="one.dvs"):
+    pass
+with devsan.emulate(gpus=1, output="two.dvs"):
+    pass
 """
 
 
@@ -173,5 +173,5 @@ def test_an_emulation_takes_back_its_hook_and_writes_one_file(tmp_path: Path) ->
     words = [sys.executable, "hooks.py"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert "the run is recorded in one.dvs already, and not in two.dvs" in done.stderr
+    assert re.search(r"the run is recorded in \S*one\.dvs already, and not in \S*two\.dvs", done.stderr)
     assert (tmp_path / "one.dvs").exists() and not (tmp_path / "two.dvs").exists()

@@ -10,6 +10,9 @@ from typing import Any
 
 from devsan.introspect.frames.frames import Frame, Whose
 
+KEEPING = (types.FunctionType, types.MethodType, functools.partial)
+"""What `kept_by` looks into."""
+
 
 def kept_by(function: Any) -> Iterator[tuple[str, Any]]:
     """Yields what ``function`` keeps, each with how it is reached: ``.table``; nothing for what is no function."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import sys
 import types
@@ -14,7 +13,6 @@ from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.places import package_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
 from devsan.introspect.frames.values import dict_in, is_a, own_dict
-from devsan.introspect.models.functions import kept_by
 from devsan.introspect.models.models import Tree, members
 
 MANY = 64
@@ -25,21 +23,19 @@ _OF_CACHES = frozenset({"reorder_cache", "_reorder_cache", "_update_cache", "bat
 _GENERATES = re.compile(r"generate|decode|sampl|rollout|beam|greedy", re.IGNORECASE)  # functions that go token by token
 _HOLDERS = frozenset(words_of("kv-cache")["holders"])
 _STATE_NAME = re.compile(r"(?:^|_)(?:states?|hiddens?|cache|past|memory|kv)(?:$|_)")
-_KEEPING = (types.FunctionType, types.MethodType, functools.partial)
-_NOT_SEARCHED = (types.BuiltinFunctionType, types.ModuleType, type)
+# Not to be searched: what torch.nn.Module itself keeps (torch/nn/modules/module.py), and what hangs onto modules.
+_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.ModuleType, type)
 
 
 def parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields what a container, a plain object or a function holds, each with how it is reached: ``[0]``, ``.name``."""
+    """Yields what a container or a plain object holds, each with how it is reached: ``[0]``, ``.name``."""
     if is_a(value, dict):
         yield from ((f"[{key!r}]" if isinstance(key, (str, int)) else "[...]", held)
                     for key, held in list(dict.items(value))[:MANY])  # fmt: skip
     elif is_a(value, list, tuple):
         elements = list.__iter__(value) if is_a(value, list) else tuple.__iter__(value)
         yield from ((f"[{index}]", held) for index, held in zip(range(MANY), elements, strict=False))
-    elif isinstance(value, _KEEPING):
-        yield from kept_by(value)
-    elif not isinstance(value, _NOT_SEARCHED):
+    elif not isinstance(value, _FUNCTIONS):
         yield from ((f".{name}", held) for name, held in list(own_dict(value).items())[:MANY])
 
 

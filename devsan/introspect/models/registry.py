@@ -8,6 +8,7 @@ from typing import Any
 
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
 from devsan.introspect.frames.values import is_a, own_dict
+from devsan.introspect.models.functions import KEEPING, kept_by
 from devsan.introspect.models.models import Tree
 from devsan.introspect.models.referrers import key_of, parts
 
@@ -105,7 +106,7 @@ class Registry:
             seen: set[int] = set(tree.paths)
             for path, module in tree.modules.items():
                 for name, value in list(own_dict(module).items()):
-                    if type(value) not in _PLAIN and name not in _OWN:
+                    if type(value) not in _PLAIN and name not in _OWN and not _is_put_over(name, value, module):
                         self._into(value, Home(ATTRIBUTE, number, path, name, True), "", found, seen, left, _DEEP)
             yield from found.items()
 
@@ -124,7 +125,7 @@ class Registry:
         if is_module(value):
             self._unregistered(value, _within(home, steps), found)
             return
-        for step, held in parts(value):
+        for step, held in kept_by(value) if isinstance(value, KEEPING) else parts(value):
             if type(held) not in _PLAIN:
                 self._into(held, home, steps + step, found, seen, left, deep - 1)
 
@@ -133,6 +134,12 @@ class Registry:
         for path, name, tensor, is_buffer in tree.tensors():
             full = ".".join(part for part in (home.name, path, name) if part)
             _add(found, tensor, Home(BUFFER if is_buffer else PARAMETER, home.tree, home.holder, full, False))
+
+
+def _is_put_over(name: str, value: Any, module: Any) -> bool:
+    """Whether a function stands in the place of a method, as hooks of accelerate do, or is one that was put aside:
+    what it captured is of a call, or of who put it there."""
+    return isinstance(value, KEEPING) and (name.endswith("forward") or hasattr(type(module), name))
 
 
 def _within(home: Home, steps: str) -> Home:

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 from devsan.introspect.frames.frames import Whose
 from devsan.introspect.models.functions import keeper_of, kept_by
-from devsan.introspect.models.referrers import parts
 
 
 def function(x, kept="default", *, only="keyword"):
@@ -32,7 +31,7 @@ def test_defaults_captured_variables_partials_and_methods_are_kept():
     assert dict(kept_by(maker(3))) == {".value": 3}
     assert dict(kept_by(functools.partial(maker(3), 1, scale=2))) == {".scale": 2, ".args[0]": 1, ".value": 3}
     holder = Holder()
-    assert dict(parts(holder.method)) == {"": holder}
+    assert dict(kept_by(holder.method)) == {"": holder}
     assert list(kept_by("no function")) == []
 
 
