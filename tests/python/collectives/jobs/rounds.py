@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -38,8 +39,11 @@ def work_in_a_group(name: str) -> None:
 
 
 def threads() -> Counter[str]:
-    tasks = Path("/proc/self/task")
-    return Counter((tasks / task / "comm").read_text(encoding="utf-8").strip() for task in os.listdir(tasks))
+    found = Counter[str]()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # one that has ended meanwhile
+            found[(task / "comm").read_text(encoding="utf-8").strip()] += 1
+    return found
 
 
 def files() -> int:
