@@ -118,8 +118,7 @@ class ReportingEmulation(Emulation):
         super().start()
         if self.options.output:
             member.join(self.options)
-            file, is_report = member.run_file(self.options), bool(self.options.report_file)
-            recording.begin(file, self.devices, member.leave_run_file, is_report, self.options.force)
+            member.record(self.options, self.devices)
         active_options.report_as(self.options.format)
         if self.options.is_reported or self.options.output:
             excepthook.install(ReportingEmulation)

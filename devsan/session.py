@@ -74,8 +74,7 @@ def begin(options: Options) -> None:
     if devices:
         observer.begin()
     if options.output:
-        file, is_report = member.run_file(options), bool(options.report_file)
-        recording.begin(file, devices, member.leave_run_file, is_report, options.force)
+        member.record(options, devices)
 
 
 def watch() -> None:

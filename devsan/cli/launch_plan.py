@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devsan.cli.command import Action
-from devsan.cli.progress import Line
-from devsan.core_library import core_with_torch
-from devsan.errors import DevsanError, UsageError, tell
+from devsan.cli.planning import EXIT_FITS, EXIT_NOTHING_FITS, planned
+from devsan.errors import UsageError, tell
 from devsan.fix.job import Job
 from devsan.options import Options
 from devsan.plan.launched.launch import read
 from devsan.plan.launched.planner import LaunchPlanner
 from devsan.plan.launched.result import LaunchPlan
 from devsan.render.terminal import launch_plan as terminal
-
-EXIT_FITS, EXIT_NOTHING_FITS, EXIT_NOT_UNDERSTOOD, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 _COMMAND = "launch.sh"
 
@@ -44,25 +41,10 @@ def prepare(options: Options, words: Sequence[str], own: argparse.Namespace) -> 
         raise UsageError("a folder that is new or empty for -o, or --force", repr(own.output))
     job = Job(options, ("--", *words))
     launch = read(words, job.folder, job.environment, len(options.gpus))
-    line = Line(language=options.lang)
-    planner = LaunchPlanner(job, launch, own.timeout, lambda text: line.show(line.say.text(text)))
-
-    def planned() -> int:
-        core_with_torch()
-        try:
-            plan = planner.plan(own.all)
-        except KeyboardInterrupt:
-            line.close()
-            tell("interrupted")
-            return EXIT_INTERRUPTED
-        except DevsanError as error:
-            line.close()
-            tell(str(error))
-            return EXIT_NOT_UNDERSTOOD
-        line.close()
-        return _told(plan, options, own)
-
-    return planned
+    planner = LaunchPlanner(job, launch, own.timeout)
+    return lambda: planned(
+        options.lang, lambda progress: planner.plan(progress, own.all), lambda plan: _told(plan, options, own)
+    )
 
 
 def _told(plan: LaunchPlan, options: Options, own: argparse.Namespace) -> int:

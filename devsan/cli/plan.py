@@ -5,16 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from devsan.cli import launch_plan, program_words
 from devsan.cli.command import Action, Parser, add_output, read_timeout
+from devsan.cli.planning import EXIT_FITS, EXIT_NOTHING_FITS, planned
 from devsan.cli.program import CommandLine
 from devsan.cli.program_words import ProgramWords
-from devsan.cli.progress import Line
-from devsan.core_library import core_with_torch
-from devsan.errors import DevsanError, UsageError, tell
+from devsan.errors import UsageError, tell
 from devsan.fix.job import Job
 from devsan.options import REPORTING, find_option
 from devsan.plan.map_check import MapCheck, read_map
@@ -23,8 +22,6 @@ from devsan.plan.rehearsal import Rehearsals
 from devsan.plan.result import PlanResult
 from devsan.render.terminal import plan as terminal
 from devsan.run_files import output_file
-
-EXIT_FITS, EXIT_NOTHING_FITS, EXIT_NOT_UNDERSTOOD, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 _USAGE = """devsan plan [options] script.py [args ...]
        devsan plan [options] -m module [args ...]
@@ -84,22 +81,15 @@ class PlanCommand:
 
 
 def _rehearsed(asked: ProgramWords, device_map: Mapping[str, int | str] | None) -> int:
-    core_with_torch()
-    line = Line(language=asked.options.lang)
-    try:
+    def rehearse(progress: Callable[[str], None]) -> PlanResult | MapCheck:
         with Rehearsals(Job(asked.options, asked.words), asked.own.timeout) as rehearsals:
-            planner = Planner(rehearsals, lambda text: line.show(line.say.text(text)))
-            found = planner.plan(asked.own.all) if device_map is None else planner.check(device_map)
-    except KeyboardInterrupt:
-        line.close()
-        tell("interrupted")
-        return EXIT_INTERRUPTED
-    except DevsanError as error:
-        line.close()
-        tell(str(error))
-        return EXIT_NOT_UNDERSTOOD
-    line.close()
-    return _told(found, asked) if isinstance(found, PlanResult) else _told_of_map(found, asked)
+            planner = Planner(rehearsals, progress)
+            return planner.plan(asked.own.all) if device_map is None else planner.check(device_map)
+
+    def told(found: PlanResult | MapCheck) -> int:
+        return _told(found, asked) if isinstance(found, PlanResult) else _told_of_map(found, asked)
+
+    return planned(asked.options.lang, rehearse, told)
 
 
 def _told(result: PlanResult, asked: ProgramWords) -> int:

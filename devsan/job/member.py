@@ -10,7 +10,7 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from devsan.errors import tell
 from devsan.job import folder, termination, watchdog
 from devsan.job.exit_watcher import ExitWatcher, write_exits
 from devsan.job.numbers import HELPS, mark, numbers_here
-from devsan.run_files import tally
+from devsan.run_files import recording, tally
 from devsan.run_files.recording import command
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from devsan.introspect.explain import Explanation
     from devsan.job.record import Record
     from devsan.options import Options
+    from devsan.profiles import DeviceSpec
 
 PATIENCE = 20.0
 """Seconds that a silent rank may take to explain a failure: nobody waits for it at a terminal, and all ranks of a
@@ -82,6 +83,16 @@ def run_file(options: Options) -> str:
     What a report in a file is made of lies in the job's folder, whose owner makes it.
     """
     return folder.run_file() if options.report_file else options.output
+
+
+def record(options: Options, devices: Sequence[DeviceSpec]) -> None:
+    """Begins to record this process in its run file. Never raises.
+
+    Args:
+        options: which name the output.
+        devices: the emulated GPUs; none on real ones.
+    """
+    recording.begin(run_file(options), devices, leave_run_file, bool(options.report_file), options.force)
 
 
 def begin_rank() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -16,10 +15,7 @@ from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome
 from devsan.fix.stage_process import StageProcess
 from devsan.options import BLOCKS, Options
-
-_NO_LIMIT = 1 << 62  # of what a process may map: tensors without numbers take none of it
-
-_OUT_OF_MEMORY = re.compile(r"CUDA out of memory.* GPU (\d+) has")
+from devsan.plan.exhaustion import NO_LIMIT, exhausted_gpu
 
 
 @dataclass(frozen=True)
@@ -37,9 +33,7 @@ class Rehearsal:
     @property
     def out_of_memory(self) -> int | None:
         """Returns the ordinal of the GPU that had no room left, if that was how it ended."""
-        texts = (str(finding["sentence"]) for finding in self.outcome.findings)
-        found = next((match for text in (*texts, self.outcome.error) if (match := _OUT_OF_MEMORY.search(text))), None)
-        return None if found is None or self.outcome.ended else int(found[1])
+        return exhausted_gpu(self.outcome)
 
     @property
     def errors(self) -> list[Mapping[str, Any]]:
@@ -97,6 +91,6 @@ class Rehearsals:
         job = replace(self.job, options=options or self.job.options, environment=environment)
         if self._stage is None:
             self._stage = StageProcess(self.job.environment, self.job.python, folder=self.job.folder)
-        with Laboratory(job, self.seconds, 1, _NO_LIMIT, self._stage, compiled=False) as laboratory:
+        with Laboratory(job, self.seconds, 1, NO_LIMIT, self._stage, compiled=False) as laboratory:
             outcome = laboratory.run(observed=False)
         return Rehearsal(outcome, read_answer(folder))

@@ -91,15 +91,15 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
                "model.",
                {{"name", name}, {"holder", holder}}});
       found.propose(register_where_made(context, operand, placed));
-    } else if (!operand.holder.empty()) {
-      found.add_evidence(55,
-                         {"{name} is kept by the function {function}, in a default argument or a captured variable, "
-                          "which no model moves.",
-                          {{"name", name}, {"function", quoted(operand.holder)}}});
-      found.propose(FixKind::kCreationSite, "make it a buffer of the module that uses it");
-      found.propose(move_at_use(context, operand, *partner));
     } else {
-      found.add_evidence(45, {"{name} is a global of its file or class, which no model moves.", {{"name", name}}});
+      if (!operand.holder.empty()) {
+        found.add_evidence(55,
+                           {"{name} is kept by the function {function}, in a default argument or a captured variable, "
+                            "which no model moves.",
+                            {{"name", name}, {"function", quoted(operand.holder)}}});
+      } else {
+        found.add_evidence(45, {"{name} is a global of its file or class, which no model moves.", {{"name", name}}});
+      }
       found.propose(FixKind::kCreationSite, "make it a buffer of the module that uses it");
       found.propose(move_at_use(context, operand, *partner));
     }

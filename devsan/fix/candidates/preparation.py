@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name
@@ -30,8 +31,7 @@ def propose(failure: Failure) -> Iterator[Change]:
                     yield _prepared(source, node, [name], _DOUBT + 1)
 
 
-def _is_on_gpu(model: object) -> bool:
-    assert isinstance(model, dict)
+def _is_on_gpu(model: Mapping[str, Any]) -> bool:
     return any(tensor["device"].startswith("cuda") for module in model["modules"] for tensor in module["tensors"])
 
 

@@ -6,8 +6,7 @@ come of them those of accelerate/utils/launch.py. What the user's own file says 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ FILE = "accelerate.yaml"
 
 _BATCH = "per_device_train_batch_size"
 _KEPT = ("mixed_precision", "downcast_bf16", "dynamo_config", "gpu_ids", "main_training_function")
-_PLAIN = re.compile(r"[A-Za-z_][\w.-]*\Z")
 
 
 class AccelerateWay:
@@ -51,6 +49,8 @@ class AccelerateWay:
 
     def configuration(self, strategy: Strategy, lever: Lever | None = None) -> Configuration:
         """Returns what launches the job so."""
+        import yaml
+
         lever = lever or Lever()
         settings = {
             "compute_environment": "LOCAL_MACHINE", "machine_rank": 0, "num_machines": 1, "use_cpu": False,
@@ -63,7 +63,9 @@ class AccelerateWay:
             settings["deepspeed_config"] = _deepspeed(strategy)
         words = _with_batch(self._facts.words, lever.batch)
         command = ("accelerate", "launch", "--config_file", f"{{folder}}/{FILE}", "--main_process_port", "0")
-        return Configuration(strategy, (*command, self._facts.script, *words), {FILE: _yaml(settings)}, lever=lever)
+        return Configuration(
+            strategy, (*command, self._facts.script, *words), {FILE: yaml.safe_dump(settings)}, lever=lever
+        )
 
 
 def _own(launch: Launch, folder: str) -> dict[str, Any]:
@@ -107,21 +109,3 @@ def _with_batch(words: Iterable[str], batch: int) -> list[str]:
         else:
             found.append(f"{name}={batch}" if equals and name.lstrip("-") == _BATCH else word)
     return found
-
-
-def _yaml(settings: Mapping[str, Any], indent: str = "") -> str:
-    lines = []
-    for name, value in sorted(settings.items()):
-        if isinstance(value, Mapping):
-            lines.append(f"{indent}{name}:\n{_yaml(value, indent + '  ')}")
-        else:
-            lines.append(f"{indent}{name}: {_scalar(value)}\n")
-    return "".join(lines)
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int) or (_PLAIN.match(str(value)) and value not in ("no", "yes", "on", "off", "none")):
-        return str(value)
-    return f"'{value}'"

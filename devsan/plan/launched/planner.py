@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,6 +16,7 @@ from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome
 from devsan.gpu_list import MAX_GPUS
 from devsan.options import Options
+from devsan.plan.exhaustion import NO_LIMIT, exhausted_gpu
 from devsan.plan.gpus import with_gpus
 from devsan.plan.launched.accelerate_way import AccelerateWay
 from devsan.plan.launched.configuration import Configuration, Lever
@@ -27,9 +27,6 @@ from devsan.plan.launched.strategy import FSDP2, LEANEST, ZERO_3
 
 Progress = Callable[[str], None]
 
-_OUT_OF_MEMORY = re.compile(r"CUDA out of memory.* GPU (\d+) has")
-_NO_LIMIT = 1 << 62  # of what a process may map: tensors without numbers take none of it
-
 
 class LaunchPlanner:
     """Plans one job.
@@ -38,14 +35,13 @@ class LaunchPlanner:
         job: the command, at full size.
         launch: what it launches.
         seconds: the most that one rehearsal may take.
-        progress: called with what is done next.
     """
 
-    def __init__(self, job: Job, launch: Launch, seconds: float, progress: Progress) -> None:
+    def __init__(self, job: Job, launch: Launch, seconds: float) -> None:
         self._job = job
         self._launch = launch
         self._seconds = seconds
-        self._progress = progress
+        self._progress: Progress = lambda _: None
         ranks = launch.facts.ranks or len(job.options.gpus)
         self._way: AccelerateWay | DeepspeedWay
         if launch.document:
@@ -54,15 +50,17 @@ class LaunchPlanner:
             self._way = AccelerateWay(launch, job.folder, ranks)
         self._ranks = ranks
 
-    def plan(self, all_levers: bool = False) -> LaunchPlan:
+    def plan(self, progress: Progress, all_levers: bool = False) -> LaunchPlan:
         """Returns the plan.
 
         Args:
+            progress: called with what is done next.
             all_levers: try levers also where something fits.
 
         Raises:
             DevsanError: no strategy runs, and none for want of memory.
         """
+        self._progress = progress
         tried = [self._rehearsed(self._way.configuration(strategy)) for strategy in self._way.strategies]
         if not any(each.fits or each.peaks for each in tried):
             got = tried[0].reason
@@ -109,17 +107,15 @@ class LaunchPlanner:
 
     def _run(self, options: Options, command: list[str], texts: dict[str, str]) -> Outcome:
         job = replace(self._job, options=options, words=("--", *command))
-        with Laboratory(job, self._seconds, 1, _NO_LIMIT, compiled=False) as laboratory:
+        with Laboratory(job, self._seconds, 1, NO_LIMIT, compiled=False) as laboratory:
             return laboratory.run(texts, observed=False)
 
 
 def _reason(outcome: Outcome) -> str:
     """Why a rehearsal does not fit; "" where it does."""
-    texts = [str(finding["sentence"]) for finding in outcome.findings]
-    full = next((found for text in (*texts, outcome.error, outcome.output) if (found := _OUT_OF_MEMORY.search(text))),
-                None)  # fmt: skip
-    if full is not None and not outcome.ended:
-        return message("cuda:{ordinal} is out of memory", ordinal=int(full[1]))
+    ordinal = exhausted_gpu(outcome, outcome.output)
+    if ordinal is not None:
+        return message("cuda:{ordinal} is out of memory", ordinal=ordinal)
     if outcome.timed_out:
         return message("it takes too long")
     if not outcome.ended:

@@ -1,0 +1,38 @@
+"""How a command that plans ends: what both kinds of plan, of a program and of a launch, do around their rehearsals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from devsan.cli.progress import Line
+from devsan.core_library import core_with_torch
+from devsan.errors import DevsanError, tell
+
+EXIT_FITS, EXIT_NOTHING_FITS, EXIT_NOT_UNDERSTOOD, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+Found = TypeVar("Found")
+
+
+def planned(language: str, rehearse: Callable[[Callable[[str], None]], Found], told: Callable[[Found], int]) -> int:
+    """Rehearses with a line of progress, and returns the exit code.
+
+    Args:
+        language: of the line: "en" or "zh"; "" for the chosen one.
+        rehearse: makes the plan; it is given what shows what is done next.
+        told: shows the plan, and returns the exit code.
+    """
+    core_with_torch()
+    line = Line(language=language)
+    try:
+        found = rehearse(lambda text: line.show(line.say.text(text)))
+    except KeyboardInterrupt:
+        line.close()
+        tell("interrupted")
+        return EXIT_INTERRUPTED
+    except DevsanError as error:
+        line.close()
+        tell(str(error))
+        return EXIT_NOT_UNDERSTOOD
+    line.close()
+    return told(found)
