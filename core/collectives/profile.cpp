@@ -90,7 +90,7 @@ Profiled::Profiled(const Group& group, const Call& call, bool coalesced) : comms
   const bool is_message = call.op == c10d::OpType::SEND || call.op == c10d::OpType::RECV;
   auto info = std::make_shared<torch::ParamCommsDebugInfo>(named, group.rank, std::string(titles.comms), sizes.in,
                                                            sizes.out, sizes.type, call.splits_in, call.splits_out,
-                                                           start, stride, group.size, true);
+                                                           start, stride, group.size);
   [&](auto& made) {  // since torch 2.13
     if constexpr (requires { made.setSequenceInfo(number, is_message); }) made.setSequenceInfo(number, is_message);
   }(*info);

@@ -5,6 +5,8 @@
 #include <ATen/ops/to_native.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include <algorithm>
+
 #include "emulate/runtime/storage.h"
 #include "emulate/runtime/tensor.h"
 #include "intercept/dispatcher.h"
@@ -41,6 +43,11 @@ void call_with_emulated(const c10::OperatorHandle& op, c10::DispatchKeySet /*key
   op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), stack);
 }
 
+/// Whether the group has a backend for CUDA (torch 2.11 has no ProcessGroup::hasBackendForDeviceType).
+bool has_cuda(const c10d::ProcessGroup& group) {
+  return std::ranges::any_of(group.getDeviceTypes(), &c10::Device::is_cuda);
+}
+
 /// One operator of c10d. What its process group has for CUDA decides who carries it out: nccl, or a backend of the
 /// program's own, is given the emulated tensors; gloo is given their host aliases.
 class CollectiveKernel final : public c10::OperatorKernel {
@@ -58,8 +65,7 @@ class CollectiveKernel final : public c10::OperatorKernel {
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     const auto group = torch::jit::peek(*stack, group_, count_).toCustomClass<c10d::ProcessGroup>();
-    if (group->hasBackendForDeviceType(c10::DeviceType::CUDA) &&
-        group->getBackend(c10::DeviceType::CUDA)->getBackendName() == "gloo") {
+    if (has_cuda(*group) && group->getBackend(c10::DeviceType::CUDA)->getBackendName() == "gloo") {
       on_host_(op, keys, stack);
     } else {
       op.redispatchBoxed(c10::DispatchKeySet(cuda_), stack);
