@@ -5,6 +5,7 @@
 #include "emulate/runtime/device_allocator.h"
 #include "emulate/runtime/gpu_trace.h"
 #include "emulate/runtime/stream.h"
+#include "emulate/runtime/torch_release.h"
 #include "memory/out_of_memory.h"
 
 namespace devsan::bindings {
@@ -28,6 +29,7 @@ py::dict memory_stats(c10::DeviceIndex device) {
   const memory::Stats stats = allocator_of(device).stats();
   py::dict dict;
   memory::for_each_counter(stats, [&](const char* name, std::int64_t count) { dict[name] = count; });
+  if (emulate::torch_release() < memory::TorchRelease{2, 12}) PyDict_DelItemString(dict.ptr(), "num_oom_rejections");
   memory::for_each_array(stats, [&](const char* name, const memory::StatArray& array) {
     py::dict pools;
     for (std::size_t i = 0; i < array.by_pool.size(); ++i) pools[memory::kStatPoolNames[i]] = as_dict(array.by_pool[i]);
