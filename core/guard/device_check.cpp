@@ -108,6 +108,7 @@ OperatorCheck check_of(std::string_view name, Layout layout) {
   check.layout = layout;
   if (layout != Layout::kStrided) return check;
   if (has_kernel_check(name)) check.host_scalars = free_host_scalars(name);
+  if (has_further_check(name)) check.host_scalars = 0;
   check.always = name == "aten::convolution" || name == "aten::scaled_dot_product_attention";
   return check;
 }
@@ -120,11 +121,11 @@ void check_devices(const OperatorCheck& check, const c10::FunctionSchema& schema
     if (check_own(check, call)) return;
     if (check.rule == Rule::kGenerated) {
       check_generated(check, operands);
-      check_further(check.op, call);
     } else if (!strided || !ask_meta_function(check.op, schema, arguments)) {
       if (check.host_scalars > 0) check_sizes(operands);
       check_tensor_iterator(operands);
     }
+    if (strided) check_further(check.op, call);
   } catch (const c10::Error& error) {
     remember(check, operands, error.what_without_backtrace());
     throw;

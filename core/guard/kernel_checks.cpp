@@ -23,8 +23,8 @@ constexpr std::array kAccepted{
 };
 
 const KernelCheck* find_check(std::string_view op, bool is_further) {
-  const std::span<const KernelCheck> families[] = {kAccepted, elementwise_checks(), indexing_checks(), list_checks(),
-                                                   network_checks()};
+  const std::span<const KernelCheck> families[] = {kAccepted,         elementwise_checks(), scalar_checks(),
+                                                   indexing_checks(), list_checks(),        network_checks()};
   for (const std::span<const KernelCheck> family : families) {
     const auto found = std::ranges::find_if(
         family, [&](const KernelCheck& each) { return each.op == op && each.is_further == is_further; });
@@ -36,6 +36,8 @@ const KernelCheck* find_check(std::string_view op, bool is_further) {
 }  // namespace
 
 bool has_kernel_check(std::string_view op) { return find_check(op, /*is_further=*/false) != nullptr; }
+
+bool has_further_check(std::string_view op) { return find_check(op, /*is_further=*/true) != nullptr; }
 
 int free_host_scalars(std::string_view op) {
   const KernelCheck* found = find_check(op, /*is_further=*/false);

@@ -10,6 +10,9 @@ namespace devsan::guard {
 /// Whether `check_kernel` knows the operator.
 bool has_kernel_check(std::string_view op);
 
+/// Whether `check_further` knows the operator.
+bool has_further_check(std::string_view op);
+
 /// How many 0-dim CPU operands its check accepts beside operands that agree.
 int free_host_scalars(std::string_view op);
 
@@ -30,6 +33,7 @@ struct KernelCheck {
 };
 
 std::span<const KernelCheck> elementwise_checks();  ///< and reductions
+std::span<const KernelCheck> scalar_checks();       ///< 0-dim CPU operands that a kernel refuses
 std::span<const KernelCheck> indexing_checks();     ///< operators that take indices and masks
 std::span<const KernelCheck> list_checks();         ///< lists of tensors: foreach and fused optimizers
 /// Layers of networks, whose composites choose among the kernels of several libraries.

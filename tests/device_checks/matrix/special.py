@@ -7,7 +7,7 @@ with peer access, in a slow success. DevSan refuses it, in TensorIterator's word
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -135,6 +135,54 @@ def binary_cross_entropy(call: Call) -> None:
     iterate(loss, [one(call, "self"), one(call, "target")], host_scalars=False)
     if of(call, "weight"):
         iterate(loss, [one(call, "weight")], host_scalars=True)
+
+
+def on_gpu(call: Call, arguments: Sequence[str], words: str) -> None:
+    """Refuses the first of `arguments`, 0-dim CPU tensors, that a kernel behind a TensorIterator does not take."""
+    if all(t.device == CPU for t in call.tensors()):
+        return
+    for number, argument in enumerate(arguments, start=1):
+        if one(call, argument).device == CPU:
+            refuse(words.format(number=number, argument=argument))
+
+
+ASSERTION = (
+    'iter.device(arg).is_cuda() INTERNAL ASSERT FAILED at "/pytorch/aten/src/ATen/native/cuda/Loops.cuh":109, please '
+    "report a bug to PyTorch. argument {number}: expected a CUDA device but found cpu"
+)
+
+
+@special("aten/src/ATen/native/cuda/Lerp.cu: gpu_kernel of Loops.cuh; a weight on the CPU is read there", *(
+    f"lerp{form}" for form in (".Scalar", ".Scalar_out", "_.Scalar", ".Tensor", ".Tensor_out", "_.Tensor")
+))  # fmt: skip
+def lerp(call: Call) -> None:
+    inputs = [one(call, "self"), one(call, "end"), *of(call, "weight")]
+    iterate(of(call, "out"), inputs, host_scalars=True)
+    on_gpu(call, ("self", "end"), ASSERTION)
+
+
+@special("aten/src/ATen/native/cuda/BinaryMiscOpsKernels.cu: gpu_kernel", "smooth_l1_loss", "smooth_l1_loss.out")
+def smooth_l1_loss(call: Call) -> None:
+    iterate(of(call, "out"), [one(call, "self"), one(call, "target")], host_scalars=True)
+    on_gpu(call, ("self", "target"), ASSERTION)
+
+
+@special("as it was seen on an H100 with torch 2.11", "mse_loss", "mse_loss.out")
+def mse_loss(call: Call) -> None:
+    iterate(of(call, "out"), [one(call, "self"), one(call, "target")], host_scalars=False)
+
+
+@special("aten/src/ATen/native/cuda/PointwiseOpsKernel.cu", "addcmul", "addcmul.out", "addcmul_")
+def addcmul(call: Call) -> None:
+    inputs = [one(call, name) for name in ("self", "tensor1", "tensor2")]
+    iterate(of(call, "out"), inputs, host_scalars=True)
+    words = "CPU Scalar support for {argument} argument is not supported when calling addcmul on CUDA tensors."
+    on_gpu(call, ("self",), words)
+    on_gpu(
+        call,
+        ("tensor1",),
+        f"{words} However, CPU Scalar support for tensor2 is supported, please swap your tensor1 and tensor2 terms.",
+    )
 
 
 @special("aten/src/ATen/native/cuda/Distributions.cpp, _s_binomial_cuda: the result is made like count", "binomial")
