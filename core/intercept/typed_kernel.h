@@ -55,7 +55,11 @@ class TypedKernel<Return(Arguments...)> {
         return std::get<0>(std::tie(arguments...));
       } else {
         at::Tensor result = tensors.take_back(call(tensors, device, hosts), device);
-        if (C10_UNLIKELY(plan_.workspace.is_needed())) emulate::take_workspace(plan_.workspace, /*bytes=*/0, device);
+        if (C10_UNLIKELY(plan_.workspace.is_needed())) {
+          const auto bytes = plan_.workspace.bytes;
+          const torch::jit::Stack boxed{c10::IValue(arguments)...};
+          emulate::take_workspace(plan_.workspace, bytes == nullptr ? 0 : bytes(boxed), device);
+        }
         return result;
       }
     } catch (const c10::NotImplementedError&) {

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
+from devsan import _core
 from devsan.cuda.patches import Patches
 
 _BASE = torch._C.TensorBase
@@ -33,7 +34,7 @@ def _new_tensor(
     requires_grad: bool = False,
     **options: Any,
 ) -> Tensor:
-    if not _is_on_gpu(self):
+    if not _is_emulated(self):
         return _BASE.new_tensor(self, data, dtype=dtype, device=device, requires_grad=requires_grad, **options)
     if has_torch_function_unary(self):
         options |= {"dtype": dtype, "device": device, "requires_grad": requires_grad}
@@ -48,7 +49,7 @@ def _new_tensor(
 
 def _new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Sizes, values, a tensor or a storage, as the legacy constructor takes them."""
-    if not _is_on_gpu(self):
+    if not _is_emulated(self):
         return _BASE.new(self, *args, **kwargs)
     if has_torch_function_unary(self):
         return handle_torch_function(Tensor.new, (self,), self, *args, **kwargs)
@@ -67,9 +68,10 @@ def _new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return torch.tensor(args[0], dtype=self.dtype, device=device)
 
 
-def _is_on_gpu(tensor: Tensor) -> bool:
+def _is_emulated(tensor: Tensor) -> bool:
     if not tensor.is_cuda:
-        return False
+        # At full size a CPU tensor may be without numbers (NOTE [Tensors without numbers]): its key names no device.
+        return type(tensor) in (Tensor, torch.nn.Parameter) and _core.is_unknown(tensor)
     # Wrappers of other tensors (FakeTensor) have CUDA's key, and torch makes tensors like them by itself.
     return type(tensor) in (Tensor, torch.nn.Parameter) or torch._C._dispatch_keys(tensor).has(_KEY)
 

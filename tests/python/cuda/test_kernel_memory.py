@@ -54,21 +54,35 @@ def charged(call: Callable[[], Any]) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_a_convolution_takes_its_output(dtype: torch.dtype) -> None:
+def test_a_convolution_takes_copies_with_channels_last(dtype: torch.dtype) -> None:
     image = torch.randn(8, 32, 56, 56, device=DEVICE, dtype=dtype)
     weight = torch.randn(64, 32, 3, 3, device=DEVICE, dtype=dtype)
     output = 8 * 64 * 56 * 56 * dtype.itemsize
+    copies = image.nbytes + weight.nbytes + output
+    assert charged(lambda: torch.conv2d(image, weight, padding=1)) == (output + copies, output)
+
+
+def test_a_convolution_of_channels_last_takes_its_output() -> None:
+    image = torch.randn(8, 32, 56, 56, device=DEVICE, dtype=torch.float16).to(memory_format=torch.channels_last)
+    weight = torch.randn(64, 32, 3, 3, device=DEVICE, dtype=torch.float16).to(memory_format=torch.channels_last)
+    output = 8 * 64 * 56 * 56 * 2
     assert charged(lambda: torch.conv2d(image, weight, padding=1)) == (output, output)
+    colors = torch.randn(8, 3, 56, 56, device=DEVICE, dtype=torch.float16).to(memory_format=torch.channels_last)
+    weight = torch.randn(64, 3, 3, 3, device=DEVICE, dtype=torch.float16).to(memory_format=torch.channels_last)
+    filled = 2 * 8 * (8 * 56 * 56 + 64 * 3 * 3)  # three channels become eight
+    assert charged(lambda: torch.conv2d(colors, weight, padding=1)) == (output + filled, output)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_the_backward_of_a_convolution_takes_the_gradients(dtype: torch.dtype) -> None:
-    image = torch.randn(8, 32, 56, 56, device=DEVICE, dtype=dtype, requires_grad=True)
-    weight = torch.randn(64, 32, 3, 3, device=DEVICE, dtype=dtype, requires_grad=True)
-    output = torch.conv2d(image, weight, padding=1)
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_the_backward_of_a_convolution_takes_the_gradients(kernel: int) -> None:
+    image = torch.randn(8, 32, 56, 56, device=DEVICE, requires_grad=True)
+    weight = torch.randn(64, 32, kernel, kernel, device=DEVICE, requires_grad=True)
+    output = torch.conv2d(image, weight, padding=kernel // 2)
     grad = torch.ones_like(output)
-    gradients = image.nbytes + weight.nbytes
-    assert charged(lambda: torch.autograd.grad(output, (image, weight), grad)) == (gradients, gradients)
+    gradients = -(-image.nbytes // 512) * 512 + -(-weight.nbytes // 512) * 512
+    copies = image.nbytes + weight.nbytes + grad.nbytes if kernel > 1 else 0
+    peak, kept = charged(lambda: torch.autograd.grad(output, (image, weight), grad))
+    assert (peak, kept) == (gradients + copies, gradients)
 
 
 def test_an_upcast_on_the_host_is_not_charged() -> None:
@@ -204,6 +218,6 @@ def test_what_a_kernel_of_the_cpu_takes_alone_is_not_refused() -> None:
     # Columns of 9 x 64 MiB on the host, beside an output of 64 MiB.
     image = torch.randn(1, 64, 512, 512, device=DEVICE, dtype=torch.float32)
     weight = torch.randn(64, 64, 3, 3, device=DEVICE, dtype=torch.float32)
-    with torch.backends.mkldnn.flags(enabled=False):
+    with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(enabled=False):
         peak, _ = charged(lambda: torch.conv2d(image, weight, padding=1))
     assert peak == image.nbytes

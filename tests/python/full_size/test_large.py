@@ -52,3 +52,23 @@ def test_a_state_dict_of_twenty_gigabytes_is_loaded() -> None:
         first, second = (nn.Sequential(*[nn.Linear(16384, 16384) for _ in range(5)]) for _ in range(2))
         second.cuda().load_state_dict(first.state_dict())
         assert torch.cuda.memory_allocated() >= 5 * 16384 * 16384 * 4
+
+
+def test_a_batch_is_normalized_in_a_low_precision() -> None:
+    """The statistics are of the weight's type, as the CPU's kernel for the gradients wants them."""
+    with devsan.emulate(gpus=1, full_size=True):
+        layer = nn.BatchNorm2d(8).to("cuda", torch.bfloat16)
+        pictures = torch.randn(16, 8, 64, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+        layer(pictures).sum().backward()
+        assert pictures.grad is not None
+        assert layer.weight.grad.dtype == torch.bfloat16
+
+
+def test_a_tensor_is_made_like_one_without_numbers() -> None:
+    """``torch.nn.init.trunc_normal_`` does so, of weights on the CPU: a vision transformer's."""
+    with devsan.emulate(gpus=1, full_size=True):
+        weight = torch.empty(1024, 1024)
+        assert weight.new_tensor([1.0, 2.0]).tolist() == [1.0, 2.0]
+        assert weight.new(2, 3).shape == (2, 3)
+        torch.nn.init.trunc_normal_(weight, std=0.02)
+        assert weight.to("cuda").device.index == 0

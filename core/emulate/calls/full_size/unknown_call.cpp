@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string_view>
 
+#include <ATen/ExpandUtils.h>
+
 #include "emulate/calls/each_tensor.h"
 #include "emulate/calls/full_size/dtype_probe.h"
 #include "emulate/calls/full_size/stand_ins.h"
@@ -104,6 +106,29 @@ c10::IValue made_as(const c10::IValue& meta, std::string_view op) {
   return made;
 }
 
+/// The CPU's kernel keeps the statistics of a batch in the type of the weight, and wants them so for the gradients; the
+/// Meta kernel makes them as CUDA does, in float32 beside a low precision.
+void keep_type_of_statistics(std::string_view op, Arguments arguments, torch::jit::Stack& results) {
+  constexpr std::size_t kWeight = 1;
+  if (op != "aten::native_batch_norm" && op != "aten::_native_batch_norm_legit") return;
+  if (!arguments[kWeight].isTensor()) return;
+  const at::ScalarType type = arguments[kWeight].toTensor().scalar_type();
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    if (results[i].isTensor() && results[i].toTensor().is_meta()) results[i] = results[i].toTensor().to(type);
+  }
+}
+
+/// These losses are reduced into the memory of the losses of all elements, which stays (aten/src/ATen/native/Loss.cpp and
+/// cuda/Loss.cu, binary_cross_entropy_out_cuda). The Meta kernel's result has the memory of one number.
+void keep_memory_of_losses(std::string_view op, Arguments arguments, const c10::IValue& result) {
+  if (op != "aten::mse_loss" && op != "aten::smooth_l1_loss" && op != "aten::binary_cross_entropy") return;
+  if (!result.isTensor() || result.toTensor().dim() != 0) return;
+  const at::Tensor& made = result.toTensor();
+  const auto sizes = at::infer_size_dimvector(arguments[0].toTensor().sizes(), arguments[1].toTensor().sizes());
+  const auto bytes = static_cast<std::size_t>(c10::multiply_integers(sizes)) * made.itemsize();
+  if (bytes > made.storage().nbytes()) resize_unknown(made, bytes);
+}
+
 /// Calls the operator's Meta kernel instead of its own.
 /// @return false where there is none that can be called here, or the call is refused: its own kernel says why. Nothing has
 /// happened then
@@ -129,10 +154,12 @@ bool call_without_numbers(const c10::OperatorHandle& op, const CallPlan& plan, t
     if (!plan.written[i]) continue;
     for_each_tensor(arguments[i], [&](const at::Tensor& host) { stand_in_for_written(host, op.operator_name().name); });
   }
+  keep_type_of_statistics(op.operator_name().name, arguments, meta);
   for (std::size_t i = 0; i < plan.returns; ++i) {
     meta[i] = plan.returned[i] < 0 ? made_as(meta[i], op.operator_name().name)
                                    : arguments[static_cast<std::size_t>(plan.returned[i])];
   }
+  keep_memory_of_losses(op.operator_name().name, arguments, meta[0]);
   torch::jit::drop(*stack, plan.arguments);
   std::move(meta.begin(), meta.end(), std::back_inserter(*stack));
   return true;

@@ -104,11 +104,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::Sym
     attended.logsumexp = aligned(attended.logsumexp, longest);
   }
   if (!wants_logsumexp) attended.logsumexp = attended.logsumexp.narrow(2, 0, 0).contiguous();
-  const auto on_device = query.options().dtype(at::kLong);
+  const auto on_host = at::TensorOptions(at::kCPU).dtype(at::kLong);  // with or without dropout
   return {attended.output.transpose(1, 2).contiguous(),
           attended.logsumexp,
-          dropout > 0 ? number(attention.seed.seed) : at::empty({}, on_device),
-          dropout > 0 ? number(attention.seed.offset) : at::empty({}, on_device),
+          dropout > 0 ? number(attention.seed.seed) : at::empty({}, on_host),
+          dropout > 0 ? number(attention.seed.offset) : at::empty({}, on_host),
           longest,
           max_k.has_value() ? *max_k : c10::SymInt(longest_key)};
 }
