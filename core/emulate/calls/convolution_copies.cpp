@@ -25,8 +25,9 @@ struct Convolved {
 
   /// Whether tensor cores carry it out: float32 by TF32, which torch allows cuDNN unless told otherwise.
   [[nodiscard]] bool uses_tensor_cores() const {
+    if (!input.is_cuda() || !at::globalContext().userEnabledCuDNN()) return false;
+    if (input.dim() != weight.dim() || input.dim() < 3) return false;
     const int major = device(input.device().index()).spec.major;
-    if (!at::globalContext().userEnabledCuDNN() || input.dim() != weight.dim() || input.dim() < 3) return false;
     return is_low() ? major >= 7
                     : input.scalar_type() == at::kFloat && major >= 8 && at::globalContext().allowTF32CuDNN();
   }
@@ -82,7 +83,10 @@ std::size_t convolution_copies(c10::ArrayRef<c10::IValue> arguments) {
   const std::vector<std::int64_t> padding = arguments[4].toIntVector();
   const std::vector<std::int64_t> dilation = arguments[5].toIntVector();
   const std::vector<std::int64_t> output_padding = arguments[7].toIntVector();
-  if (stride.size() + 2 != static_cast<std::size_t>(input.dim())) return 0;
+  const auto dims = static_cast<std::size_t>(input.dim() - 2);
+  for (const auto* given : {&stride, &padding, &dilation, &output_padding}) {
+    if (given->size() != dims) return 0;  // one number for all: the kernel spreads it
+  }
   const auto sizes = transposed
                          ? at::native::conv_input_size(input.sizes(), weight.sizes(), padding, output_padding, stride,
                                                        dilation, convolved.groups)

@@ -114,7 +114,7 @@ class Division {
 std::size_t buffers(const at::Tensor& self, at::OptionalIntArrayRef dims, at::ScalarType type, std::size_t element) {
   // Fewer numbers than this for each result are never shared by blocks.
   constexpr std::int64_t kShared = 256;
-  if (self.layout() != at::kStrided || self.is_nested() || self.numel() < kShared) return 0;
+  if (!self.is_cuda() || self.layout() != at::kStrided || self.is_nested() || self.numel() < kShared) return 0;
   const auto reduced = at::dim_list_to_bitset(dims, static_cast<std::size_t>(self.dim()));
   const bool all = !dims.has_value() || dims->empty();
   at::DimVector kept(self.sizes());
