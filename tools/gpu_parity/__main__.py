@@ -99,7 +99,7 @@ def main() -> int:
             return 2
         begun = time.monotonic()
         real, emulated = observed(subject, options, None if recorded is None else recorded.subjects[subject])
-        texts, summary = importlib.import_module(f"subjects.{subject}").compared(real, emulated)
+        texts, apart, summary = importlib.import_module(f"subjects.{subject}").compared(real, emulated)
         print("\n".join(texts), flush=True)
         print(
             f"{subject}: {side}, and torch {version} emulated: {summary} ({time.monotonic() - begun:.0f} s)", flush=True
@@ -110,7 +110,7 @@ def main() -> int:
             (options.out / f"{subject}.json").write_text(json.dumps(kept, indent=0), encoding="utf-8")
         if options.record and name:
             recording.write(options.profile, name, version, subject, real)
-        differing += len(texts)
+        differing += apart
     return 1 if differing else 0
 
 

@@ -94,7 +94,10 @@ def environment() -> dict[str, str]:
 
 def in_process(file: str, scratch: Path) -> None:
     """Runs a subject's file in a process that emulates nothing, to prepare what both sides need."""
-    subprocess.run([sys.executable, file, str(scratch)], env=environment(), check=True)
+    command = [sys.executable, file, str(scratch)]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"gpu-parity: {done.stderr[-2000:]}")
 
 
 def rows(subject: str, scratch: Path, number: int, jobs: int, first: int, only: str) -> Iterator[tuple[int, str, Any]]:

@@ -47,7 +47,7 @@ def _said(call: Any, arrangement: Any) -> str:
     return said
 
 
-def compared(real: dict[str, str], emulated: dict[str, str]) -> tuple[list[str], str]:
+def compared(real: dict[str, str], emulated: dict[str, str]) -> tuple[list[str], int, str]:
     """Differences in what is said about devices. Where a kernel of CUDA reads an illegal address, refusing is right."""
     from matrix.outcomes import DEVICES
 
@@ -68,10 +68,9 @@ def compared(real: dict[str, str], emulated: dict[str, str]) -> tuple[list[str],
         else:
             others += 1
     refused = sum(1 for said in real.values() if DEVICES.search(said))
-    return texts, (
-        f"{len(real):,} calls, of which the GPU refuses {refused:,} for their devices: {len(texts)} differ; {illegal} "
-        f"read an illegal address on the GPU and are refused by the emulation; {others} end in another error on each"
-    )
+    summary = f"{len(real):,} calls, of which the GPU refuses {refused:,} for their devices: {len(texts)} differ; "
+    summary += f"{illegal} read an illegal address on the GPU and are refused by the emulation; "
+    return texts, len(texts), f"{summary}{others} end in another error on each"
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def _leaves(result: Any) -> list[Any]:
     return [x for x in pytree.tree_leaves(result) if isinstance(x, torch.Tensor)]
 
 
-def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str], str]:
+def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str], int, str]:
     """A line for each call that takes another amount, the largest differences first."""
     found = []
     for title, theirs in real.items():
@@ -75,4 +75,8 @@ def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str],
     exact = len(real) - len(found)
     small = sum(1 for apart, _ in found if apart <= 1 << 16)
     texts = [text for _, text in sorted(found, key=lambda pair: -pair[0])]
-    return texts, f"{len(real)} calls, {exact} equal to the byte, {small} within 64 KiB, {len(found) - small} not"
+    return (
+        texts,
+        len(texts),
+        f"{len(real)} calls, {exact} equal to the byte, {small} within 64 KiB, {len(found) - small} not",
+    )

@@ -103,7 +103,7 @@ def _tensor(tensor: Any) -> str:
 PARTS = ("results", "gradients", "peak", "kept", "backward peak", "backward kept")
 
 
-def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str], str]:
+def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str], int, str]:
     """A text for each row that differs, with the first of its samples that does."""
     counts: Counter[str] = Counter()
     texts = []
@@ -127,8 +127,11 @@ def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str],
                     )
         if told is not None:
             texts.append(told)
-    return texts, f"{len(real):,} operators with a dtype, {len(texts):,} differ in: " + "; ".join(
-        f"{name} {count:,}" for name, count in counts.items()
+    return (
+        texts,
+        len(texts),
+        f"{len(real):,} operators with a dtype, {len(texts):,} differ in: "
+        + "; ".join(f"{name} {count:,}" for name, count in counts.items()),
     )
 
 

@@ -35,5 +35,5 @@ def rows(scratch: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "nvml, name", lambda: torch.cuda.get_device_name()
 
 
-def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str], str]:
+def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str], int, str]:
     return differences(real, emulated)

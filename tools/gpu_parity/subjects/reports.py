@@ -52,7 +52,7 @@ def _reported(case: Path, first: str) -> dict[str, Any]:
     }
 
 
-def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str], str]:
+def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str], int, str]:
     counts: Counter[str] = Counter()
     texts = []
     for title, theirs in real.items():
@@ -66,4 +66,8 @@ def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str],
             counts[f"the same {name}"] += theirs[name] == ours.get(name)
         if theirs != ours:
             texts.append(f"{title}\n  GPU:       {json.dumps(theirs)}\n  emulation: {json.dumps(ours)}")
-    return texts, f"{len(real)} programs; " + "; ".join(f"{name}: {count}" for name, count in counts.items())
+    return (
+        texts,
+        len(texts),
+        f"{len(real)} programs; " + "; ".join(f"{name}: {count}" for name, count in counts.items()),
+    )

@@ -40,7 +40,7 @@ def measured(words: list[str], *options: str) -> dict[str, Any]:
     return figures
 
 
-def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str], str]:
+def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str], int, str]:
     """A row of a table for each figure."""
     texts, apart = ["| set-up | figure | GPU, MiB | emulation, MiB | difference |", "|---|---|---:|---:|---:|"], []
     for title, figures in real.items():
@@ -52,4 +52,9 @@ def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str],
             apart.append(ours / figure - 1)
             texts.append(f"| {title} | {name} | {figure / 2**20:.2f} | {ours / 2**20:.2f} | {apart[-1]:+.2%} |")
     within = sum(abs(each) <= 0.01 for each in apart)
-    return texts, f"{len(apart)} figures, {within} within 1 %, {sum(each == 0 for each in apart)} equal to the byte"
+    differing = len(apart) - sum(each == 0 for each in apart)
+    return (
+        texts,
+        differing,
+        f"{len(apart)} figures, {within} within 1 %, {sum(each == 0 for each in apart)} equal to the byte",
+    )
