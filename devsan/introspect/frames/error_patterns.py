@@ -260,5 +260,40 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = tuple(
             r'Attempted to set the storage of a tensor on device "(?P<common>DEVICE)" to a storage on different device '
             r'"(?P<offending>DEVICE)"\..*',
         ),
+        # What an H100 said to calls on mixed devices (docs/reference/gpu-parity.md): aten/src/ATen/native/Resize.cpp,
+        # RNN.cpp, TensorIterator.cpp, cuda/Loops.cuh, cuda/PointwiseOpsKernel.cu, cuda/ForeachBinaryOpScalarTensor.cu,
+        # cuda/FusedAdamKernel.cu, ATen/TensorUtils.cpp and others
+        (
+            Kind.MIXED,
+            r"Expected out tensor to have device (?P<common>DEVICE), but got (?P<offending>DEVICE) instead",
+        ),
+        (
+            Kind.MIXED,
+            r"Input and (?P<argument>hidden|parameter) tensors are not at the same device, found input tensor at "
+            r"(?P<common>DEVICE) and (?:hidden|parameter) tensor at (?P<offending>DEVICE)",
+        ),
+        (Kind.MIXED, r"Trying to pass too many CPU scalars to non-CPU kernel!"),
+        (Kind.MIXED, r"argument (?P<number>\d+): expected a CUDA device but found (?P<offending>DEVICE)"),
+        (Kind.MIXED, r"CPU Scalar support for (?P<argument>\w+) argument is not supported when calling \w+ on CUDA.*"),
+        (
+            Kind.MIXED,
+            r"Expected tensor to have (?P<common>DEVICE) Device(?:Type)?, but got tensor with (?P<offending>DEVICE) "
+            r"Device(?:Type)? \(while checking arguments for .*",
+        ),
+        (Kind.MIXED, r"scalar tensor (?:is )?expected to be on (?P<common>DEVICE) but is on (?P<offending>DEVICE)"),
+        (Kind.MIXED, r"(?P<argument>grad_scale|found_inf|lr) must be on the same GPU device as the params"),
+        (Kind.MIXED, r"(?P<argument>\w+)\)? must be a CUDA tensor"),
+        (
+            Kind.MIXED,
+            r"device of (?P<argument>\w+) \(=(?P<offending>DEVICE)\) must match device of \w+ \(=(?P<common>DEVICE)\)",
+        ),
+        (Kind.MIXED, r"expected out tensor to be on device (?P<common>DEVICE) but got (?P<offending>DEVICE)"),
+        (
+            Kind.MIXED,
+            r"expected device '?(?P<common>DEVICE)'? but (?:got|found) (?:device )?'?(?P<offending>DEVICE)'?"
+            r"(?: for (?P<argument>\w+) (?:tensor|output))?",
+        ),
+        (Kind.HOST, r"(?P<argument>batch_sizes) tensor should be on (?P<common>CPU), but got (?P<offending>DEVICE)"),
+        (Kind.HOST, r"Expected (?P<argument>scalars) to be on (?P<common>CPU), got (?P<offending>DEVICE) instead"),
     )
 )

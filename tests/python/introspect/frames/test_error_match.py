@@ -54,6 +54,44 @@ MESSAGES: list[tuple[str, Kind, tuple[str, ...], str | None, str | None]] = [
         "All input tensors must be on the same device. Received cuda:0 and cuda:1",
         Kind.MIXED, ("cuda:0", "cuda:1"), None, None,
     ),
+    ("Expected out tensor to have device cuda:0, but got cpu instead", Kind.MIXED, ("cuda:0", "cpu"), None, None),
+    (
+        "Input and hidden tensors are not at the same device, found input tensor at cuda:0 and hidden tensor at cpu",
+        Kind.MIXED, ("cuda:0", "cpu"), "hidden", None,
+    ),
+    (
+        "Input and parameter tensors are not at the same device, found input tensor at cpu and parameter tensor at "
+        "cuda:0",
+        Kind.MIXED, ("cpu", "cuda:0"), "parameter", None,
+    ),
+    ("Trying to pass too many CPU scalars to non-CPU kernel!", Kind.MIXED, (), None, None),
+    (
+        'iter.device(arg).is_cuda() INTERNAL ASSERT FAILED at "/pytorch/aten/src/ATen/native/cuda/Loops.cuh":109, '
+        "please report a bug to PyTorch. argument 2: expected a CUDA device but found cpu",
+        Kind.MIXED, ("cpu",), None, None,
+    ),
+    (
+        "CPU Scalar support for tensor1 argument is not supported when calling addcmul on CUDA tensors. However, CPU "
+        "Scalar support for tensor2 is supported, please swap your tensor1 and tensor2 terms.",
+        Kind.MIXED, (), "tensor1", None,
+    ),
+    (
+        "Expected tensor to have cuda DeviceType, but got tensor with cpu DeviceType (while checking arguments for "
+        "inner())",
+        Kind.MIXED, ("cuda", "cpu"), None, None,
+    ),
+    ("scalar tensor expected to be on cuda:0 but is on cpu", Kind.MIXED, ("cuda:0", "cpu"), None, None),
+    ("found_inf must be on the same GPU device as the params", Kind.MIXED, (), "found_inf", None),
+    ("grad_out must be a CUDA tensor", Kind.MIXED, (), "grad_out", None),
+    (
+        "device of crow_indices (=cpu) must match device of values (=cuda:0)",
+        Kind.MIXED, ("cuda:0", "cpu"), "crow_indices", None,
+    ),
+    ("multi_dot(): expected out tensor to be on device cuda:0 but got cpu", Kind.MIXED, ("cuda:0", "cpu"), None, None),
+    ("expected device cuda:0 but got device cpu for value tensor", Kind.MIXED, ("cuda:0", "cpu"), "value", None),
+    ("expected device 'cuda:0' but got 'cpu' for values output", Kind.MIXED, ("cuda:0", "cpu"), "values", None),
+    ("batch_sizes tensor should be on CPU, but got cuda:0", Kind.HOST, ("cpu", "cuda:0"), "batch_sizes", None),
+    ("Expected scalars to be on CPU, got cuda:0 instead.", Kind.HOST, ("cpu", "cuda:0"), "scalars", None),
     (
         'Attempted to set the storage of a tensor on device "cuda:1" to a storage on different device "cuda:0".  This '
         "is no longer allowed; the devices must match.",
