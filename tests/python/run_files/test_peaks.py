@@ -68,9 +68,12 @@ def test_a_training_loop_is_at_its_peak_in_the_backward_pass(programs):
     assert 2 * weight <= parts["parameter"]["bytes"] < 2.1 * weight
     assert 4 * weight <= parts["optimizer_state"]["bytes"] < 4.1 * weight
     assert parts["parameter"]["largest"][0]["name"] == "0.weight"
-    assert parts["gradient"]["largest"][0]["name"] == "2.weight.grad", "its tensor is gone when the run ends"
-    assert {"aten::relu", "aten::threshold_backward"} <= {each["op"] for each in parts["activation"]["largest"]}
+    gradients = {each["name"] for each in parts["gradient"]["largest"]}
+    assert "2.weight.grad" in gradients, "its tensor is gone when the run ends"
+    # While the gradient of the first bias is summed up, whose buffer is a workspace.
+    assert "aten::threshold_backward" in {each["op"] for each in parts["activation"]["largest"]}
     assert parts["activation"]["bytes"] >= 2048 * 2048 * 4
+    assert parts["workspace"]["bytes"] > 2048 * 2048 * 4
     lines = [frame["line"] for frame in found["cuda:0"]["stack"] if not frame["package"]]
     assert lines[:2] == [5, 13]
 
