@@ -137,6 +137,16 @@ def binary_cross_entropy(call: Call) -> None:
         iterate(loss, [one(call, "weight")], host_scalars=True)
 
 
+def elementwise(call: Call, inputs: Sequence[torch.Tensor], host_scalars: bool) -> None:
+    """A TensorIterator over `inputs`: sizes first, of what is written in place too."""
+    shape = torch.broadcast_shapes(*(each.shape for each in inputs))
+    written = [one(call, "self")] if call.op._schema.name.endswith("_") else []
+    if written and written[0].shape != shape:
+        given = list(written[0].shape)
+        raise RuntimeError(f"output with shape {given} doesn't match the broadcast shape {list(shape)}")
+    iterate([*of(call, "out"), *written], inputs, host_scalars)
+
+
 def on_gpu(call: Call, arguments: Sequence[str], words: str) -> None:
     """Refuses the first of `arguments`, 0-dim CPU tensors, that a kernel behind a TensorIterator does not take."""
     if all(t.device == CPU for t in call.tensors()):
@@ -156,26 +166,26 @@ ASSERTION = (
     f"lerp{form}" for form in (".Scalar", ".Scalar_out", "_.Scalar", ".Tensor", ".Tensor_out", "_.Tensor")
 ))  # fmt: skip
 def lerp(call: Call) -> None:
-    inputs = [one(call, "self"), one(call, "end"), *of(call, "weight")]
-    iterate(of(call, "out"), inputs, host_scalars=True)
+    elementwise(call, [one(call, "self"), one(call, "end"), *of(call, "weight")], host_scalars=True)
     on_gpu(call, ("self", "end"), ASSERTION)
 
 
 @special("aten/src/ATen/native/cuda/BinaryMiscOpsKernels.cu: gpu_kernel", "smooth_l1_loss", "smooth_l1_loss.out")
 def smooth_l1_loss(call: Call) -> None:
-    iterate(of(call, "out"), [one(call, "self"), one(call, "target")], host_scalars=True)
+    elementwise(call, [one(call, "self"), one(call, "target")], host_scalars=True)
     on_gpu(call, ("self", "target"), ASSERTION)
 
 
 @special("as it was seen on an H100 with torch 2.11", "mse_loss", "mse_loss.out")
 def mse_loss(call: Call) -> None:
-    iterate(of(call, "out"), [one(call, "self"), one(call, "target")], host_scalars=False)
+    inputs = [one(call, "self"), one(call, "target")]
+    elementwise(call, inputs, host_scalars=True)  # the meta function's
+    iterate(of(call, "out"), inputs, host_scalars=False)
 
 
 @special("aten/src/ATen/native/cuda/PointwiseOpsKernel.cu", "addcmul", "addcmul.out", "addcmul_")
 def addcmul(call: Call) -> None:
-    inputs = [one(call, name) for name in ("self", "tensor1", "tensor2")]
-    iterate(of(call, "out"), inputs, host_scalars=True)
+    elementwise(call, [one(call, name) for name in ("self", "tensor1", "tensor2")], host_scalars=True)
     words = "CPU Scalar support for {argument} argument is not supported when calling addcmul on CUDA tensors."
     on_gpu(call, ("self",), words)
     on_gpu(

@@ -118,8 +118,10 @@ def fused_with_tensor_lr(call: Call) -> None:
             for tensor in of(call, name):
                 if tensor.device != device:
                     refuse(f"{name} must be on the same GPU device as the params")
-    # check_fast_path_restrictions compares the lists; state_steps are read through their pointers, so see `unchecked`.
-    iterate([], [t for o, t in zip(call.operands, call.tensors(), strict=True) if o.element is not None], False)
+    # check_fast_path_restrictions compares the lists. state_steps, and beside a lr on the CPU grad_scale and found_inf,
+    # are read through their pointers: on an H100 such calls read an illegal address, so see `unchecked`.
+    lists = [t for o, t in zip(call.operands, call.tensors(), strict=True) if o.element is not None]
+    iterate([], [*lists, *of(call, "grad_scale"), *of(call, "found_inf")], False)
 
 
 accepts(
