@@ -27,10 +27,10 @@ void assert_on_gpu(const OperandRef* operand, int number) {
       number, ": expected a CUDA device but found ", operand->tensor->device());
 }
 
-/// aten/src/ATen/native/cuda/Lerp.cu: a weight on the CPU is read there.
-void check_lerp(const OperandRef* self, const OperandRef* end) {
+/// aten/src/ATen/native/cuda/Lerp.cu, where a weight on the CPU is read, and BinaryMiscOpsKernels.cu.
+void check_two(const OperandRef* self, const OperandRef* other) {
   assert_on_gpu(self, 1);
-  assert_on_gpu(end, 2);
+  assert_on_gpu(other, 2);
 }
 
 /// aten/src/ATen/native/cuda/PointwiseOpsKernel.cu, addcmul_cuda_kernel.
@@ -43,7 +43,7 @@ void check_addcmul(const OperandRef* self, const OperandRef* tensor1) {
 }
 
 bool check_lerp_call(const Call& call) {
-  if (has_gpu(call.operands)) check_lerp(find(call.operands, "self"), find(call.operands, "end"));
+  if (has_gpu(call.operands)) check_two(find(call.operands, "self"), find(call.operands, "end"));
   return true;
 }
 
@@ -52,11 +52,8 @@ bool check_addcmul_call(const Call& call) {
   return true;
 }
 
-/// aten/src/ATen/native/cuda/BinaryMiscOpsKernels.cu, smooth_l1_kernel_cuda.
 bool check_smooth_l1(const Call& call) {
-  if (!has_gpu(call.operands)) return true;
-  assert_on_gpu(find(call.operands, "self"), 1);
-  assert_on_gpu(find(call.operands, "target"), 2);
+  if (has_gpu(call.operands)) check_two(find(call.operands, "self"), find(call.operands, "target"));
   return true;
 }
 
@@ -76,7 +73,7 @@ bool each_element(const Call& call, const char* second, void (*check)(const Oper
   return true;
 }
 
-bool check_foreach_lerp(const Call& call) { return each_element(call, "tensors1", &check_lerp); }
+bool check_foreach_lerp(const Call& call) { return each_element(call, "tensors1", &check_two); }
 bool check_foreach_addcmul(const Call& call) { return each_element(call, "tensor1", &check_addcmul); }
 
 }  // namespace

@@ -57,8 +57,8 @@ class TypedKernel<Return(Arguments...)> {
         at::Tensor result = tensors.take_back(call(tensors, device, hosts), device);
         if (C10_UNLIKELY(plan_.workspace.is_needed())) {
           const auto bytes = plan_.workspace.bytes;
-          const torch::jit::Stack boxed{c10::IValue(arguments)...};
-          emulate::take_workspace(plan_.workspace, bytes == nullptr ? 0 : bytes(boxed), device);
+          emulate::take_workspace(plan_.workspace,
+                                  bytes == nullptr ? 0 : bytes(torch::jit::Stack{c10::IValue(arguments)...}), device);
         }
         return result;
       }

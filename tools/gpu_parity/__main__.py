@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import recording
-from sides import PATHS, Observed, Side
+from sides import PATHS, Observed, Side, environment
 
 sys.path[:0] = map(str, PATHS)
 SUBJECTS = ("properties", "device_checks", "operators", "kernels", "setups", "training", "reports")
@@ -75,8 +75,7 @@ def observed(subject: str, options: argparse.Namespace, known: Observed | None) 
 
 def main() -> int:
     options = parse()
-    environment = {**os.environ, "DEVSAN_AUTOLOAD": "0"}
-    asked = subprocess.run([sys.executable, "-c", GPU], env=environment, capture_output=True, text=True, check=True)
+    asked = subprocess.run([sys.executable, "-c", GPU], env=environment(), capture_output=True, text=True, check=True)
     name, version = json.loads(asked.stdout.splitlines()[-1])
     if name and not options.profile:
         options.profile = profile_of(name)

@@ -23,7 +23,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-PATHS = (HERE, ROOT / "tests" / "device_checks", ROOT / "tests" / "ops", ROOT / "benchmarks")
+PATHS = (HERE, *(ROOT / "tests" / name for name in ("device_checks", "ops", "regressions")), ROOT / "benchmarks")
 PATIENCE = 120.0  # seconds without a word
 GONE = 3
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <ATen/Context.h>
+#include <ATen/ceil_div.h>
 #include <ATen/native/ConvUtils.h>
 
 #include "emulate/calls/reduction_buffers.h"
@@ -55,7 +56,7 @@ struct Convolved {
   /// A copy of `tensor` with channels last.
   [[nodiscard]] std::size_t copy_of(const at::Tensor& tensor) const {
     const std::int64_t channels = tensor.size(kChannels);
-    const std::int64_t filled = is_filled_up() && groups == 1 ? (channels + kStep - 1) / kStep * kStep : channels;
+    const std::int64_t filled = is_filled_up() && groups == 1 ? at::round_up(channels, kStep) : channels;
     return static_cast<std::size_t>(tensor.numel() / std::max<std::int64_t>(channels, 1) * filled) * tensor.itemsize();
   }
 

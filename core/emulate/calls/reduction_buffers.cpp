@@ -1,10 +1,11 @@
 #include "emulate/calls/reduction_buffers.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 
 #include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/ceil_div.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 
@@ -15,12 +16,9 @@ namespace {
 
 constexpr std::int64_t kAllocation = 512;  // each of the two buffers is an allocation of its own
 
-std::int64_t ceil_of(std::int64_t number, std::int64_t step) { return (number + step - 1) / step; }
-
+/// last_pow2.
 std::int64_t power_of_two_below(std::int64_t number) {
-  std::int64_t power = 1;
-  while (power * 2 <= number) power *= 2;
-  return power;
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(number, 1))));
 }
 
 /// How the threads of a reduction divide its numbers: ReduceConfig, as far as its memory follows from it.
@@ -50,7 +48,7 @@ class Division {
     if (blocks_per_output_ <= 1) return 0;
     std::int64_t kept = element_ * outputs_ * blocks_per_output_;
     if (!shares_row_) kept *= width_ * vector_;
-    return ceil_of(kept, kAllocation) * kAllocation + grid_ * static_cast<std::int64_t>(sizeof(int));
+    return at::round_up(kept, kAllocation) + grid_ * static_cast<std::int64_t>(sizeof(int));
   }
 
  private:
@@ -81,7 +79,7 @@ class Division {
     width_ = std::min(wide, most / height_);
   }
 
-  [[nodiscard]] std::int64_t values_per_thread() const { return ceil_of(inputs_, step_input_); }
+  [[nodiscard]] std::int64_t values_per_thread() const { return at::ceil_div(inputs_, step_input_); }
 
   void divide(const model::DeviceSpec& gpu, bool along_input) {
     constexpr std::int64_t kFew = 16;
@@ -91,11 +89,12 @@ class Division {
     (along_input ? step_input_ : step_output) *= width_;
     const bool shares_column = values_per_thread() >= std::min(height_ * kFew, kMany);
     (shares_column ? step_input_ : step_output) *= height_;
-    grid_ = ceil_of(outputs_ / vector_, step_output);
+    grid_ = at::ceil_div(outputs_ / vector_, step_output);
     const std::int64_t blocks = gpu.multi_processor_count * (gpu.max_threads_per_multi_processor / (width_ * height_));
     if (!shares_column || values_per_thread() < kMany || grid_ > blocks) return;
     const std::int64_t values = values_per_thread();
-    blocks_per_output_ = std::max(std::min(ceil_of(blocks, grid_), ceil_of(values, kFew)), ceil_of(values, kMany));
+    blocks_per_output_ =
+        std::max(std::min(at::ceil_div(blocks, grid_), at::ceil_div(values, kFew)), at::ceil_div(values, kMany));
   }
 
   std::int64_t element_;

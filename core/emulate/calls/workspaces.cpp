@@ -4,7 +4,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <ATen/AccumulateType.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/core/Reduction.h>
 #include <c10/util/OptionalArrayRef.h>
@@ -44,7 +43,7 @@ std::size_t embedding_backward(Arguments arguments) {
   const std::size_t segments = std::min(count, weights);
   const std::size_t parts = count / kRows + segments;
   const std::size_t width = (count_of(grad) / count + kWarp - 1) / kWarp * kWarp;
-  const std::size_t sums = parts * width * c10::elementSize(at::toAccumulateType(grad.scalar_type(), /*is_cuda=*/true));
+  const std::size_t sums = parts * width * accumulated_size(grad.scalar_type());
   const std::size_t offsets = (count + 2 * segments + parts) * indices.itemsize();
   return sorted + std::max(sorted_pairs(count, indices.itemsize()), frequencies + offsets + sums);
 }

@@ -30,6 +30,7 @@ def rows(scratch: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def _measured(make: Callable[[], Callable[[], Any]]) -> dict[str, Any]:
     import torch
+    from conformance.placing import tensors
 
     torch.manual_seed(0)
     call = make()
@@ -40,7 +41,7 @@ def _measured(make: Callable[[], Callable[[], Any]]) -> dict[str, Any]:
         try:
             result = call()
             said["peak"], said["kept"] = taken(before)
-            leaves = [x for x in _leaves(result) if x.requires_grad and x.grad_fn is not None]
+            leaves = [x for x in tensors(result) if x.requires_grad and x.grad_fn is not None]
             if leaves:
                 weights = [torch.ones_like(leaf) for leaf in leaves]
                 before = begin()
@@ -51,13 +52,6 @@ def _measured(make: Callable[[], Callable[[], Any]]) -> dict[str, Any]:
         except RuntimeError as error:
             said["error"] = str(error).splitlines()[0]
     return said
-
-
-def _leaves(result: Any) -> list[Any]:
-    import torch
-    from torch.utils import _pytree as pytree
-
-    return [x for x in pytree.tree_leaves(result) if isinstance(x, torch.Tensor)]
 
 
 def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str], int, str]:

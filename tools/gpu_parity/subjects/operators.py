@@ -59,7 +59,7 @@ def _seen(op: Any, dtype: Any) -> list[Any]:
 
 def _one(op: Any, tree: Any, process: Callable[[Any], Any], gradient: bool) -> dict[str, Any]:
     import torch
-    from torch.utils import _pytree as pytree
+    from conformance.placing import tensors
 
     said: dict[str, Any] = {}
     before = begin()
@@ -68,8 +68,8 @@ def _one(op: Any, tree: Any, process: Callable[[Any], Any], gradient: bool) -> d
         result = op(value, *args, **kwargs)
         said["results"] = _described(result)
         said["peak"], said["kept"] = taken(before)
-        leaves = [x for x in pytree.tree_leaves(process(result)) if isinstance(x, torch.Tensor) and x.requires_grad]
-        sources = [x for x in pytree.tree_leaves(tree) if isinstance(x, torch.Tensor) and x.requires_grad]
+        leaves = [x for x in tensors(process(result)) if x.requires_grad]
+        sources = [x for x in tensors(tree) if x.requires_grad]
         if gradient and leaves and sources:
             weights = [torch.ones_like(leaf) for leaf in leaves]
             before = begin()

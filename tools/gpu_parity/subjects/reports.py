@@ -15,29 +15,29 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from expectation import CASES, expectation
+
 OUTSIDE = True
-CASES = Path(__file__).parents[3] / "tests" / "regressions" / "cases"
 
 
 def rows(scratch: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
-    for case in sorted(CASES.glob("*.py")):
-        first = case.read_text(encoding="utf-8").split("\n", 1)[0]
-        if "| gpus: 1 |" in first:
-            yield case.stem, lambda case=case, first=first: _reported(case, first)
+    for case in CASES:
+        expected = expectation(case.read_text(encoding="utf-8"))
+        if expected.gpus == 1:
+            yield case.stem, lambda case=case, code=expected.code: _reported(case, code)
 
 
-def _reported(case: Path, first: str) -> dict[str, Any]:
+def _reported(case: Path, code: str) -> dict[str, Any]:
     profile = os.environ.get("DEVSAN_PARITY_PROFILE")
     words = [sys.executable, "-m", "devsan", "run", "--gpus", f"1:{profile}" if profile else "real", "--force"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(CASES.parent), os.environ.get("PYTHONPATH", "")])}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run.json"
         command = [*words, "-o", str(out), str(case)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=110, cwd=folder)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=110, cwd=folder)
         document = json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
     if document is None:
         return {
-            "expected": first.split()[2],
+            "expected": code,
             "error": done.stderr.strip().splitlines()[-1:],
             "code": "none",
             "operands": [],
@@ -45,7 +45,7 @@ def _reported(case: Path, first: str) -> dict[str, Any]:
     findings = document["findings"] or [{}]
     operands = findings[0].get("operands", [])
     return {
-        "expected": first.split()[2],
+        "expected": code,
         "code": findings[0].get("code", "none"),
         "error": findings[0].get("sentence", ""),
         "operands": [operand.get("name") or operand.get("qualified_name") for operand in operands],

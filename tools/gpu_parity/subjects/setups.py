@@ -42,19 +42,21 @@ def measured(words: list[str], *options: str) -> dict[str, Any]:
 
 def compared(real: dict[str, Any], emulated: dict[str, Any]) -> tuple[list[str], int, str]:
     """A row of a table for each figure."""
-    texts, apart = ["| set-up | figure | GPU, MiB | emulation, MiB | difference |", "|---|---|---:|---:|---:|"], []
+    texts, apart, failed = (
+        ["| set-up | figure | GPU, MiB | emulation, MiB | difference |", "|---|---|---:|---:|---:|"],
+        [],
+        0,
+    )
     for title, figures in real.items():
         for name, figure in figures.items():
             ours = emulated.get(title, {}).get(name)
             if isinstance(figure, str) or not ours:
                 texts.append(f"| {title} | {name} | {figure} | {emulated.get(title)} | |")
+                failed += 1
                 continue
             apart.append(ours / figure - 1)
             texts.append(f"| {title} | {name} | {figure / 2**20:.2f} | {ours / 2**20:.2f} | {apart[-1]:+.2%} |")
     within = sum(abs(each) <= 0.01 for each in apart)
-    differing = len(apart) - sum(each == 0 for each in apart)
-    return (
-        texts,
-        differing,
-        f"{len(apart)} figures, {within} within 1 %, {sum(each == 0 for each in apart)} equal to the byte",
-    )
+    same = sum(each == 0 for each in apart)
+    summary = f"{len(apart)} figures, {within} within 1 %, {same} equal to the byte"
+    return texts, failed + len(apart) - same, f"{summary}, {failed} missing" if failed else summary
