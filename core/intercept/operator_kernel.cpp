@@ -3,8 +3,8 @@
 #include <ATen/Context.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "emulate/calls/cpu_fallback.h"
 #include "emulate/operators/factories.h"
+#include "emulate/operators/networks/recurrent_networks.h"
 #include "intercept/operator_lists.h"
 
 namespace devsan::intercept {
@@ -39,14 +39,14 @@ void FactoryKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySe
   emulate::make_on_host(op, plan_, stack);
 }
 
-void CompositeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/,
+void RecurrentKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/,
                                  torch::jit::Stack* stack) {
   // torch.func looks at every operator below; it cannot look through a function of autograd's that is written in C++.
   if (C10_UNLIKELY(c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerFrontMode))) {
     op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::AutogradPrivateUse2), stack);
     return;
   }
-  emulate::call_cpu_fallback(op, checked_.plan, stack, checked_.device_of(*stack));
+  emulate::call_recurrent(op, checked_.plan, stack, checked_.device_of(*stack));
 }
 
 void CheckedCompositeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/,

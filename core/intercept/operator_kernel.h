@@ -33,11 +33,11 @@ class FactoryKernel final : public c10::OperatorKernel {
   emulate::CallPlan plan_;
 };
 
-/// For composites that fall back to the CPU whole, above autograd: see NOTE [CPU fallback] in
+/// For recurrent networks and cells, which fall back to the CPU whole, above autograd: see NOTE [CPU fallback] in
 /// emulate/calls/cpu_fallback.h.
-class CompositeKernel final : public c10::OperatorKernel {
+class RecurrentKernel final : public c10::OperatorKernel {
  public:
-  explicit CompositeKernel(const c10::OperatorHandle& op) : checked_(op) {}
+  explicit RecurrentKernel(const c10::OperatorHandle& op) : checked_(op) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
 

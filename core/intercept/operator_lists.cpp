@@ -28,7 +28,7 @@ bool is_taken_whole(const std::string& name) {
   return is_in(names, name);
 }
 
-bool falls_back_to_cpu(const std::string& name) {
+bool is_recurrent(const std::string& name) {
   static const Names names{"aten::gru.data",      "aten::gru.input",     "aten::gru_cell",       "aten::lstm.data",
                            "aten::lstm.input",    "aten::lstm_cell",     "aten::rnn_relu.data",  "aten::rnn_relu.input",
                            "aten::rnn_relu_cell", "aten::rnn_tanh.data", "aten::rnn_tanh.input", "aten::rnn_tanh_cell"};

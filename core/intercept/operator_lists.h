@@ -22,7 +22,7 @@ bool is_made_by_hand(const std::string& name);
 bool is_taken_whole(const std::string& name);
 
 /// A recurrent network or cell. See NOTE [CPU fallback].
-bool falls_back_to_cpu(const std::string& name);
+bool is_recurrent(const std::string& name);
 
 /// torch has it for CPU tensors and not for CUDA ones: a program that calls it fails on a GPU, so it fails here.
 bool is_cpu_only(const std::string& name);

@@ -117,9 +117,9 @@ void register_operators() {
     const bool runs = (op.hasKernelForDispatchKey(c10::DispatchKey::CPU) && !stacks) || is_taken_whole(name);
     const bool written = op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);  // see hand_written.h
     if (runs && takes_tensor(op.schema()) && !written) put_operator(library, op, name);
-    if (falls_back_to_cpu(name)) {
-      put_kernel<CompositeKernel>(library, op, name);
-      put_kernel<CompositeKernel>(autograd, op, name);
+    if (is_recurrent(name)) {
+      put_kernel<RecurrentKernel>(library, op, name);
+      put_kernel<RecurrentKernel>(autograd, op, name);
     } else if (guard::check_of(name).rule == guard::Rule::kGenerated && !runs && !written &&
                op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
       put_kernel<CheckedCompositeKernel>(library, op, name);

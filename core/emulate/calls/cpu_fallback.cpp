@@ -10,6 +10,7 @@
 #include "emulate/runtime/charged_memory.h"
 #include "emulate/runtime/generator.h"
 #include "emulate/runtime/host_allocator.h"
+#include "emulate/runtime/kernel_memory.h"
 
 namespace devsan::emulate {
 namespace {
@@ -145,7 +146,7 @@ at::Tensor& bernoulli_of_composite(c10::DispatchKeySet keys, at::Tensor& self, d
 }
 
 void call_cpu_fallback(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack,
-                       c10::Device device) {
+                       c10::Device device, std::optional<std::size_t> kernel) {
   c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
   std::optional<CompositeNumbers> numbers;
   if (drops_out(op.schema(), argument)) numbers.emplace(host_generator(at::Generator(), device.index()));
@@ -153,6 +154,8 @@ void call_cpu_fallback(const c10::OperatorHandle& op, const CallPlan& plan, torc
   for (std::size_t i = 0; i < plan.arguments; ++i) crossing.send(argument[i]);
   {
     const DeviceScope scope(device.index());
+    std::optional<KernelMemory> memory;
+    if (kernel.has_value()) memory.emplace(device.index()).scratch(*kernel);
     op.callBoxed(stack);
   }
   c10::IValue* result = stack->data() + (stack->size() - plan.returns);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
+
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -41,7 +44,8 @@ at::Tensor& bernoulli_of_composite(c10::DispatchKeySet keys, at::Tensor& self, d
 
 /// Carries out `op` on the host with autograd recording there; its arguments are at the end of `stack`. Numbers that it
 /// draws come from the stream of `device`, memory that it takes is charged to `device`.
+/// @param kernel bytes that CUDA has one kernel hold for all of `op` while it runs: they are charged instead
 void call_cpu_fallback(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack,
-                       c10::Device device);
+                       c10::Device device, std::optional<std::size_t> kernel = std::nullopt);
 
 }  // namespace devsan::emulate
