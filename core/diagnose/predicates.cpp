@@ -294,7 +294,10 @@ const model::Event* moved_from_map(const Operand& operand) {
       source_of(*placed) == model::DeviceSource::kMap || !Context::in_function(*placed, "_apply")) {
     return nullptr;
   }
+  const bool own = placed->owner.is(model::owners::kProgram);
   const bool mapped = std::any_of(operand.provenance.begin(), operand.provenance.end(), [&](const model::Event& event) {
+    // A table of the program's own has no hooks: it may choose again.
+    if (own && event.owner.is(model::owners::kProgram)) return false;
     return &event != placed && source_of(event) == model::DeviceSource::kMap;
   });
   return mapped ? placed : nullptr;

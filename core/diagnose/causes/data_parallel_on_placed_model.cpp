@@ -1,5 +1,6 @@
 #include "diagnose/causes.h"
 #include "diagnose/predicates.h"
+#include "diagnose/source_text.h"
 
 #include <algorithm>
 
@@ -8,6 +9,17 @@ namespace devsan::diagnose {
 using model::FixKind;
 using model::Operand;
 using model::SentenceKind;
+
+namespace {
+
+/// The move of a module from a GPU to the host that took the first operand along; null where there was none.
+const model::Event* brought_to_host_whole(const Context& context) {
+  if (context.operands().empty()) return nullptr;
+  const model::Event* placed = placement_of(context.operands().front().provenance);
+  return placed != nullptr && placed->op == "Module.to" && is_brought_to_host(*placed) ? placed : nullptr;
+}
+
+}  // namespace
 
 // DataParallel wants its module on the first GPU and copies it to the others; DDP wants one device a rank. A map, or a
 // second wrapper, has placed it otherwise.
@@ -37,6 +49,13 @@ std::optional<Hypothesis> data_parallel_on_placed_model(const Context& context) 
     found.propose(FixKind::kConfiguration,
                   "one of the two: no wrapper (the map uses all GPUs), or no device_map (each replica fits one GPU); "
                   "a Trainer wraps by itself when n_gpu is above 1");
+  } else if (const model::Event* away = brought_to_host_whole(context)) {
+    found.origin = away;
+    found.add_evidence(30,
+                       {"The module itself was moved to the CPU{at}: Module.cpu and Module.to move a module in place.",
+                        {{"at", at_text(*away)}}});
+    found.propose(FixKind::kUseSite, {"copy the weights, and leave the module where it is: {code}",
+                                      {{"code", std::string("{k: v.cpu() for k, v in net.state_dict().items()}")}}});
   } else {
     found.propose(FixKind::kCreationSite, "move the whole module to the first GPU before it is wrapped");
   }

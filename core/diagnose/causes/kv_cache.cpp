@@ -58,7 +58,12 @@ std::optional<Hypothesis> kv_cache(const Context& context) {
   if (context.failure().phase == model::Phase::kGenerate) found.add_evidence(10, "It runs in generation.");
   const bool moved_by_hook = placed != nullptr && placed->owner.is(model::owners::kAccelerate);
   const bool index = Context::is_called(*state, words::kv_cache::kIndices) || context.op_is({"index_select", "index"});
-  if (moved_by_hook) {
+  if (is_index(*partner)) {
+    found.add_evidence(15, {"{name} is an index into it.", {{"name", name_of(*partner)}}});
+    found.propose(move_at_use(context, *partner, *state));
+    found.propose(FixKind::kUseSite,
+                  "move the index to each layer's device, or keep it on the CPU: indices may be there");
+  } else if (moved_by_hook) {
     found.add_evidence(15, {"accelerate's hook moved it{at}.", {{"at", at_text(*placed)}}});
     const bool listed = context.model() != nullptr && !context.model()->skip_keys.empty();
     if (!listed) found.add_evidence(5, "The hooks have no skip keys, so they move whatever is passed.");

@@ -34,6 +34,15 @@ bool has_mapped_child(const model::Model& model, std::string_view module) {
   });
 }
 
+/// Whether the map is that of one part of the model, which was dispatched by itself, and not that of `module`.
+bool is_beside_map(const model::Model& model, std::string_view module) {
+  const std::string_view first = model.device_map.front().key;
+  const std::string_view part = first.substr(0, first.find('.'));
+  const auto is_of_part = [&](const model::MapEntry& entry) { return model::is_under(entry.key, part); };
+  return !part.empty() && !model::is_under(module, part) &&
+         std::all_of(model.device_map.begin(), model.device_map.end(), is_of_part);
+}
+
 /// Whether the call went through the forward of `module`, where its hook works.
 bool went_through(const Context& context, const Module& module) {
   const auto& frames = context.failure().frames;
@@ -109,6 +118,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
   // The root's own tensors are not a module that a map could have named.
   const bool mapped = !model.device_map.empty() && !module.empty();
   if (mapped && entry_for(model.device_map, module) == nullptr && !cut) {
+    if (is_beside_map(model, module)) return;
     found.add_evidence(95, {"No entry of the device map covers {module}.", {{"module", name}}});
     if (const auto* entry = entry_for_parameter(model, module)) {
       found.add_evidence(0, {"The map names the parameter {name}; it has to name modules.", {{"name", entry->key}}});

@@ -12,6 +12,15 @@ using model::SentenceKind;
 // A tensor of shapes only: made that way on purpose, and then nobody gave it data.
 std::optional<Hypothesis> meta(const Context& context) {
   const bool copies = context.failure().kind == SentenceKind::kMeta || context.sentence_has("meta tensor");
+  // accelerate/utils/modeling.py, set_module_tensor_to_device: what a checkpoint has no value for.
+  if (context.sentence_has("is on the meta device, we need a `value`")) {
+    Hypothesis left(code::kMeta);
+    left.add_evidence(95, "accelerate found no value for it: a buffer that is not persistent is in no checkpoint.");
+    left.title = "a tensor of the model is on the meta device, and the checkpoint has no value for it";
+    left.propose(FixKind::kCreationSite, {"create the model with {code}, so that its buffers have their data",
+                                          {{"code", std::string("init_empty_weights(include_buffers=False)")}}});
+    return left;
+  }
   if (!copies && !context.has_meta()) return std::nullopt;
   Hypothesis found(code::kMeta);
   found.title = "a tensor on the meta device has no data";
@@ -23,6 +32,8 @@ std::optional<Hypothesis> meta(const Context& context) {
     found.operands = {context.index_of(*meta)};
     found.origin = placement_of(meta->provenance);
     found.title = {"{name} has no data: it is still on the meta device", {{"name", name_of(*meta)}}};
+    // What to_empty and a loader cannot reach: that it is not registered is the cause.
+    if (!copies && meta->kind == model::OperandKind::kAttribute) found.score -= 30;
     if (!copies)
       found.add_evidence(70, {"{name} is on the meta device: it has a shape but no data.", {{"name", name_of(*meta)}}});
   }

@@ -60,7 +60,7 @@ bool is_called_offload(const model::Event& event) {
                      [&](const model::Frame& frame) { return speaks(frame.function) || speaks(frame.source); });
 }
 
-std::string text_of(const model::Setting& setting) { return setting.name + " = " + setting.value; }
+std::string setting_text(const model::Setting& setting) { return setting.name + " = " + setting.value; }
 
 /// deepspeedai/DeepSpeed#5538: brought by #5256, taken back by #5461.
 Hypothesis norm_regression(const Context& context, Hypothesis found, const model::Setting& offload,
@@ -71,14 +71,39 @@ Hypothesis norm_regression(const Context& context, Hypothesis found, const model
                  {{"version", version}, {"device", norm.device.str()}}};
   found.add_evidence(
       80, {"DeepSpeed {version} has this defect: releases 0.14.1 and 0.14.2, and no other.", {{"version", version}}});
-  const std::string bound = limit == nullptr ? "gradient_clipping" : text_of(*limit);
+  const std::string bound = limit == nullptr ? "gradient_clipping" : setting_text(*limit);
   found.add_evidence(
       30, {"A step fails once the norm of its gradients exceeds {limit}: the gradients, which {setting} keeps on "
            "the CPU, are multiplied by a 0-dim GPU tensor.",
-           {{"limit", bound}, {"setting", text_of(offload)}}});
+           {{"limit", bound}, {"setting", setting_text(offload)}}});
   found.propose(FixKind::kConfiguration, "install deepspeed 0.14.3 or later (or 0.14.0)", Confidence::kCertain);
   found.propose(FixKind::kUseSite, {"multiply by the value, {code}, in unscale_and_clip_grads of your copy",
                                     {{"code", std::string("(1. / combined_scale).item()")}}});
+  return found;
+}
+
+/// A weight that accelerate's hook keeps elsewhere is read beside the module's forward.
+std::optional<Hypothesis> placeholder(const Context& context) {
+  if (context.failure().kind != model::SentenceKind::kMeta || context.operands().empty()) return std::nullopt;
+  const Operand& weight = context.operands().front();
+  const model::Event* placed = placement_of(weight.provenance);
+  if (weight.kind != OperandKind::kParameter && weight.kind != OperandKind::kBuffer) return std::nullopt;
+  if (placed == nullptr || !placed->owner.is(model::owners::kAccelerate) ||
+      !placed->owner.mechanism.starts_with("AlignDevicesHook")) {
+    return std::nullopt;
+  }
+  const std::string path = context.path_of(weight);
+  const Message name = path.empty() ? name_of(weight) : Message(quoted(path));
+  Hypothesis found(code::kOffloadEngine);
+  found.operands = {0};
+  found.origin = placed;
+  found.add_evidence(125,
+                     {"{name} is a placeholder outside of its module's forward: {owner} keeps the weight elsewhere, "
+                      "and brings it for each call.",
+                      {{"name", name}, {"owner", text_of(placed->owner)}}});
+  found.title = {"{name} is offloaded, and has data only in a call of its module", {{"name", name}}};
+  found.propose(FixKind::kUseSite, {"call the module, or enter {code} before its weight is read",
+                                    {{"code", std::string("accelerate.utils.align_module_device(module)")}}});
   return found;
 }
 
@@ -86,6 +111,7 @@ Hypothesis norm_regression(const Context& context, Hypothesis found, const model
 
 // The host's side is there on purpose: an engine keeps it there and brings it in for its own calls.
 std::optional<Hypothesis> offload_engine(const Context& context) {
+  if (auto found = placeholder(context)) return found;
   if (!context.host_meets_gpu() && !context.has_meta()) return std::nullopt;
   const Operand* away = away_from_gpu(context);
   const Operand* partner = away == nullptr ? nullptr : context.partner_of(*away);
@@ -101,7 +127,7 @@ std::optional<Hypothesis> offload_engine(const Context& context) {
   }
   if (context.on_stack("deepspeed") && setting != nullptr) {
     found.add_evidence(80, {"{setting} keeps it on the CPU, and the operation is in DeepSpeed's own step.",
-                            {{"setting", text_of(*setting)}}});
+                            {{"setting", setting_text(*setting)}}});
     if (partner->is_scalar()) {
       found.add_evidence(10, "A 0-dim CPU tensor may join GPU tensors; a 0-dim GPU tensor may not join CPU tensors.");
     }
@@ -149,7 +175,7 @@ std::optional<Hypothesis> offload_engine(const Context& context) {
       found.add_evidence(55, {"A hook keeps the weights off the GPU except in the forward of {module}.",
                               {{"module", hooked->path.empty() ? hooked->type : hooked->path}}});
     } else if (setting != nullptr) {
-      found.add_evidence(60, {"{setting} keeps data on the CPU.", {{"setting", text_of(*setting)}}});
+      found.add_evidence(60, {"{setting} keeps data on the CPU.", {{"setting", setting_text(*setting)}}});
       if (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer ||
           away->kind == OperandKind::kOptimizerState) {
         found.add_evidence(25, {"{name} on {device} is one of the tensors that it keeps there.",

@@ -1,4 +1,5 @@
 #include "diagnose/causes.h"
+#include "diagnose/edits.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
@@ -33,6 +34,15 @@ std::optional<Hypothesis> copies_of_weights(const Context& context) {
   found.origin = placement_of(copy.provenance);
   if (copy.device.is_accelerator() && !gradient.device.is_accelerator()) {
     found.add_evidence(30, {"{name} was kept on the CPU.", {{"name", name_of(gradient)}}});
+  } else if (found.origin != nullptr && is_brought_to_host(*found.origin)) {
+    // The program keeps its copy there on purpose.
+    found.add_evidence(
+        75, {"{name} was copied to the CPU{at}; the gradient that it gets by hand is on {other_device}.",
+             {{"name", name_of(copy)}, {"at", at_text(*found.origin)}, {"other_device", gradient.device.str()}}});
+    found.title = {"{name} is on {device}, and the gradient that is assigned to it on {other_device}",
+                   {{"name", name_of(copy)}, {"device", copy.device.str()}, {"other_device", gradient.device.str()}}};
+    found.propose(move_at_use(context, gradient, copy));
+    return found;
   } else {
     found.add_evidence(
         75, {"{name} gets its gradient by hand, from a parameter on {other_device}: it is a copy of the weights, "

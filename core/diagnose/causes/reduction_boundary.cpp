@@ -66,8 +66,18 @@ bool is_clipping(const Context& context) {
 // another device. The small side is the one to move.
 std::optional<Hypothesis> reduction_boundary(const Context& context) {
   const bool original = context.sentence_has("Calculated loss must be on the original device");
-  if (!context.is_mismatch() && !original) return std::nullopt;
+  // torch/nn/utils/convert_parameters.py: parameters_to_vector and its reverse.
+  const bool flattened = context.sentence_has("Found two parameters on different devices");
+  if (!context.is_mismatch() && !original && !flattened) return std::nullopt;
   Hypothesis found(code::kReductionBoundary);
+  if (flattened) {
+    found.add_evidence(95, "One vector is made of the weights of modules that are on several GPUs.");
+    found.title = "weights on several devices are joined in one vector";
+    for (const Operand& operand : context.operands()) found.operands.push_back(context.index_of(operand));
+    found.propose(FixKind::kUseSite, {"move each weight or gradient to one device first: {code}",
+                                      {{"code", std::string("p.detach().to(device)")}}});
+    return found;
+  }
   if (original) {
     found.add_evidence(95, "The Trainer keeps its running loss on its own device and refuses a loss from another.");
     found.title = "the loss is not on the device of the running total";

@@ -11,6 +11,17 @@ using model::Message;
 using model::Operand;
 using model::OperandKind;
 
+namespace {
+
+/// Whether one statement of the program, or one call of its model, led to both.
+bool is_of_same_statement(const Event& event, const Event* other) {
+  const model::Frame* first = event.site();
+  const model::Frame* second = other == nullptr ? nullptr : other->site();
+  return first != nullptr && second != nullptr && first->file == second->file && first->span.line == second->span.line;
+}
+
+}  // namespace
+
 // An earlier call made it and kept it, and the key under which it was kept does not say for which device.
 std::optional<Hypothesis> stale_device_cache(const Context& context) {
   if (!context.is_mismatch()) return std::nullopt;
@@ -23,6 +34,7 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     if (placed->kind == EventKind::kLoaded) continue;  // read from a checkpoint, not computed for a device
     if (is_deep_copy(*placed)) continue;
     if (placed->owner.mechanism == "replicate") continue;  // a replica lives as long as its call
+    if (combines_a_list(context) && is_of_same_statement(*placed, placement_of(partner->provenance))) continue;
     const bool earlier = context.in_earlier_call(*placed);
     if (!kept && !earlier) continue;
     if (Context::at_construction(*placed) || Context::at_module_level(*placed) || context.in_failing_call(*placed))
@@ -48,6 +60,9 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     if (!earlier && operand.device.is_host())
       found.score -= source_of(*placed) == model::DeviceSource::kDefault ? 45 : 25;
     if (is_generation_state(operand) || is_sidecar(operand)) found.score -= 50;
+    // A hook of a layer is given what any layer computed: what it keeps has no key that could say for which.
+    const bool in_hook = context.failing_module() != nullptr && !stands_in_module(context);
+    if (in_hook && context.is_placed_by_map(operand) && context.is_placed_by_map(*partner)) found.score -= 30;
     found.title = {"{name} was cached on {device} and is used with {other} on {other_device}",
                    {{"name", name_of(operand)},
                     {"device", operand.device.str()},

@@ -73,6 +73,9 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     if (auto original = reached_original(context, operand, *partner)) return original;
     if (!attribute && !global && operand.registered) continue;
     const Event* placed = placement_of(operand.provenance);
+    // What a map or a hook placed is a result of the model, which someone keeps: it has not stayed behind.
+    const bool mapped = placed != nullptr && source_of(*placed) == model::DeviceSource::kMap;
+    if (operand.registered && mapped && placed->owner.is(model::owners::kAccelerate)) continue;
     Hypothesis found(code::kUnregisteredState);
     found.origin = placed;
     found.operands = {context.index_of(operand), context.index_of(*partner)};

@@ -200,6 +200,7 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = tuple(
         ),
         (Kind.MEMORY, r"CUDA (?:error: )?out of memory.*"),
         (Kind.META, r"Cannot copy out of meta tensor; no data!.*"),
+        (Kind.META, r"\S+ is on the meta device, we need a `value` to put in on .+"),
         (Kind.MIXED, r"Tensor on device (?P<offending>DEVICE) is not on the expected device (?P<common>DEVICE)!"),
         (Kind.POINTER, r"Pointer argument \(at (?P<index>\d+)\) cannot be accessed from Triton \(cpu tensor\?\).*"),
         (

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from devsan import core
@@ -14,11 +15,15 @@ from devsan.introspect.frames.places import place_in
 from devsan.introspect.frames.scopes import Spot
 from devsan.introspect.source.sources import functions_in, statements_of, tree_at
 
+_PARAMETERS = ("parameters", "named_parameters")
+_BUFFERS = ("buffers", "named_buffers")
+
 
 def replaced_at(holder: Any, path: str, near: Spot) -> core.Frame | None:
     """Returns the only statement of the program that gives a module's tensor another one, or None.
 
-    Where none names it, that is a call of ``load_state_dict`` with ``assign=True``.
+    Where none names it, that is one of a loop over the model's parameters, or a call of ``load_state_dict`` with
+    ``assign=True``.
 
     Args:
         holder: the module.
@@ -26,18 +31,47 @@ def replaced_at(holder: Any, path: str, near: Spot) -> core.Frame | None:
         near: a spot in the file that is searched first.
     """
     kinds = {base.__name__ for base in type.__dict__["__mro__"].__get__(type(holder))}
+    members = _PARAMETERS if path.rpartition(".")[2] in holder.__dict__.get("_parameters", {}) else _BUFFERS
     named: list[core.Frame] = []
+    swaps: list[core.Frame] = []
     loads: list[core.Frame] = []
     for file, _ in program_files(near):
         whole = tree_at(file)
         for function, tree in [("<module>", whole), *functions_in(whole)] if whole is not None else ():
+            weights = set(_loop_variables(tree, members))
             for node in statements_of(tree):
-                if _loads(node):
+                if _swaps(node, weights):
+                    swaps.append(_place(file, function, node))
+                elif _loads(node):
                     loads.append(_place(file, function, node))
                 elif _gives(node, path, function, kinds):
                     named.append(_place(file, function, node))
+    if not named and len({(frame.file, frame.function) for frame in swaps}) == 1:
+        return min(swaps, key=lambda frame: frame.span.line)  # the others put back what was there
     found = named or loads
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 and not swaps else None
+
+
+def _loop_variables(function: ast.AST, members: tuple[str, ...]) -> Iterator[str]:
+    """Yields what loops over these members of a model call each of them."""
+    for node in statements_of(function):
+        if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
+            continue
+        call = node.iter.func
+        last = node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
+        if isinstance(call, ast.Attribute) and call.attr in members and isinstance(last, ast.Name):
+            yield last.id
+
+
+def _swaps(node: ast.AST, weights: set[str]) -> bool:
+    """Whether ``node`` gives a parameter of such a loop the memory of another tensor: ``p.data = shadow[name]``."""
+    return isinstance(node, ast.Assign) and any(
+        isinstance(target, ast.Attribute)
+        and target.attr == "data"
+        and isinstance(target.value, ast.Name)
+        and target.value.id in weights
+        for target in node.targets
+    )
 
 
 def _gives(node: ast.AST, path: str, function: str, kinds: set[str]) -> bool:

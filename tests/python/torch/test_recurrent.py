@@ -82,7 +82,7 @@ def test_dropout_has_its_random_states_once_for_each_gpu() -> None:
 def test_cudnn_has_no_backward_in_evaluation_mode() -> None:
     lstm, x = network(GPU)
     output = lstm.eval()(x)[0]
-    with pytest.raises(RuntimeError, match="^cudnn RNN backward can only be called in training mode$"):
+    with pytest.raises(RuntimeError, match=r"^cudnn RNN backward can only be called in training mode$"):
         output.sum().backward()
     with torch.backends.cudnn.flags(enabled=False):
         lstm(x)[0].sum().backward()

@@ -1,4 +1,4 @@
-# expect: DV112 | gpus: 1 | operands: weight.abs() | owner: accelerate
+# expect: DV114 | gpus: 1 | operands: weight.abs() | owner: accelerate
 """llm-compressor 1432: a modifier reads the weight of an offloaded layer outside of its forward."""
 
 import torch

@@ -16,15 +16,15 @@ struct RecurrentCall {
   RecurrentCall(const c10::FunctionSchema& schema, const c10::IValue* argument);
 
   Cell cell = Cell::kSimple;
-  std::size_t element = 0;     ///< bytes
-  std::size_t positions = 0;   ///< steps x batch
+  std::size_t element = 0;    ///< bytes
+  std::size_t positions = 0;  ///< steps x batch
   std::size_t batch = 0;
-  std::size_t widest = 0;      ///< the largest input of a layer
+  std::size_t widest = 0;  ///< the largest input of a layer
   std::size_t hidden = 0;
-  std::size_t output = 0;      ///< `hidden`, or what an LSTM projects it to
+  std::size_t output = 0;  ///< `hidden`, or what an LSTM projects it to
   std::size_t layers = 0;
   std::size_t directions = 1;
-  std::size_t weights = 0;     ///< bytes of all parameters
+  std::size_t weights = 0;  ///< bytes of all parameters
   double dropout = 0;
   bool train = false;
 };

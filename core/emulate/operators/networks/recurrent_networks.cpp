@@ -146,8 +146,7 @@ void hold_dropout_states(c10::Device device) {
 
 }  // namespace
 
-void call_recurrent(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack,
-                    c10::Device device) {
+void call_recurrent(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack, c10::Device device) {
   const c10::FunctionSchema& schema = op.schema();
   c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
   const at::Tensor input = argument[0].toTensor();
