@@ -39,7 +39,7 @@ bool is_beside_map(const model::Model& model, std::string_view module) {
   const std::string_view first = model.device_map.front().key;
   const std::string_view part = first.substr(0, first.find('.'));
   const auto is_of_part = [&](const model::MapEntry& entry) { return model::is_under(entry.key, part); };
-  return !part.empty() && !model::is_under(module, part) &&
+  return !part.empty() && model.find(part) != nullptr && !model::is_under(module, part) &&
          std::all_of(model.device_map.begin(), model.device_map.end(), is_of_part);
 }
 

@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import function_name, keyword, with_keyword, with_value
+from devsan.fix.calls import function_name, with_value
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.origins import operand_at
-from devsan.fix.scope import devices
 
 _DOUBT = 10
 _ELSEWHERE = 5  # it is not at the place that failed
@@ -19,8 +18,7 @@ _COUNT = "torch.cuda.device_count()"
 
 
 def propose(failure: Failure) -> Iterator[Change]:
-    """Yields ordinals within the number of GPUs, and checkpoints that are read to where the program computes."""
-    sentence = failure.finding["sentence"]
+    """Yields ordinals within the number of GPUs."""
     if failure.finding["kind"] == "ordinal":
         for number, frame in enumerate(failure.own_frames):
             source = source_of(frame["path"])
@@ -34,8 +32,6 @@ def propose(failure: Failure) -> Iterator[Change]:
             call = source.expression_at(frame)
             for argument in [*call.args, *(each.value for each in call.keywords)] if isinstance(call, ast.Call) else []:
                 yield from _within(source, argument, _DOUBT + number)
-    elif "deserialize" in sentence:
-        yield from _loaded(failure)
 
 
 def _devices_made(source: Source, doubt: int) -> Iterator[Change]:
@@ -79,16 +75,3 @@ def _within(source: Source, node: ast.expr, doubt: int) -> Iterator[Change]:
     if after and after != text:
         said = message("take a GPU that is there: {device}", device=after.strip('"'))
         yield Change(said, "use_site", (source.replace(node, after),), doubt=doubt)
-
-
-def _loaded(failure: Failure) -> Iterator[Change]:
-    nowhere = {"name": "", "device": "cpu", "provenance": ()}
-    for frame in failure.own_frames:
-        source = source_of(frame["path"])
-        call = source.expression_at(frame) if source is not None else None
-        if source is None or not isinstance(call, ast.Call) or keyword(call, "map_location") is not None:
-            continue
-        for device, doubt in devices(source, call, nowhere):
-            text = message("read the checkpoint to {device}, wherever it was saved", device=device.strip('"'))
-            after = with_keyword(source, call, "map_location", device)
-            yield Change(text, "creation_site", (source.replace(call, after),), doubt=_DOUBT + min(doubt, 5))

@@ -351,7 +351,7 @@ TEST(MapGap, ACopyOfTheWeightsStandsInForThem) {
   expect_evidence(finding, "`self.l1.weight` is a copy, at maml.py:25, older than the move of the model");
 }
 
-TEST(SingleDeviceAssumption, ATiedWeightIsToldByItsOtherName) {
+TEST(TiedWeights, OneIsToldByItsOtherName) {
   Case context;
   context.mixes("aten::mm", "cuda:1", "cuda:0")
       .frames({forward("return self.head(self.drop(x))"), call_impl(), train(9)});
@@ -365,8 +365,38 @@ TEST(SingleDeviceAssumption, ATiedWeightIsToldByItsOtherName) {
   head.tied_to = "head.weight";
   head.offending = true;
   context.operand("mat1", "self.drop(x)", OperandKind::kTemporary, "cuda:1", {computed("cuda:1", "aten::mul", "")});
-  expect_evidence(expect_code(context, "DV101"),
+  expect_evidence(expect_code(context, "DV430"),
                   "`self.head.weight` is tied to `embed.weight`: both are one tensor, on cuda:0.");
+}
+
+TEST(TiedWeights, TheSecondMoveTookIt) {
+  Case context;
+  context.mixes("aten::index_select", "cuda:1", "cuda:0").frames({forward("x = self.wte(ids)"), train(9)});
+  context.module("wte", "Embedding", {weight("cuda:1")});
+  Event last = moved("cuda:1", {own("lm.py", 21, "Lm.spread", "self.head.to(last)")});
+  Event before = moved("cuda:0", {own("lm.py", 20, "Lm.spread", "self.wte.to(first)")});
+  last.op = before.op = "Module.to";
+  Operand& table = context.operand("self", "self.wte.weight", OperandKind::kParameter, "cuda:1", {last, before});
+  table.qualified_name = "wte.weight";
+  table.tied_to = "head.weight";
+  context.operand("index", "ids", OperandKind::kInput, "cuda:0");
+  expect_evidence(expect_code(context, "DV430"),
+                  "was moved twice: to cuda:0, at lm.py:20, then to cuda:1, at lm.py:21.");
+}
+
+TEST(MapGap, AMapOfOnePartSaysNothingOfWhatStandsBesideIt) {
+  Case context;
+  context.mixes("aten::mm", "cuda:1", "cuda:0").frames({forward("return self.projector(seen)"), train(9)});
+  context.module("tower", "Tower", {weight("cuda:1")});
+  context.module("projector", "Linear", {weight("cuda:0")});
+  context.map({{"tower", "cuda:1"}});
+  Event placed = moved("cuda:0", {own("llava.py", 20, "Llava.__init__", "self.projector.to(\"cuda:0\")")});
+  placed.op = "Module.to";
+  placed.device_text = "\"cuda:0\"";
+  placed.source = DeviceSource::kLiteral;
+  context.operand("mat2", "", OperandKind::kParameter, "cuda:0", {placed}).qualified_name = "projector.weight";
+  context.operand("mat1", "seen", OperandKind::kLocal, "cuda:1", {hooked("cuda:1")});
+  expect_code(context, "DV101");
 }
 
 TEST(CurrentDevice, AThreadHasOneOfItsOwn) {
