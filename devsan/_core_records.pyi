@@ -688,6 +688,7 @@ class Model:
     expression: str  # how the program reaches it: "trainer.model"
     type: str  # class name
     device_map: Sequence[MapEntry]  # hf_device_map; empty where there is none
+    mapped: Sequence[str]  # paths of the modules that have one, "" for the model itself
     device_map_text: str  # what the user asked for: `device_map="auto"`
     wrappers: Sequence[str]  # outermost first: "DDP", "torch.nn.DataParallel", "deepspeed", "FSDP", "lightning"
     quantization: str  # "bitsandbytes 4-bit", "awq", ...; "" for none
@@ -705,6 +706,7 @@ class Model:
         expression: str = ...,
         type: str = ...,
         device_map: Sequence[MapEntry] = ...,
+        mapped: Sequence[str] = ...,
         device_map_text: str = ...,
         wrappers: Sequence[str] = ...,
         quantization: str = ...,

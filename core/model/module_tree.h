@@ -52,6 +52,7 @@ struct Model {
   std::string expression;            ///< how the program reaches it: "trainer.model"
   std::string type;                  ///< class name
   std::vector<MapEntry> device_map;  ///< hf_device_map; empty where there is none
+  std::vector<std::string> mapped;   ///< paths of the modules that have one, "" for the model itself
   std::string device_map_text;       ///< what the user asked for: `device_map="auto"`
   std::vector<std::string>
       wrappers;              ///< outermost first: "DDP", "torch.nn.DataParallel", "deepspeed", "FSDP", "lightning"

@@ -105,8 +105,11 @@ std::optional<Hypothesis> current_device(const Context& context) {
     const bool current = source_of(*placed) == DeviceSource::kCurrent;
     const bool loaded = placed->kind == EventKind::kLoaded;
     // The rank's GPU, or the one that was made current: its tensors are there, and this one is not.
-    const bool of_rank =
-        process.local_rank > 0 && operand.device.index == 0 && partner->device.index == process.local_rank;
+    // What another rank sent is on that one's GPU, whichever it is.
+    const bool received = loaded && placed->owner.is("torch.distributed") && process.world_size > 1;
+    const bool elsewhere =
+        received ? operand.device.index != process.local_rank : process.local_rank > 0 && operand.device.index == 0;
+    const bool of_rank = elsewhere && partner->device.index == process.local_rank;
     // A thread that another one did not choose a GPU for: what it places is on GPU 0, whoever it is for.
     const bool for_thread = std::any_of(context.operands().begin(), context.operands().end(), [&](const Operand& each) {
       const Event* other = placement_of(each.provenance);
@@ -156,7 +159,7 @@ std::optional<Hypothesis> current_device(const Context& context) {
         found.add_evidence(5, "torch.cuda.set_device was not called in this process.");
       if (in_thread) {
         found.propose(FixKind::kCreationSite, "name the GPU in the thread, or call torch.cuda.set_device there, too");
-      } else if (!(loaded && process.set_device_called)) {  // what a load says stays said
+      } else if (!received && !(loaded && process.set_device_called)) {  // what a load says stays said
         propose_set_device(found);
       }
     } else if (!context.made_for_use(*placed)) {

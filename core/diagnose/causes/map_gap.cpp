@@ -34,13 +34,10 @@ bool has_mapped_child(const model::Model& model, std::string_view module) {
   });
 }
 
-/// Whether the map is that of one part of the model, which was dispatched by itself, and not that of `module`.
+/// Whether the maps are those of other parts of the model, each dispatched by itself.
 bool is_beside_map(const model::Model& model, std::string_view module) {
-  const std::string_view first = model.device_map.front().key;
-  const std::string_view part = first.substr(0, first.find('.'));
-  const auto is_of_part = [&](const model::MapEntry& entry) { return model::is_under(entry.key, part); };
-  return !part.empty() && model.find(part) != nullptr && !model::is_under(module, part) &&
-         std::all_of(model.device_map.begin(), model.device_map.end(), is_of_part);
+  const auto reaches = [&](const std::string& part) { return model::is_under(module, part); };
+  return !model.mapped.empty() && std::none_of(model.mapped.begin(), model.mapped.end(), reaches);
 }
 
 /// Whether the call went through the forward of `module`, where its hook works.

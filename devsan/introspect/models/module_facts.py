@@ -25,6 +25,7 @@ def facts_of(tree: Tree) -> core.Model:
     return core.Model(
         expression=tree.expression, type=type(tree.root).__name__, wrappers=wrappers,
         device_map=[core.MapEntry(key=key, device=device) for key, device in device_map_of(tree).items()],
+        mapped=list(_maps(tree)),
         quantization=_quantization(tree), skip_keys=skip_keys, no_split=no_split,
         modules=[_module(path, module, no_split) for path, module in tree.modules.items()],
     )  # fmt: skip
@@ -33,14 +34,17 @@ def facts_of(tree: Tree) -> core.Model:
 def device_map_of(tree: Tree) -> dict[str, str]:
     """Returns the entries of every ``hf_device_map`` in the tree, with paths from its root."""
     found: dict[str, str] = {}
-    for path, module in tree.modules.items():
-        entries = own_dict(module).get("hf_device_map")
-        if not is_a(entries, dict):
-            continue
-        for key, device in cast(dict[object, object], entries).items():
+    for path, entries in _maps(tree).items():
+        for key, device in entries.items():
             full = ".".join(part for part in (path, str(key)) if part)
             found.setdefault(full, f"cuda:{device}" if type(device) is int else str(device))
     return found
+
+
+def _maps(tree: Tree) -> dict[str, dict[object, object]]:
+    """Returns each ``hf_device_map`` in the tree, by the path of its module."""
+    found = {path: own_dict(module).get("hf_device_map") for path, module in tree.modules.items()}
+    return {path: cast(dict[object, object], entries) for path, entries in found.items() if is_a(entries, dict)}
 
 
 def _module(path: str, module: Any, no_split: list[str]) -> core.Module:

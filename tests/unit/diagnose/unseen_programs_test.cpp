@@ -390,6 +390,7 @@ TEST(MapGap, AMapOfOnePartSaysNothingOfWhatStandsBesideIt) {
   context.module("tower", "Tower", {weight("cuda:1")});
   context.module("projector", "Linear", {weight("cuda:0")});
   context.map({{"tower", "cuda:1"}});
+  context.model().mapped = {"tower"};
   Event placed = moved("cuda:0", {own("llava.py", 20, "Llava.__init__", "self.projector.to(\"cuda:0\")")});
   placed.op = "Module.to";
   placed.device_text = "\"cuda:0\"";
