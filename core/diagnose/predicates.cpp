@@ -303,6 +303,36 @@ const model::Event* moved_from_map(const Operand& operand) {
   return mapped ? placed : nullptr;
 }
 
+std::string twin_of(const Operand& weight) {
+  const bool is_named = weight.name.ends_with(weight.tied_to);  // by the source, as it is known by another name
+  return quoted(is_named ? weight.qualified_name : weight.tied_to);
+}
+
+model::Message tie_of(const Operand& weight) {
+  return {"{name} is tied to {other}: both are one tensor, on {device}.",
+          {{"name", name_of(weight)}, {"other", twin_of(weight)}, {"device", weight.device.str()}}};
+}
+
+const model::Event* moved_there_before(const Operand& weight, const Operand& other) {
+  const model::Event* last = placement_of(weight.provenance);
+  if (last == nullptr || last->op != "Module.to") return nullptr;
+  const auto& all = weight.provenance;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const model::Event& event) {
+    return &event != last && event.kind == model::EventKind::kMoved && event.op == "Module.to" &&
+           event.device == other.device;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+model::Message second_move_of(const Operand& weight, const model::Event& before) {
+  return {"{name} was moved twice: to {device}{at}, then to {other_device}{to}.",
+          {{"name", name_of(weight)},
+           {"device", before.device.str()},
+           {"at", at_text(before)},
+           {"other_device", weight.device.str()},
+           {"to", at_text(*placement_of(weight.provenance))}}};
+}
+
 model::Message place_text(const model::Device& device) {
   return device.is_host() ? model::Message("the CPU") : model::Message(device.str());
 }

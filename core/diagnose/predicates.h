@@ -81,6 +81,18 @@ bool is_deep_copy(const model::Event& event);
 /// The move of a whole module that took this weight from where a map had placed it; null where there was none.
 const model::Event* moved_from_map(const model::Operand& operand);
 
+/// That a tied weight is one tensor with another module's.
+model::Message tie_of(const model::Operand& weight);
+
+/// What the same tensor is called in another module, quoted; only of a tied weight.
+std::string twin_of(const model::Operand& weight);
+
+/// The move of a module that had put `weight` where `other` is, before another one took it away; null where none did.
+const model::Event* moved_there_before(const model::Operand& weight, const model::Operand& other);
+
+/// That it was moved twice: `before`, then to where it is.
+model::Message second_move_of(const model::Operand& weight, const model::Event& before);
+
 /// "the CPU" or "cuda:1".
 model::Message place_text(const model::Device& device);
 

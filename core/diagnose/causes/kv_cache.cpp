@@ -58,9 +58,12 @@ std::optional<Hypothesis> kv_cache(const Context& context) {
   if (context.failure().phase == model::Phase::kGenerate) found.add_evidence(10, "It runs in generation.");
   const bool moved_by_hook = placed != nullptr && placed->owner.is(model::owners::kAccelerate);
   const bool index = Context::is_called(*state, words::kv_cache::kIndices) || context.op_is({"index_select", "index"});
-  if (is_index(*partner)) {
+  const bool indexed = is_index(*partner);
+  if (indexed) {
     found.add_evidence(15, {"{name} is an index into it.", {{"name", name_of(*partner)}}});
     found.propose(move_at_use(context, *partner, *state));
+  }
+  if (indexed || (index && !moved_by_hook)) {
     found.propose(FixKind::kUseSite,
                   "move the index to each layer's device, or keep it on the CPU: indices may be there");
   } else if (moved_by_hook) {
@@ -71,9 +74,6 @@ std::optional<Hypothesis> kv_cache(const Context& context) {
         FixKind::kConfiguration,
         {"load with from_pretrained({code}), or pass skip_keys={keys} to dispatch_model, and pass the cache by keyword",
          {{"code", std::string("device_map=...")}, {"keys", std::string("\"past_key_values\"")}}});
-  } else if (index) {
-    found.propose(FixKind::kUseSite,
-                  "move the index to each layer's device, or keep it on the CPU: indices may be there");
   } else if (const Operand* along = moved_without(context, *state)) {
     found.propose(
         FixKind::kCreationSite,

@@ -40,26 +40,10 @@ bool is_weight(const Operand& operand) {
 
 /// A weight that is another one as well, or that was taken from where the other side is. Returns whether it was taken.
 bool tell_of_weight(const Operand& operand, const Operand& other, Hypothesis& found) {
-  if (!operand.tied_to.empty()) {
-    const bool is_named = operand.name.ends_with(operand.tied_to);  // by the source, as it is known by another name
-    found.add_evidence(0, {"{name} is tied to {other}: both are one tensor, on {device}.",
-                           {{"name", name_of(operand)},
-                            {"other", quoted(is_named ? operand.qualified_name : operand.tied_to)},
-                            {"device", operand.device.str()}}});
-  }
-  const Event* last = placement_of(operand.provenance);
-  const auto earlier = std::find_if(operand.provenance.begin(), operand.provenance.end(), [&](const Event& event) {
-    return &event != last && event.kind == model::EventKind::kMoved && event.op == "Module.to" &&
-           event.device == other.device;
-  });
-  if (last == nullptr || last->op != "Module.to" || earlier == operand.provenance.end()) return false;
-  found.add_evidence(25, {"{name} was moved twice: to {device}{at}, then to {other_device}{to}.",
-                          {{"name", name_of(operand)},
-                           {"device", earlier->device.str()},
-                           {"at", at_text(*earlier)},
-                           {"other_device", last->device.str()},
-                           {"to", at_text(*last)}}});
-  return true;
+  if (!operand.tied_to.empty()) found.add_evidence(0, tie_of(operand));
+  const Event* before = moved_there_before(operand, other);
+  if (before != nullptr) found.add_evidence(25, second_move_of(operand, *before));
+  return before != nullptr;
 }
 
 /// Results of two parts of the model, each where the map put it, are joined by a hook or by code around the model.

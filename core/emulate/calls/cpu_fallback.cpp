@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include <ATen/core/List.h>
 #include <c10/util/SmallVector.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -91,13 +90,7 @@ class Crossing {
   }
 
   void send(c10::IValue& argument) {
-    if (argument.isTensor()) {
-      argument = to_host(argument.toTensor());
-    } else if (argument.isTensorList()) {
-      c10::List<at::Tensor> tensors;
-      for (const c10::IValue& element : argument.toListRef()) tensors.push_back(to_host(element.toTensor()));
-      argument = std::move(tensors);
-    }
+    change_each_tensor(argument, [this](const at::Tensor& tensor) { return to_host(tensor); });
   }
 
  private:

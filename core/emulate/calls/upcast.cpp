@@ -2,8 +2,9 @@
 
 #include <cstring>
 
-#include <ATen/core/List.h>
 #include <c10/util/SmallVector.h>
+
+#include "emulate/calls/each_tensor.h"
 
 namespace devsan::emulate {
 namespace {
@@ -46,13 +47,8 @@ class UpcastCall {
   explicit UpcastCall(at::ScalarType narrow) : narrow_(narrow) {}
 
   void send(c10::IValue& argument, const c10::Argument& declared, bool written) {
-    if (argument.isTensor()) {
-      argument = upcast(argument.toTensor(), written);
-    } else if (argument.isTensorList()) {
-      c10::List<at::Tensor> tensors;
-      for (const c10::IValue& element : argument.toListRef()) tensors.push_back(upcast(element.toTensor(), written));
-      argument = std::move(tensors);
-    } else if (argument.isInt() && declared.name() == "dtype") {
+    change_each_tensor(argument, [&](const at::Tensor& tensor) { return upcast(tensor, written); });
+    if (argument.isInt() && declared.name() == "dtype") {
       const auto asked = static_cast<at::ScalarType>(argument.toInt());
       keeps_wide_ = !is_narrow(asked);
       if (is_narrow(asked)) argument = static_cast<std::int64_t>(wide(asked));
@@ -60,13 +56,7 @@ class UpcastCall {
   }
 
   void take_back(c10::IValue& result) const {
-    if (result.isTensor()) {
-      result = narrowed(result.toTensor());
-    } else if (result.isTensorList()) {
-      c10::List<at::Tensor> tensors;
-      for (const c10::IValue& element : result.toListRef()) tensors.push_back(narrowed(element.toTensor()));
-      result = std::move(tensors);
-    }
+    change_each_tensor(result, [this](const at::Tensor& tensor) { return narrowed(tensor); });
   }
 
   /// Rounds what the kernel wrote into the caller's operands.

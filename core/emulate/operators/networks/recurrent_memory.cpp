@@ -39,8 +39,8 @@ RecurrentCall::RecurrentCall(const c10::FunctionSchema& schema, const c10::IValu
   };
   const c10::IValue& states = value("hx");
   // The state of the cell, which a projection leaves as it is, stands second.
-  const at::Tensor first = states.isTensor() ? states.toTensor() : states.toTensorVector().front();
-  const at::Tensor last = states.isTensor() ? first : states.toTensorVector().back();
+  const at::Tensor& first = states.isTensor() ? states.toTensor() : states.toListRef().front().toTensor();
+  const at::Tensor& last = states.isTensor() ? first : states.toListRef().back().toTensor();
   const std::size_t width = size_of(input, -1);
   element = input.itemsize();
   positions = width == 0 ? 0 : static_cast<std::size_t>(input.numel()) / width;

@@ -2,8 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
-#include <vector>
 
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
@@ -11,6 +9,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "emulate/calls/cpu_fallback.h"
+#include "emulate/calls/each_tensor.h"
 #include "emulate/operators/networks/recurrent_memory.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/host_allocator.h"
@@ -101,23 +100,13 @@ bool is_cast(const at::Tensor& tensor) {
 
 at::Tensor cast(const at::Tensor& tensor) { return is_cast(tensor) ? tensor.to(at::kHalf) : tensor; }
 
-void cast(c10::IValue& argument) {
-  if (argument.isTensor()) {
-    argument = cast(argument.toTensor());
-  } else if (argument.isTensorList()) {
-    c10::List<at::Tensor> tensors;
-    for (const c10::IValue& element : argument.toListRef()) tensors.push_back(cast(element.toTensor()));
-    argument = std::move(tensors);
-  }
-}
-
+/// Of the arguments that want a gradient.
 std::size_t gradient_bytes(const c10::IValue* argument, std::size_t count) {
   std::size_t bytes = 0;
-  const auto add = [&bytes](const at::Tensor& tensor) { bytes += tensor.requires_grad() ? tensor.nbytes() : 0; };
   for (std::size_t i = 0; i < count; ++i) {
-    if (argument[i].isTensor()) add(argument[i].toTensor());
-    if (!argument[i].isTensorList()) continue;
-    for (const c10::IValue& element : argument[i].toListRef()) add(element.toTensor());
+    for_each_tensor(argument[i], [&bytes](const at::Tensor& tensor) {
+      if (tensor.requires_grad()) bytes += tensor.nbytes();
+    });
   }
   return bytes;
 }
@@ -138,10 +127,8 @@ void hold_dropout_states(c10::Device device) {
   EmulatedDevice& target = emulate::device(device.index());
   if (held.at(static_cast<std::size_t>(device.index())).exchange(&target) == &target) return;
   const int threads = target.spec.multi_processor_count * target.spec.max_threads_per_multi_processor;
-  static auto* states = new std::vector<at::Tensor>();  // leaked, as CUDA has it
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  states->push_back(take(static_cast<std::size_t>(threads) * kState, device));
+  static auto* states = new std::array<at::Tensor, kMaxDevices>();  // leaked, as CUDA has it
+  states->at(static_cast<std::size_t>(device.index())) = take(static_cast<std::size_t>(threads) * kState, device);
 }
 
 }  // namespace
@@ -157,7 +144,7 @@ void call_recurrent(const c10::OperatorHandle& op, const CallPlan& plan, torch::
     return;
   }
   if (is_cast(input)) {
-    for (std::size_t i = 0; i < plan.arguments; ++i) cast(argument[i]);
+    for (std::size_t i = 0; i < plan.arguments; ++i) change_each_tensor(argument[i], &cast);
   }
   const RecurrentCall call(schema, argument);
   // nn.RNN puts no weights in bfloat16 into one buffer (torch.backends.cudnn.CUDNN_TENSOR_DTYPES), so each call does.
@@ -165,7 +152,7 @@ void call_recurrent(const c10::OperatorHandle& op, const CallPlan& plan, torch::
   if (call.train && call.dropout > 0) hold_dropout_states(device);
   const at::Tensor reserve = take(recurrent_reserve(call) + buffer, device);
   const BackwardMemory backward{recurrent_workspace(call), gradient_bytes(argument, plan.arguments)};
-  call_cpu_fallback(op, plan, stack, device, recurrent_workspace(call) + recurrent_results(call));
+  call_cpu_fallback(op, plan, stack, device, backward.workspace + recurrent_results(call));
   c10::IValue* result = stack->data() + (stack->size() - plan.returns);
   variable_list results;
   for (std::size_t i = 0; i < plan.returns; ++i) results.push_back(result[i].toTensor());
