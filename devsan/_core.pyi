@@ -53,6 +53,14 @@ def plan_blocks(
 def share_memory(path: str, node: int) -> None:
     """GPUs made from here on share their memory with processes that name the same file and node; "" is with none."""
 
+def show_memory(path: str) -> None:
+    """The GPUs there are show what they hold in a new file, until "" is given. NOTE [Gauges] in core/memory/gauges.h
+
+    Raises RuntimeError where it cannot be made."""
+
+def count_step() -> None:
+    """Counts a step of an optimizer in that file."""
+
 def start(devices: Sequence[DeviceSpec]) -> None:
     """Makes torch's C++ see these GPUs. Raises RuntimeError where the installed torch is not as expected."""
 

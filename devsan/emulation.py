@@ -17,6 +17,7 @@ from devsan.job.numbers import node_in
 from devsan.options import BLOCKS, Options, from_values
 from devsan.profiles import DeviceSpec
 from devsan.run_files import recording, run_file
+from devsan.running import announcement
 
 if TYPE_CHECKING:
     from devsan.cuda.surface import Surface
@@ -68,11 +69,12 @@ class Emulation:
         self._core = core
         self._surface = Surface()
         try:
-            self._surface.install(self.devices)
+            self._surface.install(self.devices, announcement.use)
         except Exception as error:
             self.stop()
             raise StartError(f"expected torch {torch.__version__} as DevSan knows it, got {brief(error)}") from error
         _running = self
+        announcement.begin(core, self.devices)
         for part in _parts(self.options):
             part.begin(self.options)
             self._parts.append(part)
@@ -86,6 +88,7 @@ class Emulation:
             return
         while self._parts:
             self._parts.pop().end()
+        announcement.end()
         self._surface.remove()
         self._surface = None
         self._core.stop_recording()

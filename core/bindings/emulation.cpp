@@ -18,6 +18,8 @@ namespace py = pybind11;
 
 void bind_emulation(py::module_& module) {
   module.def("share_memory", &emulate::share_memory, py::arg("path"), py::arg("node"));
+  module.def("show_memory", &emulate::show_memory, py::arg("path"));
+  module.def("count_step", &emulate::count_step);
   module.def("start", &intercept::start_emulation, py::arg("devices"));
   module.def("stop", &intercept::stop_emulation, py::call_guard<py::gil_scoped_release>());
   module.def("draw_from_host", &emulate::draw_from_host, py::arg("wanted"));

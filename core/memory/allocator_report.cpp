@@ -13,13 +13,19 @@
 namespace devsan::memory {
 
 void CachingAllocator::open() {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   memory_.open();
 }
 
 void CachingAllocator::stop_sharing() {
   const std::lock_guard lock(mutex_);
   memory_.stop_sharing();
+  gauges_ = nullptr;
+}
+
+void CachingAllocator::show_on(std::shared_ptr<Gauges> gauges) {
+  const Change change(*this);
+  gauges_ = std::move(gauges);
 }
 
 OutOfMemory CachingAllocator::out_of_memory(const Request& request, std::size_t requested) {
@@ -108,7 +114,7 @@ void CachingAllocator::update_settings(std::string_view text) {
 }
 
 std::uint64_t CachingAllocator::free_bytes() {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   memory_.open();
   return memory_.free_bytes();
 }
@@ -128,7 +134,7 @@ std::shared_ptr<const Exhaustion> CachingAllocator::last_exhaustion() const {
 }
 
 Address CachingAllocator::device_allocate(std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   memory_.open();
   const Address address = bytes == 0 ? 0 : memory_.allocate(bytes);
   if (address != 0) {
@@ -138,7 +144,7 @@ Address CachingAllocator::device_allocate(std::uint64_t bytes) {
 }
 
 bool CachingAllocator::device_free(Address address) {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   const auto found = device_allocations_.find(address);
   if (found == device_allocations_.end()) {
     return false;

@@ -10,7 +10,7 @@ void CachingAllocator::free(Block* block) noexcept {
   if (block == nullptr) {
     return;
   }
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   if (peak_.is_due()) {
     keep_peak();
   }

@@ -29,7 +29,7 @@ Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId st
   if (bytes >= kOneExabyte) {
     throw OutOfMemory::beyond_one_exabyte(device_, bytes);
   }
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   memory_.open();
   release_waiting_blocks();
   const std::size_t size = block_size_for(bytes, settings_.roundup_power2_divisions(bytes));
@@ -55,7 +55,7 @@ bool CachingAllocator::has_room(std::size_t bytes, StreamId stream) {
   if (bytes >= kOneExabyte) {
     return false;
   }
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   memory_.open();
   const std::size_t size = block_size_for(bytes, settings_.roundup_power2_divisions(bytes));
   const std::size_t segment = segment_size_for(size, settings_.large_segment_size());

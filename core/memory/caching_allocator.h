@@ -13,6 +13,7 @@
 #include "memory/block_pool.h"
 #include "memory/device_memory.h"
 #include "memory/expandable_segment.h"
+#include "memory/gauges.h"
 #include "memory/out_of_memory.h"
 #include "memory/peak_watch.h"
 #include "memory/settings.h"
@@ -45,8 +46,11 @@ class CachingAllocator {
   /// free_bytes do so themselves.
   void open();
 
-  /// What is reserved here no longer counts in front of the other processes of the job.
+  /// What is reserved here no longer counts in front of the other processes of the job, and is no longer shown.
   void stop_sharing();
+
+  /// Shows what is held, now and after each change, on `gauges`; null: on none. See NOTE [Gauges].
+  void show_on(std::shared_ptr<Gauges> gauges);
 
   /// A block of at least `bytes` bytes, to be given back by free; nullptr for 0 bytes.
   /// @param stack what snapshot and trace report as the place of the allocation
@@ -127,6 +131,19 @@ class CachingAllocator {
   void after_fork() { mutex_.unlock(); }
 
  private:
+  /// Holds the lock while figures change, and shows them at the end.
+  class Change {
+   public:
+    explicit Change(CachingAllocator& allocator) : lock_(allocator.mutex_), allocator_(allocator) {}
+    ~Change() { allocator_.show(); }
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+
+   private:
+    std::lock_guard<std::mutex> lock_;
+    CachingAllocator& allocator_;
+  };
+
   struct Request {
     std::size_t size;          ///< of the block
     std::size_t segment_size;  ///< of the segment that would be made for it
@@ -145,6 +162,13 @@ class CachingAllocator {
   void note(TraceAction action, Address address, std::size_t size, StreamId stream, StackId stack) {
     if (trace_.is_enabled()) {
       trace_.add({.action = action, .address = address, .size = size, .stream = stream, .stack = stack});
+    }
+  }
+
+  void show() const noexcept {
+    if (gauges_ != nullptr) {
+      gauges_->show(device_, static_cast<std::uint64_t>(stats_.allocated_bytes.all().current),
+                    static_cast<std::uint64_t>(stats_.reserved_bytes.all().current), memory_.process_bytes());
     }
   }
 
@@ -194,6 +218,7 @@ class CachingAllocator {
   std::optional<std::uint64_t> allowed_bytes_;  ///< set_memory_fraction
   std::shared_ptr<const Exhaustion> last_exhaustion_;
   PeakWatch peak_;
+  std::shared_ptr<Gauges> gauges_;  ///< null: nothing is shown
   std::uint64_t allocations_ = 0;
 };
 

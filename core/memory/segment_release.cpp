@@ -8,7 +8,7 @@
 namespace devsan::memory {
 
 void CachingAllocator::empty_cache() {
-  const std::lock_guard lock(mutex_);
+  const Change change(*this);
   release_cached_blocks();
 }
 

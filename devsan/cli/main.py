@@ -50,6 +50,7 @@ COMMANDS = (
                  "Plan by rehearsal which GPU has which part of a model, and whether it fits."),
     CommandEntry("sweep", "SweepCommand",
                  "Run one program over a matrix of GPUs, parameters, environments and interpreters."),
+    CommandEntry("top", "TopCommand", "Show what runs on emulated GPUs now: memory by GPU and rank, steps, time."),
     CommandEntry("report", "ReportCommand", "Show a run that devsan run -o recorded: findings, transfers, memory."),
     CommandEntry("doctor", "DoctorCommand",
                  "Check the environment, versions, configuration and source before a job starts."),

@@ -23,12 +23,20 @@ class Devices:
         machine: every GPU of the emulated machine, before ``CUDA_VISIBLE_DEVICES``.
         capabilities: what torch has kernels for, each as ten times its major number and its minor one.
         patches: takes what ``torch._C._cuda_init`` puts into ``torch.cuda``.
+        on_use: called when this process begins to use its GPUs, with the ordinals of those that it sees.
     """
 
-    def __init__(self, machine: Sequence[DeviceSpec], capabilities: Sequence[int], patches: Patches) -> None:
+    def __init__(
+        self,
+        machine: Sequence[DeviceSpec],
+        capabilities: Sequence[int],
+        patches: Patches,
+        on_use: Callable[[Sequence[int]], None],
+    ) -> None:
         self._machine = machine
         self._capabilities = capabilities
         self._patches = patches
+        self._on_use = on_use
         self._is_driver_open = False
         self._sync_debug_mode = 0
         self._shown: list[int] | None = None
@@ -78,6 +86,7 @@ class Devices:
             self._show()
             self._is_driver_open = True
             _core.use_driver()
+            self._on_use(self._shown or ())
 
     def _init(self) -> None:
         self._open_driver()

@@ -53,13 +53,18 @@ class Surface:
         self._nvml: Nvml | None = None
         self._fused_on_gpus: bool | None = None
 
-    def install(self, machine: Sequence[DeviceSpec]) -> None:
-        """Makes ``torch.cuda`` show ``machine``, as far as ``CUDA_VISIBLE_DEVICES`` lets it."""
+    def install(self, machine: Sequence[DeviceSpec], on_use: Callable[[Sequence[int]], None]) -> None:
+        """Makes ``torch.cuda`` show ``machine``, as far as ``CUDA_VISIBLE_DEVICES`` lets it.
+
+        Args:
+            machine: all of its GPUs.
+            on_use: called when this process begins to use them, with the ordinals of those that it sees.
+        """
         patches = self._patches
         self._reset_state()
         emulated = build.build_for(torch.__version__, machine)
         told = build.install(patches, emulated)
-        devices = Devices(machine, emulated.capabilities, patches)
+        devices = Devices(machine, emulated.capabilities, patches, on_use)
         functions = devices.names() | streams.names() | Memory().names() | Libraries().names()
         functions |= comm.names() | nccl.names(emulated.nccl) | attention.names()
         functions |= refused.names(functions)

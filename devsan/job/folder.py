@@ -10,6 +10,7 @@
   <pid>.exits           what a launcher says of the ends of its children
   run*.dvs              the run files of its processes, where the report on the job is to be a file
   memory                who holds how much of which GPU: core/memory/shared_table.h
+  <pid>-<start>.*       what a process says and shows of itself while it runs: devsan/running/folder.py
 
 A process id alone may come back as another process; with the time of its start it does not.
 """
@@ -86,6 +87,14 @@ def remove(path: str) -> None:
 def has_living_owner(path: str) -> bool:
     """Returns whether somebody will report on what is written to the job's folder."""
     return bool(path) and any(is_alive(*process) for process in _named_processes(path))
+
+
+def running() -> Iterator[str]:
+    """Yields the folders of the jobs that run and have theirs where this process has its temporary files."""
+    with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if entry.name.startswith(_PREFIX) and has_living_owner(entry.path):
+                yield entry.path
 
 
 def memory_file() -> str:

@@ -13,6 +13,7 @@
 
 #include "emulate/runtime/generator.h"
 #include "emulate/runtime/torch_release.h"
+#include "memory/gauges.h"
 #include "memory/shared_table.h"
 
 namespace devsan::emulate {
@@ -51,6 +52,7 @@ constexpr std::uint64_t kContextBytes = 450ULL << 20;
 
 std::shared_ptr<memory::SharedTable> g_table;  // under g_mutex
 std::uint64_t g_node = 0;
+std::shared_ptr<memory::Gauges> g_gauges;
 
 /// The same number for the same GPU in every process: FNV-1a over its uuid and its node.
 std::uint64_t key_of(const std::string& uuid, std::uint64_t node) {
@@ -113,6 +115,18 @@ std::vector<memory::ProcessUse> gpu_processes(const std::string& uuid) {
   g_table->forget_the_dead();
   const int column = g_table->column_of(key_of(uuid, g_node));
   return column < 0 ? std::vector<memory::ProcessUse>{} : g_table->uses(column);
+}
+
+void show_memory(const std::string& path) {
+  g_gauges = nullptr;
+  if (!path.empty()) g_gauges = std::make_shared<memory::Gauges>(path);
+  const DeviceSet* set = g_devices.load(std::memory_order_acquire);
+  if (set == nullptr) return;
+  for (const std::unique_ptr<EmulatedDevice>& each : *set) each->allocator.show_on(g_gauges);
+}
+
+void count_step() noexcept {
+  if (g_gauges != nullptr) g_gauges->count_step();
 }
 
 void create_devices(const std::vector<model::DeviceSpec>& specs, bool shared) {

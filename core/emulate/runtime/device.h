@@ -47,6 +47,14 @@ void share_memory(const std::string& path, std::uint64_t node);
 /// memory is not shared: see share_memory.
 [[nodiscard]] std::vector<memory::ProcessUse> gpu_processes(const std::string& uuid);
 
+/// The devices there are show what they hold in a new file, for whoever reads it; an empty path: in none any more. See
+/// NOTE [Gauges] in core/memory/gauges.h. The GIL covers it.
+/// @throws std::system_error when the file cannot be made; nothing is shown then
+void show_memory(const std::string& path);
+
+/// Counts a step of an optimizer in that file, if there is one. The GIL covers it.
+void count_step() noexcept;
+
 /// Calls `visit` for every emulated GPU of this process, those of emulations that have ended too: their tensors stay.
 void for_each_device(const std::function<void(EmulatedDevice&)>& visit);
 

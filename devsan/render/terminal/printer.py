@@ -55,13 +55,17 @@ def columns_of(stream: TextIO) -> tuple[int, int]:
 
 def write_lines(lines: list[Line], stream: TextIO) -> None:
     """Writes ``lines`` to ``stream`` with an empty line before them, in color where that is wanted."""
-    if wants_color(stream):
-        text = "\n" + "".join(_colored(line) for line in lines)
-    else:
-        text = "\n" + "".join("".join(piece for piece, _ in line).rstrip() + "\n" for line in lines)
+    text = "\n" + "".join(text_of(lines, stream))
     encoding = getattr(stream, "encoding", None) or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()
+
+
+def text_of(lines: list[Line], stream: TextIO) -> list[str]:
+    """Returns each of ``lines`` as it is written to ``stream``, with its end."""
+    if wants_color(stream):
+        return [_colored(line) for line in lines]
+    return ["".join(piece for piece, _ in line).rstrip() + "\n" for line in lines]
 
 
 def wants_color(stream: TextIO) -> bool:
