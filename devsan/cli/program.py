@@ -29,6 +29,8 @@ from devsan.job import supervisor
 from devsan.numbers import observer, statements
 from devsan.options import Options
 
+_PACKAGE = str(Path(excepthook.__file__).parent) + os.sep
+
 
 class Program(Protocol):
     """Something to run under emulation.
@@ -270,14 +272,20 @@ def _forget_file() -> None:
 
 
 def _hide_own_frames(error: BaseException, forget_file: bool) -> None:
-    """Arranges that the traceback of ``error``, about to reach the top, starts in the program.
+    """Arranges that the traceback of ``error``, about to reach the top, shows the program and no frame of DevSan.
 
     The interpreter itself stays in charge, so that exit codes (also of Ctrl-C) and errors in hooks are its own; only
     the hook that it calls gets the shorter traceback. The program's own ``sys.excepthook`` is the one that is called.
     """
     trace = error.__traceback__
-    while trace is not None and _is_own(trace):
+    while trace is not None and (_is_own(trace) or trace.tb_frame.f_code.co_filename.startswith("<frozen ")):
         trace = trace.tb_next
+    link = trace
+    while link is not None and link.tb_next is not None:
+        if _is_own(link.tb_next):
+            link.tb_next = link.tb_next.tb_next
+        else:
+            link = link.tb_next
     hook = sys.excepthook
 
     def show(kind: type[BaseException], value: BaseException, whole: TracebackType | None, /) -> None:
@@ -301,5 +309,4 @@ def _hide_own_frames(error: BaseException, forget_file: bool) -> None:
 
 
 def _is_own(trace: TracebackType) -> bool:
-    filename = trace.tb_frame.f_code.co_filename
-    return filename == __file__ or filename.startswith("<frozen ")
+    return trace.tb_frame.f_code.co_filename.startswith(_PACKAGE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from devsan.diagnostics.messages import Message, message, plural, restored
@@ -60,6 +60,7 @@ class _Run:
         self._places: dict[int, Plain] = {}
         self._transfers: list[Plain] = []
         self._samples: list[Plain] = []
+        self._phases: list[tuple[str, float]] = []
         self._peaks: dict[int, tuple[int, int]] = {}
         self._budgets: dict[int, int] = {}
         self._at_peak: list[Plain] = []
@@ -121,6 +122,9 @@ class _Run:
             self._transfers.append({"place": place, "time": time, "until": until, "times": times, "bytes": size})
             self._places[place]["times"] += times
             self._places[place]["bytes"] += size
+
+    def _take_phases(self, record: Mapping[str, Any]) -> None:
+        self._phases += [(str(phase), float(time)) for phase, time in record["rows"]]
 
     def _take_memory(self, record: Mapping[str, Any]) -> None:
         for time, gpu, allocated, reserved in record["rows"]:
@@ -190,6 +194,7 @@ class _Run:
             "format": FORMAT, "version": VERSION, "start": self._head["start"], "process": process,
             "gpus": gpus, "findings": self._findings, "models": self._models,
             "places": list(self._places.values()),
+            "phases": _spans(self._phases, end),
             "transfers": sorted(self._transfers, key=lambda transfer: transfer["time"]),
             "memory": {
                 "devices": devices, "samples": sorted(self._samples, key=lambda sample: sample["time"]),
@@ -197,6 +202,17 @@ class _Run:
             },
             "end": end, "notes": self.notes, "job": self._job,
         }  # fmt: skip
+
+
+def _spans(changes: Sequence[tuple[str, float]], end: Plain | None) -> list[Plain]:
+    """The phases by their begins; the last one lasts to the end of the run, where that is known."""
+    last = max(end["time"] if end is not None else 0.0, changes[-1][1] if changes else 0.0)
+    untils = [time for _, time in changes[1:]] + [last]
+    return [
+        {"phase": phase, "time": time, "until": until}
+        for (phase, time), until in zip(changes, untils, strict=False)
+        if phase
+    ]
 
 
 def _cut_off(size: int) -> Message:

@@ -16,6 +16,7 @@ from devsan.diagnostics.messages import recorded
 from devsan.errors import tell
 from devsan.run_files.movement import Movement
 from devsan.run_files.peaks import Peaks
+from devsan.run_files.phases import Phases
 from devsan.run_files.places import Plain
 from devsan.run_files.run_file import VERSION, open_new
 from devsan.run_files.samples import Samples
@@ -65,6 +66,7 @@ class RunWriter:
         self._movement = Movement(self.start) if emulated else None
         self._samples = Samples()
         self._peaks = Peaks() if emulated else None
+        self._phases = Phases(self.start) if emulated else None
         self._most: dict[int, tuple[int, int]] = {}  # at the peaks, as they were written last
         self._rows = 0
         self._stop = threading.Event()
@@ -74,6 +76,8 @@ class RunWriter:
         if emulated:
             core.start_timeline()
             self._thread.start()
+        if self._phases is not None:
+            self._phases.install()
 
     @property
     def seconds(self) -> float:
@@ -106,6 +110,9 @@ class RunWriter:
                 self._most = dict(self._movement.peaks)
                 peaks = [[gpu, *most] for gpu, most in self._most.items()]
                 self.write("memory", rows=rows, peaks=peaks, budgets=self._samples.budgets(self._movement.peaks))
+            changes = self._phases.fresh() if self._phases is not None else []
+            if changes:
+                self.write("phases", rows=changes)
             if self._peaks is not None:
                 self._peaks.follow()
                 if self._stop.is_set():
@@ -188,6 +195,8 @@ class RunWriter:
             core.stop_timeline()
         if self._peaks is not None:
             self._peaks.end()
+        if self._phases is not None:
+            self._phases.end()
 
     def _look(self) -> None:
         """The thread. It must not die loudly: the program goes on."""

@@ -48,7 +48,7 @@ def render(runs: Sequence[Run]) -> str:
         first=runs[0], launch=launches_of(runs)[0], runs=runs,
         many=len(runs) > 1, ranks=[each["process"]["rank"] for each in runs], findings=found,
         gpus=overview.gpus_of(runs), pages=overview.pages_of(found), models=overview.models_of(runs),
-        timelines=overview.timelines_of(runs), memories=overview.memories_of(runs),
+        timelines=overview.timelines_of(runs), traffic=overview.traffic_of(runs), memories=overview.memories_of(runs),
         fates=fates.fates_of(launches_of(runs)[0]), exhausted=overview.exhausted_of(runs, found),
         notes=list(dict.fromkeys(note for each in runs for note in each["notes"])),
         script=Markup(script), style=Markup(style), script_hash=_hash(script),
@@ -66,7 +66,7 @@ def environment() -> Environment:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.globals.update(
-        t=labels.both, said=labels.said, has_label=labels.has_label, languages=labels.LANGUAGES,
+        t=labels.both, t_plain=labels.plain, said=labels.said, has_label=labels.has_label, languages=labels.LANGUAGES,
         style_of=devices.style_of, devices_of=tree.devices_of, amount=amount, seconds=seconds, code=_code,
         listed=ranks.listed, ends_of=ranks.ends_of, unfinished=ranks.unfinished,
         most_frames=_MOST_FRAMES, most_events=_MOST_EVENTS,

@@ -52,6 +52,15 @@ def both(key: str, **values: object) -> Markup:
     return Markup("".join(spans))
 
 
+def plain(key: str) -> str:
+    """Returns the label ``key`` in every language as one text, for places that hold no elements, such as titles.
+
+    Raises:
+        KeyError: there is no such label.
+    """
+    return " / ".join(dict.fromkeys(_labels()[key][language] for language in LANGUAGES))
+
+
 def said(*texts: str) -> Markup:
     """Returns the first sentence that is not empty; in Chinese the first of them that the terminal's report has so."""
     told = [text for text in texts if text] or [""]

@@ -19,12 +19,14 @@ _ROOM = 1.12  # above the highest line
 @dataclass(frozen=True)
 class Curve:
     """One GPU. Paths are in units of the plot; ``budget_at`` is where the budget's line is, None above the plot.
-    ``peak``: who held what at the peak, where that is known."""
+    Shares of the budget are in per cent. ``peak``: who held what at the peak, where that is known."""
 
     device: str
     budget: int
     peak_allocated: int
     peak_reserved: int
+    share_allocated: float
+    share_reserved: float
     allocated: str
     area: str
     reserved: str
@@ -57,10 +59,14 @@ def _curve(
     reserved = thinned(((x, held) for x, _, held in samples), bins)
     steps = nice_steps(largest, binary=True) if largest > 0 else []
     return Curve(
-        str(device["device"]), budget, peak, reserved_peak,
+        str(device["device"]), budget, peak, reserved_peak, _share(peak, budget), _share(reserved_peak, budget),
         steps_path(allocated, 1, largest), steps_path(allocated, 1, largest, close=True),
         steps_path(reserved, 1, largest),
         round(HEIGHT - budget / largest * HEIGHT, 1) if near else None,
         tuple(Tick(round(step / largest * 100, 1), amount(step) if step else "0") for step in steps),
         at_peak,
     )  # fmt: skip
+
+
+def _share(part: int, whole: int) -> float:
+    return round(min(100.0, 100 * part / whole), 2) if whole > 0 else 0.0

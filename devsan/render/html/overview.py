@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devsan.render.html import memory, transfers
+from devsan.render.html import memory, phases, transfers
 from devsan.render.html.chart import WIDTH, Axis, Tick, axis_of
 from devsan.render.html.codes import CodePage, page_of
 from devsan.render.html.tree import MOST_ROWS, Node, tree_of
@@ -41,15 +41,37 @@ class Model:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The transfers of one rank. ``moments``: of its findings, in units of the plot."""
+    """One rank on its time axis: phases, transfers, and the memory of the GPUs that were used.
+
+    Attributes:
+        ranks: it; empty where there is one only.
+        bands: the strip of phases.
+        sums: the phases one by one.
+        lanes: of transfers.
+        left: how many lanes there are besides.
+        curves: of memory.
+        ticks: of the axis.
+        moments: of its findings, in units of the plot.
+    """
 
     ranks: tuple[int, ...]
+    bands: Sequence[phases.Band]
+    sums: Sequence[phases.Sum]
     lanes: Sequence[transfers.Lane]
     left: int
-    movers: Sequence[transfers.Mover]
-    movers_left: int
+    curves: Sequence[memory.Curve]
     ticks: tuple[Tick, ...]
     moments: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What one rank moved in the whole run. ``movers_left``: lines that moved something, too."""
+
+    ranks: tuple[int, ...]
+    matrix: transfers.Matrix
+    movers: Sequence[transfers.Mover]
+    movers_left: int
 
 
 @dataclass(frozen=True)
@@ -59,8 +81,6 @@ class Memory:
     ranks: tuple[int, ...]
     curves: Sequence[memory.Curve]
     unused: tuple[str, ...]
-    ticks: tuple[Tick, ...]
-    moments: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -97,15 +117,16 @@ def models_of(runs: Sequence[Run]) -> list[Model]:
     room = max(60, MOST_ROWS // max(1, sum(len(run["models"]) for run in runs)))
     known: list[tuple[Node, Mapping[str, Any], list[int], str | None]] = []
     for run in runs:
-        codes = {finding["id"]: finding["code"] for finding in run["findings"]}
+        findings = {finding["id"]: finding for finding in run["findings"]}
         for model in run["models"]:
-            tree = tree_of(model, room)
+            finding = findings.get(model["finding"])
+            tree = tree_of(model, room, finding["stack"] if finding is not None else ())
             if tree is None:
                 continue
             rank = int(run["process"]["rank"])
             same = next((each for each in known if each[0] == tree), None)
             if same is None:
-                known.append((tree, model, [rank], codes.get(model["finding"])))
+                known.append((tree, model, [rank], finding and finding["code"]))
             elif rank not in same[2]:
                 same[2].append(rank)
     return [
@@ -118,15 +139,22 @@ def models_of(runs: Sequence[Run]) -> list[Model]:
 
 
 def timelines_of(runs: Sequence[Run]) -> list[Timeline]:
-    """Returns the transfers of each rank that has any."""
+    """Returns the time axis of each rank that moved or held something."""
     found = []
     for run in runs:
         axis = axis_of(run)
         lanes, left = transfers.lanes_of(run, axis)
-        if lanes:
-            movers, movers_left = transfers.busiest_movers(run)
-            found.append(Timeline(_rank(run, runs), lanes, left, movers, movers_left, axis.ticks, _moments(run, axis)))
+        curves = [curve for curve in memory.curves_of(run, axis) if curve.peak_reserved]
+        if lanes or curves:
+            bands, sums = phases.bands_of(run, axis), phases.sums_of(run)
+            found.append(Timeline(_rank(run, runs), bands, sums, lanes, left, curves, axis.ticks, _moments(run, axis)))
     return found
+
+
+def traffic_of(runs: Sequence[Run]) -> list[Traffic]:
+    """Returns what each rank moved that moved anything."""
+    moving = [run for run in runs if run["places"]]
+    return [Traffic(_rank(run, runs), transfers.matrix_of(run), *transfers.busiest_movers(run)) for run in moving]
 
 
 def memories_of(runs: Sequence[Run]) -> list[Memory]:
@@ -138,11 +166,11 @@ def memories_of(runs: Sequence[Run]) -> list[Memory]:
         if curves:
             used = [curve for curve in curves if curve.peak_reserved]
             unused = tuple(curve.device for curve in curves if not curve.peak_reserved)
-            found.append(Memory(_rank(run, runs), used, unused, axis.ticks, _moments(run, axis)))
+            found.append(Memory(_rank(run, runs), used, unused))
     return found
 
 
-def exhausted_of(runs: Sequence[Run], found: Sequence[Shared]) -> Memory | None:
+def exhausted_of(runs: Sequence[Run], found: Sequence[Shared]) -> Timeline | None:
     """Returns the memory of the GPU that the first finding says is full; None where it is about something else."""
     held = found[0].finding.get("memory") if found else None
     run = next((each for each in runs if each["process"]["rank"] == found[0].ranks[0]), None) if held else None
@@ -150,7 +178,7 @@ def exhausted_of(runs: Sequence[Run], found: Sequence[Shared]) -> Memory | None:
         return None
     axis = axis_of(run)
     curves = [curve for curve in memory.curves_of(run, axis) if curve.device == held["device"]]
-    return Memory(_rank(run, runs), curves, (), axis.ticks, _moments(run, axis)) if curves else None
+    return Timeline(_rank(run, runs), (), (), (), 0, curves, axis.ticks, _moments(run, axis)) if curves else None
 
 
 def _rank(run: Run, runs: Sequence[Run]) -> tuple[int, ...]:

@@ -76,6 +76,46 @@
     });
   }
 
+  // Where one is: the part whose head has passed the upper third of the window last.
+  const ways = all(".bar nav a");
+  const show_way = () => {
+    const line = window.innerHeight / 3;
+    const bottom = window.innerHeight + window.scrollY >= root.scrollHeight - 2;
+    const parts = ways.map((way) => document.querySelector(way.hash)).filter((part) => part);
+    const passed = parts.filter((part) => bottom || part.getBoundingClientRect().top <= line);
+    for (const way of ways) {
+      if (passed.length > 0 && way.hash === `#${passed[passed.length - 1].id}`) way.setAttribute("aria-current", "true");
+      else way.removeAttribute("aria-current");
+    }
+  };
+  window.addEventListener("scroll", show_way, { passive: true });
+  window.addEventListener("resize", show_way);
+  show_way();
+
+  // The module tree: search, expand all, collapse all. What was open comes back when the search is emptied.
+  for (const tools of all(".tree-tools")) {
+    const tree = tools.nextElementSibling;
+    const folders = all("details", tree);
+    const before = new Map(folders.map((folder) => [folder, folder.open]));
+    tools.hidden = false;
+    for (const button of all("button", tools)) {
+      button.addEventListener("click", () => {
+        for (const folder of folders) before.set(folder, (folder.open = button.dataset.open !== ""));
+      });
+    }
+    tools.querySelector("input").addEventListener("input", (event) => {
+      const wanted = event.target.value.trim().toLowerCase();
+      for (const item of all("li", tree)) {
+        const name = item.querySelector(".name").textContent.toLowerCase();
+        item.classList.toggle("found", wanted !== "" && name.includes(wanted));
+      }
+      for (const folder of folders) {
+        folder.open = wanted === "" ? before.get(folder) : folder.querySelector(".found") !== null;
+      }
+      tree.querySelector(".found")?.scrollIntoView({ block: "nearest" });
+    });
+  }
+
   // The timeline: what a bar stands for, by pointer or by arrow keys.
   for (const lanes of all(".lanes")) {
     const readout = lanes.nextElementSibling;
@@ -83,7 +123,7 @@
       for (const other of all("rect.shown", lanes)) other.classList.remove("shown");
       bar.classList.add("shown");
       const lane = bar.closest("svg").getAttribute("aria-label").split(":").slice(0, -1).join(":");
-      readout.textContent = `${lane}  ${bar.querySelector("title").textContent}`;
+      readout.textContent = `${lane}  ${bar.querySelector("title").textContent}`.trim();
     };
     lanes.addEventListener("pointerover", (event) => {
       const bar = event.target.closest("rect");

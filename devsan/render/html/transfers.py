@@ -63,6 +63,37 @@ def lanes_of(run: Mapping[str, Any], axis: Axis) -> tuple[list[Lane], int]:
     return lanes, len(pairs) - len(shown)
 
 
+@dataclass(frozen=True)
+class Cell:
+    """What went from one device to another. ``share``: of the most that went between two devices, 0 to 1."""
+
+    times: int
+    bytes: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Devices by devices: ``rows`` hold a cell for each of ``targets``, None where nothing went."""
+
+    origins: tuple[str, ...]
+    targets: tuple[str, ...]
+    rows: tuple[tuple[Cell | None, ...], ...]
+
+
+def matrix_of(run: Mapping[str, Any]) -> Matrix:
+    """Returns what went between which devices in the whole run."""
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    for place in run["places"]:
+        pair = str(place["from"]), str(place["to"])
+        times, size = sums.get(pair, (0, 0))
+        sums[pair] = times + int(place["times"]), size + int(place["bytes"])
+    origins, targets = (tuple(sorted({pair[side] for pair in sums}, key=in_order)) for side in (0, 1))
+    most = max((size for _, size in sums.values()), default=0)
+    cells = {pair: Cell(*each, each[1] / most if most else 0.0) for pair, each in sums.items()}
+    return Matrix(origins, targets, tuple(tuple(cells.get((one, other)) for other in targets) for one in origins))
+
+
 @dataclass
 class Mover:
     """A line of source that moves tensors between two devices, whatever called it. ``event``: one of its moves."""

@@ -41,6 +41,7 @@ class Node:
         strayed: tensors that are not with their module, all below and all siblings included.
         offloaded: whether all its tensors, those below included, are kept elsewhere and fetched for each call.
         hidden: modules below that the row does not show.
+        failed: whether the operator that failed ran in its forward, and in no module below.
     """
 
     name: str
@@ -55,16 +56,32 @@ class Node:
     strayed: int = 0
     offloaded: bool = False
     hidden: int = 0
+    failed: bool = False
 
     @property
     def is_open(self) -> bool:
         """Whether the tree shows what is below from the start: where devices part, or what is said of them."""
         homes = {child.home for child in self.children}
+        if self.holds_failed:
+            return True
         return bool(self.children) and (len(self.shares) > 1 or (self.strayed > 0 and len(homes) > 1))
 
+    @property
+    def holds_failed(self) -> bool:
+        """Whether the module that failed is below."""
+        return any(child.failed or child.holds_failed for child in self.children)
 
-def tree_of(model: Mapping[str, Any], most_rows: int = MOST_ROWS) -> Node | None:
-    """Returns the tree of one model of the document; None when it has no modules."""
+
+def tree_of(
+    model: Mapping[str, Any], most_rows: int = MOST_ROWS, stack: Sequence[Mapping[str, Any]] = ()
+) -> Node | None:
+    """Returns the tree of one model of the document; None when it has no modules.
+
+    Args:
+        model: the model.
+        most_rows: of the tree.
+        stack: of a failure at that moment, the innermost frame first.
+    """
     modules = {str(module["path"]): module for module in model["modules"]}
     if not modules:
         return None
@@ -74,7 +91,7 @@ def tree_of(model: Mapping[str, Any], most_rows: int = MOST_ROWS) -> Node | None
             below.setdefault(path.rpartition(".")[0], []).append(path)
     modules.setdefault("", {"type": model["type"], "tensors": (), "hooks": ()})
     device_map = {str(entry["key"]): str(entry["device"]) for entry in model["device_map"]}
-    node = _node("", modules, below, device_map, device_map.get("", ""), False)
+    node = _node("", modules, below, device_map, device_map.get("", ""), False, _failed_in(modules, stack))
     return _pruned(replace(node, name=str(model["expression"]) or "model"), most_rows)
 
 
@@ -85,7 +102,7 @@ def devices_of(node: Node) -> list[str]:
 
 def _node(
     path: str, modules: Mapping[str, Any], below: Mapping[str, Sequence[str]], device_map: Mapping[str, str],
-    home: str, offloads: bool,
+    home: str, offloads: bool, failed: str | None,
 ) -> Node:  # fmt: skip
     """``home`` and ``offloads`` are what the parents say."""
     module = modules[path]
@@ -94,7 +111,7 @@ def _node(
     # The root's hook brings the inputs to the first layer; it says nothing about the layers below.
     home = (named if path else "") or device_map.get(path, "") or home
     offloads = offloads or any(hook["offload"] for hook in hooks)
-    children = [_node(child, modules, below, device_map, home, offloads) for child in below.get(path, ())]
+    children = [_node(child, modules, below, device_map, home, offloads, failed) for child in below.get(path, ())]
     tensors = _tensors(own, home or _most((str(each["device"]), int(each["bytes"])) for each in own), offloads)
     folded = tuple(_folded(children))
     shares: dict[str, int] = {}
@@ -113,7 +130,17 @@ def _node(
         and all(tensor.offloaded for tensor in tensors)
         and all(child.offloaded or not child.shares for child in folded)
         and bool(shares),
+        failed=path == failed,
     )  # fmt: skip
+
+
+def _failed_in(modules: Mapping[str, Any], stack: Sequence[Mapping[str, Any]]) -> str | None:
+    """The innermost module of this model in whose methods the failure happened, below its root; None without one."""
+    for frame in stack:
+        path, name = str(frame["module"]), str(frame["function"])
+        if path in modules and path and name.split(".")[0] in (modules[path]["type"], "Module"):
+            return path
+    return None
 
 
 def _tensors(own: Iterable[Mapping[str, Any]], home: str, offloads: bool) -> tuple[Tensor, ...]:

@@ -153,6 +153,55 @@ def test_the_timeline_begins_where_devices_are_used() -> None:
     assert ">0</span>" in render([documents.run()])
 
 
+def test_phases_transfers_and_memory_stand_on_one_axis() -> None:
+    html = render([documents.run(steps=6)])
+    timeline = html[html.index('id="timeline"') : html.index('id="transfers"')]
+    assert timeline.count('class="axis"') == 1
+    bands = re.findall(r'<rect class="phase-(\w+)" x="([\d.]+)" y="0" width="([\d.]+)" height="1000">', timeline)
+    assert [phase for phase, _, _ in bands[:4]] == ["load", "forward", "backward", "optimizer"]
+    load, forward = ((float(x), float(width)) for _, x, width in bands[:2])
+    assert load[0] == 0 and abs(load[1] - 1000 / 6.6) < 8 and abs(forward[1] - 0.4 * 1000 / 6.6) < 8
+    assert timeline.count('class="lane memory"') == 2
+
+
+def test_short_phases_share_the_height_of_the_strip() -> None:
+    html = render([documents.run(steps=3000)])
+    heights = [int(height) for height in re.findall(r'<rect class="phase-forward"[^>]* height="(\d+)"', html)]
+    assert heights and all(350 < height < 500 for height in heights[1:-1])
+
+
+def test_says_how_long_each_phase_took_and_what_it_moved() -> None:
+    run = documents.run(steps=4)
+    run["phases"] = [
+        {"phase": "load", "time": 0.0, "until": 1.0},
+        {"phase": "forward", "time": 2.0, "until": 2.5},
+        {"phase": "forward", "time": 3.0, "until": 4.5},
+    ]
+    run["transfers"] = [
+        {"place": 0, "time": 0.5, "until": 1.5, "times": 2, "bytes": 2048},  # half of it while loading
+        {"place": 0, "time": 3.2, "until": 3.2, "times": 1, "bytes": 4096},
+    ]
+    text = page_of(run).text()
+    assert "loading 1 x 1 s 1 KiB forward 2 x 2 s 4 KiB outside these phases 1 KiB" in text
+    assert "outside these phases" not in page_of(documents.run(phases=[])).text()
+
+
+def test_the_matrix_says_what_went_between_which_devices() -> None:
+    text = page_of(documents.run(steps=8)).text()
+    assert "From → cuda:0 → cuda:1 → cpu cuda:0 128 B 8 x cuda:1 2 KiB 8 x cpu 8 B 8 x" in text
+
+
+def test_the_module_that_failed_is_marked_and_in_sight() -> None:
+    inside = {**documents.LOSS, "module": "model.layers.4.mlp.part_3", "function": "Part_3.forward"}
+    found = documents.finding(stack=[documents.INSIDE, inside, documents.LOOP])
+    html = render([documents.run(findings=[found], models=[documents.model(finding=found["id"])])])
+    tree = html[html.index('class="tree"') : html.index('id="timeline"')]
+    assert tree.count("failed here") == 1
+    assert re.search(r"<b>part_3</b> <i>Part_3</i> <strong class=.failed.>", tree)
+    assert re.search(r"<details open><summary>\s*<span class=.name.><b>4</b>", tree)
+    assert "failed here" not in render([documents.run()])
+
+
 def test_a_model_moved_as_a_whole_shows_where_its_hooks_wanted_it() -> None:
     model = documents.model(layers=4, gpus=4)
     for module in model["modules"]:

@@ -179,11 +179,37 @@ def test_a_finding_is_chosen_by_keyboard(browser: Chromium, saved: Save) -> None
 
 def test_bars_of_the_timeline_are_read_by_keyboard(browser: Chromium, saved: Save) -> None:
     browser.open(saved(documents.run()))
-    browser.evaluate("document.querySelector('.lane svg').focus()")
+    browser.evaluate("document.querySelectorAll('.lane svg')[1].focus()")
     browser.press("ArrowRight")
     browser.press("ArrowRight")
     said = browser.evaluate("document.querySelector('.readout').textContent")
     assert re.match(r"cuda:0 → cuda:1  [\d.]+ m?s: 1 ., 16\sB, train.py:47", said), said
+
+
+def test_modules_are_searched_and_opened(browser: Chromium, saved: Save) -> None:
+    browser.open(saved(documents.run()))
+    opened = "document.querySelectorAll('.tree details[open]').length"
+    before = browser.evaluate(opened)
+    search = "document.querySelector('.tree-tools input')"
+    browser.evaluate(f"{search}.value = 'nothing'; {search}.dispatchEvent(new Event('input'))")
+    assert browser.evaluate("document.querySelectorAll('.tree .found').length") == 0
+    browser.evaluate(f"{search}.value = 'q_proj'; {search}.dispatchEvent(new Event('input'))")
+    found = browser.evaluate("[...document.querySelectorAll('.tree .found')].map(each => each.offsetHeight > 0)")
+    assert found == [True, True]  # one for each GPU's layers
+    browser.evaluate(f"{search}.value = ''; {search}.dispatchEvent(new Event('input'))")
+    assert browser.evaluate(opened) == before
+    browser.evaluate("document.querySelector('.tree-tools button').click()")
+    assert browser.evaluate(opened) == browser.evaluate("document.querySelectorAll('.tree details').length") > before
+
+
+def test_the_bar_says_which_part_is_read(browser: Chromium, saved: Save) -> None:
+    browser.open(saved(documents.run()))
+    current = "[...document.querySelectorAll('nav [aria-current]')].map(each => each.hash)"
+    browser.evaluate("document.querySelector('#timeline').scrollIntoView()")
+    wait = f"new Promise(done => setTimeout(() => done({current}), 200))"
+    assert browser.evaluate(wait) == ["#timeline"]
+    browser.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    assert browser.evaluate(wait) == ["#end"]
 
 
 def test_copying_says_that_it_copied(browser: Chromium, saved: Save) -> None:

@@ -187,6 +187,11 @@ def run(rank: int = 0, world_size: int = 1, gpus: int = 2, steps: int = 12, **mo
         for time in times
         for number in range(len(pairs))
     ]
+    phases = [
+        {"phase": phase, "time": time + begin * 6.0 / steps, "until": time + end * 6.0 / steps}
+        for time in times[1:]
+        for phase, begin, end in (("forward", 0.0, 0.4), ("backward", 0.4, 0.8), ("optimizer", 0.8, 0.9))
+    ]
     samples = [
         {"time": time, "device": device, "allocated": int(3e9 * (1 + math.sin(time))), "reserved": 7 << 30}
         for time in times
@@ -204,7 +209,8 @@ def run(rank: int = 0, world_size: int = 1, gpus: int = 2, steps: int = 12, **mo
              "used_memory": 0}
             for device in devices
         ],
-        "findings": [finding()], "models": [model(gpus=gpus)], "places": places, "transfers": transfers,
+        "findings": [finding()], "models": [model(gpus=gpus)], "places": places,
+        "phases": [{"phase": "load", "time": 0.0, "until": 6.0 / steps}, *phases], "transfers": transfers,
         "memory": {
             "devices": [
                 {"device": device, "budget": 23 << 30, "peak_allocated": 6 << 30, "peak_reserved": 7 << 30}

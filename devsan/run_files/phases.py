@@ -1,0 +1,156 @@
+"""When the program loads, runs forward, runs backward and steps its optimizers, for the time axis of a run.
+
+A phase lasts until the next one begins. Forward begins with the first call of a module after the others have ended.
+What waits for that call takes itself away, so that further calls cost what they cost without it. It is no global hook
+of torch's: dynamo traces those, and would refuse a full graph.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+MOST = 20_000
+"""Changes of phase that are kept; what comes after belongs to no phase."""
+
+Row = list[Any]
+"""The phase that begins ("" is none of them), and when: seconds since the start of the run."""
+
+
+class Phases:
+    """Follows the phases of this process, from now on until `end`.
+
+    Args:
+        start: of the run, on the clock of ``time.monotonic_ns``.
+    """
+
+    def __init__(self, start: int) -> None:
+        self._start = start
+        self._rows: list[Row] = [["load", 0.0]]
+        self._written = 0
+        self._open: list[str] = []  # backward passes and steps, the innermost last
+        self._forward: _FirstCall | None = None
+        self._undo: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        """Has torch call this object. Does nothing where torch has no such hooks."""
+        graph: Any = sys.modules.get("torch.autograd.graph")
+        optimizer: Any = sys.modules.get("torch.optim.optimizer")
+        if not hasattr(graph, "_engine_run_backward") or not hasattr(optimizer, "register_optimizer_step_pre_hook"):
+            return
+        self._undo = [
+            optimizer.register_optimizer_step_pre_hook(self._begin_step).remove,
+            optimizer.register_optimizer_step_post_hook(self._end_step).remove,
+            self._watch_backward(graph),
+        ]
+        self._await_forward()
+
+    def fresh(self) -> list[Row]:
+        """Returns the changes since the last call."""
+        rows = self._rows[self._written :]
+        self._written += len(rows)
+        return rows
+
+    def end(self) -> None:
+        """Takes everything away from torch again."""
+        for undo in self._undo:
+            undo()
+        self._undo = []
+        self._stop_waiting()
+
+    def _watch_backward(self, graph: Any) -> Callable[[], None]:
+        """``torch.autograd`` has bound the function under its own name, too."""
+        autograd: Any = sys.modules["torch.autograd"]
+        run = graph._engine_run_backward
+
+        @functools.wraps(run)
+        def watched(*arguments: Any, **keywords: Any) -> Any:
+            depth = len(self._open)
+            self._begin("backward")
+            try:
+                return run(*arguments, **keywords)
+            finally:
+                self._end(depth)
+
+        holders = [module for module in (graph, autograd) if getattr(module, "_engine_run_backward", None) is run]
+        for module in holders:
+            module._engine_run_backward = watched
+
+        def undo() -> None:
+            for module in holders:
+                if module._engine_run_backward is watched:  # else somebody has wrapped it, and calls it
+                    module._engine_run_backward = run
+
+        return undo
+
+    def _await_forward(self) -> None:
+        modules: Any = sys.modules.get("torch.nn.modules.module")
+        if modules is None or not self._undo or (self._forward is not None and self._forward.is_set()):
+            return
+        self._forward = _FirstCall(modules.Module, self._begin_forward)
+
+    def _stop_waiting(self) -> None:
+        waiting, self._forward = self._forward, None
+        if waiting is not None:
+            waiting.remove()
+
+    def _begin_forward(self) -> None:
+        self._forward = None
+        if not self._open:
+            self._note("forward")
+
+    def _begin_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+        self._begin("optimizer")
+
+    def _end_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+        if "optimizer" in self._open:
+            self._end(len(self._open) - 1 - self._open[::-1].index("optimizer"))
+
+    def _begin(self, phase: str) -> None:
+        self._stop_waiting()  # checkpoints call modules again while gradients are computed: that is no forward pass
+        self._open.append(phase)
+        self._note(phase)
+
+    def _end(self, depth: int) -> None:
+        """Ends all that was begun at ``depth`` or within."""
+        del self._open[depth:]
+        self._note(self._open[-1] if self._open else "")
+        if not self._open:
+            self._await_forward()
+
+    def _note(self, phase: str) -> None:
+        if len(self._rows) < MOST and self._rows[-1][0] != phase:
+            at = round((time.monotonic_ns() - self._start) * 1e-9, 6)
+            self._rows.append([phase if len(self._rows) < MOST - 1 else "", at])
+
+
+class _FirstCall:
+    """Stands in the place of a class's ``__call__`` until an instance is called.
+
+    Python asks a descriptor for the method and then calls that, so that no frame of DevSan's is in the program's stack.
+    The class itself shows its own ``__call__``.
+    """
+
+    def __init__(self, owner: type, then: Callable[[], None]) -> None:
+        self._owner, self._then = owner, then
+        self._call: Any = owner.__call__
+        owner.__call__ = self  # type: ignore[method-assign, assignment]
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        if instance is None:
+            return self._call
+        self.remove()
+        self._then()
+        return self._call.__get__(instance, owner)
+
+    def is_set(self) -> bool:
+        """Returns whether it still stands there: who patches a class puts back what the class showed."""
+        return vars(self._owner).get("__call__") is self
+
+    def remove(self) -> None:
+        """Puts the method back."""
+        if self.is_set():
+            self._owner.__call__ = self._call  # type: ignore[method-assign]

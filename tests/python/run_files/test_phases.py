@@ -1,0 +1,107 @@
+"""The phases of real programs, as their run files have them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+TRAIN = """\
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+call = nn.Module.__call__
+first = nn.Linear(4, 4).cuda()
+model = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).cuda()
+optimizer = torch.optim.SGD([*first.parameters(), *model.parameters()], lr=0.1)
+for _ in range(2):
+    x = torch.randn(2, 4, device="cuda")
+    loss = checkpoint(model, first(x), use_reentrant=False).sum()
+    loss.backward()
+    optimizer.step()
+assert "__call__" in vars(nn.Module) and nn.Module.__call__ is call
+"""
+
+CLOSURE = """\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1).cuda()
+optimizer = torch.optim.LBFGS(model.parameters(), max_iter=2)
+
+def closure():
+    optimizer.zero_grad()
+    loss = model(torch.ones(2, 4, device="cuda")).square().sum()
+    loss.backward()
+    return loss
+
+optimizer.step(closure)
+"""
+
+FULL_GRAPH = """\
+import torch
+
+weight = torch.nn.Linear(4, 4).cuda()
+
+@torch.compile(fullgraph=True, backend="eager")
+def forward(x):
+    return weight(x).relu()
+
+print(forward(torch.ones(2, 4, device="cuda")).shape)
+"""
+
+FAILS_BACKWARD = """\
+import torch
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient + torch.ones(3, device="cuda:1")
+
+x = torch.ones(3, device="cuda:0", requires_grad=True)
+Doubled.apply(x).sum().backward()
+"""
+
+
+def phases(run: dict[str, Any]) -> list[str]:
+    spans = run["phases"]
+    for before, after in itertools.pairwise(spans):
+        assert before["time"] <= before["until"] <= after["time"]
+    assert all(span["until"] <= run["end"]["time"] for span in spans)
+    return [span["phase"] for span in spans]
+
+
+def test_a_training_loop(programs: Any) -> None:
+    code, _, error = programs.run(TRAIN, "--gpus", "1", "-orun.dvs")
+    assert code == 0, error
+    step = ["forward", "backward", "optimizer"]
+    assert phases(programs.read()) == ["load", *step, *step]
+
+
+def test_a_closure_runs_within_its_step(programs: Any) -> None:
+    code, _, error = programs.run(CLOSURE, "--gpus", "1", "-orun.dvs")
+    assert code == 0, error
+    names = phases(programs.read())
+    assert names[:4] == ["load", "optimizer", "backward", "optimizer"]
+    assert names.count("backward") >= 2 and names[-1] == "optimizer"
+
+
+def test_a_full_graph_is_compiled(programs: Any) -> None:
+    code, printed, error = programs.run(FULL_GRAPH, "--gpus", "1", "-orun.dvs")
+    assert (code, printed) == (0, "torch.Size([2, 4])\n"), error
+
+
+def test_no_frame_of_devsan_is_in_the_traceback(programs: Any) -> None:
+    code, _, error = programs.run(FAILS_BACKWARD, "--gpus", "2", "-orun.dvs")
+    assert code == 1
+    traceback = error[: error.index("RuntimeError")]
+    assert "in _engine_run_backward" in traceback and "phases.py" not in traceback
+    assert phases(programs.read()) == ["load", "backward"]
