@@ -303,6 +303,47 @@ const model::Event* moved_from_map(const Operand& operand) {
   return mapped ? placed : nullptr;
 }
 
+const model::Event* left_by_move(const Context& context, const Operand& operand, const Operand& other) {
+  const model::Event* placed = placement_of(operand.provenance);
+  if (operand.kind != OperandKind::kAttribute || !operand.registered || operand.holder.empty() || placed == nullptr ||
+      context.in_earlier_call(*placed) || context.in_failing_call(*placed)) {
+    return nullptr;
+  }
+  const auto made = std::max(operand.provenance.front().sequence, placed->sequence);
+  const auto left_it = [&](const model::Event& move) {
+    return made > 0 && move.sequence > made && move.kind == model::EventKind::kMoved && move.device == other.device;
+  };
+  const bool weight = other.kind == OperandKind::kParameter || other.kind == OperandKind::kBuffer;
+  const model::Event* its = placement_of(other.provenance);
+  if (weight && other.holder == operand.holder && its != nullptr && left_it(*its)) return its;
+  if (context.model() == nullptr) return nullptr;
+  const auto& all = context.model()->placements;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const model::Event& move) {
+    return (move.subject.empty() || move.subject == operand.holder) && left_it(move);
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+bool is_replaced_by_result(const Operand& operand) {
+  return (operand.kind == OperandKind::kParameter || operand.kind == OperandKind::kBuffer) &&
+         operand.replaced_at.is_known() && !operand.provenance.empty() &&
+         operand.provenance.front().kind == model::EventKind::kComputed;
+}
+
+bool is_remembered_result(const Operand& operand) {
+  const model::Event* placed = placement_of(operand.provenance);
+  return operand.kind == OperandKind::kGlobal && placed != nullptr &&
+         operand.provenance.front().kind == model::EventKind::kComputed && !Context::at_module_level(*placed) &&
+         !Context::at_construction(*placed);
+}
+
+const model::Event* brought_back(const Operand& operand) {
+  const model::Event* placed = placement_of(operand.provenance);
+  const bool back = placed != nullptr && placed->owner.is(model::owners::kAccelerate) &&
+                    placed->owner.setting.starts_with("io_same_device");
+  return back ? placed : nullptr;
+}
+
 std::string twin_of(const Operand& weight) {
   const bool is_named = weight.name.ends_with(weight.tied_to);  // by the source, as it is known by another name
   return quoted(is_named ? weight.qualified_name : weight.tied_to);

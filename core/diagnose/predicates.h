@@ -81,6 +81,19 @@ bool is_deep_copy(const model::Event& event);
 /// The move of a whole module that took this weight from where a map had placed it; null where there was none.
 const model::Event* moved_from_map(const model::Operand& operand);
 
+/// The move that took the model, or the module that holds it, to where `other` is, and left this plain attribute where it
+/// was made; null where there was none. Not what an earlier call has kept: a cache.
+const model::Event* left_by_move(const Context& context, const model::Operand& operand, const model::Operand& other);
+
+/// Whether a statement of the program has put a result in the place of this parameter or buffer.
+bool is_replaced_by_result(const model::Operand& operand);
+
+/// Whether a function keeps it from call to call in a global container, and it was computed there for an argument.
+bool is_remembered_result(const model::Operand& operand);
+
+/// What accelerate's hook of the whole model brought back to where the model's inputs were; null where it is none.
+const model::Event* brought_back(const model::Operand& operand);
+
 /// That a tied weight is one tensor with another module's.
 model::Message tie_of(const model::Operand& weight);
 

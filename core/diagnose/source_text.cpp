@@ -95,13 +95,18 @@ std::optional<std::size_t> find_factory(std::string_view statement, std::string_
   return found;
 }
 
-/// Whether it picks one of several devices by a number that the program computes: `devices[i // per]`, a plan by hand.
+/// Whether it picks one of several devices, a plan by hand: by a number that the program computes, `devices[i // per]`, or
+/// by the name of a part, `self.device_map["decoder"]`. What is called "device" in a configuration is one value.
 bool is_chosen_from_list(std::string_view text) {
   const auto opens = text.find('[');
   if (opens == std::string_view::npos || !text.ends_with(']') || opens == 0) return false;
   const auto index = text.substr(opens + 1, text.size() - opens - 2);
-  return index.find_first_of("\"'") == std::string_view::npos &&
-         std::any_of(index.begin(), index.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
+  if (index.find_first_of("\"'") == std::string_view::npos) {
+    return std::any_of(index.begin(), index.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
+  }
+  const auto table = text.substr(0, opens);
+  return index.find("dev") == std::string_view::npos &&
+         (table.ends_with("map") || table.ends_with("devices") || table.ends_with("placement"));
 }
 
 }  // namespace

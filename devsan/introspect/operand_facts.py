@@ -174,10 +174,12 @@ class Operands:
         holder = tree.modules.get(home.holder)
         path = home.path if home.holder else f"{tree.expression}.{home.name}"
         own = [number for number, each in enumerate(self.frames) if each.whose is Whose.PROGRAM]
-        newest = next((event.kind for event in operand.provenance if event.kind != core.EventKind.COMPUTED), None)
+        kinds = [event.kind for event in operand.provenance]
+        newest = next((kind for kind in kinds if kind != core.EventKind.COMPUTED), None)
         loaded = newest == core.EventKind.LOADED  # what is on a GPU may have been moved by what moved the module
-        moved = any(event.kind == core.EventKind.MOVED for event in operand.provenance)
-        if holder is None or not own or not (loaded or (str(operand.device) == "cpu" and not moved)):
+        stayed = str(operand.device) == "cpu" and core.EventKind.MOVED not in kinds
+        computed = kinds[:1] == [core.EventKind.COMPUTED]  # no module computes its own
+        if holder is None or not own or not (loaded or stayed or computed):
             return
         place = replaced_at(holder, path, spot_of(self.frames, own[-1]))
         if place is not None:

@@ -311,7 +311,8 @@ def _state(names: dict[str, Any]) -> Iterator[tuple[str, Any, bool]]:
         if name in passing:
             continue
         if isinstance(value, torch.nn.Module):
-            for inner, tensor in [*value.named_parameters(), *value.named_buffers()]:
+            held = [*value.named_parameters(remove_duplicate=False), *value.named_buffers(remove_duplicate=False)]
+            for inner, tensor in held:  # under all of its names: a change may register it under another one first
                 own = f"{name}.{as_written(inner)}"
                 yield own, tensor, False
                 if tensor.grad is not None:

@@ -34,6 +34,16 @@ std::optional<Hypothesis> meta(const Context& context) {
     found.title = {"{name} has no data: it is still on the meta device", {{"name", name_of(*meta)}}};
     // What to_empty and a loader cannot reach: that it is not registered is the cause.
     if (!copies && meta->kind == model::OperandKind::kAttribute) found.score -= 30;
+    // torch.func.functional_call gives a module other tensors, and leaves it its own where none are given.
+    const bool functional = context.runs_file("utils/stateless.py") || context.runs_file("functional_call.py");
+    if (!copies && functional && !meta->qualified_name.empty()) {
+      found.add_evidence(40, {"functional_call was given nothing for {name}, so the module uses its own.",
+                              {{"name", name_of(*meta)}}});
+      found.title = {"functional_call was given nothing for {name}, which is on the meta device",
+                     {{"name", name_of(*meta)}}};
+      found.propose(FixKind::kUseSite, {"give it the buffers as well: {code}",
+                                        {{"code", std::string("functional_call(module, (params, buffers), args)")}}});
+    }
     if (!copies)
       found.add_evidence(70, {"{name} is on the meta device: it has a shape but no data.", {{"name", name_of(*meta)}}});
   }

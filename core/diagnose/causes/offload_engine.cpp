@@ -82,6 +82,35 @@ Hypothesis norm_regression(const Context& context, Hypothesis found, const model
   return found;
 }
 
+/// A tensor without data, of no module's own, where accelerate has left placeholders: it was computed from one of them.
+std::optional<Hypothesis> made_of_placeholder(const Context& context) {
+  if (context.model() == nullptr || !context.is_hooked()) return std::nullopt;
+  const auto& operands = context.operands();
+  const auto meta = std::find_if(operands.begin(), operands.end(), [](const Operand& each) {
+    const bool weight = each.kind == OperandKind::kParameter || each.kind == OperandKind::kBuffer;
+    return each.device.is_meta() && !weight && each.provenance.empty();
+  });
+  const auto& modules = context.model()->modules;
+  const auto offloaded = std::find_if(modules.begin(), modules.end(), [](const model::Module& module) {
+    return std::any_of(module.hooks.begin(), module.hooks.end(),
+                       [](const model::Hook& hook) { return hook.offload; }) &&
+           std::any_of(module.tensors.begin(), module.tensors.end(),
+                       [](const model::ModuleTensor& tensor) { return tensor.device.is_meta(); });
+  });
+  if (meta == operands.end() || offloaded == modules.end()) return std::nullopt;
+  Hypothesis found(code::kOffloadEngine);
+  found.operands = {context.index_of(*meta)};
+  found.add_evidence(100,
+                     {"{name} has no data. accelerate offloads {module} and leaves placeholders on the meta device "
+                      "outside of its forward; what is computed from one has no data, either.",
+                      {{"name", name_of(*meta)}, {"module", quoted(offloaded->path)}}});
+  found.title = {"{name} was computed from an offloaded weight, which has data only in a call of its module",
+                 {{"name", name_of(*meta)}}};
+  found.propose(FixKind::kUseSite, {"call the module, or enter {code} before its weight is read",
+                                    {{"code", std::string("accelerate.utils.align_module_device(module)")}}});
+  return found;
+}
+
 /// A weight that accelerate's hook keeps elsewhere is read beside the module's forward.
 std::optional<Hypothesis> placeholder(const Context& context) {
   if (context.failure().kind != model::SentenceKind::kMeta || context.operands().empty()) return std::nullopt;
@@ -112,6 +141,7 @@ std::optional<Hypothesis> placeholder(const Context& context) {
 // The host's side is there on purpose: an engine keeps it there and brings it in for its own calls.
 std::optional<Hypothesis> offload_engine(const Context& context) {
   if (auto found = placeholder(context)) return found;
+  if (auto found = made_of_placeholder(context)) return found;
   if (!context.host_meets_gpu() && !context.has_meta()) return std::nullopt;
   const Operand* away = away_from_gpu(context);
   const Operand* partner = away == nullptr ? nullptr : context.partner_of(*away);

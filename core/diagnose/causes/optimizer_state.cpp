@@ -113,6 +113,9 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
           "{optimizer} keeps state on {device} for a parameter on {other_device}",
           {{"optimizer", apart->type}, {"device", state.device.str()}, {"other_device", state.parameter_device.str()}}};
   }
+  // An average's module is called as any other: its own weight is no state that meets a parameter.
+  const bool in_forward = context.failing_module() != nullptr && context.failure().phase == model::Phase::kForward;
+  if (kept != operands.end() && !kept->qualified_name.empty() && in_forward) found.score -= 50;
   if (stepping) found.add_evidence(15, "It fails in the optimizer's step.");
   for (const Optimizer& optimizer : all) {
     if (const model::Event* move = later_move(context, optimizer)) {

@@ -91,7 +91,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
     found.add_evidence(70,
                        total ? "The operation adds to a running total."
                              : "The operation is a loss, or a sum of losses: it joins the last stage with the batch.");
-    bool brought_back = false;  // by a hook, so that the model does not end where its last stage is
+    const model::Event* back = nullptr;  // by a hook, so that the model does not end where its last stage is
     const Operand* labels = label_side(context);
     if (labels == nullptr && !context.operands().empty()) {
       labels = &context.operands().front();
@@ -104,12 +104,8 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
                                                  {"device", labels->device.str()},
                                                  {"other", name_of(*partner)},
                                                  {"other_device", partner->device.str()}};
-      const model::Event* back = placement_of(partner->provenance);
-      const bool by_hook = back != nullptr && back->kind == model::EventKind::kMoved && !total &&
-                           back->owner.is(model::owners::kAccelerate) &&
-                           back->owner.setting.starts_with("io_same_device");
-      if (by_hook) {
-        brought_back = true;
+      if (!total) back = brought_back(*partner);
+      if (back != nullptr) {
         found.add_evidence(
             30,
             {"accelerate's hook brought {other} back from {device} to {other_device}, where the model's inputs are.",
@@ -133,7 +129,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       }
       found.origin = placed;
       found.title =
-          brought_back
+          back != nullptr
               ? Message{"{name} is on {device}, {other} was brought back to {other_device}, where the inputs are", both}
           : total
               ? Message{"the running total {name} is on {device}, {other} is on {other_device}", both}
@@ -142,7 +138,9 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
     } else {
       found.title = "the loss is combined with a tensor on another device";
     }
-    if (context.model_spans_gpus() && !brought_back)
+    // A buffer that a statement of the loss has replaced is no last stage's.
+    if (std::any_of(context.operands().begin(), context.operands().end(), is_replaced_by_result)) found.score -= 50;
+    if (context.model_spans_gpus() && back == nullptr)
       found.add_evidence(15, "The model ends on another GPU than it begins.");
     return found;
   }

@@ -46,6 +46,29 @@ bool tell_of_weight(const Operand& operand, const Operand& other, Hypothesis& fo
   return before != nullptr;
 }
 
+/// What brought `operand` there, where that is not the program's own doing. Returns whether there was anything to tell.
+/// @param value that said the device of the other side, "" if it is not known
+bool tell_how_it_came(const Operand& operand, const std::string& value, Hypothesis& found) {
+  const Event* placed = placement_of(operand.provenance);
+  const Message name = name_of(operand);
+  if (placed != nullptr && placed->owner.mechanism == "scatter") {
+    found.add_evidence(25,
+                       {"DataParallel runs a replica on each GPU, and gave {name} to that of {device}; {value} is the "
+                        "same in all of them.",
+                        {{"name", name},
+                         {"device", operand.device.str()},
+                         {"value", value.empty() ? Message("the value") : Message(quoted(value))}}});
+    return true;
+  }
+  if (const Event* back = brought_back(operand)) {
+    found.add_evidence(25, {"{name} is a result of the model, and accelerate's hook brought it back to {device}, where "
+                            "the inputs are{at}: io_same_device.",
+                            {{"name", name}, {"device", operand.device.str()}, {"at", at_text(*back)}}});
+    return true;
+  }
+  return false;
+}
+
 /// Results of two parts of the model, each where the map put it, are joined by a hook or by code around the model.
 std::optional<Hypothesis> joined_outside(const Context& context) {
   const bool in_module = context.failing_module() != nullptr && stands_in_module(context);
@@ -65,10 +88,21 @@ std::optional<Hypothesis> joined_outside(const Context& context) {
   Hypothesis found(code::kSingleDeviceAssumption);
   found.origin = placement_of(small.provenance);
   found.operands = {context.index_of(small), context.index_of(large)};
-  found.add_evidence(
-      45,
-      "Each is on the device that the map gave to the part of the model that it comes from; the line that combines "
-      "them is not in a module, so no hook moves them to one device.");
+  const Event* back = brought_back(small) != nullptr ? brought_back(small) : brought_back(large);
+  if (back != nullptr) {
+    found.add_evidence(
+        45, {"{name} is a result of the model, and accelerate's hook brought it back to {device}, where the inputs "
+             "are{at}: io_same_device. {other} is where the map put the part of the model that it comes from.",
+             {{"name", name_of(brought_back(small) != nullptr ? small : large)},
+              {"device", back->device.str()},
+              {"at", at_text(*back)},
+              {"other", name_of(brought_back(small) != nullptr ? large : small)}}});
+  } else {
+    found.add_evidence(
+        45,
+        "Each is on the device that the map gave to the part of the model that it comes from; the line that combines "
+        "them is not in a module, so no hook moves them to one device.");
+  }
   if (context.model_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
   found.title = {"{name} comes from a part of the model on {device}, {other} from one on {other_device}",
                  {{"name", name_of(small)},
@@ -102,12 +136,53 @@ std::optional<Hypothesis> returned_gradient(const Context& context) {
   return found;
 }
 
+/// In a backward of the program's own, what forward kept meets the gradient, which is where forward left its result.
+std::optional<Hypothesis> in_own_backward(const Context& context) {
+  const model::Frame* site = context.failure().site();
+  if (site == nullptr || !site->function.ends_with(".backward") || !context.runs_file("autograd/function.py") ||
+      !context.across_gpus()) {
+    return std::nullopt;
+  }
+  const auto follows_gradient = [](const Operand& operand) {
+    return std::any_of(operand.provenance.begin(), operand.provenance.end(), [](const Event& event) {
+      return event.op.ends_with("backward") || Context::in_function(event, "backward");
+    });
+  };
+  const auto& operands = context.operands();
+  const auto gradient = std::find_if(operands.begin(), operands.end(), follows_gradient);
+  const Operand* kept = gradient == operands.end() ? nullptr : context.partner_of(*gradient);
+  if (kept == nullptr || follows_gradient(*kept)) return std::nullopt;
+  Hypothesis found(code::kSingleDeviceAssumption);
+  found.origin = placement_of(gradient->provenance);
+  found.operands = {context.index_of(*gradient), context.index_of(*kept)};
+  const std::vector<model::Argument> both = {{"name", name_of(*gradient)},
+                                             {"device", gradient->device.str()},
+                                             {"other", name_of(*kept)},
+                                             {"other_device", kept->device.str()}};
+  found.add_evidence(90, {"{name} is on {device}, where the gradient of the result comes from; forward kept {other} on "
+                          "{other_device}: it moved its result away, and the backward does not move the gradient back.",
+                          both});
+  found.title = {"the backward computes on {device}, where the gradient is; {other} was kept on {other_device}", both};
+  found.propose(FixKind::kUseSite, {"move the gradient to the device of {other} first, in the backward", both});
+  return found;
+}
+
+/// One number is applied to the tensors of a model that is on several GPUs, such as a factor of all gradients.
+bool is_number_for_all(const Context& context, const Operand& number, const Operand& other) {
+  const bool single =
+      number.shape && std::all_of(number.shape->begin(), number.shape->end(), [](auto size) { return size == 1; });
+  const bool computed = !number.provenance.empty() && number.provenance.front().kind == model::EventKind::kComputed;
+  return single && computed && !is_weight(number) && is_weight(other) && context.failing_module() == nullptr &&
+         context.model_spans_gpus();
+}
+
 }  // namespace
 
 // A value such as hparams.device, model.device or "cuda:0" is used for everything, and the model is on several GPUs:
 // whatever meets a part of the model on another one fails. The other side was put there by a map.
 std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (auto found = returned_gradient(context)) return found;
+  if (auto found = in_own_backward(context)) return found;
   if (!context.across_gpus()) return std::nullopt;
   const Operand* culprit = nullptr;
   bool culprit_by_model = false;
@@ -146,6 +221,8 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (partner == nullptr) return std::nullopt;
   // Of two results the one that is alone where it is has not come along.
   if (context.outnumbered() == partner && part_of_result(*partner) != nullptr) std::swap(culprit, partner);
+  const bool number = is_number_for_all(context, *partner, *culprit);
+  if (number && placement_of(partner->provenance) != nullptr) std::swap(culprit, partner);
   const Event& placed = *placement_of(culprit->provenance);
   const Event* other = placement_of(partner->provenance);
 
@@ -158,7 +235,10 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                      !combines_results(context);
   if (source_of(placed) == DeviceSource::kScalar) found.value = text;
   const Message culprit_name = name_of(*culprit);
-  if (placed.kind == model::EventKind::kLoaded) {
+  if (number) {
+    found.add_evidence(best, {"{name} is one number, computed on {device}; what it is applied to is on several GPUs.",
+                              {{"name", culprit_name}, {"device", culprit->device.str()}}});
+  } else if (placed.kind == model::EventKind::kLoaded) {
     found.add_evidence(best, {"{name} was read from a checkpoint to {device}{at}.",
                               {{"name", culprit_name}, {"device", placed.device.str()}, {"at", at_text(placed)}}});
   } else if (is_deep_copy(placed)) {
@@ -185,19 +265,20 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
         {"{name} was put on {device} by one device value, {value}{at}.",
          {{"name", culprit_name}, {"device", placed.device.str()}, {"value", quoted(text)}, {"at", at_text(placed)}}});
   }
+  const bool told = tell_how_it_came(*partner, text, found);
   tell_of_weight(*culprit, *partner, found);
   const bool taken = tell_of_weight(*partner, *culprit, found);
   if (Message said = device_value_of(placed); !said.empty()) found.add_evidence(0, std::move(said));
   const Message partner_name = name_of(*partner);
   const std::string partner_device = partner->device.str();
   if (context.model_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
-  if (context.is_placed_by_map(*partner) && other != nullptr && other->owner.is(model::owners::kProgram)) {
+  if (!told && context.is_placed_by_map(*partner) && other != nullptr && other->owner.is(model::owners::kProgram)) {
     found.add_evidence(20, {"{name} is on {device}, one of several devices that the program itself chooses from{at}.",
                             {{"name", partner_name}, {"device", partner_device}, {"at", at_text(*other)}}});
-  } else if (context.is_placed_by_map(*partner) && other != nullptr) {
+  } else if (!told && context.is_placed_by_map(*partner) && other != nullptr) {
     found.add_evidence(20, {"{name} is on {device} because of a map: {owner}.",
                             {{"name", partner_name}, {"device", partner_device}, {"owner", text_of(other->owner)}}});
-  } else if (context.is_placed_by_map(*partner)) {
+  } else if (!told && context.is_placed_by_map(*partner)) {
     found.add_evidence(
         20, {"{name} is on {device} because of a map.", {{"name", partner_name}, {"device", partner_device}}});
   } else if (apart) {
@@ -213,7 +294,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
               {"device", partner_device},
               {"value", quoted(device_text_of(*other))},
               {"at", at_text(*other)}}});
-  } else if (other != nullptr && source_of(*other) != source_of(placed)) {
+  } else if (!told && other != nullptr && source_of(*other) != source_of(placed)) {
     found.add_evidence(
         10, {"{name} on {device} was placed by other means.", {{"name", partner_name}, {"device", partner_device}}});
   }
@@ -223,9 +304,13 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (is_torn_by_map(context) != nullptr) found.score -= 50;
   if (combines_results(context)) found.score -= 35;
   if (joins_adapter_and_weight(context, *culprit, *partner)) found.score -= 50;
+  if (left_by_move(context, *culprit, *partner) != nullptr || left_by_move(context, *partner, *culprit) != nullptr) {
+    found.score -= 50;  // it is not registered
+  }
+  if (is_remembered_result(*culprit) || is_remembered_result(*partner)) found.score -= 50;
   // What a call kept for the next one, and "cuda" without a number, are decisions of their own.
   if (context.in_earlier_call(placed) || (other != nullptr && context.in_earlier_call(*other))) found.score -= 50;
-  if (other != nullptr && source_of(*other) == DeviceSource::kCurrent) found.score -= 40;
+  if (!told && other != nullptr && source_of(*other) == DeviceSource::kCurrent) found.score -= 40;
   for (const Operand& operand : context.operands()) {
     if (is_generation_state(operand) || is_sidecar(operand)) found.score -= 30;
   }
@@ -235,7 +320,8 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                                              {"other_device", partner_device}};
   const char* usual =
       "{name} follows one device value to {device}, {other} is on {other_device} with its part of the model";
-  found.title = {taken ? "{other} was moved from {device} to {other_device}, {name} is still on {device}"
+  found.title = {number  ? "{name} is one number on {device}, {other} is on {other_device} with its part of the model"
+                 : taken ? "{other} was moved from {device} to {other_device}, {name} is still on {device}"
                  : apart
                      ? "{name} is a result of the part of the model on {device}, {other} of the part on {other_device}"
                  : chosen ? "{name} was sent to {device}, {other} is on {other_device}"

@@ -1,4 +1,5 @@
 #include "diagnose/causes.h"
+#include "diagnose/edits.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
@@ -20,11 +21,39 @@ bool is_of_same_statement(const Event& event, const Event* other) {
   return first != nullptr && second != nullptr && first->file == second->file && first->span.line == second->span.line;
 }
 
+/// A buffer holds what a statement of the program computed and put there, instead of its own memory.
+std::optional<Hypothesis> replaced_state(const Context& context) {
+  for (const Operand& operand : context.operands()) {
+    const Operand* partner = context.partner_of(operand);
+    if (partner == nullptr || !is_replaced_by_result(operand) || !context.across_gpus()) continue;
+    Hypothesis found(code::kStaleDeviceCache);
+    found.origin = placement_of(operand.provenance);
+    found.operands = {context.index_of(operand), context.index_of(*partner)};
+    const std::vector<model::Argument> facts = {{"name", name_of(operand)},
+                                                {"device", operand.device.str()},
+                                                {"place", text_of(&operand.replaced_at)},
+                                                {"other", name_of(*partner)},
+                                                {"other_device", partner->device.str()}};
+    found.add_evidence(95, {"An earlier call assigned a result on {device} to {name}, at {place}; the assignment "
+                            "replaces the buffer, and its device with it.",
+                            facts});
+    found.title = {"{name} was replaced at {place} by a result on {device}, {other} is on {other_device}", facts};
+    found.propose(
+        FixKind::kCreationSite,
+        {"move the result to the buffer's device before the assignment at {place}, or copy it in place: `copy_` keeps "
+         "the device",
+         facts});
+    return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 // An earlier call made it and kept it, and the key under which it was kept does not say for which device.
 std::optional<Hypothesis> stale_device_cache(const Context& context) {
   if (!context.is_mismatch()) return std::nullopt;
+  if (auto found = replaced_state(context)) return found;
   std::optional<Hypothesis> best;
   for (const Operand& operand : context.operands()) {
     const bool kept = operand.kind == OperandKind::kAttribute || operand.kind == OperandKind::kGlobal;
@@ -68,7 +97,11 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
                     {"device", operand.device.str()},
                     {"other", name_of(*partner)},
                     {"other_device", partner->device.str()}}};
-    found.propose(FixKind::kCreationSite, "make the device part of the key, or keep one copy for each device");
+    if (in_hook) {
+      found.propose(move_at_use(context, operand, *partner));
+    } else {
+      found.propose(FixKind::kCreationSite, "make the device part of the key, or keep one copy for each device");
+    }
     if (!best || found.score > best->score) best = std::move(found);
   }
   return best;

@@ -79,6 +79,7 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     Hypothesis found(code::kUnregisteredState);
     found.origin = placed;
     found.operands = {context.index_of(operand), context.index_of(*partner)};
+    const Event* left = left_by_move(context, operand, *partner);
     const bool replicated = context.is_wrapped_by("torch.nn.DataParallel") && operand.device.is_accelerator();
     const Message name = name_of(operand);
     const Message holder = operand.holder.empty() ? Message("its module") : Message(operand.holder);
@@ -106,7 +107,11 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
       found.propose(FixKind::kCreationSite, "make it a buffer of the module that uses it");
       found.propose(move_at_use(context, operand, *partner));
     }
-    if (placed != nullptr && (Context::at_construction(*placed) || Context::at_module_level(*placed))) {
+    if (left != nullptr) {
+      found.add_evidence(
+          25, {"{holder} was moved to {device}{at}; {name} stayed behind.",
+               {{"holder", holder}, {"device", partner->device.str()}, {"at", at_text(*left)}, {"name", name}}});
+    } else if (placed != nullptr && (Context::at_construction(*placed) || Context::at_module_level(*placed))) {
       found.add_evidence(20, {"It is where it was when it was constructed{at}.", {{"at", at_text(*placed)}}});
     } else if ((attribute || !operand.holder.empty()) && placed != nullptr && placed->kind == model::EventKind::kMade &&
                operand.device.is_host() && source_of(*placed) == model::DeviceSource::kDefault &&
@@ -121,7 +126,8 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     if (attribute && operand.registered && !model_went_to(context, partner->device)) found.score -= 45;
     // Where the program said which GPU, or took it off one, it would be wrong as a buffer, too.
     const bool by_value = placed != nullptr && operand.device.is_accelerator() && operand.registered && !replicated &&
-                          placed->kind == model::EventKind::kMade && !device_text_of(*placed).empty();
+                          left == nullptr && placed->kind == model::EventKind::kMade &&
+                          !device_text_of(*placed).empty();
     if (by_value || (placed != nullptr && is_brought_to_host(*placed))) found.score -= 30;
     if (is_sidecar(operand) || is_generation_state(operand)) found.score -= 50;
     if (follows_default_device(context, operand)) found.score -= 30;

@@ -22,6 +22,29 @@ def propose(failure: Failure) -> Iterator[Change]:
             if source is not None:
                 for statement in _assignments(source, frame, operand):
                     yield from _registered(source, statement, operand)
+    weights = [operand for operand in failure.operands if operand["kind"] == "parameter"]
+    for path in failure.own_paths if weights and failure.finding["code"] == "DV108" else ():
+        source = source_of(path)
+        if source is not None:  # a replica's frames are gone: nothing names the container that led to the weight
+            for statement in _containers_of_modules(source):
+                yield from _registered(source, statement, weights[0])
+
+
+def _containers_of_modules(source: Source) -> Iterator[ast.Assign | ast.AnnAssign]:
+    """The ``self.name = {}`` of a module's constructor whose elements are called: ``self.name[key](x)``."""
+    for each in ast.walk(source.tree):
+        if (
+            not isinstance(each, (ast.Assign, ast.AnnAssign))
+            or not _attribute(each)
+            or not _is_constructor(source, each)
+        ):
+            continue
+        name = f"self.{_attribute(each)}"
+        inside = source.class_around(each)
+        calls = (node.func for node in ast.walk(inside) if isinstance(node, ast.Call)) if inside is not None else ()
+        called = (source.segment(node.value) for node in calls if isinstance(node, ast.Subscript))
+        if each.value is not None and _container(each.value) and name in called:
+            yield each
 
 
 def _assignments(

@@ -13,22 +13,40 @@ from devsan.fix.failure import Failure, Source, is_own, source_of
 from devsan.fix.scope import HOST
 
 _DOUBT = 34
+_TWICE = 3  # where it had been moved to its partner before: a shared weight, a part that is listed twice
 
 
 def propose(failure: Failure) -> Iterator[Change]:
-    """Yields the program without each move that brought an operand to its device."""
+    """Yields the program without each move that brought an operand to its device, and without the ``device=`` by which
+    a function moved the module that it was given."""
+    devices = {operand["device"] for operand in failure.operands}
     for operand in failure.operands:
-        for event in operand["provenance"]:
+        moves = [event for event in operand["provenance"] if event["kind"] == "moved"]
+        for event in moves:
+            twice = event is moves[0] and any(
+                each["device"] in devices - {operand["device"]} and each["device"] != "cpu" for each in moves[1:]
+            )
             for frame in event["frames"]:
-                if event["kind"] == "moved" and is_own(frame["path"]) and not failure.is_live(frame):
-                    yield from _without(frame, event)
+                if is_own(frame["path"]) and not failure.is_live(frame):
+                    yield from _without(frame, event, _TWICE if twice else _DOUBT)
 
 
-def _without(frame: Mapping[str, Any], event: Mapping[str, Any]) -> Iterator[Change]:
+def _without(frame: Mapping[str, Any], event: Mapping[str, Any], doubt: int) -> Iterator[Change]:
     source = source_of(frame["path"])
     call = source.expression_at(frame) if source is not None else None
     receiver = moved(call)
-    if source is None or receiver is None or not isinstance(call, ast.Call) or len(call.args) + len(call.keywords) > 1:
+    if source is None or not isinstance(call, ast.Call):
+        return
+    given = next((word for word in call.keywords if word.arg == "device"), None)
+    if receiver is None and given is not None and event["op"] == "Module.to":  # AveragedModel(model, device=...)
+        rest = [source.segment(each) for each in call.args]
+        rest += [f"{word.arg}={source.segment(word.value)}" if word.arg else f"**{source.segment(word.value)}"
+                 for word in call.keywords if word is not given]  # fmt: skip
+        function = source.segment(call.func)
+        text = message("leave out `{argument}` in `{call}`",
+                       argument=f"device={source.segment(given.value)}", call=source.segment(call))  # fmt: skip
+        yield Change(text, "creation_site", (source.replace(call, f"{function}({', '.join(rest)})"),), doubt=doubt)
+    if receiver is None or len(call.args) + len(call.keywords) > 1:
         return
     statement = source.statement_around(call)
     if isinstance(statement, ast.Expr) and statement.value is call:
@@ -37,12 +55,12 @@ def _without(frame: Mapping[str, Any], event: Mapping[str, Any]) -> Iterator[Cha
         edit = source.replace(call, source.segment(receiver))
     host = HOST if event["device"].startswith("cuda") and event["from"] == "cpu" else 0
     text = message("leave out `{move}`", move=source.segment(call))
-    yield Change(text, "creation_site", (edit,), doubt=_DOUBT + host)
+    yield Change(text, "creation_site", (edit,), doubt=doubt + host)
     beside = [each for each in ast.walk(statement) if isinstance(each, ast.Call) and _is_such(source, each, call)]
     if len(beside) > 1:  # (h.cpu(), c.cpu())
         edits = tuple(source.replace(each, source.segment(each.func.value)) for each in beside)  # type: ignore[attr-defined]
         text = message("leave out {moves}", moves=", ".join(f"`{source.segment(each)}`" for each in beside))
-        yield Change(text, "creation_site", edits, doubt=_DOUBT + host)
+        yield Change(text, "creation_site", edits, doubt=doubt + host)
 
 
 def _is_such(source: Source, call: ast.Call, move: ast.Call) -> bool:

@@ -56,7 +56,10 @@ class Spot:
             return self.frame.scope.value(node)
         if isinstance(node, ast.Constant):
             return node.value
-        if isinstance(node, ast.Name) and node.id not in self.bound:
+        if isinstance(node, ast.Name) and node.id in self.bound:
+            given, caller = self.bound[node.id]
+            return caller.value(given) if self.last_given(node.id) is None else MISSING
+        if isinstance(node, ast.Name):
             return (self.globals or {}).get(node.id, MISSING)
         if isinstance(node, ast.Attribute):
             held = self.value(node.value)

@@ -20,7 +20,8 @@ _BUFFERS = ("buffers", "named_buffers")
 
 
 def replaced_at(holder: Any, path: str, near: Spot) -> core.Frame | None:
-    """Returns the only statement of the program that gives a module's tensor another one, or None.
+    """Returns the statement of the program that gives a module's tensor another one, the first of the only function
+    that does, or None.
 
     Where none names it, that is one of a loop over the model's parameters, or a call of ``load_state_dict`` with
     ``assign=True``.
@@ -49,7 +50,8 @@ def replaced_at(holder: Any, path: str, near: Spot) -> core.Frame | None:
     if not named and len({(frame.file, frame.function) for frame in swaps}) == 1:
         return min(swaps, key=lambda frame: frame.span.line)  # the others put back what was there
     found = named or loads
-    return found[0] if len(found) == 1 and not swaps else None
+    one = len({(frame.file, frame.function) for frame in found}) == 1  # the branches of one function
+    return min(found, key=lambda frame: frame.span.line) if one and not swaps else None
 
 
 def _loop_variables(function: ast.AST, members: tuple[str, ...]) -> Iterator[str]:

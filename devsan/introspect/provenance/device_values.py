@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import copy
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,9 @@ from devsan.introspect.source.statements import call_at, stands_for_many
 
 _DEEPEST = 8
 _LONGEST = 60
+_FIRST_PARAMETER = re.compile(r"next\((?:iter\()?[\w.]*\.(?:parameters|buffers)\(\)")
+_OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "dtype", "numel", "requires_grad", "detach", "view", "grad",
+                         "reshape", "new_zeros", "new_tensor", "backward"})  # fmt: skip
 _INSIDE = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
 
@@ -42,6 +46,9 @@ def settle_source(event: core.Event) -> None:
     if given is not None and given[1]:  # an element of a loop over several devices: a plan by hand
         event.source = sources.MAP
         return
+    if spot is not None and _is_tensor_there(event.device_text, spot):  # x.to(other)
+        event.source = sources.PEER
+        return
     found = _follow(parse_expression(event.device_text), frames, _DEEPEST)
     said = found.node if found is not None else None
     if isinstance(said, ast.Constant) and said.value == "cuda":
@@ -56,6 +63,7 @@ def say_value(event: core.Event) -> None:
     """Fills in ``event.device_value``, and where it stands, where the text of the device is a name.
 
     It looks further than ``settle_source``: into the object that keeps the device, and to the only call that made it.
+    The device of a model's first parameter is one value for all that is made with it.
     """
     if not _is_name(event.device_text):
         return
@@ -66,7 +74,9 @@ def say_value(event: core.Event) -> None:
     for _ in range(_DEEPEST):
         held = _unwrapped(found.node if found is not None else node)
         spot = found.spot if found is not None else spot
-        further = _kept(held, spot) or _at_only_call(held, spot) if spot is not None else None
+        if spot is None:
+            break
+        further = _of_tensor(held, spot) or _kept(held, spot) or _at_only_call(held, spot)
         if further is None:
             break
         found = further
@@ -75,6 +85,19 @@ def say_value(event: core.Event) -> None:
     if found is not None and another and len(value) <= _LONGEST:
         event.device_value = value
         event.device_value_at = f"{os.path.basename(found.spot.file)}:{found.node.lineno}"
+        if event.source == core.DeviceSource.PEER and _FIRST_PARAMETER.match(value):
+            event.source = core.DeviceSource.SCALAR
+
+
+def _is_tensor_there(name: str, spot: Spot) -> bool:
+    """Whether the function of ``spot`` uses the variable ``name`` as only a tensor is used."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr in _OF_TENSORS
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        for node in ast.walk(spot.tree)
+    )
 
 
 def _text(node: ast.expr) -> str:
@@ -153,6 +176,16 @@ def _kept(node: ast.expr | None, spot: Spot) -> _Given | None:
         if target == ast.unparse(node) and not is_element
     ]
     return found[0] if len(found) == 1 else None
+
+
+def _of_tensor(node: ast.expr | None, spot: Spot) -> _Given | None:
+    """The tensor whose ``.device`` is meant, as the variable that holds it was given: ``next(model.parameters())``."""
+    if not isinstance(node, ast.Attribute) or node.attr != "device" or not isinstance(node.value, ast.Name):
+        return None
+    assigned = spot.last_given(node.value.id)
+    text = ast.unparse(assigned[0]) if assigned is not None else ""  # next(...), of which it is an element
+    whole = parse_expression(f"{text}.device") if _FIRST_PARAMETER.match(text) else None
+    return _Given(ast.copy_location(whole, assigned[0]), spot) if whole is not None and assigned is not None else None
 
 
 def _at_only_call(node: ast.expr | None, spot: Spot) -> _Given | None:

@@ -70,3 +70,30 @@ for _ in range(2):
 """,
         gpus=2,
     ) == ['self.register_buffer("margin", None, persistent=False)']
+
+
+def test_a_dictionary_that_replicas_share_registers_its_modules(fixed):
+    assert fixed(
+        """
+import torch
+
+class Readers(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.readers = {}
+        self.add_reader("short", torch.nn.Linear(4, 3))
+        self.last = torch.nn.Linear(3, 2)
+
+    def add_reader(self, name, module):
+        self.add_module(f"{name}_reader", module)
+        self.readers[name] = module
+
+    def forward(self, x):
+        return self.last(self.readers["short"](x))
+
+torch.manual_seed(0)
+model = torch.nn.DataParallel(Readers().cuda())
+print(model(torch.randn(4, 4, device="cuda")).sum())
+""",
+        gpus=2,
+    ) == ["self.readers = torch.nn.ModuleDict({})"]

@@ -55,3 +55,54 @@ with torch.no_grad():
 """,
         gpus=2,
     ) == ["self.states[i] = (h, c)"]
+
+
+def test_an_average_keeps_the_split_of_its_model(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+from torch.optim.swa_utils import AveragedModel
+
+class Halves(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.other = torch.nn.Linear(4, 4).to("cuda:0"), torch.nn.Linear(4, 2).to("cuda:1")
+
+    def forward(self, x):
+        return self.other(self.one(x.to("cuda:0")).to("cuda:1"))
+
+torch.manual_seed(0)
+model = Halves()
+average = AveragedModel(model, device="cuda:0")
+average.update_parameters(model)
+print(average(torch.randn(2, 4)).sum())
+""",
+        gpus=2,
+    ) == ["average = AveragedModel(model)"]
+
+
+def test_a_shared_weight_stays_with_its_first_part(fixed: Fixed):
+    changed = fixed(
+        """
+import torch
+from torch import nn
+
+class Speller(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.body, self.head = nn.Embedding(11, 8), nn.Linear(8, 8), nn.Linear(8, 11, bias=False)
+        self.head.weight = self.embed.weight
+        self.embed.to("cuda:0")
+        self.body.to("cuda:1")
+        self.head.to("cuda:1")
+
+    def forward(self, ids):
+        return self.head(self.body(self.embed(ids).to("cuda:1")))
+
+torch.manual_seed(0)
+model = Speller()
+print(model(torch.randint(0, 11, (2, 5), device="cuda:0")).sum())
+""",
+        gpus=2,
+    )
+    assert changed and not any("self.head.to" in line for line in changed)
