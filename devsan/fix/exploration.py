@@ -26,9 +26,11 @@ Site = tuple[str, str, str]
 # NOTE [Which round is next] The candidate with the smallest doubt is tried, of whichever round. Where the reference
 # shows the failure behind a change, too, that change has done its part, and its round comes at once. A failure that
 # only the change has brought about waits for what is as certain; one at the same line, with tensors of other devices,
-# longer, unless it is another expression of that line that the reference shows.
+# longer, unless it is another expression of that line that the reference shows. Guesses, which move what stands in the
+# scope to whatever device is named there, never come at once: there are dozens, and the cause may be on another way.
 _AT_ONCE = -100
-_ELSEWHERE = 15
+_GUESS = 18
+_ELSEWHERE = 10
 _SAME_LINE = 25
 
 _ENDED = ("verified", "unverified")
@@ -63,7 +65,9 @@ class _Round:
 
     def doubt(self) -> tuple[int, int]:
         """Returns what orders rounds: the doubt of the candidate that is next, then how deep the round is."""
-        return (self.penalty + self.offered[self.next].doubt, -len(self.changes))
+        doubt = self.offered[self.next].doubt
+        penalty = self.penalty if doubt < _GUESS else max(self.penalty, 0)
+        return (penalty + doubt, -len(self.changes))
 
 
 def _compiles(trial: Trial) -> bool:

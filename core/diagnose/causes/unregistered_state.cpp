@@ -107,12 +107,12 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
       found.propose(FixKind::kCreationSite, "make it a buffer of the module that uses it");
       found.propose(move_at_use(context, operand, *partner));
     }
-    if (left != nullptr) {
+    if (placed != nullptr && (Context::at_construction(*placed) || Context::at_module_level(*placed))) {
+      found.add_evidence(20, {"It is where it was when it was constructed{at}.", {{"at", at_text(*placed)}}});
+    } else if (left != nullptr) {
       found.add_evidence(
           25, {"{holder} was moved to {device}{at}; {name} stayed behind.",
                {{"holder", holder}, {"device", partner->device.str()}, {"at", at_text(*left)}, {"name", name}}});
-    } else if (placed != nullptr && (Context::at_construction(*placed) || Context::at_module_level(*placed))) {
-      found.add_evidence(20, {"It is where it was when it was constructed{at}.", {{"at", at_text(*placed)}}});
     } else if ((attribute || !operand.holder.empty()) && placed != nullptr && placed->kind == model::EventKind::kMade &&
                operand.device.is_host() && source_of(*placed) == model::DeviceSource::kDefault &&
                !context.in_failing_call(*placed) && !context.in_earlier_call(*placed)) {

@@ -23,7 +23,8 @@ def propose(failure: Failure) -> Iterator[Change]:
     for operand in failure.operands:
         moves = [event for event in operand["provenance"] if event["kind"] == "moved"]
         for event in moves:
-            twice = event is moves[0] and any(
+            weight = operand["kind"] in ("parameter", "buffer", "optimizer_state")  # the last: that of an average
+            twice = weight and event is moves[0] and any(
                 each["device"] in devices - {operand["device"]} and each["device"] != "cpu" for each in moves[1:]
             )
             for frame in event["frames"]:

@@ -120,6 +120,7 @@ def _mark_offending(operands: list[Tracked], sentence: Sentence) -> None:
         away = [operand for operand in placed if operand.placement and operand.placement.is_on(sentence.devices[-1])]
     else:
         first = sentence.devices[0] if sentence.devices else placed[0].placement.device if placed else ""  # type: ignore[union-attr]
+        first = first if sentence.devices or sentence.kind is not Kind.HOST else "cpu"
         away = [operand for operand in placed if operand.placement and not operand.placement.is_on(first)]
         away = [operand for operand in away if operand.placement and operand.placement.device != "cpu"] or away
     named = [operand for operand in away if (operand.role or "").split("[")[0] == sentence.argument]

@@ -193,7 +193,7 @@ net(torch.ones(4, 3, device="cuda:0"))
     ("program", "code", "sentence"),
     [
         (LOADED, "DV103", "`delta` was read from a checkpoint to the CPU"),
-        (HOOKED, "DV101", "the line that combines them is not in a module"),
+        (HOOKED, "DV101", "accelerate's hook brought it back to cuda:0, where the inputs are"),
         (LENS, "DV101", "the line that combines them is not in a module"),
         (RESUMED, "DV101", "was read from a checkpoint to cuda:0"),
         (COLLATED, "DV102", "`steps` is created"),
