@@ -45,11 +45,11 @@ std::optional<Hypothesis> read_on_host(const Context& context) {
                    {{"name", name_of(operand)}, {"device", operand.device.str()}}};
     found.origin = placement_of(operand.provenance);
     if (found.origin == nullptr || found.origin->kind != model::EventKind::kLoaded) continue;
-    found.add_evidence(5, {"{name} was read from a checkpoint to {device}{at}: `map_location` moves all tensors of the file.",
-                           {{"name", name_of(operand)},
-                            {"device", operand.device.str()},
-                            {"at", at_text(*found.origin)}}});
-    found.propose(FixKind::kCreationSite, "read it with map_location=\"cpu\": what is used on a GPU is moved there later");
+    found.add_evidence(
+        5, {"{name} was read from a checkpoint to {device}{at}: `map_location` moves all tensors of the file.",
+            {{"name", name_of(operand)}, {"device", operand.device.str()}, {"at", at_text(*found.origin)}}});
+    found.propose(FixKind::kCreationSite,
+                  "read it with map_location=\"cpu\": what is used on a GPU is moved there later");
   }
   found.propose(FixKind::kCreationSite, "leave it on the CPU: do not move it with the rest of the batch");
   found.propose(FixKind::kUseSite, "copy it to the CPU for this call: `.cpu()`, which waits for the GPU");

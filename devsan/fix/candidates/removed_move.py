@@ -24,8 +24,12 @@ def propose(failure: Failure) -> Iterator[Change]:
         moves = [event for event in operand["provenance"] if event["kind"] == "moved"]
         for event in moves:
             weight = operand["kind"] in ("parameter", "buffer", "optimizer_state")  # the last: that of an average
-            twice = weight and event is moves[0] and any(
-                each["device"] in devices - {operand["device"]} and each["device"] != "cpu" for each in moves[1:]
+            twice = (
+                weight
+                and event is moves[0]
+                and any(
+                    each["device"] in devices - {operand["device"]} and each["device"] != "cpu" for each in moves[1:]
+                )
             )
             for frame in event["frames"]:
                 if is_own(frame["path"]) and not failure.is_live(frame):
