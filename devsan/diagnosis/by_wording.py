@@ -17,10 +17,12 @@ from devsan.diagnosis.build import build
 from devsan.diagnosis.cause import UNDECIDED, explained
 from devsan.diagnostics.codes import Code, all_codes, find_code
 from devsan.introspect.frames.chain import failure_of
+from devsan.introspect.frames.error_patterns import Kind
 
 _CODE = re.compile(r"\bDV\d{3}\b")
 _SHOWN = re.compile(r"^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _CHECKED = re.compile(r" \(when checking argument[^)]*\)")  # the same in every sentence of torch's checks
+_MISMATCH = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cuda:1!"
 _DEVICES = {"cuda", "cpu", "meta"}
 _WORD = re.compile(r"\w+|[^\w\s]")
 _TELLING = re.compile(r"[^\W\d]\w{3,}")
@@ -93,4 +95,8 @@ def _diagnosed(text: str) -> list[str]:
     if failure is None:
         return []
     report, _ = explained(build(failure), failure)
-    return [report.code] if report.code not in ("", UNDECIDED) else [code for code, _ in report.candidates]
+    if report.code not in ("", UNDECIDED):
+        return [report.code]
+    candidates = [code for code, _ in report.candidates]
+    # Any cause of a mismatch may have an index for its operand.
+    return candidates or (_shown_by_pages(_MISMATCH) if failure.sentence.kind is Kind.INDEX else [])

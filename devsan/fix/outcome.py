@@ -156,7 +156,7 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
     with contextlib.suppress(FileNotFoundError):  # stopped before it began
         lines = folder.joinpath("err").read_text(encoding="utf-8", errors="replace").splitlines()
     lines = [line for line in lines if not line.startswith("devsan:")]
-    own = [line for line in lines if line.strip() and not line.startswith(" ")]
+    own = [line for line in lines if any(map(str.isalnum, line)) and not line.startswith(" ")]  # no rulers
     own += [line for line in own if _EXCEPTION.match(line) and not any(name in line for name in _OF_OTHERS)]
     return Outcome(
         code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, places, seconds,

@@ -102,6 +102,7 @@ class FixResult:
         experiments: how often the program ran.
         seconds: that all of it took.
         difference: where nothing fails, the first number that is another one on one GPU, one sentence; "" without one.
+        stopped: whether the program took longer than it may, and had not failed for its devices by then.
     """
 
     status: Literal["fixed", "not fixed", "nothing to fix"]
@@ -116,6 +117,7 @@ class FixResult:
     experiments: int = 0
     seconds: float = field(default=0.0, compare=False)
     difference: str = ""
+    stopped: bool = False
 
     @property
     def best(self) -> TriedFix | None:

@@ -108,8 +108,10 @@ def _diff(diff: str) -> Iterator[Line]:
 
 def _not_fixed(result: FixResult, say: Language, width: int) -> Iterator[Line]:
     tried = [fix for fix in result.fixes if fix.status != "offered"]
-    if result.finding is None:
-        told = say("the program fails, and not for its devices: {error}", error=result.error)
+    if result.stopped:
+        told = say("the program was {error}, before a device failure; --timeout allows more", error=say.text(result.error))
+    elif result.finding is None:
+        told = say("the program fails for a reason other than its devices: {error}", error=result.error)
     elif not tried:
         told = say("no change is known that could be tried")
     elif tried[0].status == "unverified":

@@ -46,6 +46,11 @@ def test_a_sentence_of_many_causes():
     assert {"DV102", "DV103", "DV105", "DV108"} <= with_host
 
 
+def test_an_index_on_another_gpu_has_the_causes_of_a_mismatch():
+    found = codes_of("indices should be either on cpu or on the same device as the indexed tensor (cuda:1)")
+    assert "DV101" in [code.code for code in found] and len(found) > 1
+
+
 def test_the_nearest_page_or_none():
     assert nearest_page("You shouldn't move a model that is dispatched using accelerate hooks.").code == "DV201"
     assert nearest_page("a sentence that no page has anything of") is None

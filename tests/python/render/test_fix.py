@@ -118,9 +118,17 @@ def test_nothing_to_fix() -> None:
 
 
 def test_a_failure_of_another_sort() -> None:
-    assert "not fixed: the program fails, and not for its devices: ValueError: x" in shown(
+    assert "not fixed: the program fails for a reason other than its devices: ValueError: x" in shown(
         FixResult("not fixed", ("train.py",), "/x", error="ValueError: x")
     )
+
+
+def test_a_program_that_takes_longer_than_it_may() -> None:
+    error = message("stopped after {seconds} s", seconds="600")
+    result = FixResult("not fixed", ("train.py",), "/x", error=error, stopped=True)
+    told = " ".join(shown(result).split())
+    assert told == "not fixed: the program was stopped after 600 s, before a device failure; --timeout allows more"
+    assert "程序 600 秒后被中止，此前没有出现设备错误" in "".join(shown(result, "zh").split("\n"))
 
 
 def test_what_differs_is_marked(fixed: FixResult, monkeypatch: pytest.MonkeyPatch) -> None:

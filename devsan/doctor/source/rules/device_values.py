@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.diagnostic import Diagnostic
-from devsan.diagnostics.messages import message
+from devsan.diagnostics.messages import Message, message
 from devsan.doctor.findings import finding
-from devsan.doctor.source.events import Mapped
+from devsan.doctor.source.events import Mapped, Meeting
 from devsan.doctor.source.program import Program
 from devsan.doctor.source.rules.predicates import (
     how_they_meet,
@@ -39,12 +39,29 @@ def value_meetings(program: Program, code: str, of_losses: bool) -> Iterator[Dia
             that_they_meet(program, first),
             source.place(first.offending.tensor.made if first.offending.tensor.made is not None else first.node),
             tuple(said),
-            message("move the smaller one to the device of the other: `.to({other}.device)`", other=other) if of_losses
+            _to_the_logits(program, first) if of_losses
             else message("take the device from the tensor that it is used with: `device={other}.device`", other=other),
             severity="error" if first.other.tensor.where.kind == "gpu" else "warning",
             confidence="certain" if first.other.tensor.where.kind == "gpu" else "likely",
             sites=places_of(program, group),
         )  # fmt: skip
+
+
+def _to_the_logits(program: Program, meeting: Meeting) -> Message:
+    """The target goes to what the model computed, which is larger. Where no argument is called so it is the second."""
+    first, second = meeting.offending.node, meeting.other.node
+    if second is _target(meeting.node):
+        first, second = second, first
+    shown = program.source.shown
+    return message("move `{target}` to the device of `{other}`: `{target}.to({other}.device)`",
+                   target=shown(first), other=shown(second))  # fmt: skip
+
+
+def _target(call: ast.AST) -> ast.AST | None:
+    if not isinstance(call, ast.Call):
+        return None
+    named = (word.value for word in call.keywords if word.arg in ("target", "targets", "labels"))
+    return next(named, call.args[1] if len(call.args) > 1 else None)
 
 
 def _is_loss(node: ast.AST) -> bool:
