@@ -109,7 +109,9 @@ def _diff(diff: str) -> Iterator[Line]:
 def _not_fixed(result: FixResult, say: Language, width: int) -> Iterator[Line]:
     tried = [fix for fix in result.fixes if fix.status != "offered"]
     if result.stopped:
-        told = say("the program was {error}, before a device failure; --timeout allows more", error=say.text(result.error))
+        told = say(
+            "the program was {error}, before a device failure; --timeout allows more", error=say.text(result.error)
+        )
     elif result.finding is None:
         told = say("the program fails for a reason other than its devices: {error}", error=result.error)
     elif not tried:

@@ -128,7 +128,7 @@ def test_a_program_that_takes_longer_than_it_may() -> None:
     result = FixResult("not fixed", ("train.py",), "/x", error=error, stopped=True)
     told = " ".join(shown(result).split())
     assert told == "not fixed: the program was stopped after 600 s, before a device failure; --timeout allows more"
-    assert "程序 600 秒后被中止，此前没有出现设备错误" in "".join(shown(result, "zh").split("\n"))
+    assert "程序 600 秒后被中止" in shown(result, "zh")
 
 
 def test_what_differs_is_marked(fixed: FixResult, monkeypatch: pytest.MonkeyPatch) -> None:
