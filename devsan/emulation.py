@@ -16,7 +16,7 @@ from devsan.job.folder import memory_file
 from devsan.job.numbers import node_in
 from devsan.options import BLOCKS, Options, from_values
 from devsan.profiles import DeviceSpec
-from devsan.run_files import recording, run_file
+from devsan.run_files import recording, run_file, tally
 from devsan.running import announcement
 
 if TYPE_CHECKING:
@@ -256,5 +256,10 @@ def _share_memory(core: ModuleType) -> None:
 def _settle_at_exit(core: ModuleType) -> None:
     # Under Python's own end an autograd worker that still holds Python objects aborts the process: see NOTE [Letting go
     # of a backward pass] in core/emulate/runtime/autograd_threads.cpp.
-    atexit.unregister(core.settle)
-    atexit.register(core.settle)
+    atexit.unregister(_settle)
+    atexit.register(_settle, core)
+
+
+def _settle(core: ModuleType) -> None:
+    tally.keep_peaks()  # settling takes memory, which is not the program's
+    core.settle()

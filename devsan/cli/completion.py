@@ -64,7 +64,8 @@ class CompletionCommand:
         scripts = {"bash": _bash, "zsh": _zsh, "fish": _fish}
         if shell not in scripts:
             raise UsageError(f"a shell ({', '.join(scripts)})", repr(shell), nearest(shell, scripts))
-        return lambda: print(scripts[shell](), end="") or 0
+        script = scripts[shell]()  # here, where an error in [tool.devsan] is one sentence
+        return lambda: print(script, end="") or 0
 
 
 def _values() -> dict[str, Values]:

@@ -53,7 +53,7 @@ def _told(plan: LaunchPlan, options: Options, own: argparse.Namespace) -> int:
         chosen = None if best is None else dataclasses.asdict(best.configuration)
         print(json.dumps({**dataclasses.asdict(plan), "fits": plan.fits, "best": chosen}, indent=2))
     else:
-        terminal.write(plan, sys.stdout, options.lang)
+        terminal.write(plan, sys.stdout, options.lang, own.output or "FOLDER")
     if own.output and plan.best is not None:
         _write(plan, own.output)
         tell(f"the configuration is in {own.output}; {_COMMAND} there launches it")

@@ -98,6 +98,8 @@ def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
         if comparison is not None and comparison.equal:
             evidence.append(message("equal to one device: {what}", what=_compared(comparison.compared, cost.steps)))
         evidence.append(cost_in_words(cost))
+        if trial.crosses:
+            evidence.append(message("a rank holds memory of the GPU of another rank"))
     if trial.status == "rejected" and comparison is not None:
         reason = message("it computes something else: {difference}", difference=comparison.difference)
     elif trial.status == "unverified":
@@ -112,7 +114,7 @@ def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
     elif trial.status == "failed":
         reason = _failed(outcome)
     return _described(trial.changes, trial.status, tree, is_naive=naive, evidence=tuple(evidence), reason=reason,
-                      cost=cost)  # fmt: skip
+                      cost=cost, crosses=trial.crosses)  # fmt: skip
 
 
 def _failed(outcome: Outcome | None) -> str:
@@ -123,10 +125,10 @@ def _failed(outcome: Outcome | None) -> str:
     return message("ends with {error}", error=outcome.error or str(outcome.exit_code))
 
 
-def _rank(fix: TriedFix) -> tuple[int, bool, int, int, int]:
-    """The best place first: the user's own files, the fewest lines, the least traffic."""
+def _rank(fix: TriedFix) -> tuple[int, bool, bool, int, int, int]:
+    """The best place first: the user's own files, each rank on its own GPU, the fewest lines, the least traffic."""
     kind = max((KINDS.index(kind) if kind in KINDS else len(KINDS) for kind in fix.kinds), default=0)
-    return (STATUSES.index(fix.status), not fix.is_own, fix.lines, fix.cost.transferred if fix.cost else 0, kind)
+    return (STATUSES.index(fix.status), not fix.is_own, fix.crosses, fix.lines, fix.cost.transferred if fix.cost else 0, kind)
 
 
 def _is_naive(change: Change, first: Plain) -> bool:

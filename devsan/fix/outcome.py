@@ -44,6 +44,7 @@ class Outcome:
         compiles: whether it called torch.compile.
         hosts: by rank, the most bytes of host memory that its CPU tensors without numbers would have taken.
         sent: by rank, the bytes that its collectives would have sent.
+        crosses: whether a rank holds memory of a GPU that another rank works on, while each rank has a GPU of its own.
     """
 
     exit_code: int
@@ -59,6 +60,7 @@ class Outcome:
     compiles: bool = False
     hosts: Mapping[str, int] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
+    crosses: bool = False
 
     @property
     def lacks_port(self) -> bool:
@@ -139,6 +141,7 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
     models: list[Mapping[str, Any]] = []
     peaks: dict[str, int] = {}
     places: list[Mapping[str, Any]] = []
+    held: dict[int, dict[str, int]] = {}
     for path in sorted(folder.glob("*.dvs")):
         with contextlib.suppress(DevsanError):
             run = read_run(str(path))
@@ -148,6 +151,7 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
                 job_findings = list(run["job"]["findings"])
             for device in run["memory"]["devices"]:
                 peaks[device["device"]] = max(peaks.get(device["device"], 0), device["peak_allocated"])
+                held.setdefault(run["process"]["rank"], {})[device["device"]] = device["peak_allocated"]
             places += run["places"]
     beside: dict[str, dict[str, int]] = {}
     with contextlib.suppress(OSError, ValueError):  # no job of ranks
@@ -161,5 +165,19 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
     return Outcome(
         code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, places, seconds,
         own[-1] if own else "", "\n".join(lines[-_TAIL:]), models, compiles(folder / "numbers"),
-        **beside,
+        **beside, crosses=_crosses(held),
     )  # fmt: skip
+
+
+def _crosses(held: Mapping[int, Mapping[str, int]]) -> bool:
+    """Whether a rank holds memory of the GPU on which another one has the most.
+
+    Args:
+        held: by rank, the most bytes of each GPU.
+    """
+    used = {rank: devices for rank, devices in held.items() if any(devices.values())}
+    own = {rank: max(devices, key=lambda device: devices[device]) for rank, devices in used.items()}
+    if len(set(own.values())) < len(own):  # they share GPUs, or each sees one alone
+        return False
+    return any(size and device != own[rank] and device in own.values()
+               for rank, devices in used.items() for device, size in devices.items())  # fmt: skip

@@ -55,6 +55,7 @@ class TriedFix:
         evidence: of a fix that ends the job: what was seen, whole sentences.
         reason: why it is no more than its status says, one sentence; "" for one that is verified or was not tried.
         cost: of its run; None where it did not end.
+        crosses: whether a rank then holds memory of another rank's GPU.
     """
 
     status: Status
@@ -69,6 +70,7 @@ class TriedFix:
     evidence: tuple[str, ...] = ()
     reason: str = ""
     cost: Cost | None = None
+    crosses: bool = False
 
 
 @dataclass(frozen=True)

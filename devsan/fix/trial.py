@@ -37,11 +37,17 @@ class Trial:
         return any(change.kind == PATCH for change in self.changes)
 
     @property
-    def cost(self) -> tuple[bool, int, int, int]:
-        """Returns what orders verified fixes, the best first: whose files, how many, where, and what they transfer."""
+    def crosses(self) -> bool:
+        """Returns whether a rank then holds memory of another rank's GPU."""
+        return self.outcome is not None and self.outcome.crosses
+
+    @property
+    def cost(self) -> tuple[bool, bool, int, int, int]:
+        """Returns what orders verified fixes, the best first: whose files, whether each rank keeps to its own GPU, how
+        many changes, where, and what they transfer."""
         kinds = max(KINDS.index(change.kind) if change.kind in KINDS else len(KINDS) for change in self.changes)
         transferred = self.outcome.transferred if self.outcome is not None else 0
-        return (self.is_patch, len(self.changes), kinds, transferred)
+        return (self.is_patch, self.crosses, len(self.changes), kinds, transferred)
 
 
 def try_changes(

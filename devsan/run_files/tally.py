@@ -53,6 +53,7 @@ _folder = ""
 _pid = 0
 _lines: list[str] = []
 _of_job: Tally | None = None
+_kept: list[tuple[int, int, int]] | None = None
 
 
 def join(folder: str) -> None:
@@ -70,11 +71,18 @@ def add(severity: str) -> None:
         _append(severity)
 
 
+def keep_peaks() -> None:
+    """Takes the peaks of this process's GPUs as they are now for those of the whole run. Never raises."""
+    global _kept
+    with contextlib.suppress(Exception):
+        _kept = _peaks()
+
+
 def end() -> None:
     """Adds how full this process's GPUs were, when it ends. Never raises. A forked child has only a copy of them."""
     if _folder and os.getpid() == _pid:
         with contextlib.suppress(Exception):
-            for gpu, allocated, reserved in _peaks():
+            for gpu, allocated, reserved in _peaks() if _kept is None else _kept:
                 _append(f"{_PEAK}{gpu} {allocated} {reserved}")
             if "devsan._core" in sys.modules and os.environ.get("RANK", "").isdecimal():
                 core: Any = sys.modules["devsan._core"]

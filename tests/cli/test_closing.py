@@ -31,6 +31,14 @@ def programs(tmp_path):
     return Programs(tmp_path)
 
 
+BACKWARD = """\
+import torch
+
+a = torch.ones(2, device="cuda", requires_grad=True)
+(a * 2).sum().backward()
+"""
+
+
 def timeless(text: str) -> str:
     return re.sub(r"\d+(?:\.\d+)? (?:ms|s|min)\b", "TIME", text)
 
@@ -42,6 +50,12 @@ def test_the_line(programs):
     _, _, error = programs.run(USES, "--gpus", "4", "--lang", "zh", PYTHONIOENCODING="utf-8")
     parts = ["devsan: 4 块 GPU", "未发现问题", "显存峰值 cuda:0 4 MiB", "cuda:1 16 MiB", "TIME\n"]
     assert timeless(error).split("\N{FULLWIDTH COMMA}") == parts
+
+
+def test_what_devsan_does_at_the_end_is_not_counted(programs):
+    code, _, error = programs.run(BACKWARD, "--gpus", "2")
+    assert code == 0
+    assert timeless(error) == "devsan: 2 GPUs, no findings, peak cuda:0 2 KiB, TIME\n"
 
 
 def test_more_and_none(programs):

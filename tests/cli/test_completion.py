@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from devsan.cli.main import COMMANDS
+from devsan.cli.main import COMMANDS, main
 from devsan.options import OPTIONS
 
 ASK = 'eval "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _devsan; echo "${COMPREPLY[@]}"'
@@ -55,3 +55,11 @@ def test_other_shells(front):
     assert "complete -c devsan -n '__fish_seen_subcommand_from run' -l policy -x -a 'stop warn'" in fish
     wrong = front.devsan("completion", "fihs")
     assert wrong.stderr == "devsan: expected a shell (bash, zsh, fish), got 'fihs'; did you mean fish?\n"
+
+
+def test_an_error_in_the_configuration_is_one_sentence(tmp_path, monkeypatch, capsys):
+    tmp_path.joinpath("pyproject.toml").write_text("[tool.devsan]\ngpu = 2\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["completion", "bash"]) == 2
+    printed, error = capsys.readouterr()
+    assert printed == "" and error.startswith("devsan: [tool.devsan] of ") and error.count("\n") == 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from devsan.fix.outcome import Outcome
+import pytest
+
+from devsan.fix.outcome import Outcome, _crosses
 
 
 def failed_at(*frames: tuple[str, int, str]) -> Outcome:
@@ -35,3 +37,18 @@ def test_a_failure_in_torch_alone_has_a_place() -> None:
     assert (
         failed_at(("torch/optim/adam.py", 10, "torch")).line_of(()) == "aten::nll_loss_forward torch/optim/adam.py:10"
     )
+
+
+@pytest.mark.parametrize(
+    "held, crosses",
+    [
+        ({0: {"cuda:0": 9, "cuda:1": 0}, 1: {"cuda:0": 0, "cuda:1": 9}}, False),
+        ({0: {"cuda:0": 9, "cuda:1": 0}, 1: {"cuda:0": 1, "cuda:1": 9}}, True),
+        ({0: {"cuda:0": 9, "cuda:1": 8}, 1: {"cuda:2": 9, "cuda:3": 8}}, False),  # a model over two GPUs each
+        ({0: {"cuda:0": 9}, 1: {"cuda:0": 9}}, False),  # all on one, or each sees its own alone
+        ({0: {"cuda:0": 9, "cuda:1": 3}}, False),
+        ({0: {}, 1: {"cuda:0": 9}}, False),  # a launcher beside its rank
+    ],
+)
+def test_whether_ranks_keep_to_their_own_gpus(held: dict[int, dict[str, int]], crosses: bool) -> None:
+    assert _crosses(held) is crosses

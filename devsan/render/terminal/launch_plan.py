@@ -24,20 +24,21 @@ if TYPE_CHECKING:
 _COLUMN = 12
 
 
-def write(plan: LaunchPlan, stream: TextIO, language: str = "") -> None:
+def write(plan: LaunchPlan, stream: TextIO, language: str = "", folder: str = "FOLDER") -> None:
     """Writes ``plan`` to ``stream``.
 
     Args:
         plan: of a launched job.
         stream: where to write.
         language: "en" or "zh"; by default the chosen one.
+        folder: where the configuration is.
     """
     say = language_for(stream, language)
-    write_lines(list(plan_lines(plan, say, columns_of(stream)[0])), stream)
+    write_lines(list(plan_lines(plan, say, columns_of(stream)[0], folder)), stream)
 
 
-def plan_lines(plan: LaunchPlan, say: Language, width: int) -> Iterator[Line]:
-    """Yields the lines of ``plan``, in ``width`` columns."""
+def plan_lines(plan: LaunchPlan, say: Language, width: int, folder: str = "FOLDER") -> Iterator[Line]:
+    """Yields the lines of ``plan``, in ``width`` columns; ``folder`` is where its configuration is."""
     size = amount(max(plan.gpus))
     yield [(f"{plan.script} ", "title"), (say("on {count} GPUs of {size}", count=str(len(plan.gpus)), size=size), "")]
     yield []
@@ -51,7 +52,7 @@ def plan_lines(plan: LaunchPlan, say: Language, width: int) -> Iterator[Line]:
         return
     yield []
     yield [(say("cheapest that fits: {name}", name=_name(plan.best, say)), "title")]
-    yield [("  " + shlex.join(plan.best.configuration.command_in("FOLDER")), "")]
+    yield [("  " + shlex.join(plan.best.configuration.command_in(folder)), "")]
 
 
 def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
