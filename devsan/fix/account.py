@@ -128,7 +128,8 @@ def _failed(outcome: Outcome | None) -> str:
 def _rank(fix: TriedFix) -> tuple[int, bool, bool, int, int, int]:
     """The best place first: the user's own files, each rank on its own GPU, the fewest lines, the least traffic."""
     kind = max((KINDS.index(kind) if kind in KINDS else len(KINDS) for kind in fix.kinds), default=0)
-    return (STATUSES.index(fix.status), not fix.is_own, fix.crosses, fix.lines, fix.cost.transferred if fix.cost else 0, kind)
+    moved = fix.cost.transferred if fix.cost else 0
+    return (STATUSES.index(fix.status), not fix.is_own, fix.crosses, fix.lines, moved, kind)
 
 
 def _is_naive(change: Change, first: Plain) -> bool:
