@@ -132,11 +132,15 @@ Fix register_where_made(const Context& context, const Operand& operand, const mo
       std::none_of(context.model()->modules.begin(), context.model()->modules.end(), is_made_by) ||
       !is_reference(operand.name) || !operand.name.starts_with("self.") ||
       operand.name.find('.', 5) != std::string::npos || !site->source.starts_with(assigned) ||
-      site->source.find_first_of("#\n;") != std::string::npos) {
+      site->source.find_first_of("\n;") != std::string::npos) {
     return fix;
   }
-  fix.edit = Edit{site->file, site->span.line, site->source,
-                  "self.register_buffer(\"" + operand.name.substr(5) + "\", " + site->source.substr(assigned.size()) +
+  const auto comment = site->source.find('#');
+  std::string statement = site->source.substr(0, comment);
+  if (comment != std::string::npos && statement.find_first_of("\"'") != std::string::npos) return fix;  // in a string
+  statement.erase(statement.find_last_not_of(' ') + 1);
+  fix.edit = Edit{site->file, site->span.line, statement,
+                  "self.register_buffer(\"" + operand.name.substr(5) + "\", " + statement.substr(assigned.size()) +
                       ", persistent=False)"};
   return fix;
 }

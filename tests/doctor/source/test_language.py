@@ -10,7 +10,7 @@ import pytest
 from devsan.diagnostics.messages import Message, message
 from devsan.doctor.source import check
 from devsan.doctor.source.places import HOST, INPUTS, Where
-from devsan.doctor.source.rules.predicates import in_words
+from devsan.doctor.source.rules.predicates import in_words, way_to
 from devsan.render.language import language_named
 
 ROOT = Path(__file__).parents[3]
@@ -65,5 +65,5 @@ def test_places_within_sentences_are_said_in_chinese_as_well():
     )
     assert title == "`x` is on the CPU but is used with `y`, which is on cuda:1"
     assert language_named("zh").text(title) == "`x` 在 CPU 上，却要与在 cuda:1 上的 `y` 运算"  # noqa: RUF001
-    moved = message("`{call}`, line {line}, moves it {where}", call="x.to(device)", line=3, where=in_words(HOST))
-    assert language_named("zh").text(moved) == "第 3 行的 `x.to(device)` 移动它，之后在 CPU 上"  # noqa: RUF001
+    moved = message("`{call}`, line {line}, moves it {where}", call="x.to(device)", line=3, where=way_to(HOST))
+    assert language_named("zh").text(moved) == "第 3 行的 `x.to(device)` 把它移到 CPU 上"

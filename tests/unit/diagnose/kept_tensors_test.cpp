@@ -20,6 +20,25 @@ TEST(UnregisteredState, Lightning3674PlainAttribute) {
   expect_evidence(finding, "net.py:10");
 }
 
+TEST(UnregisteredState, TheEditLeavesACommentAlone) {
+  const auto with = [](const std::string& statement) {
+    Case context;
+    context.module("", "Net", {weight("cuda:0")});
+    context.mixes("aten::mul", "cuda:0", "cpu").frames({forward("return x * self.scale"), train(40)});
+    context.operand("self", "x", OperandKind::kInput, "cuda:0");
+    context
+        .operand("other", "self.scale", OperandKind::kAttribute, "cpu",
+                 {made("cpu", {own("net.py", 10, "Net.__init__", statement), train(5)})})
+        .holder = "net";
+    return expect_code(context, "DV108").fixes.front().edit;
+  };
+  const auto edit = with("self.scale = torch.ones(8) # a buffer");
+  ASSERT_TRUE(edit);
+  EXPECT_EQ(edit->before, "self.scale = torch.ones(8)");
+  EXPECT_EQ(edit->after, "self.register_buffer(\"scale\", torch.ones(8), persistent=False)");
+  EXPECT_FALSE(with("self.scale = torch.ones(8, device=\"cpu#0\")"));
+}
+
 TEST(UnregisteredState, TokenLearner4ListOfModules) {
   Case context;
   context

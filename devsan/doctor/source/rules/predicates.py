@@ -59,15 +59,28 @@ def in_words(where: Where) -> Message:
     return message("on {device}", device=where)
 
 
+def way_to(where: Where) -> Message:
+    """Returns where something goes: "to the CPU", "to cuda:1", "to `args.device`"."""
+    if where.kind == "inputs":
+        return message("to the device of the module's inputs")
+    if where.kind == "part":
+        return message("to the device that the device map assigns to it")
+    if where.kind == "host":
+        return message("to the CPU")
+    if where.kind == "value":
+        return message("to `{device}`", device=where.text)
+    return message("to {device}", device=where)
+
+
 def came(program: Program, tensor: Tensor) -> Message | None:
     """Returns the sentence that says what put a tensor where it is; None where that is not known."""
     line = line_of(tensor.made)
     if not line or tensor.made is None:
         return None
-    call, where = program.source.shown(tensor.made), in_words(tensor.where)
+    call = program.source.shown(tensor.made)
     if tensor.how == "moved":
-        return message("`{call}`, line {line}, moves it {where}", call=call, line=line, where=where)
-    return message("`{call}`, line {line}, creates it {where}", call=call, line=line, where=where)
+        return message("`{call}`, line {line}, moves it {where}", call=call, line=line, where=way_to(tensor.where))
+    return message("`{call}`, line {line}, creates it {where}", call=call, line=line, where=in_words(tensor.where))
 
 
 def meetings_by_tensor(program: Program, cause: Cause) -> Iterator[list[Meeting]]:
