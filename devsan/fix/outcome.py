@@ -19,11 +19,13 @@ from devsan.run_files import tally
 from devsan.run_files.reader import read_run
 
 _TAIL = 60  # lines of stderr that are kept
-_EXCEPTION = re.compile(r"(\[rank\d+\]: )?[A-Za-z_][\w.]*(Error|Exception)\b")
+_OF_RANK = re.compile(r"^\[(?:rank|default)?\d+\]: ?")  # before the lines of a rank: torchrun, torch.distributed
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(Error|Exception)\b")
 _PORT_IN_USE = re.compile(r"EADDRINUSE|[Aa]ddress already in use")
 _MOVES = re.compile(r"\.(?:to|cpu|cuda)\(")
-_OF_OTHERS = ("ChildFailedError", "DistBackendError", "ncclRemoteError")
-"""What launchers and ranks raise because another rank failed."""
+_LAUNCHER = "ChildFailedError"  # raised by torchrun because a rank failed
+_OF_OTHERS = ("DistBackendError", "ncclRemoteError")
+"""What ranks raise because another rank failed."""
 
 
 @dataclass(frozen=True)
@@ -159,9 +161,10 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
     lines: list[str] = []
     with contextlib.suppress(FileNotFoundError):  # stopped before it began
         lines = folder.joinpath("err").read_text(encoding="utf-8", errors="replace").splitlines()
-    lines = [line for line in lines if not line.startswith("devsan:")]
+    lines = [_OF_RANK.sub("", line) for line in lines if not line.startswith("devsan:")]
     own = [line for line in lines if any(map(str.isalnum, line)) and not line.startswith(" ")]  # no rulers
-    own += [line for line in own if _EXCEPTION.match(line) and not any(name in line for name in _OF_OTHERS)]
+    errors = [line for line in own if _EXCEPTION.match(line) and _LAUNCHER not in line]
+    own += [line for line in errors if not any(name in line for name in _OF_OTHERS)] or errors
     return Outcome(
         code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, places, seconds,
         own[-1] if own else "", "\n".join(lines[-_TAIL:]), models, compiles(folder / "numbers"),

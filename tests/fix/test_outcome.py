@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from devsan.fix.outcome import Outcome, _crosses
+from devsan.fix.outcome import Outcome, _crosses, read_outcome
 
 
 def failed_at(*frames: tuple[str, int, str]) -> Outcome:
@@ -52,3 +53,13 @@ def test_a_failure_in_torch_alone_has_a_place() -> None:
 )
 def test_whether_ranks_keep_to_their_own_gpus(held: dict[int, dict[str, int]], crosses: bool) -> None:
     assert _crosses(held) is crosses
+
+
+def test_the_error_of_a_rank_is_its_exception(tmp_path: Path) -> None:
+    tmp_path.joinpath("err").write_text(
+        "[rank0]: Traceback (most recent call last):\n[rank0]: torch.distributed.DistBackendError: NCCL error\n"
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n============\nRoot Cause (first observed failure):\n"
+        "[0]:\n  time : 2026\n",
+        encoding="utf-8",
+    )
+    assert read_outcome(tmp_path, 1, False, 1.0).error == "torch.distributed.DistBackendError: NCCL error"
