@@ -210,7 +210,7 @@ def read(name: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> argpar
 
 
 @pytest.mark.parametrize(
-    "name", [command.name for command in COMMANDS if command.name not in ("run", "fix", "plan", "config", "env")]
+    "name", [command.name for command in COMMANDS if command.name not in ("run", "fix", "plan", "config", "env", "top")]
 )
 def test_the_options_of_the_other_commands_may_stand_anywhere(folder, monkeypatch, name: str) -> None:
     names = {"explain": ["DV101"], "profiles": ["l4-24g"], "sweep": ["sweep.toml"], "completion": ["bash"]}.get(

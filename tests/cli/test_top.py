@@ -298,6 +298,7 @@ def test_on_a_terminal_until_ctrl_c(desk):
     top = subprocess.Popen(
         [sys.executable, "-m", "devsan", "top", "--interval", "0.2"], stdin=other_side, stdout=other_side,
         stderr=other_side, env={**desk.environment, "TERM": "xterm", "NO_COLOR": "1"}, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )  # fmt: skip
     os.close(other_side)
     shown = _read(main_side, lambda text: text.count("\x1b[H") >= 3)

@@ -58,7 +58,8 @@ def test_whether_ranks_keep_to_their_own_gpus(held: dict[int, dict[str, int]], c
 def test_the_error_of_a_rank_is_its_exception(tmp_path: Path) -> None:
     tmp_path.joinpath("err").write_text(
         "[rank0]: Traceback (most recent call last):\n[rank0]: torch.distributed.DistBackendError: NCCL error\n"
-        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n============\nRoot Cause (first observed failure):\n"
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n============\n"
+        "Root Cause (first observed failure):\n"
         "[0]:\n  time : 2026\n",
         encoding="utf-8",
     )
