@@ -172,7 +172,8 @@ bool is_number_for_all(const Context& context, const Operand& number, const Oper
   const bool single =
       number.shape && std::all_of(number.shape->begin(), number.shape->end(), [](auto size) { return size == 1; });
   const bool computed = !number.provenance.empty() && number.provenance.front().kind == model::EventKind::kComputed;
-  return single && computed && !is_weight(number) && is_weight(other) && context.failing_module() == nullptr &&
+  const bool placed = placement_of(number.provenance) != nullptr;
+  return single && computed && placed && !is_weight(number) && is_weight(other) && context.failing_module() == nullptr &&
          context.model_spans_gpus();
 }
 
@@ -222,7 +223,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   // Of two results the one that is alone where it is has not come along.
   if (context.outnumbered() == partner && part_of_result(*partner) != nullptr) std::swap(culprit, partner);
   const bool number = is_number_for_all(context, *partner, *culprit);
-  if (number && placement_of(partner->provenance) != nullptr) std::swap(culprit, partner);
+  if (number) std::swap(culprit, partner);
   const Event& placed = *placement_of(culprit->provenance);
   const Event* other = placement_of(partner->provenance);
 
