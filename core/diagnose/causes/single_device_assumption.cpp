@@ -173,8 +173,8 @@ bool is_number_for_all(const Context& context, const Operand& number, const Oper
       number.shape && std::all_of(number.shape->begin(), number.shape->end(), [](auto size) { return size == 1; });
   const bool computed = !number.provenance.empty() && number.provenance.front().kind == model::EventKind::kComputed;
   const bool placed = placement_of(number.provenance) != nullptr;
-  return single && computed && placed && !is_weight(number) && is_weight(other) && context.failing_module() == nullptr &&
-         context.model_spans_gpus();
+  return single && computed && placed && !is_weight(number) && is_weight(other) &&
+         context.failing_module() == nullptr && context.model_spans_gpus();
 }
 
 }  // namespace
