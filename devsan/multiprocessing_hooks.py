@@ -15,6 +15,7 @@ import threading
 from types import TracebackType
 from typing import Any, Protocol
 
+from devsan.forks import in_each_child
 from devsan.job import member
 
 
@@ -31,16 +32,13 @@ class _Here:
 
 _here = _Here()
 _report: Report | None = None
-_watches_forks = False
 
 
 def install(report: Report) -> None:
     """Has exceptions that end this process reported on if it is a child, and those of its own children."""
-    global _report, _watches_forks
+    global _report
     _report = report
-    if not _watches_forks:  # for good: Python takes no such function back
-        _watches_forks = True
-        os.register_at_fork(after_in_child=_watch)
+    in_each_child(_watch)
     _watch()
 
 

@@ -12,7 +12,7 @@ import time
 
 from devsan import fail_on
 from devsan.options import Options
-from devsan.render.amounts import amount, seconds
+from devsan.render.amounts import plain_amount, seconds
 from devsan.render.language import Language, language_for
 from devsan.render.terminal.text import WIDTH, display_width
 from devsan.run_files import recording, tally
@@ -114,12 +114,12 @@ def _peaks(result: Tally, say: Language) -> str:
 
 
 def _size(result: Tally, gpu: int, say: Language) -> str:
-    size = _plain(result.peaks[gpu][0])
+    size = plain_amount(result.peaks[gpu][0])
     return say("at most {size}", size=size) if gpu in result.shared else size
 
 
 def _size_of_host(result: Tally, fullest: int, say: Language) -> str:
-    size = _plain(fullest)
+    size = plain_amount(fullest)
     return size if len(set(result.hosts.values())) == 1 else say("at most {size}", size=size)
 
 
@@ -128,16 +128,14 @@ def _details(options: Options, result: Tally, say: Language) -> list[str]:
     lines = []
     for gpu, (allocated, reserved) in sorted(result.peaks.items()):
         device = devices.get(gpu)
-        text = say("peak {used} ({reserved} reserved)", used=_plain(allocated), reserved=_plain(reserved))
+        text = say("peak {used} ({reserved} reserved)", used=plain_amount(allocated), reserved=plain_amount(reserved))
         if device is not None:
-            text = say("peak {used} ({reserved} reserved) of {budget}", used=_plain(allocated),
-                       reserved=_plain(reserved), budget=_plain(device.total_memory))  # fmt: skip
+            text = say("peak {used} ({reserved} reserved) of {budget}", used=plain_amount(allocated),
+                       reserved=plain_amount(reserved), budget=plain_amount(device.total_memory))  # fmt: skip
         lines.append(f"  cuda:{gpu}  {text}{f'  {device.name}' if device is not None else ''}")
     for rank, size in sorted(result.sent.items()):
-        text = say("host {host}, {sent} sent by collectives", host=_plain(result.hosts[rank]), sent=_plain(size))
+        text = say(
+            "host {host}, {sent} sent by collectives", host=plain_amount(result.hosts[rank]), sent=plain_amount(size)
+        )
         lines.append(f"  {say('rank {rank}', rank=str(rank))}  {text}")
     return lines
-
-
-def _plain(size: int) -> str:
-    return amount(size).replace("\N{NO-BREAK SPACE}", " ")

@@ -17,7 +17,7 @@ from devsan.fix.result import STATUSES, Cost, FixResult, TriedFix, UpstreamPatch
 from devsan.fix.search import Search
 from devsan.fix.trial import Trial
 from devsan.fix.working_tree import WorkingTree
-from devsan.render.amounts import amount
+from devsan.render.amounts import plain_amount
 from devsan.render.unified_diff import replaced
 
 Plain = Mapping[str, Any]
@@ -158,7 +158,7 @@ def cost_of(outcome: Outcome) -> Cost:
 
 def cost_in_words(cost: Cost) -> Message:
     """Returns transfers and peaks as one sentence."""
-    size = _amount(cost.transferred)
+    size = plain_amount(cost.transferred)
     if cost.steps > 1:
         moved = plural("{n} transfer between GPUs a step, {size}", "{n} transfers between GPUs a step, {size}",
                        cost.transfers, size=size)  # fmt: skip
@@ -167,12 +167,8 @@ def cost_in_words(cost: Cost) -> Message:
                        size=size)  # fmt: skip
     if cost.transfers == 0:
         moved = message("no transfers between GPUs")
-    peaks = ", ".join(f"{device} {_amount(size)}" for device, size in sorted(cost.peaks.items()) if size)
+    peaks = ", ".join(f"{device} {plain_amount(size)}" for device, size in sorted(cost.peaks.items()) if size)
     return message("{moved}; peak {peaks}", moved=moved, peaks=peaks) if peaks else moved
-
-
-def _amount(size: int) -> str:
-    return amount(size).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _compared(compared: Mapping[str, int], steps: int) -> Message:

@@ -144,8 +144,8 @@ class Exploration:
                 round = min(left, key=_Round.doubt)
                 trial = self._next_trial(round, ahead)
                 if trial.status == "verified" and trial.crosses and not self.all_of_them:
-                    trials_left = trials_left if second_best else min(trials_left, _FOR_A_BETTER)
-                    second_best = True
+                    if not second_best:
+                        second_best, trials_left = True, min(trials_left, _FOR_A_BETTER)
                     continue
                 if trial.status == "verified" and not self.all_of_them:
                     self.untried += round.offered[round.next :]

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from devsan.proc import stat_of
+
 LEAST_IDLE = 20.0
 """Seconds without computing after which no run is stopped yet."""
 
@@ -87,23 +89,16 @@ class RunProcesses:
     def _pids(self) -> Iterator[int]:
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                fields = _stat(folder)
-                own = int(fields[2]) == self.group
-                if fields[0] in "ZX":  # its parent has not asked for its status yet
+                fields = stat_of(int(folder.name))
+                if not fields or fields[0] in "ZX":  # its parent has not asked for its status yet
                     continue
+                own = int(fields[2]) == self.group
                 if own or self.variable.encode() in folder.joinpath("environ").read_bytes().split(b"\0"):
                     yield int(folder.name)
 
 
-def _stat(folder: Path) -> list[str]:
-    """The fields of proc(5)'s ``stat`` from the third one on; the second is a name with any characters."""
-    return folder.joinpath("stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-
-
 def _cpu_seconds(pid: int) -> float:
-    with contextlib.suppress(OSError):
-        return sum(map(int, _stat(Path("/proc", str(pid)))[11:13])) / _TICKS
-    return 0.0
+    return sum(map(int, stat_of(pid)[11:13])) / _TICKS
 
 
 def stop_group(group: int) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from devsan.job import folder
+from devsan.proc import stat_of
 
 _PAUSE = 0.1  # seconds between two looks for ranks that have come
 
@@ -145,9 +146,5 @@ class ExitWatcher:
 
 def _status(pid: int) -> int | None:
     """The return code of a process that has ended and was not waited for yet."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            fields = stat.read().rpartition(b")")[2].split()
-        return os.waitstatus_to_exitcode(int(fields[49])) if fields[0] == b"Z" else None
-    except (OSError, IndexError, ValueError):
-        return None
+    fields = stat_of(pid)
+    return os.waitstatus_to_exitcode(int(fields[49])) if fields[:1] == ["Z"] and len(fields) > 49 else None

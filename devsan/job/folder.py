@@ -24,6 +24,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 
+from devsan.proc import stat_of
+
 VARIABLE = "DEVSAN_JOB"
 
 EXPERIMENT = "DEVSAN_FIX_RUN"
@@ -193,13 +195,9 @@ def _named_processes(path: str) -> list[tuple[int, int]]:
 
 
 def _stat(pid: int) -> tuple[str, int]:
-    """State and start of a process, fields 3 and 22 of proc_pid_stat(5); its name may hold blanks and parentheses."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        return fields[0].decode("ascii"), int(fields[19])
-    except (OSError, IndexError, ValueError):
-        return "", 0
+    """State and start of a process, fields 3 and 22 of proc_pid_stat(5)."""
+    fields = stat_of(pid)
+    return (fields[0], int(fields[19])) if fields else ("", 0)
 
 
 def _sweep(directory: str) -> None:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from devsan.errors import tell
+from devsan.forks import in_each_child
 from devsan.job import folder, termination, watchdog
 from devsan.job.exit_watcher import ExitWatcher, write_exits
 from devsan.job.numbers import HELPS, mark, numbers_here
@@ -40,7 +41,6 @@ _owns = False
 _options: Options | None = None
 _record: Record | None = None
 _watcher: ExitWatcher | None = None
-_forks_watched = False
 _explaining = False
 
 
@@ -62,7 +62,7 @@ def join(options: Options) -> None:
             os.environ[folder.VARIABLE] = path
         _folder, _pid, _owns, _options = path, os.getpid(), owns, options
         tally.join(path)
-        _watch_forks()
+        in_each_child(_be_another)
         atexit.register(_leave)
         if owns and options.is_reported:
             _watch_exits()
@@ -310,13 +310,6 @@ def _watch_exits() -> None:
     path, options = _folder, "" if _options is None else _options.to_variable()
     _watcher = ExitWatcher(path, lambda: watchdog.start(path, options))
     _watcher.start()
-
-
-def _watch_forks() -> None:
-    global _forks_watched
-    if not _forks_watched:
-        _forks_watched = True
-        os.register_at_fork(after_in_child=_be_another)
 
 
 def _be_another() -> None:

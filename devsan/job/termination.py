@@ -15,10 +15,11 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+from devsan.forks import in_each_child
+
 _LINE = re.compile(r'  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)')
 
 _file: int | None = None  # a descriptor: a file object that a child lets go of warns there
-_forks_watched = False
 
 
 def is_request_to_end(error: BaseException) -> bool:
@@ -31,7 +32,7 @@ def write_stack_to(path: str) -> None:
 
     Does nothing where the program has a handler of its own, or none may be set.
     """
-    global _file, _forks_watched
+    global _file
     if _file is not None or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         return
     try:
@@ -39,9 +40,7 @@ def write_stack_to(path: str) -> None:
         faulthandler.register(signal.SIGTERM, file=_file, all_threads=False, chain=True)
     except (OSError, RuntimeError, ValueError):
         return
-    if not _forks_watched:
-        _forks_watched = True
-        os.register_at_fork(after_in_child=_forget)
+    in_each_child(_forget)
 
 
 def read_stack(path: str) -> list[dict[str, object]]:

@@ -39,6 +39,7 @@ from typing import Any, TextIO
 
 from devsan import core
 from devsan.errors import tell
+from devsan.forks import in_each_child
 from devsan.installed import is_library
 from devsan.numbers import calls, reference
 from devsan.numbers.compilation import as_written, note_compilation
@@ -206,7 +207,7 @@ def begin() -> None:
         if os.environ.get(CALLS):
             calls.begin(_observer.write)
         atexit.register(_observer.end)
-        os.register_at_fork(after_in_child=_leave)
+        in_each_child(_leave)
     except Exception as error:
         tell(f"what the program computes is not compared: {type(error).__name__}: {' '.join(str(error).split())}")
 

@@ -18,6 +18,11 @@ def amount(size: float) -> str:
     return f"{size:.{0 if size >= 100 else 1}f}".removesuffix(".0") + f"\N{NO-BREAK SPACE}{_UNITS[unit]}"
 
 
+def plain_amount(size: float) -> str:
+    """Returns ``amount``, with a blank that may break: for a terminal."""
+    return amount(size).replace("\N{NO-BREAK SPACE}", " ")
+
+
 def seconds(duration: float) -> str:
     """Returns a duration in seconds in a unit that people read: "0.8 ms", "12.4 s", "3 min 5 s", "2 h 1 min"."""
     if duration < 1e-3:

@@ -7,11 +7,12 @@ a GPU has held more since. No other thread may ask: what it looks at lives longe
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
 from typing import Any
 
 from devsan import core
 from devsan.introspect.held_memory import peaks
+from devsan.optimizer_steps import watch_steps
 from devsan.run_files.places import Plain
 from devsan.run_files.records import peak_memory_of
 
@@ -20,17 +21,15 @@ class Peaks:
     """Watches the peaks, from now on until `end`."""
 
     def __init__(self) -> None:
-        self._handle: Any = None
+        self._undo: Callable[[], None] | None = None
         self._found: list[Plain] = []
         self._is_written = True
         core.watch_peaks(True)
 
     def follow(self) -> None:
         """Has optimizers looked at, once torch has them. Called from time to time, by any thread."""
-        if self._handle is None:
-            optimizer: Any = sys.modules.get("torch.optim.optimizer")
-            register = getattr(optimizer, "register_optimizer_step_pre_hook", None)
-            self._handle = register(self._before_step) if register is not None else None
+        if self._undo is None:
+            self._undo = watch_steps(before=self._before_step)
 
     def look(self) -> None:
         """Asks for the names, if a GPU has held more since they were asked for. In the program's own thread."""
@@ -48,14 +47,12 @@ class Peaks:
     def end(self) -> None:
         """Stops watching."""
         core.watch_peaks(False)
-        if self._handle is not None:
-            self._handle.remove()
-            self._handle = None
+        if self._undo is not None:
+            self._undo()
+            self._undo = None
 
-    def _before_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
-        """Called by torch before each step of any optimizer. What fails here changes nothing of the program."""
-        if sys.modules["torch"].compiler.is_compiling():
-            return
+    def _before_step(self, optimizer: Any) -> None:
+        """What fails here changes nothing of the program."""
         try:
             self.look()
         except Exception:  # the end asks again, and tells

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from devsan.optimizer_steps import watch_steps
+
 MOST = 20_000
 """Changes of phase that are kept; what comes after belongs to no phase."""
 
@@ -38,14 +40,10 @@ class Phases:
     def install(self) -> None:
         """Has torch call this object. Does nothing where torch has no such hooks."""
         graph: Any = sys.modules.get("torch.autograd.graph")
-        optimizer: Any = sys.modules.get("torch.optim.optimizer")
-        if not hasattr(graph, "_engine_run_backward") or not hasattr(optimizer, "register_optimizer_step_pre_hook"):
+        steps = watch_steps(self._begin_step, self._end_step) if hasattr(graph, "_engine_run_backward") else None
+        if steps is None:
             return
-        self._undo = [
-            optimizer.register_optimizer_step_pre_hook(self._begin_step).remove,
-            optimizer.register_optimizer_step_post_hook(self._end_step).remove,
-            self._watch_backward(graph),
-        ]
+        self._undo = [steps, self._watch_backward(graph)]
         self._await_forward()
 
     def fresh(self) -> list[Row]:
@@ -102,10 +100,10 @@ class Phases:
         if not self._open:
             self._note("forward")
 
-    def _begin_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+    def _begin_step(self, optimizer: Any) -> None:
         self._begin("optimizer")
 
-    def _end_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+    def _end_step(self, optimizer: Any) -> None:
         if "optimizer" in self._open:
             self._end(len(self._open) - 1 - self._open[::-1].index("optimizer"))
 

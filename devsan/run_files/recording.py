@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from devsan import core
 from devsan.errors import one_line, tell
+from devsan.forks import in_each_child
 from devsan.run_files import run_file, tally
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ _for_report = False
 _known: set[str] = set()  # ids of findings whose models are written
 _exit_code: int | None = None
 _ended_by: BaseException | None = None
-_forks_watched = False
 
 
 def launch() -> None:
@@ -87,7 +87,7 @@ def begin(
             force,
         )
         _has_a_name()
-        _watch_forks()
+        in_each_child(_forget)
         atexit.register(_finish)
     except Exception as error:
         tell(f"the run is not recorded: {one_line(error)}")
@@ -276,13 +276,6 @@ def _real_gpus() -> list[dict[str, Any]]:
         }
         for index, each in enumerate(found)
     ]
-
-
-def _watch_forks() -> None:
-    global _forks_watched
-    if not _forks_watched:
-        _forks_watched = True
-        os.register_at_fork(after_in_child=_forget)
 
 
 def _forget() -> None:

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from devsan.forks import in_each_child
 from devsan.job.numbers import node_in, numbers_here
 from devsan.run_files.recording import command
 from devsan.running import folder, steps
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 _core: ModuleType | None = None
 _machine: Sequence[DeviceSpec] = ()
 _path = ""  # of this process's files, without their endings
-_forks_watched = False
 
 
 def begin(core: ModuleType, machine: Sequence[DeviceSpec]) -> None:
@@ -41,7 +41,7 @@ def begin(core: ModuleType, machine: Sequence[DeviceSpec]) -> None:
     """
     global _core, _machine
     _core, _machine = core, machine
-    _watch_forks()
+    in_each_child(_be_another)
     atexit.register(end)
     use(range(len(machine)))
 
@@ -105,13 +105,6 @@ def _write(path: str, visible: Sequence[int]) -> None:
     })  # fmt: skip
     with open(path, "w", encoding="ascii") as file:
         file.write(text)  # whoever looks meanwhile finds no JSON, and the process when they look again
-
-
-def _watch_forks() -> None:
-    global _forks_watched
-    if not _forks_watched:
-        _forks_watched = True
-        os.register_at_fork(after_in_child=_be_another)
 
 
 def _be_another() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from devsan.proc import stat_of
+
 
 def seconds_since(start: int) -> float:
     """Returns how long ago a process started, which is known in ticks since the machine did; 0 where nobody says."""
@@ -52,8 +54,5 @@ def _all() -> list[int]:
 
 def _parent(pid: int) -> int:
     """Field 4 of proc_pid_stat(5); 0 of a process that has gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
+    fields = stat_of(pid)
+    return int(fields[1]) if fields else 0

@@ -7,40 +7,35 @@ other case.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-_handle: Any = None
-_is_compiling: Callable[[], bool] = bool
+from devsan.optimizer_steps import watch_steps
+
+_undo: Callable[[], None] | None = None
 _count: Callable[[], object] = bool
 _stepped: set[int] = set()  # the ids of those that have since the last step began
 
 
 def begin(core: ModuleType) -> None:
     """Has steps counted, if torch is loaded. A second call does nothing."""
-    global _handle, _is_compiling, _count
-    optimizer: Any = sys.modules.get("torch.optim.optimizer")
-    register = getattr(optimizer, "register_optimizer_step_post_hook", None)
-    if _handle is None and register is not None:
-        _is_compiling, _count = sys.modules["torch"].compiler.is_compiling, core.count_step
-        _handle = register(_after_step)
+    global _undo, _count
+    if _undo is None:
+        _count = core.count_step
+        _undo = watch_steps(after=_after_step)
 
 
 def end() -> None:
     """Takes back what ``begin`` did."""
-    global _handle
-    if _handle is not None:
-        _handle.remove()
-        _handle = None
+    global _undo
+    if _undo is not None:
+        _undo()
+        _undo = None
         _stepped.clear()
 
 
-def _after_step(optimizer: Any, arguments: Any, keywords: Any) -> None:
-    """Called by torch after each step of any optimizer. What is compiled has no trace of this."""
-    if _is_compiling():
-        return
+def _after_step(optimizer: Any) -> None:
     number = id(optimizer)
     if number in _stepped:
         _stepped.clear()

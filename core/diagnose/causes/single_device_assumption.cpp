@@ -46,6 +46,14 @@ bool tell_of_weight(const Operand& operand, const Operand& other, Hypothesis& fo
   return before != nullptr;
 }
 
+/// That accelerate's hook brought a result of the model back, by `back`.
+Message brought_back_text(const Operand& operand, const Event& back) {
+  return {
+      "{name} is a result of the model, and accelerate's hook brought it back to {device}, where the inputs are{at}: "
+      "io_same_device.",
+      {{"name", name_of(operand)}, {"device", operand.device.str()}, {"at", at_text(back)}}};
+}
+
 /// What brought `operand` there, where that is not the program's own doing. Returns whether there was anything to tell.
 /// @param value that said the device of the other side, "" if it is not known
 bool tell_how_it_came(const Operand& operand, const std::string& value, Hypothesis& found) {
@@ -61,9 +69,7 @@ bool tell_how_it_came(const Operand& operand, const std::string& value, Hypothes
     return true;
   }
   if (const Event* back = brought_back(operand)) {
-    found.add_evidence(25, {"{name} is a result of the model, and accelerate's hook brought it back to {device}, where "
-                            "the inputs are{at}: io_same_device.",
-                            {{"name", name}, {"device", operand.device.str()}, {"at", at_text(*back)}}});
+    found.add_evidence(25, brought_back_text(operand, *back));
     return true;
   }
   return false;
@@ -88,15 +94,12 @@ std::optional<Hypothesis> joined_outside(const Context& context) {
   Hypothesis found(code::kSingleDeviceAssumption);
   found.origin = placement_of(small.provenance);
   found.operands = {context.index_of(small), context.index_of(large)};
-  const Event* back = brought_back(small) != nullptr ? brought_back(small) : brought_back(large);
-  if (back != nullptr) {
-    found.add_evidence(
-        45, {"{name} is a result of the model, and accelerate's hook brought it back to {device}, where the inputs "
-             "are{at}: io_same_device. {other} is where the map put the part of the model that it comes from.",
-             {{"name", name_of(brought_back(small) != nullptr ? small : large)},
-              {"device", back->device.str()},
-              {"at", at_text(*back)},
-              {"other", name_of(brought_back(small) != nullptr ? large : small)}}});
+  const bool small_came = brought_back(small) != nullptr;
+  const Operand& came = small_came ? small : large;
+  if (const Event* back = brought_back(came)) {
+    found.add_evidence(45, brought_back_text(came, *back));
+    found.add_evidence(0, {"{other} is where the map put the part of the model that it comes from.",
+                           {{"other", name_of(small_came ? large : small)}}});
   } else {
     found.add_evidence(
         45,

@@ -14,39 +14,36 @@ from collections.abc import Callable
 from typing import Any
 
 from devsan.errors import tell
+from devsan.optimizer_steps import watch_steps
 
 _SECONDS = 1.0
 _MOST = 64  # models of the process that are looked at
 
-_handle: Any = None
-_is_compiling: Callable[[], bool] = bool
+_undo: Callable[[], None] | None = None
 _seen: dict[int, weakref.ref[Any]] = {}  # by their ids: a WeakSet is asked ten times slower
 _said: set[tuple[str, str]] = set()
 
 
 def begin() -> None:
     """Has first steps looked at, if torch is loaded. A second call does nothing."""
-    global _handle, _is_compiling
-    optimizer: Any = sys.modules.get("torch.optim.optimizer")
-    register = getattr(optimizer, "register_optimizer_step_pre_hook", None)
-    if _handle is None and register is not None:
-        _is_compiling = sys.modules["torch"].compiler.is_compiling
-        _handle = register(_before_step)
+    global _undo
+    if _undo is None:
+        _undo = watch_steps(before=_before_step)
 
 
 def end() -> None:
     """Takes back what ``begin`` did."""
-    global _handle
-    if _handle is not None:
-        _handle.remove()
-        _handle = None
+    global _undo
+    if _undo is not None:
+        _undo()
+        _undo = None
 
 
-def _before_step(optimizer: Any, arguments: Any, keywords: Any) -> None:
-    """Called by torch before each step of any optimizer. Whatever fails here changes nothing of the program."""
-    if _is_compiling() or id(optimizer) in _seen:  # asked first: what is compiled then has no trace of this
-        return
+def _before_step(optimizer: Any) -> None:
+    """Whatever fails here changes nothing of the program."""
     number = id(optimizer)
+    if number in _seen:
+        return
     _seen[number] = weakref.ref(optimizer, lambda _: _seen.pop(number, None))
     try:
         _look(optimizer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from devsan.diagnostics.messages import message
@@ -19,21 +19,21 @@ _TWICE = 3  # where it had been moved to its partner before: a shared weight, a 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the program without each move that brought an operand to its device, and without the ``device=`` by which
     a function moved the module that it was given."""
-    devices = {operand["device"] for operand in failure.operands}
     for operand in failure.operands:
         moves = [event for event in operand["provenance"] if event["kind"] == "moved"]
         for event in moves:
-            weight = operand["kind"] in ("parameter", "buffer", "optimizer_state")  # the last: that of an average
-            twice = (
-                weight
-                and event is moves[0]
-                and any(
-                    each["device"] in devices - {operand["device"]} and each["device"] != "cpu" for each in moves[1:]
-                )
-            )
+            doubt = _TWICE if event is moves[0] and _was_with_others(failure, operand, moves[1:]) else _DOUBT
             for frame in event["frames"]:
                 if is_own(frame["path"]) and not failure.is_live(frame):
-                    yield from _without(frame, event, _TWICE if twice else _DOUBT)
+                    yield from _without(frame, event, doubt)
+
+
+def _was_with_others(failure: Failure, operand: Mapping[str, Any], before: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a weight, or that of an average, had been moved to the GPU of another operand by one of ``before``."""
+    if operand["kind"] not in ("parameter", "buffer", "optimizer_state"):
+        return False
+    others = {each["device"] for each in failure.operands} - {operand["device"], "cpu"}
+    return any(event["device"] in others for event in before)
 
 
 def _without(frame: Mapping[str, Any], event: Mapping[str, Any], doubt: int) -> Iterator[Change]:

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from devsan.render.amounts import amount, seconds
+from devsan.render.amounts import plain_amount, seconds
 from devsan.render.language import Language
 from devsan.render.terminal.text import WIDTH, Line, display_width, wrapped
 
@@ -60,7 +60,7 @@ def _facts(rehearsal: Rehearsal, say: Language) -> Iterator[str]:
     if ranks:
         yield say("1 rank") if ranks == 1 else say("{count} ranks", count=str(ranks))
     yield from _steps(rehearsal.processes, say)
-    yield say("{size} of this machine's memory", size=_size(rehearsal.resident))
+    yield say("{size} of this machine's memory", size=plain_amount(rehearsal.resident))
 
 
 def _steps(processes: Sequence[Process], say: Language) -> Iterator[str]:
@@ -80,15 +80,15 @@ def _gpu_lines(gpu: Gpu, say: Language) -> Iterator[Line]:
     used = memory.used + gpu.busy
     share = used / max(gpu.total, 1)
     label = f"{f'cuda:{gpu.index}':<8}{_bar(memory.allocated, used, gpu.total)}"
-    sizes = [_size(size) for size in (used, gpu.total, memory.allocated, memory.reserved)]
+    sizes = [plain_amount(size) for size in (used, gpu.total, memory.allocated, memory.reserved)]
     yield [(f"{_row(label, sizes)}{share:>5.0%}", "warning" if share >= _NEARLY_FULL else "title")]
     for holder in gpu.holders:
         rank = "" if holder.rank is None else f"{say('rank {rank}', rank=str(holder.rank))}  "
         held = holder.memory
-        sizes = [_size(held.used), "", _size(held.allocated), _size(held.reserved)]
+        sizes = [plain_amount(held.used), "", plain_amount(held.allocated), plain_amount(held.reserved)]
         yield [(_row(f"  {rank}pid {holder.pid}", sizes), "")]
     if gpu.busy:
-        yield [(_row(f"  {say('other programs')}", [_size(gpu.busy)]), "")]
+        yield [(_row(f"  {say('other programs')}", [plain_amount(gpu.busy)]), "")]
 
 
 def _bar(allocated: int, used: int, total: int) -> str:
@@ -119,7 +119,3 @@ def _cut(text: str, width: int) -> str:
     while display_width(text) > width - 3:
         text = text[:-1]
     return f"{text}..."
-
-
-def _size(size: int) -> str:
-    return amount(size).replace("\N{NO-BREAK SPACE}", " ")

@@ -119,7 +119,9 @@ def test_no_later_step_is_looked_at(real: None) -> None:
     parameter.grad = torch.ones(2)
     optimizer = torch.optim.SGD([parameter], lr=0.1)
     optimizer.step()
-    seconds = min(timeit.repeat(partial(watch._before_step, optimizer, (), {}), number=1000, repeat=5))
+    hooks = sys.modules["torch.optim.optimizer"]._global_optimizer_pre_hooks  # type: ignore[attr-defined]
+    hook = list(hooks.values())[-1]  # as torch calls it
+    seconds = min(timeit.repeat(partial(hook, optimizer, (), {}), number=1000, repeat=5))
     assert seconds < 0.05, "expected less than 50 us for each step, got more"
     number = id(optimizer)
     del optimizer

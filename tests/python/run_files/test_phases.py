@@ -105,3 +105,27 @@ def test_no_frame_of_devsan_is_in_the_traceback(programs: Any) -> None:
     traceback = error[: error.index("RuntimeError")]
     assert "in _engine_run_backward" in traceback and "phases.py" not in traceback
     assert phases(programs.read()) == ["load", "backward"]
+
+
+COMPILED_STEP = """\
+import torch
+from torch._dynamo.utils import counters
+
+model = torch.nn.Linear(4, 4).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.ones(2, 4, device="cuda")).sum().backward()
+
+@torch.compile(backend="eager")
+def step():
+    optimizer.step()
+
+step()
+print(sum(counters["graph_break"].values()), counters["stats"]["unique_graphs"])
+"""
+
+
+def test_a_compiled_step_has_no_trace_of_the_phases(programs: Any) -> None:
+    _, alone, error = programs.run(COMPILED_STEP, "--gpus", "1")
+    assert alone, error
+    code, printed, error = programs.run(COMPILED_STEP, "--gpus", "1", "-orun.dvs")
+    assert (code, printed) == (0, alone), error

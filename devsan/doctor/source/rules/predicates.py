@@ -48,28 +48,25 @@ def line_of(node: ast.AST | None) -> int:
 
 def in_words(where: Where) -> Message:
     """Returns where something is: "on the CPU", "on cuda:1", "on `args.device`"."""
-    if where.kind == "inputs":
-        return message("on the device of the module's inputs")
-    if where.kind == "part":
-        return message("on the device that the device map assigns to it")
-    if where.kind == "host":
-        return message("on the CPU")
-    if where.kind == "value":
-        return message("on `{device}`", device=where.text)
-    return message("on {device}", device=where)
+    return _on_and_to(where)[0]
 
 
 def way_to(where: Where) -> Message:
     """Returns where something goes: "to the CPU", "to cuda:1", "to `args.device`"."""
+    return _on_and_to(where)[1]
+
+
+def _on_and_to(where: Where) -> tuple[Message, Message]:
     if where.kind == "inputs":
-        return message("to the device of the module's inputs")
+        return message("on the device of the module's inputs"), message("to the device of the module's inputs")
     if where.kind == "part":
-        return message("to the device that the device map assigns to it")
+        return (message("on the device that the device map assigns to it"),
+                message("to the device that the device map assigns to it"))  # fmt: skip
     if where.kind == "host":
-        return message("to the CPU")
+        return message("on the CPU"), message("to the CPU")
     if where.kind == "value":
-        return message("to `{device}`", device=where.text)
-    return message("to {device}", device=where)
+        return message("on `{device}`", device=where.text), message("to `{device}`", device=where.text)
+    return message("on {device}", device=where), message("to {device}", device=where)
 
 
 def came(program: Program, tensor: Tensor) -> Message | None:
