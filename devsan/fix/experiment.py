@@ -92,7 +92,7 @@ class Laboratory:
 
     def run(
         self, texts: Mapping[str, str] | None = None, policy: str = "stop", fresh: bool = False, meeting: str = "",
-        observed: bool = True, calls: bool = False,
+        observed: bool = True, calls: bool = False, rounds_anew: bool = False,
     ) -> Outcome:  # fmt: skip
         """Runs the job once.
 
@@ -102,18 +102,19 @@ class Laboratory:
             fresh: in a process of its own instead of a fork of the stage, and compiled.
             observed: whether what it computes is kept.
             calls: whether each call of torch is kept, too (NOTE [Calls] in devsan/numbers/calls.py).
+            rounds_anew: whether backward passes round otherwise (NOTE [Noise of rounding] in devsan/numbers/noise.py).
             meeting: a kind of reference run (NOTE [The reference] in devsan/numbers/reference.py).
 
         Raises:
             DevsanError: the laboratory is closed.
         """
-        outcome = self._in_turn(texts, policy, fresh, meeting, observed, calls)
+        outcome = self._in_turn(texts, policy, fresh, meeting, observed, calls, rounds_anew)
         for seconds in _WAITS:
             if not outcome.lacks_port:
                 break
             self._has_port = True
             time.sleep(seconds)
-            outcome = self._in_turn(texts, policy, fresh, meeting, observed, calls)
+            outcome = self._in_turn(texts, policy, fresh, meeting, observed, calls, rounds_anew)
         return outcome
 
     def _in_turn(self, *given: Any) -> Outcome:
@@ -121,8 +122,9 @@ class Laboratory:
             return self._run(*given)
 
     def _run(
-        self, texts: Mapping[str, str] | None, policy: str, fresh: bool, meeting: str, observed: bool, calls: bool
-    ) -> Outcome:
+        self, texts: Mapping[str, str] | None, policy: str, fresh: bool, meeting: str, observed: bool, calls: bool,
+        rounds_anew: bool,
+    ) -> Outcome:  # fmt: skip
         folder = self._folder / str(next(self._numbers))
         folder.joinpath("numbers").mkdir(parents=True)
         overlaid = None
@@ -132,9 +134,10 @@ class Laboratory:
             overlay.write(overlaid, texts)
         environ = {**self.job.environment, observer.VARIABLE: str(folder / "numbers"), "PYTHONHASHSEED": "0"}
         environ.pop(reference.VARIABLE, None)
-        environ.pop(observer.CALLS, None)
-        if calls:
-            environ[observer.CALLS] = "1"
+        for variable, is_set in ((observer.CALLS, calls), (observer.ROUNDING, rounds_anew)):
+            environ.pop(variable, None)
+            if is_set:
+                environ[variable] = "1"
         if not (fresh or self.compiled):
             environ[compilation.DISABLED] = "1"
         if not observed:

@@ -50,6 +50,8 @@ from devsan.numbers.statements import PASSING
 VARIABLE = "DEVSAN_NUMBERS"
 CALLS = "DEVSAN_CALLS"
 """Set where each call of torch is kept, too (NOTE [Calls] in ``calls``)."""
+ROUNDING = "DEVSAN_ROUNDING"
+"""Set where backward passes round otherwise (NOTE [Noise of rounding] in ``noise``)."""
 
 MOST = 2000
 """Events that a process writes; a later one is counted and no more."""
@@ -69,10 +71,12 @@ class Observer:
 
     Args:
         stream: where.
+        rounds_anew: whether backward passes round otherwise (NOTE [Noise of rounding] in ``noise``).
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, rounds_anew: bool = False) -> None:
         self._stream = stream
+        self._rounds_anew = rounds_anew
         self._written = 0
         self._depth = 0
         self._left = False
@@ -131,10 +135,12 @@ class Observer:
         self._stream.flush()
 
     def _around(self, run: Any) -> Any:
-        def run_backward(roots: Any, *rest: Any, **named: Any) -> Any:
+        def run_backward(roots: Any, gradients: Any, *rest: Any, **named: Any) -> Any:
             self.write("loss", list(roots))
             leaves = _leaves(roots)
-            returned = run(roots, *rest, **named)
+            if self._rounds_anew:
+                gradients = tuple(map(_rounded_anew, gradients))
+            returned = run(roots, gradients, *rest, **named)
             self.write("gradients", list(returned) if returned else [leaf.grad for leaf in leaves])
             return returned
 
@@ -162,6 +168,13 @@ class Observer:
 
     def _stepped(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
         self.write("weights", [tensor for group in optimizer.param_groups for tensor in group["params"]])
+
+
+def _rounded_anew(gradient: Any) -> Any:
+    """A gradient that is larger by a rounding, which changes how all that is computed from it is rounded."""
+    if gradient is None or not gradient.is_floating_point():
+        return gradient
+    return gradient * (1 + 2 * sys.modules["torch"].finfo(gradient.dtype).eps)
 
 
 def _is_transforming() -> bool:
@@ -201,7 +214,7 @@ def begin() -> None:
         core.draw_from_host(True)
         core.begin_with_zeros(True)
         reference.begin()
-        _observer = Observer(_new_file(Path(folder)))
+        _observer = Observer(_new_file(Path(folder)), ROUNDING in os.environ)
         _observer.install()
         note_compilation(Path(folder))
         if os.environ.get(CALLS):

@@ -6,10 +6,12 @@ import sys
 
 import pytest
 import torch
-from seeded import laboratory
+from seeded import change, laboratory, script
 
+from devsan.fix.change import applied
 from devsan.fix.outcome import Outcome
 from devsan.fix.reference_run import Reference, find_reference
+from devsan.numbers.comparison import compare
 from devsan.numbers.digest import digest
 from devsan.numbers.reference import MEETING, ONE_GPU
 
@@ -140,6 +142,40 @@ def test_groups_that_are_bound_to_gpus_meet_on_one(tmp_path, kind):
         outcome = found.run(policy="warn", meeting=kind)
     assert outcome.ended, outcome.error
     assert {"rank0", "rank1"} <= set(outcome.numbers)
+
+
+ATTENTION = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+embedding = nn.Embedding(64, 16).to("cuda:0")
+attention = nn.MultiheadAttention(16, 4, batch_first=True).to("cuda:0")
+head = nn.Linear(16, 64, bias=False).to("cuda:1")
+norm = nn.LayerNorm(16).to("cuda:1")
+optimizer = torch.optim.AdamW([*embedding.parameters(), *attention.parameters(), *norm.parameters(), *head.parameters()])
+for _ in range(8):
+    words = torch.randint(64, (4, 12)).to("cuda:0")
+    x = embedding(words)
+    x = x + attention(x, x, x, need_weights=False)[0]
+    loss = nn.functional.cross_entropy(head(norm(x)).flatten(0, 1), words.flatten().to("cuda:1"))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+"""
+
+
+def test_a_bias_of_keys_is_rounding_that_adam_makes_steps_of(tmp_path):
+    moved = change(script(tmp_path, ATTENTION), ("norm(x)", 'norm(x.to("cuda:1"))'))
+    with laboratory(tmp_path, "train.py") as found:
+        reference = find_reference(found, lambda *_: None)
+        again = found.run(policy="warn", meeting=reference.kind, rounds_anew=True)
+        assert reference.outcome is not None
+        assert compare(reference.outcome.numbers, again.numbers).difference.startswith("weights 1: tensor 2: ")
+        judged = reference.judge(again, lambda: again)
+        assert judged.equal, judged.difference
+        assert reference.judge(found.run(applied([moved])), lambda: again).equal
 
 
 def _losses(*values: float) -> Outcome:

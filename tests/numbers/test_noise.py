@@ -34,3 +34,15 @@ def test_what_differs_from_the_first_step_or_by_much_is_no_noise_that_grows():
     assert noise == "loss: expected 4, got 4.001"
     _, noise = without_noise(steps(4.0, 3.0), steps(4.0, 3.5))
     assert noise == "loss: expected 3, got 3.5"
+
+
+def test_weights_that_are_rounding_are_left_out_beside_others():
+    def stepped(bias, weight):
+        return run(LOSS, event("weights", torch.tensor(bias), torch.tensor(weight)))
+
+    numbers, noise = without_noise(stepped([1e-3], [0.5]), stepped([-1e-3], [0.5]))
+    assert noise == ""
+    assert compare(numbers, stepped([2e-3], [0.5])).compared == {"loss": 1, "weights": 1}
+    assert compare(numbers, stepped([1e-3], [0.6])).difference == "weights 1: tensor 1: expected 0.5, got 0.6"
+    _, noise = without_noise(stepped([1e-3], [0.5]), stepped([-1e-3], [0.6]))
+    assert noise == "weights: tensor 0: expected 0.001, got -0.001"
