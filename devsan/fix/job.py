@@ -35,8 +35,11 @@ class Job:
 
     def run_words(self, policy: str, output: str) -> list[str]:
         """Returns what stands behind ``python`` to run it once."""
+        # The ranks of a command are compared where their job is reported on, which goes nowhere in an experiment.
+        shown = "terminal" if self.is_command else "off"
         own: Sequence[str] = [
-            f"--{option}={value}" for option, value in (("policy", policy), ("format", "off"), ("output", output))
+            "--quiet",
+            *(f"--{option}={value}" for option, value in (("policy", policy), ("format", shown), ("output", output))),
         ]
         given = []
         for item in self.options.to_variable().split(":"):

@@ -150,7 +150,8 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
             findings += run["findings"]
             models += run["models"]
             if run["job"] is not None and not job_findings:
-                job_findings = list(run["job"]["findings"])
+                # What ranks share without failing of it is no failure: memory on another rank's GPU.
+                job_findings = [each for each in run["job"]["findings"] if each["operands"] or code != 0]
             for device in run["memory"]["devices"]:
                 peaks[device["device"]] = max(peaks.get(device["device"], 0), device["peak_allocated"])
                 held.setdefault(run["process"]["rank"], {})[device["device"]] = device["peak_allocated"]

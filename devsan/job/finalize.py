@@ -37,13 +37,15 @@ def close(path: str, watcher: ExitWatcher | None, options: Options) -> None:
         watcher: the watch over its ranks; None where nobody is to report.
         options: how to report.
     """
+    experiment = os.environ.get(folder.EXPERIMENT)
     if options.is_reported and watcher is not None:
         _join_children()
-        report_on(path, watcher, options, _PATIENCE)
+        # The ranks' run files have the diagnosis, which is all that an experiment is for.
+        with open(os.devnull, "w") if experiment else contextlib.nullcontext() as nowhere:
+            report_on(path, watcher, options, _PATIENCE, nowhere)
         if options.report_file:
             _write_file(path, options)
     tally.close(path, _severities, folder.ranks(path))
-    experiment = os.environ.get(folder.EXPERIMENT)
     if experiment:
         tally.leave(experiment)
 

@@ -116,6 +116,27 @@ def test_ranks_of_torchrun_see_the_change_and_are_compared_one_by_one(tmp_path):
         assert silent.status == "rejected" and "loss" in str(silent.comparison), silent
 
 
+JOBS = {
+    "DV302": ("mine = 'cuda:0'", "out = dist.get_rank() + torch.ones(2, device='cuda') * torch.ones(2, device=mine)\n"),
+    "DV305": ("mine = 'cuda'", "out = torch.ones(2 + dist.get_rank(), device=mine)\ndist.all_reduce(out)\n"),
+}
+
+
+@pytest.mark.parametrize("code", JOBS)
+def test_a_job_has_the_diagnosis_of_its_ranks_together(tmp_path, code):
+    named, body = JOBS[code]
+    script(
+        tmp_path,
+        "import os\nimport torch\nimport torch.distributed as dist\n\ntorch.cuda.set_device(int(os.environ['RANK']))\n"
+        f"dist.init_process_group('nccl')\n{named}\n{body}print(out.sum().item())\n",
+    )
+    torchrun = ("--", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")
+    with laboratory(tmp_path, *torchrun, "train.py", seconds=60) as found:
+        failed = found.run()
+    assert [finding["code"] for finding in failed.findings] == [code], failed.output
+    assert "DV3" not in failed.output, "an experiment prints no report"
+
+
 def test_children_that_are_spawned_are_compared(tmp_path):
     text = (
         "import torch\nimport torch.multiprocessing as mp\n\ndef work(rank):\n    torch.cuda.set_device(rank)\n"

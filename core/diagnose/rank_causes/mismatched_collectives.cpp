@@ -123,6 +123,11 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
                                       {"at", at_text(*usual.call)},
                                       {"other", offending.call->name},
                                       {"to", at_text(*offending.call)}};
+  if (usual.call->group == offending.call->group && !offending.call->condition.empty() &&
+      usual.call->where != offending.call->where) {
+    found.propose(FixKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
+                                           {{"call", offending.call->name}, {"at", at_text(*offending.call)}}});
+  }
   switch (what) {
     case Offending::kCall:
       if (usual.call->group != offending.call->group) {
@@ -136,10 +141,6 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
         found.propose(FixKind::kCreationSite,
                       {"use the groups in the same order in every rank: {one}{at}, against {other}{to}", both});
         break;
-      }
-      if (!offending.call->condition.empty()) {
-        found.propose(FixKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
-                                               {{"call", offending.call->name}, {"at", at_text(*offending.call)}}});
       }
       found.title = offending.ranks.size() == 1
                         ? Message{"{who} calls {one} where {others} calls {other}",

@@ -132,6 +132,16 @@ TEST(MismatchedCollectives, WhoIsUnderATestOfTheRankIsTheOddOne) {
   expect_fix(first.finding, FixKind::kCreationSite, "call barrier in every rank: take it out of the branch");
 }
 
+TEST(MismatchedCollectives, ACallOfTheSameNameUnderATestOfTheRank) {
+  JobCase job(2);
+  Collective& alone = job.waits(0, "all_reduce", 20);
+  alone.condition = "rank == 0";
+  alone.shapes = {{}};
+  job.waits(1, "all_reduce", 12);
+  expect_fix(expect_first(job, "DV305", {0}).finding, FixKind::kCreationSite,
+             "call all_reduce in every rank: take it out of the branch");
+}
+
 TEST(MismatchedCollectives, SizesAndTypes) {
   JobCase sizes(2);
   sizes.waits(0, "all_gather", 12);
