@@ -124,7 +124,7 @@ def _begin(options: Options) -> int:
     if not recording.is_on():  # the page under a cell is made of it
         folder = tempfile.mkdtemp(prefix="devsan-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        recording.begin(os.path.join(folder, "notebook.dvs"), options.devices(), for_report=True)
+        recording.begin(os.path.join(folder, "notebook.dvs"), options.devices())
     return 0
 
 

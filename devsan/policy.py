@@ -21,6 +21,7 @@ from devsan.diagnosis.build import build
 from devsan.diagnosis.cause import explained
 from devsan.diagnosis.gc_pause import Paused
 from devsan.diagnostics.diagnostic import Diagnostic
+from devsan.diagnostics.messages import Message, message
 from devsan.errors import tell
 from devsan.introspect.explain import Explanation
 from devsan.introspect.frames.chain import failure_of
@@ -28,6 +29,7 @@ from devsan.introspect.frames.error_match import recognize
 from devsan.job import member
 from devsan.job.places import Place, text_of
 from devsan.options import Options
+from devsan.render.notice import notice
 from devsan.render.terminal.printer import write
 from devsan.run_files import recording
 
@@ -135,7 +137,8 @@ def _reported(sentence: str, frame: FrameType) -> _Place | None:
             cause = earlier.cause
         if cause in _causes:
             if not _speaks_through_its_job():
-                _tell(f"{where}: {report.title}: {_reason(cause, earlier)}")
+                _tell(message("{where}: {title}: {reason}", where=where, title=report.title,
+                              reason=_reason(cause, earlier)))  # fmt: skip
         else:
             _causes[cause] = f"{finding.code} {finding.name}" if finding is not None else ""
             _print(report, explanation)
@@ -154,10 +157,12 @@ def _followed(explanation: Explanation) -> _Place | None:
     return None
 
 
-def _reason(cause: str, earlier: _Place | None) -> str:
+def _reason(cause: str, earlier: _Place | None) -> Message:
     if earlier is not None:
-        return f"follows from {earlier.where}"
-    return f"the same cause as before ({_causes[cause]})" if _causes[cause] else "the same cause as before"
+        return message("follows from {where}", where=earlier.where)
+    if _causes[cause]:
+        return message("the same cause as before ({cause})", cause=_causes[cause])
+    return message("the same cause as before")
 
 
 def _trace_to(frame: FrameType) -> TracebackType:
@@ -178,9 +183,9 @@ def _print(report: Diagnostic, explanation: Explanation | None) -> None:
         write(report, sys.stderr)
 
 
-def _tell(sentence: str) -> None:
+def _tell(sentence: Message) -> None:
     if not _silent:
-        tell(sentence)
+        notice(sentence)
 
 
 def _speaks_through_its_job() -> bool:

@@ -74,6 +74,12 @@ bool is_loss_boundary(const Context& context) {
   return context.op_is({"div", "div_", "mul", "mul_"}) && any_called({"loss", "num_items", "num_tokens", "label"});
 }
 
+bool is_loss_of_part(const Context& context, const model::Operand& operand) {
+  return operand.kind == model::OperandKind::kAttribute && !operand.holder.empty() && operand.registered &&
+         operand.is_scalar() && is_loss_boundary(context) && context.op_is({"add", "add_", "sub"}) &&
+         (context.failing_module() == nullptr || context.failing_module()->path != operand.holder);
+}
+
 bool combines_a_list(const Context& context) {
   if (!context.op_is({"stack", "cat", "concat", "_foreach_norm", "linalg_vector_norm", "sum", "_foreach_add_"}))
     return false;
@@ -176,9 +182,23 @@ const model::Event* moved_after_copy(const Operand& copy, const Operand& weight)
   return copies && later ? moved : nullptr;
 }
 
+bool is_moved_by_call(const Context& context, const Operand& operand) {
+  const model::Event* placed = placement_of(operand.provenance);
+  const model::Frame* site = context.failure().site();
+  if (placed == nullptr || site == nullptr || placed->kind != model::EventKind::kMoved || placed->stack.size() < 2) {
+    return false;
+  }
+  const auto is_site = [&](const model::Frame& frame) {
+    return frame.file == site->file && frame.function == site->function && frame.span.line == site->span.line;
+  };
+  return placed->op.starts_with("Tensor.") && std::none_of(placed->stack.begin(), placed->stack.begin() + 1, is_site) &&
+         std::any_of(placed->stack.begin() + 1, placed->stack.end(), is_site);
+}
+
 const model::Event* part_of_result(const Operand& operand) {
   const model::Event* placed = placement_of(operand.provenance);
   if (placed == nullptr || placed == &operand.provenance.front()) return nullptr;
+  if (operand.kind == OperandKind::kBuffer && !operand.replaced_at.is_known()) return nullptr;  // a part's own state
   if (operand.provenance.front().kind != model::EventKind::kComputed) return nullptr;
   const bool by_layer = placed->kind == model::EventKind::kMade && !placed->owner.mechanism.empty() &&
                         placed->op != "aten::" + placed->owner.mechanism && !placed->op.empty();

@@ -12,6 +12,9 @@ bool is_loss_boundary(const Context& context);
 /// A number to which the failing operation adds: `total += loss`.
 bool is_running_total(const Context& context, const model::Operand& operand);
 
+/// A number that a module of one part of the model has left in an attribute, for a sum of losses.
+bool is_loss_of_part(const Context& context, const model::Operand& operand);
+
 /// Whether the operation combines a list that has elements on several devices: stack, cat, the norms of gradients.
 bool combines_a_list(const Context& context);
 
@@ -35,6 +38,9 @@ bool is_built_for_use(const Context& context, const model::Operand& operand);
 /// What lies in one container with `operand` and was moved from its device: `batch["ids"]`, where `batch["mask"]` was
 /// left behind. Null where there is none.
 const model::Operand* moved_without(const Context& context, const model::Operand& operand);
+
+/// Whether the failing expression called what moved its argument to a device of its own, and gave a result there.
+bool is_moved_by_call(const Context& context, const model::Operand& operand);
 
 /// Whether it made a copy of a tensor, on the device where that was: clone, copy.deepcopy.
 bool is_copy(const model::Event& event);

@@ -48,10 +48,10 @@ struct Operand {
   std::vector<Event> copies;  ///< copies of it on other devices that were made since: `y = x.to(d)`, `x.to(d)`
   std::string
       holder;  ///< path of the module that holds it, registered or not: "model.layers.17.attn"; a global's function
-  std::string tied_to;  ///< path of another module's parameter that is the same tensor; "" where there is none
-  Frame replaced_at;    ///< the program's statement that put it in the place of another one of its module's
-  std::string left_in;  ///< where a container keeps it of which a part is on a GPU: "batch.pool_index[0]"; "" in none
-  std::string moved_part;  ///< a part of that container that is on a GPU: "batch.atoms"
+  std::string tied_to;     ///< path of another module's parameter that is the same tensor; "" where there is none
+  Frame replaced_at;       ///< the program's statement that put it in the place of another one of its module's
+  std::string left_in;     ///< where an object keeps it that was moved in part, or not at all: "batch.pool_index[0]"
+  std::string moved_part;  ///< a part of that object that is on another GPU: "batch.atoms"; "" where nothing was moved
   std::string beside;      ///< what it stands beside: path of the base weight of an adapter or a quantization state
   Device beside_device;    ///< where that is
   bool registered = true;  ///< a parameter or buffer of a module that the model does not register (in a list): false

@@ -81,7 +81,7 @@ class Closing:
         parts.append(_peaks(result, say))
         fullest = max(result.hosts.values(), default=0)
         if fullest:
-            parts.append(say("host {size} a rank", size=_size_of_host(result, fullest, say)))
+            parts.append(say("host {size} per rank", size=_size_of_host(result, fullest, say)))
         parts.append(seconds(time.monotonic() - self._start))
         if code:
             parts.append(say("exit code {code} because of the findings", code=str(code)))

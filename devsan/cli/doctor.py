@@ -16,6 +16,7 @@ from devsan.cli.executables import find_command
 from devsan.cli.misplaced import find
 from devsan.cli.source import script_among, texts
 from devsan.diagnostics.diagnostic import Diagnostic
+from devsan.diagnostics.messages import message
 from devsan.doctor import source
 from devsan.doctor.as_report import report_of
 from devsan.doctor.case import collect
@@ -32,6 +33,7 @@ from devsan.fail_on import exit_code
 from devsan.options import FORMATS, OF_RUNS
 from devsan.render.formats import rendered
 from devsan.render.language import language_for, language_named
+from devsan.render.notice import notice
 from devsan.render.terminal.printer import columns_of, lines_of, write_lines
 
 _FORMATS = tuple(name for name in FORMATS if name not in OF_RUNS)
@@ -176,7 +178,7 @@ def _configurations(options: argparse.Namespace, case: Any, outcome: _Outcome) -
                 notes.append(f"{each.file}: could not be fixed: {error.strerror or error}")
                 continue
             written = True
-            tell(f"fixed {each.file}")
+            notice(message("fixed {path}", path=each.file))
     if written:
         case = collect(case.facts, case.launch, options.files)
         outcome = _checked(case)
@@ -207,7 +209,7 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
         return _exit_code(options, [*found.findings, *outcome.findings])
     if options.fix:
         for path in source.fix(found):
-            tell(f"fixed {path}")
+            notice(message("fixed {path}", path=path))
         outcome.notes += found.notes
         found = source.check(paths, launch, False)
     outcome.findings += found.findings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from devsan.cli import program_words
 from devsan.cli.command import Action, Parser, add_format, read_timeout
 from devsan.cli.program_words import ProgramWords
 from devsan.cli.progress import Progress
+from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError, UsageError, tell
 from devsan.fix.account import patches_of, result_of
 from devsan.fix.experiment import Laboratory
@@ -20,6 +22,7 @@ from devsan.fix.search import MOST_ROUNDS, Search, search
 from devsan.fix.working_tree import WorkingTree
 from devsan.options import REPORTING, find_option
 from devsan.render import github, json
+from devsan.render.notice import notice
 from devsan.render.terminal import fix as terminal
 
 EXIT_FIXED, EXIT_NOT_FIXED, EXIT_INTERRUPTED = 0, 1, 130
@@ -93,6 +96,10 @@ def _count(text: str) -> int:
 def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
     own = asked.own
     job = Job(asked.options, asked.words)
+    if own.apply and not own.force:  # before minutes of search
+        tree = WorkingTree.around(job.folder)
+        for word in filter(os.path.isfile, (word for word in asked.words if word.endswith(".py"))):
+            tree.check_committed(word)
     progress = Progress(language=asked.options.lang)
     start = time.monotonic()
     try:
@@ -100,7 +107,7 @@ def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
             found = search(laboratory, progress, own.all, own.rounds)
     except KeyboardInterrupt:
         progress.close()
-        tell("interrupted; no file was changed")
+        notice(message("interrupted; no file was changed"))
         return EXIT_INTERRUPTED
     finally:
         progress.close()
@@ -131,7 +138,7 @@ def _show(result: FixResult, own: argparse.Namespace, language: str) -> None:
     if own.diff:
         _print(result.best.diff if result.best is not None else "")
     elif own.format == "terminal":
-        terminal.write(result, sys.stdout, language)
+        terminal.write(result, sys.stdout, language, own.apply)
     else:
         _print((json if own.format == "json" else github).render_fix(result))
 
@@ -152,5 +159,5 @@ def _apply(result: FixResult, found: Search, force: bool) -> int:
         tell(str(error))
         return EXIT_NOT_FIXED
     for patch in patches:
-        tell(f"changed {patch.path}")
+        notice(message("changed {path}", path=patch.path))
     return EXIT_FIXED

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from devsan.cli.command import Action
 from devsan.cli.planning import EXIT_FITS, EXIT_NOTHING_FITS, planned
-from devsan.errors import UsageError, tell
+from devsan.diagnostics.messages import message
+from devsan.errors import UsageError
 from devsan.fix.job import Job
 from devsan.options import Options
 from devsan.plan.launched.launch import read
 from devsan.plan.launched.planner import LaunchPlanner
 from devsan.plan.launched.result import LaunchPlan
+from devsan.render.notice import notice
 from devsan.render.terminal import launch_plan as terminal
 
 _COMMAND = "launch.sh"
@@ -56,7 +58,8 @@ def _told(plan: LaunchPlan, options: Options, own: argparse.Namespace) -> int:
         terminal.write(plan, sys.stdout, options.lang, own.output or "FOLDER")
     if own.output and plan.best is not None:
         _write(plan, own.output)
-        tell(f"the configuration is in {own.output}; {_COMMAND} there launches it")
+        notice(message("the configuration is in {folder}; {command} there launches it", folder=own.output,
+                       command=_COMMAND))  # fmt: skip
     return EXIT_FITS if plan.fits else EXIT_NOTHING_FITS
 
 

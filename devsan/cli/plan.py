@@ -13,13 +13,15 @@ from devsan.cli.command import Action, Parser, add_output, read_timeout
 from devsan.cli.planning import EXIT_FITS, EXIT_NOTHING_FITS, planned
 from devsan.cli.program import CommandLine
 from devsan.cli.program_words import ProgramWords
-from devsan.errors import UsageError, tell
+from devsan.diagnostics.messages import message
+from devsan.errors import UsageError
 from devsan.fix.job import Job
 from devsan.options import REPORTING, find_option
 from devsan.plan.map_check import MapCheck, read_map
 from devsan.plan.planner import Planner
 from devsan.plan.rehearsal import Rehearsals
 from devsan.plan.result import PlanResult
+from devsan.render.notice import notice
 from devsan.render.terminal import plan as terminal
 from devsan.run_files import output_file
 
@@ -100,7 +102,7 @@ def _told(result: PlanResult, asked: ProgramWords) -> int:
     output = asked.own.output
     if output and result.planned.fits and result.planned.placement is not None:
         Path(output).write_text(json.dumps(result.planned.placement.device_map, indent=2) + "\n", encoding="utf-8")
-        tell(f"the device map is in {output}")
+        notice(message("the device map is in {path}", path=output))
     return EXIT_FITS if result.fits else EXIT_NOTHING_FITS
 
 

@@ -7,7 +7,9 @@ from typing import TypeVar
 
 from devsan.cli.progress import Line
 from devsan.core_library import core_with_torch
+from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError, tell
+from devsan.render.notice import notice
 
 EXIT_FITS, EXIT_NOTHING_FITS, EXIT_NOT_UNDERSTOOD, EXIT_INTERRUPTED = 0, 1, 2, 130
 
@@ -28,7 +30,7 @@ def planned(language: str, rehearse: Callable[[Callable[[str], None]], Found], t
         found = rehearse(lambda text: line.show(line.say.text(text)))
     except KeyboardInterrupt:
         line.close()
-        tell("interrupted")
+        notice(message("interrupted"))
         return EXIT_INTERRUPTED
     except DevsanError as error:
         line.close()

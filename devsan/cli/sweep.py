@@ -13,9 +13,11 @@ from typing import TextIO
 
 from devsan.cli.command import Action, Parser, add_format, add_language, add_output
 from devsan.cli.sweep_progress import SweepProgress
+from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError, UsageError, tell
 from devsan.render import json, junit
 from devsan.render.html import sweep as html
+from devsan.render.notice import notice
 from devsan.render.terminal import sweep as terminal
 from devsan.run_files import output_file
 from devsan.sweep.account import result_of
@@ -124,7 +126,7 @@ def _run(
                 stages.close()
                 progress.close()
     except KeyboardInterrupt:
-        tell(f"interrupted; the cells that are done are in {state.path}")
+        notice(message("interrupted; the cells that are done are in {path}", path=state.path))
         return EXIT_INTERRUPTED
     except DevsanError as error:
         tell(str(error))
@@ -152,7 +154,7 @@ def _show(result: SweepResult, asked: argparse.Namespace) -> int:
             with open(name, "w", encoding="utf-8") as file:
                 _write(result, asked, file)
             if name != asked.output:
-                tell(f"the report is in {name}")
+                notice(message("the report is in {name}", name=name))
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise

@@ -11,6 +11,7 @@ from devsan import core
 from devsan.diagnosis.source import shown_path, whole_path
 from devsan.diagnostics.codes import name_of
 from devsan.diagnostics.diagnostic import Confidence, Diagnostic, Edit, Fix, Operand, Place
+from devsan.diagnostics.messages import message
 from devsan.diagnostics.placement import Placement
 from devsan.introspect.deadline import Late, within
 from devsan.introspect.explain import Explanation, explain
@@ -19,7 +20,7 @@ from devsan.introspect.frames.edits import can_run
 
 UNDECIDED = "DV000"
 
-_SECONDS = 2.0
+_SECONDS = 5.0
 _MOST = 4  # operands whose placement is told
 
 
@@ -28,7 +29,8 @@ def explained(
 ) -> tuple[Diagnostic, Explanation | None]:
     """Returns ``report`` with what the diagnosis knows, and the diagnosis itself.
 
-    ``report`` itself where it knows nothing, fails, or takes longer than ``patience`` seconds, by default two.
+    ``report`` itself where it knows nothing or fails; where it takes longer than ``patience`` seconds, by default
+    five, it says so.
     """
     explanation: Explanation | None = None
     if failure.trace is None and failure.refusal is None:  # a sentence alone has no cause
@@ -36,7 +38,10 @@ def explained(
     try:
         explanation = within(_SECONDS if patience is None else patience, lambda: explain(failure))
         return (report if explanation is None else _explained(report, explanation)), explanation
-    except (Exception, Late):  # the report must not be lost for the sake of its cause
+    except Late:
+        told = message("the search for the cause was stopped: it took too long")
+        return replace(report, notes=(*report.notes, told)), explanation
+    except Exception:  # the report must not be lost for the sake of its cause
         return report, explanation
 
 

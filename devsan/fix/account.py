@@ -160,7 +160,7 @@ def cost_in_words(cost: Cost) -> Message:
     """Returns transfers and peaks as one sentence."""
     size = plain_amount(cost.transferred)
     if cost.steps > 1:
-        moved = plural("{n} transfer between GPUs a step, {size}", "{n} transfers between GPUs a step, {size}",
+        moved = plural("{n} transfer between GPUs per step, {size}", "{n} transfers between GPUs per step, {size}",
                        cost.transfers, size=size)  # fmt: skip
     else:
         moved = plural("{n} transfer between GPUs, {size}", "{n} transfers between GPUs, {size}", cost.transfers,

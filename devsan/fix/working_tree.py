@@ -75,9 +75,14 @@ class WorkingTree:
             raise DevsanError(f"expected a file of the program, got {patch.path} of a library: nothing is written")
         if Path(real).read_bytes() != patch.before:
             raise DevsanError(f"expected {patch.path} as it was tried, got another text by now: nothing is written")
-        if self.is_git and not force and _git(self.root, "status", "--porcelain", "--ignored", "--", real):
+        if not force:
+            self.check_committed(patch.path)
+
+    def check_committed(self, path: str) -> None:
+        """Raises a DevsanError where the file at ``path`` has changes that git does not have."""
+        if self.is_git and _git(self.root, "status", "--porcelain", "--ignored", "--", os.path.realpath(path)):
             raise DevsanError(
-                f"expected {patch.path} as git has it, got changes that are not committed: nothing is written; --force "
+                f"expected {path} as git has it, got changes that are not committed: nothing is written; --force "
                 "writes all the same"
             )
 

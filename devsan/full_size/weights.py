@@ -22,7 +22,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from devsan.cuda.patches import Patches
-from devsan.errors import tell
+from devsan.diagnostics.messages import message
+from devsan.render.notice import notice
 
 MODULE = "transformers.modeling_utils"
 
@@ -95,7 +96,8 @@ def _checkpoint_of(cls: Any, config: Any, source: Any) -> list[str]:
             size += write_hollow(files[-1], shard)
     except Exception:
         return []
-    tell(f"{source} has no weights; a checkpoint of {size / 2**30:.1f} GiB without numbers takes their place")
+    notice(message("{source} has no weights; a checkpoint of {size} GiB without numbers takes their place",
+                   source=source, size=f"{size / 2**30:.1f}"))  # fmt: skip
     return files
 
 

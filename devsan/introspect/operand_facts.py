@@ -108,7 +108,7 @@ class Operands:
             self._as_gradient(operand, value)
         if home is not None and home.registered and home.kind != ATTRIBUTE:
             self._replaced(operand, home)
-        elif home is None and str(operand.device) == "cpu" and is_tensor(value):
+        elif home is None and is_tensor(value):
             operand.left_in, operand.moved_part = left_in(value, self.frames) or ("", "")
         if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.models:
             operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it

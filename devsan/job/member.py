@@ -92,7 +92,14 @@ def record(options: Options, devices: Sequence[DeviceSpec]) -> None:
         options: which name the output.
         devices: the emulated GPUs; none on real ones.
     """
-    recording.begin(run_file(options), devices, leave_run_file, bool(options.report_file), options.force)
+    recording.begin(run_file(options), devices, leave_run_file,
+                    None if options.report_file else _tell_run_file, options.force)  # fmt: skip
+
+
+def _tell_run_file(path: str) -> None:
+    from devsan.job import finalize
+
+    finalize.tell_run_files([path])
 
 
 def begin_rank() -> None:

@@ -7,11 +7,11 @@ of its largest number, where the first of its kind does not differ, may differ b
 a candidate. Where the reference is the same in each run, the candidate's own noise counts. What begins to differ in the
 first step is no noise of this kind.
 
-NOTE [Noise of rounding] The gradient of the bias of attention's keys is zero by mathematics. What is computed is rounding,
-which Adam divides by its own size: the bias takes whole steps in a direction that nobody chose, another one wherever sums
-have another order, and nothing depends on it. So the second run of the reference multiplies the gradients that its
-backward passes begin with by one and two roundings. Weights that differ then, beside others that do not, are left out.
-Their gradients are still compared, with the scale of all gradients of the step.
+NOTE [Noise of rounding] The gradient of the bias of attention's keys is zero by mathematics. What is computed is
+rounding, which Adam divides by its own size: the bias takes whole steps in a direction that nobody chose, another one
+wherever sums have another order, and nothing depends on it. So in its second run the gradients with which the
+reference's backward passes begin are larger by two roundings. Weights that differ then, beside others that do not, are
+left out. Their gradients are still compared, with the scale of all gradients of the step.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def without_noise(
 
     Values and final values may vary: a time, a path, a seed that is printed. So may some of the weights (NOTE [Noise of
     rounding]). Where a loss, a gradient or an output does, or all weights do, nothing can be compared, and the second
-    result says which, as one sentence; unless it is noise that grows (NOTE [Noise that grows]), which is marked as such.
+    result says which, as one sentence; unless it is noise that grows (NOTE [Noise that grows]), which is marked.
     """
     found: dict[str, list[Event]] = {}
     for process, events in reference.items():

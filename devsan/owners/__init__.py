@@ -106,4 +106,7 @@ def writer(steps: Sequence[Step]) -> core.Frame | None:
 
 
 def _rule_of(frame: core.Frame) -> Rule | None:
-    return next((rule for rule in _BY_PACKAGE.get(frame.package, ()) if rule.fits(frame)), None)
+    found = next((rule for rule in _BY_PACKAGE.get(frame.package, ()) if rule.fits(frame)), None)
+    if found is None and last_part(frame.function) == "_apply":  # a module's own, for state that torch does not know of
+        return Rule(frame.package, passes=True)
+    return found

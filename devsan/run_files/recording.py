@@ -31,7 +31,7 @@ _writer: RunWriter | None = None
 _pattern = ""
 _last_path = ""
 _on_file: Callable[[], None] | None = None
-_for_report = False
+_told: Callable[[str], None] | None = None
 _known: set[str] = set()  # ids of findings whose models are written
 _exit_code: int | None = None
 _ended_by: BaseException | None = None
@@ -46,7 +46,7 @@ def begin(
     pattern: str,
     devices: Sequence[DeviceSpec],
     on_file: Callable[[], None] | None = None,
-    for_report: bool = False,
+    told: Callable[[str], None] | None = None,
     force: bool = False,
 ) -> None:
     """Begins to record, or goes on where the same file was begun before. Never raises.
@@ -55,10 +55,10 @@ def begin(
         pattern: the name of the run file; "" for none.
         devices: the emulated GPUs; none on real ones.
         on_file: called once the run file has its name.
-        for_report: the file is there for the report that is made of it, and nobody else reads it.
+        told: called with its path at the end; None where it is for a report that is made of it, and for nobody.
         force: replace the file of an earlier launch.
     """
-    global _writer, _pattern, _on_file, _for_report
+    global _writer, _pattern, _on_file, _told
     if not pattern:
         return
     try:
@@ -74,7 +74,7 @@ def begin(
         launch()
         from devsan.run_files.writer import RunWriter
 
-        _pattern, _on_file, _for_report = pattern, on_file, for_report
+        _pattern, _on_file, _told = pattern, on_file, told
         _writer = RunWriter(
             bool(devices),
             pattern,
@@ -83,7 +83,7 @@ def begin(
             lambda: gpus_of(devices),
             lazily,
             _has_a_name,
-            for_report and not helps,
+            told is None and not helps,
             force,
         )
         _has_a_name()
@@ -159,11 +159,8 @@ def _finish() -> None:
     except BaseException as error:  # also a Ctrl-C: the program has ended already
         tell(f"the end of the run is missing from the run file: {type(error).__name__}: {error}")
     _last_path = writer.path or ""
-    if writer.path is not None and not _for_report and not os.environ.get("RANK"):
-        from devsan.diagnosis.source import shown_path
-
-        path = shown_path(writer.path)
-        tell(f"the run is in {path}; devsan report {path} shows it")
+    if writer.path is not None and _told is not None and not os.environ.get("RANK"):
+        _told(writer.path)
 
 
 def _end(seconds: float) -> dict[str, Any]:

@@ -351,7 +351,7 @@ def text_of(*rehearsals: Rehearsal, language: str = "en") -> list[str]:
 def test_the_table():
     assert text_of(rehearsal()) == [
         "devsan run -- torchrun train.py",
-        "running for 1 min 12 s, 2 a100-80g, 4 ranks, 103 steps, 41 a minute, 5 GiB of",
+        "running for 1 min 12 s, 2 a100-80g, 4 ranks, 103 steps, 41 per minute, 5 GiB of",
         "this machine's memory",
         "",
         "                                 used         of  allocated   reserved",

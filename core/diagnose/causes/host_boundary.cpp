@@ -130,6 +130,28 @@ std::optional<Hypothesis> model_left_behind(const Context& context) {
   return std::nullopt;
 }
 
+/// Whether one of those has placed it who move the batches of a loader, too.
+bool moves_batches(const Operand& operand) {
+  const Event* placed = placement_of(operand.provenance);
+  return placed != nullptr && (placed->owner.is("lightning") || placed->owner.is("pytorch_lightning") ||
+                               placed->owner.mechanism == "Accelerator.prepare");
+}
+
+/// What Accelerator.prepare was not given: a module with weights of its own, such as a loss.
+void tell_of_unprepared(const Operand& operand, const Operand& partner, Hypothesis& found) {
+  const Event* placed = placement_of(operand.provenance);
+  const Event* prepared = placement_of(partner.provenance);
+  if (placed == nullptr || prepared == nullptr || !Context::at_construction(*placed) ||
+      prepared->owner.mechanism != "Accelerator.prepare") {
+    return;
+  }
+  found.add_evidence(15, {"It was made where an object was constructed, which accelerator.prepare{at} was not given.",
+                          {{"at", at_text(*prepared)}}});
+  found.propose(FixKind::kCreationSite,
+                "pass that module to accelerator.prepare as well, or move it to "
+                "accelerator.device before the optimizer is built");
+}
+
 }  // namespace
 
 // The edge between the host and the GPU: an input that nobody moved, a move whose result was dropped, a second name that
@@ -161,7 +183,16 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
                    {{"name", name_of(operand)}, {"other", name_of(*partner)}, {"other_device", partner->device.str()}}};
     const Message name = name_of(operand);
     const Message at = placed == nullptr ? Message() : at_text(*placed);
-    if (!operand.left_in.empty()) {
+    if (moves_batches(*partner) && !operand.left_in.empty() && operand.moved_part.empty()) {
+      found.add_evidence(80,
+                         {"{name} is {part}, of an object whose class has no `to`: {owner} moves tensors, containers "
+                          "and what has a `to`, and left it on the CPU.",
+                          {{"name", name},
+                           {"part", quoted(operand.left_in)},
+                           {"owner", placement_of(partner->provenance)->owner.name}}});
+      found.propose(FixKind::kCreationSite,
+                    "give its class a method `to(device)` that moves its tensors and returns it");
+    } else if (!operand.moved_part.empty()) {
       found.add_evidence(
           75, {"{name} is {part}, on the CPU; {other} beside it is on a GPU: what moved the one has not moved "
                "the other.",
@@ -225,6 +256,7 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
       found.propose(FixKind::kCreationSite, {"bind {name} after the move, not before it", {{"name", name}}});
     }
     if (found.score == 0) continue;
+    tell_of_unprepared(operand, *partner, found);
     // A table of numbers goes to the index, once; rows that are kept on the host stay, and the index comes.
     const bool table = operand.shape && operand.shape->size() == 1;
     if (context.failure().kind == SentenceKind::kIndex && !table) {

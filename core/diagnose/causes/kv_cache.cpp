@@ -74,6 +74,17 @@ std::optional<Hypothesis> kv_cache(const Context& context) {
         FixKind::kConfiguration,
         {"load with from_pretrained({code}), or pass skip_keys={keys} to dispatch_model, and pass the cache by keyword",
          {{"code", std::string("device_map=...")}, {"keys", std::string("\"past_key_values\"")}}});
+  } else if (placed != nullptr && placed->kind == model::EventKind::kLoaded &&
+             placed->owner.setting.starts_with("map_location=")) {
+    found.add_evidence(
+        20, {"It was read from a file{at}, and {value} put all of it on {device}, whichever GPU each layer "
+             "is on.",
+             {{"at", at_text(*placed)}, {"value", quoted(placed->owner.setting)}, {"device", state->device.str()}}});
+    found.propose(
+        FixKind::kCreationSite,
+        {"read it without map_location, which leaves each layer's keys and values where they were saved from, "
+         "or move them to their layer's GPU afterwards{at}",
+         {{"at", at_text(*placed)}}});
   } else if (const Operand* along = moved_without(context, *state)) {
     found.propose(
         FixKind::kCreationSite,

@@ -178,13 +178,15 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
     return;
   }
   if (others_moved && never_moved && operand.device.is_host()) {
-    const auto mover = std::find_if(model.placements.begin(), model.placements.end(),
-                                    [](const model::Event& event) { return !event.subject.empty(); });
+    const auto mover = std::find_if(model.placements.begin(), model.placements.end(), [](const model::Event& event) {
+      return !event.subject.empty() && event.device.is_accelerator();
+    });
     const bool known = mover->owner.is_known();
+    const std::string part = module.empty() ? context.path_of(operand) : module;  // the root's own parameter
     found.add_evidence(75, {known ? "Other modules were moved one by one by {owner}{at}; {module} is not among them."
                                   : "Other modules were moved one by one{at}; {module} is not among them.",
-                            {{"owner", text_of(mover->owner)}, {"at", at_text(*mover)}, {"module", name}}});
-    found.propose(FixKind::kMap, {"add {module} to what the loader moves", {{"module", name}}});
+                            {{"owner", text_of(mover->owner)}, {"at", at_text(*mover)}, {"module", part}}});
+    found.propose(FixKind::kMap, {"add {module} to what the loader moves", {{"module", part}}});
     return;
   }
   const auto devices = model.devices();

@@ -1,5 +1,6 @@
 #include "diagnose/causes.h"
 #include "diagnose/predicates.h"
+#include "diagnose/source_text.h"
 
 #include <algorithm>
 
@@ -8,6 +9,30 @@ namespace devsan::diagnose {
 using model::FixKind;
 using model::Operand;
 using model::SentenceKind;
+
+namespace {
+
+/// Which registered tensors of the model have no data, where the failing one has no name.
+void tell_of_model(const model::Model& model, Hypothesis& found) {
+  std::string first;
+  long count = 0;
+  for (const model::Module& module : model.modules) {
+    const bool offloaded =
+        std::any_of(module.hooks.begin(), module.hooks.end(), [](const model::Hook& hook) { return hook.offload; });
+    for (const model::ModuleTensor& tensor : module.tensors) {
+      if (!tensor.device.is_meta() || offloaded) continue;
+      if (count == 0) first = module.path.empty() ? tensor.name : module.path + "." + tensor.name;
+      ++count;
+    }
+  }
+  if (count == 0) return;
+  found.add_evidence(10, {"{n} parameter or buffer of the model has no data: {name}.",
+                          "{n} parameters and buffers of the model have no data, the first is {name}.",
+                          count,
+                          {{"name", quoted(first)}, {"n", std::to_string(count)}}});
+}
+
+}  // namespace
 
 // A tensor of shapes only: made that way on purpose, and then nobody gave it data.
 std::optional<Hypothesis> meta(const Context& context) {
@@ -26,17 +51,23 @@ std::optional<Hypothesis> meta(const Context& context) {
   found.title = "a tensor on the meta device has no data";
   if (copies) found.add_evidence(85, "The tensors to copy have shapes but no data.");
   const auto& operands = context.operands();
+  bool functional = false;
+  bool named = false;  // of a gradient that autograd refuses nobody says whose it is
   const auto meta =
       std::find_if(operands.begin(), operands.end(), [](const Operand& each) { return each.device.is_meta(); });
   if (meta != operands.end()) {
-    found.operands = {context.index_of(*meta)};
     found.origin = placement_of(meta->provenance);
-    found.title = {"{name} has no data: it is still on the meta device", {{"name", name_of(*meta)}}};
+    named = !meta->name.empty() || !meta->qualified_name.empty() || !meta->output_of.empty();
+    if (named) {
+      found.operands = {context.index_of(*meta)};
+      found.title = {"{name} has no data: it is still on the meta device", {{"name", name_of(*meta)}}};
+    }
     // What to_empty and a loader cannot reach: that it is not registered is the cause.
     if (!copies && meta->kind == model::OperandKind::kAttribute) found.score -= 30;
     // torch.func.functional_call gives a module other tensors, and leaves it its own where none are given.
-    const bool functional = context.runs_file("utils/stateless.py") || context.runs_file("functional_call.py");
-    if (!copies && functional && !meta->qualified_name.empty()) {
+    functional = !copies && !meta->qualified_name.empty() &&
+                 (context.runs_file("utils/stateless.py") || context.runs_file("functional_call.py"));
+    if (functional) {
       found.add_evidence(40, {"functional_call was given nothing for {name}, so the module uses its own.",
                               {{"name", name_of(*meta)}}});
       found.title = {"functional_call was given nothing for {name}, which is on the meta device",
@@ -44,10 +75,12 @@ std::optional<Hypothesis> meta(const Context& context) {
       found.propose(FixKind::kUseSite, {"give it the buffers as well: {code}",
                                         {{"code", std::string("functional_call(module, (params, buffers), args)")}}});
     }
-    if (!copies)
+    if (!copies && !named) found.add_evidence(70, "A tensor on the meta device has a shape but no data.");
+    if (!copies && named)
       found.add_evidence(70, {"{name} is on the meta device: it has a shape but no data.", {{"name", name_of(*meta)}}});
   }
   const model::Model* model = context.model();
+  if (model != nullptr && (meta == operands.end() || meta->qualified_name.empty())) tell_of_model(*model, found);
   if (model != nullptr) {
     const bool offloaded = std::any_of(model->device_map.begin(), model->device_map.end(), [](const auto& entry) {
       return entry.device.is_host() || entry.device.type == "disk";
@@ -58,6 +91,7 @@ std::optional<Hypothesis> meta(const Context& context) {
       found.propose(FixKind::kMap, "give the map enough memory on the GPUs, or leave the model where the map put it");
     }
   }
+  if (functional) return found;
   found.propose(FixKind::kConfiguration,
                 "load without low_cpu_mem_usage or the meta device, or let the owner of the placeholders load them "
                 "before the move");

@@ -29,6 +29,31 @@ const Operand* label_side(const Context& context) {
   return nullptr;
 }
 
+/// A module's own loss, which it has left in an attribute, is added to a sum on another GPU.
+std::optional<Hypothesis> loss_of_part(const Context& context) {
+  for (const Operand& operand : context.operands()) {
+    const Operand* partner = context.partner_of(operand);
+    if (partner == nullptr || !context.across_gpus() || !is_loss_of_part(context, operand)) continue;
+    Hypothesis found(code::kReductionBoundary);
+    found.operands = {context.index_of(operand), context.index_of(*partner)};
+    found.origin = placement_of(operand.provenance);
+    const std::vector<model::Argument> both = {{"name", name_of(operand)},
+                                               {"device", operand.device.str()},
+                                               {"holder", quoted(operand.holder)},
+                                               {"other", name_of(*partner)},
+                                               {"other_device", partner->device.str()}};
+    found.add_evidence(75, "The operation adds up losses.");
+    found.add_evidence(25,
+                       {"{name} is what {holder} computed in this step, on {device}, where that part of the model is; "
+                        "{other} is on {other_device}.",
+                        both});
+    found.title = {"{name} is a loss of the part on {device}, {other} is on {other_device}", both};
+    found.propose(move_at_use(context, operand, *partner));
+    return found;
+  }
+  return std::nullopt;
+}
+
 /// Losses that parts of the model on several GPUs gave are added up: none is on the side of the batch.
 std::optional<Hypothesis> losses_of_parts(const Context& context) {
   const auto& operands = context.operands();
@@ -86,6 +111,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
   }
   if (is_loss_boundary(context)) {
     if (auto losses = losses_of_parts(context)) return losses;
+    if (auto loss = loss_of_part(context)) return loss;
     const auto totals = [&](const Operand& operand) { return is_running_total(context, operand); };
     const bool total = std::any_of(context.operands().begin(), context.operands().end(), totals);
     found.add_evidence(70,

@@ -81,7 +81,7 @@ std::optional<Hypothesis> refused_owners(const Context& context) {
   }
   if (context.process().world_size > 1)
     found.add_evidence(2, {"There is {n} rank.", "There are {n} ranks.", context.process().world_size});
-  found.propose(FixKind::kConfiguration, "for data parallelism: no device_map, one GPU a rank");
+  found.propose(FixKind::kConfiguration, "for data parallelism: no device_map, one GPU per rank");
   found.propose(FixKind::kConfiguration, {"for a quantized model in each rank: {code}", {{"code", kOneGpu}}});
   found.propose(FixKind::kConfiguration, "for sharding by map: one process (python train.py, not torchrun)");
   return found;

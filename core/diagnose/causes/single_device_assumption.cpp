@@ -38,6 +38,15 @@ bool is_weight(const Operand& operand) {
   return operand.kind == model::OperandKind::kParameter || operand.kind == model::OperandKind::kBuffer;
 }
 
+/// Whether it is the state of a module without parameters, such as a metric: no part of the model decides where it is.
+bool is_of_metric(const Context& context, const Operand& operand) {
+  if (operand.kind != model::OperandKind::kBuffer || context.model() == nullptr) return false;
+  const auto& modules = context.model()->modules;
+  return std::all_of(modules.begin(), modules.end(), [](const model::Module& module) {
+    return std::all_of(module.tensors.begin(), module.tensors.end(), [](const auto& each) { return each.is_buffer; });
+  });
+}
+
 /// A weight that is another one as well, or that was taken from where the other side is. Returns whether it was taken.
 bool tell_of_weight(const Operand& operand, const Operand& other, Hypothesis& found) {
   if (!operand.tied_to.empty()) found.add_evidence(0, tie_of(operand));
@@ -52,6 +61,15 @@ Message brought_back_text(const Operand& operand, const Event& back) {
       "{name} is a result of the model, and accelerate's hook brought it back to {device}, where the inputs are{at}: "
       "io_same_device.",
       {{"name", name_of(operand)}, {"device", operand.device.str()}, {"at", at_text(back)}}};
+}
+
+/// The move by which a library left what one of its objects holds on another GPU: a schedule's table. Null: none.
+const Event* left_by_library(const Operand& operand) {
+  const Event* placed = placement_of(operand.provenance);
+  const bool held = operand.kind == model::OperandKind::kAttribute || operand.name.find('.') != std::string::npos;
+  const bool by_library = placed != nullptr && placed->owner.is_known() && !placed->owner.is(model::owners::kProgram) &&
+                          source_of(*placed) != DeviceSource::kMap;
+  return by_library && held && !is_weight(operand) && placed->kind == model::EventKind::kMoved ? placed : nullptr;
 }
 
 /// What brought `operand` there, where that is not the program's own doing. Returns whether there was anything to tell.
@@ -206,11 +224,18 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
     }
   }
   if (culprit == nullptr) return joined_outside(context);
+  for (const Operand& operand : context.operands()) {
+    const Event* placed = placement_of(operand.provenance);
+    if (&operand == culprit || placed == nullptr || !is_of_metric(context, operand) || weight_of(*placed) == 0)
+      continue;
+    culprit = &operand;
+    best = std::max(best, weight_of(*placed));
+  }
   // A weight is where the model is meant to be: what comes to it by a value of its own is the side to tell of.
   const Event& its = *placement_of(culprit->provenance);
   // By the program's own factory, and not with a layer that was told its device.
   const bool made_there = its.kind == model::EventKind::kMade && its.op == "aten::" + its.owner.mechanism;
-  if (is_weight(*culprit) && !made_there) {
+  if (is_weight(*culprit) && !made_there && !is_of_metric(context, *culprit)) {
     for (const Operand& operand : context.operands()) {
       const Event* placed = placement_of(operand.provenance);
       if (is_weight(operand) || placed == nullptr || operand.device == culprit->device) continue;
@@ -225,6 +250,11 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (partner == nullptr) return std::nullopt;
   // Of two results the one that is alone where it is has not come along.
   if (context.outnumbered() == partner && part_of_result(*partner) != nullptr) std::swap(culprit, partner);
+  const Event* left = left_by_library(*culprit) == nullptr ? left_by_library(*partner) : nullptr;
+  if (left != nullptr) {
+    std::swap(culprit, partner);
+    best = 65;
+  }
   const bool number = is_number_for_all(context, *partner, *culprit);
   if (number) std::swap(culprit, partner);
   const Event& placed = *placement_of(culprit->provenance);
@@ -239,7 +269,13 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                      !combines_results(context);
   if (source_of(placed) == DeviceSource::kScalar) found.value = text;
   const Message culprit_name = name_of(*culprit);
-  if (number) {
+  if (left != nullptr) {
+    found.add_evidence(best, {"{owner} moved {name} to {device} for a call of its own{at}, and left it there.",
+                              {{"owner", text_of(left->owner)},
+                               {"name", culprit_name},
+                               {"device", culprit->device.str()},
+                               {"at", at_text(*left)}}});
+  } else if (number) {
     found.add_evidence(best, {"{name} is one number, computed on {device}; what it is applied to is on several GPUs.",
                               {{"name", culprit_name}, {"device", culprit->device.str()}}});
   } else if (placed.kind == model::EventKind::kLoaded) {
@@ -345,14 +381,18 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                     {"device", culprit->device.str()}}},
                   Confidence::kPossible);
   }
+  if (is_of_metric(context, *culprit)) {
+    found.propose(FixKind::kCreationSite,
+                  {"move the metric to {device}, where what it is given is", {{"device", partner_device}}});
+  }
   const bool itself = culprit->output_of.empty();  // not what a module made of something else
   if (itself && placed.kind == model::EventKind::kMade && source_of(placed) != DeviceSource::kPeer) {
     found.propose(create_with(context, *culprit, placed, *partner));
   }
   // The smaller one comes; a weight never does.
-  const bool smaller =
-      !is_weight(*partner) && context.outnumbered() != culprit && &smaller_of(*culprit, *partner) == partner;
-  const bool stays = is_weight(*culprit) || smaller;
+  const bool smaller = left == nullptr && !is_moved_by_call(context, *culprit) && !is_weight(*partner) &&
+                       context.outnumbered() != culprit && &smaller_of(*culprit, *partner) == partner;
+  const bool stays = (is_weight(*culprit) && !is_of_metric(context, *culprit)) || smaller;
   found.propose(stays ? move_at_use(context, *partner, *culprit) : move_at_use(context, *culprit, *partner));
   return found;
 }

@@ -59,6 +59,58 @@ std::optional<Hypothesis> reached_original(const Context& context, const Operand
   return found;
 }
 
+/// Whether a statement outside of a forward keeps it in an attribute of its object: `self.prior = prior.to(device)`.
+bool is_assigned_to_self(const Event& placed) {
+  const model::Frame* site = placed.site();
+  return site != nullptr && site->source.starts_with("self.") && !site->function.ends_with("forward") &&
+         site->source.find(" = ") != std::string::npos;
+}
+
+/// A replica of DataParallel's meets what neither its copy of the module nor its part of the batch has: every replica is
+/// given the one that the module was left with. Of a replica's thread no frame is left to name it.
+std::optional<Hypothesis> shared_by_replicas(const Context& context, const Operand& operand, const Operand& partner) {
+  const Event* placed = placement_of(operand.provenance);
+  if (placed == nullptr || !context.is_wrapped_by("torch.nn.DataParallel") || !context.across_gpus() ||
+      is_by_parallel(operand) || !is_by_parallel(partner) || operand.kind == OperandKind::kParameter ||
+      operand.kind == OperandKind::kBuffer || !is_assigned_to_self(*placed)) {
+    return std::nullopt;
+  }
+  Hypothesis found(code::kUnregisteredState);
+  found.origin = placed;
+  found.operands = {context.index_of(operand), context.index_of(partner)};
+  const std::vector<model::Argument> both = {{"name", name_of(operand)},
+                                             {"device", operand.device.str()},
+                                             {"at", at_text(*placed)},
+                                             {"other", name_of(partner)},
+                                             {"other_device", partner.device.str()}};
+  found.add_evidence(85,
+                     {"{name} was put on {device}{at}, and the replica on {other_device} uses it: DataParallel copies "
+                      "parameters and buffers, and splits the batch; all else the replicas share.",
+                      both});
+  found.title = {"{name} is shared by DataParallel's replicas and is on {device}, {other} is on {other_device}", both};
+  found.propose(register_where_made(context, operand, placed));
+  return found;
+}
+
+/// An object that holds the batch has moved the rest of what it holds, by a method of its own, and passed this by.
+std::optional<Hypothesis> passed_by(const Context& context, const Operand& operand, const Operand& partner) {
+  if (operand.moved_part.empty() || !context.across_gpus()) return std::nullopt;
+  Hypothesis found(code::kUnregisteredState);
+  found.origin = placement_of(operand.provenance);
+  found.operands = {context.index_of(operand), context.index_of(partner)};
+  const std::vector<model::Argument> both = {{"name", name_of(operand)},        {"device", operand.device.str()},
+                                             {"part", quoted(operand.left_in)}, {"moved", quoted(operand.moved_part)},
+                                             {"other", name_of(partner)},       {"other_device", partner.device.str()}};
+  found.add_evidence(90,
+                     {"{name} is {part}, on {device}; {moved} beside it was moved to {other_device}: what moved the "
+                      "one has not moved the other.",
+                      both});
+  found.title = {"{name} is {part}, which stayed on {device}; {other} is on {other_device}", both};
+  found.propose(FixKind::kCreationSite, {"move {part} where {moved} is moved: in the object's own `to`", both});
+  found.propose(move_at_use(context, operand, partner));
+  return found;
+}
+
 }  // namespace
 
 // A module holds it, but has not registered it: Module.to and the copies of DataParallel pass it by.
@@ -71,6 +123,8 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     const Operand* partner = context.partner_of(operand);
     if (partner == nullptr) continue;
     if (auto original = reached_original(context, operand, *partner)) return original;
+    if (auto shared = shared_by_replicas(context, operand, *partner)) return shared;
+    if (auto passed = passed_by(context, operand, *partner)) return passed;
     if (!attribute && !global && operand.registered) continue;
     const Event* placed = placement_of(operand.provenance);
     // What a map or a hook placed is a result of the model, which someone keeps: it has not stayed behind.

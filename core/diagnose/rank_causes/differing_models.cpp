@@ -150,6 +150,12 @@ void propose(RankHypothesis& found, Difference difference) {
   }
 }
 
+/// The model of `rank` that `type` names: a program with two networks may come to the one or the other first.
+const RankModel& model_of(const RankFacts& rank, const std::string& type) {
+  const auto same = std::ranges::find(rank.models, type, &RankModel::type);
+  return same != rank.models.end() ? *same : rank.models.front();
+}
+
 bool is_replicated(const RankModel& model) { return std::ranges::find(model.wrappers, "DDP") != model.wrappers.end(); }
 
 }  // namespace
@@ -160,11 +166,13 @@ std::vector<RankHypothesis> differing_models(const Job& job) {
   bool refused = false;
   bool replicated = true;
   bool stuck = false;
+  std::string type;
   for (const RankFacts* rank : job.ranks()) {
     refused = refused || is_refused(*rank);
     stuck = stuck || Job::waiting(*rank) != nullptr;
     if (rank->models.empty()) continue;
-    const RankModel& model = rank->models.front();
+    if (type.empty()) type = rank->models.front().type;
+    const RankModel& model = model_of(*rank, type);
     replicated = replicated && is_replicated(model);
     std::string key = model.type + "\n" + model.digest;
     for (const RankTensor& tensor : model.tensors) key += tensor.device.is_accelerator() ? 'g' : 'h';
@@ -177,7 +185,7 @@ std::vector<RankHypothesis> differing_models(const Job& job) {
     return one.second.front()->process.rank > other.second.front()->process.rank;  // of two the one with rank 0
   });
   RankHypothesis found(code::kDifferingModels);
-  const RankModel& usual = most->second.front()->models.front();
+  const RankModel& usual = model_of(*most->second.front(), type);
   std::vector<int> usual_ranks;
   for (const RankFacts* rank : most->second) usual_ranks.push_back(rank->process.rank);
   First first;
@@ -185,7 +193,7 @@ std::vector<RankHypothesis> differing_models(const Job& job) {
     if (&ranks == &most->second) continue;
     std::vector<int> numbers;
     for (const RankFacts* rank : ranks) numbers.push_back(rank->process.rank);
-    const RankModel& offending = ranks.front()->models.front();
+    const RankModel& offending = model_of(*ranks.front(), type);
     if (offending.type != usual.type && !refused && !replicated) return {};  // two programs, not one model
     const First here = compare(usual, offending, usual_ranks, numbers);
     if (here.difference == Difference::kNone) continue;

@@ -1,13 +1,16 @@
-"""A batch of which a part is on a GPU, and a tensor of it that was left on the host."""
+"""A batch of which a part is on another device, and a tensor of it that was left behind: on the host, as a rule."""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterator, Sequence
+from types import FunctionType
 from typing import Any
 
+from devsan.installed import is_library
 from devsan.introspect.frames.frames import Frame, Whose
-from devsan.introspect.frames.tensors import is_module, is_tensor
+from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
 from devsan.introspect.frames.values import is_a
 from devsan.introspect.models.referrers import parts
 
@@ -16,26 +19,31 @@ _MOST = 512  # tensors and containers of one
 
 
 def left_in(tensor: Any, frames: Sequence[Frame]) -> tuple[str, str] | None:
-    """Returns how a variable of the program reaches ``tensor``, and a part beside it that is on a GPU.
+    """Returns how a variable of the program reaches ``tensor``, and a part beside it that is on another GPU.
 
-    ``batch.index[0]`` and ``batch.atoms``; None where no container has both.
+    ``batch.index[0]`` and ``batch.atoms``; None where no container has both. What is on a GPU was left behind only by
+    an object with a ``to`` of its own: a list may hold a tensor for each GPU. Of an object that nothing could move,
+    because its class has no ``to``, the part is "".
 
     Args:
-        tensor: on the host.
+        tensor: on the host, or on a GPU.
         frames: of the traceback, outermost first.
     """
+    device = str(tensor.device)
+    memory = memory_of(tensor)
     for frame in reversed(frames):
         if frame.whose is not Whose.PROGRAM:
             continue
         for name, value in list(frame.scope.locals.items()):
-            if not _is_batch(value):
+            fixed = device == "cpu" and name != "self" and _cannot_move(value)
+            if not (fixed or (_is_batch(value) if device == "cpu" else _moves_itself(value))):
                 continue
             left = [_MOST]
             held = [(name + path, each) for path, each in _tensors(value, "", _DEEP, left)]
-            own = next((path for path, each in held if each is tensor), None)
-            moved = next((path for path, each in held if str(each.device).startswith("cuda")), None)
-            if own is not None and moved is not None:
-                return own, moved
+            own = next((path for path, each in held if each is tensor or (memory and memory_of(each) == memory)), None)
+            moved = next((path for path, each in held if str(each.device) not in ("cpu", "meta", device)), None)
+            if own is not None and (moved is not None or fixed):
+                return own, moved or ""
     return None
 
 
@@ -45,6 +53,20 @@ def _is_batch(value: Any) -> bool:
     if is_a(value, dict, list, tuple):
         return True
     return not (is_tensor(value) or is_module(value)) and (dataclasses.is_dataclass(kind) or hasattr(kind, "to"))
+
+
+def _cannot_move(value: Any) -> bool:
+    """Whether it is an object of the program's with tensors, which those who move batches leave as it is."""
+    kind = type(value)
+    if is_a(value, dict, list, tuple) or is_tensor(value) or is_module(value) or hasattr(kind, "to"):
+        return False
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return isinstance(file, str) and not is_library(file) and isinstance(getattr(value, "__dict__", None), dict)
+
+
+def _moves_itself(value: Any) -> bool:
+    """Whether its class has a ``to`` that the program wrote."""
+    return not (is_tensor(value) or is_module(value)) and isinstance(getattr(type(value), "to", None), FunctionType)
 
 
 def _tensors(value: Any, path: str, deep: int, left: list[int]) -> Iterator[tuple[str, Any]]:

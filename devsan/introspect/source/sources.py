@@ -73,17 +73,22 @@ def statements_of(tree: ast.AST) -> Iterator[ast.AST]:
         waiting.extend(ast.iter_child_nodes(node))
 
 
-def functions_in(tree: ast.AST, around: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields the functions in ``tree``, with their qualified names."""
+@functools.lru_cache(maxsize=16)
+def functions_in(tree: ast.AST) -> tuple[tuple[str, Any], ...]:
+    """Returns the functions in ``tree``, a whole file's, with their qualified names."""
+    return tuple(_functions_in(tree, ""))
+
+
+def _functions_in(tree: ast.AST, around: str) -> Iterator[tuple[str, Any]]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
             name = f"{around}.{node.name}" if around else node.name
             is_class = isinstance(node, ast.ClassDef)
             if not is_class:
                 yield name, node
-            yield from functions_in(node, name if is_class else f"{name}.<locals>")
-        else:
-            yield from functions_in(node, around)
+            yield from _functions_in(node, name if is_class else f"{name}.<locals>")
+        elif not isinstance(node, ast.expr):
+            yield from _functions_in(node, around)
 
 
 def tree_of(code: types.CodeType) -> ast.AST | None:

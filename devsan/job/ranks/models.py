@@ -14,7 +14,7 @@ from devsan.introspect.models.module_facts import device_map_of, facts_of
 from devsan.introspect.provenance.reader import ProvenanceReader
 from devsan.run_files.places import frame_of
 
-_MOST_MODELS = 2
+_MOST_MODELS = 4
 _MOST_TENSORS = 4096
 _ASKED = 64  # tensors whose provenance are searched for the line that asked for the map
 

@@ -34,19 +34,20 @@ _WORDS = {"verified": "verified", "unverified": "not comparable", "other": "anot
           "failed": "breaks", "same": "same failure", "offered": "not tried"}  # fmt: skip
 
 
-def write(result: FixResult, stream: TextIO, language: str = "") -> None:
+def write(result: FixResult, stream: TextIO, language: str = "", is_applied: bool = False) -> None:
     """Writes ``result`` to ``stream``.
 
     Args:
         result: what came of looking for a fix.
         stream: where to write.
         language: "en" or "zh"; by default the chosen one.
+        is_applied: whether the best fix is written next.
     """
     say = language_for(stream, language)
-    write_lines(list(fix_lines(result, say, *columns_of(stream))), stream)
+    write_lines(list(fix_lines(result, say, *columns_of(stream), is_applied)), stream)
 
 
-def fix_lines(result: FixResult, say: Language, width: int, room: int) -> Iterator[Line]:
+def fix_lines(result: FixResult, say: Language, width: int, room: int, is_applied: bool = False) -> Iterator[Line]:
     """Yields the lines of ``result``. ``width`` is that of prose, ``room`` that of source."""
     if result.finding is not None:
         yield from lines_of(diagnostic_of(result.finding), say, width, room)
@@ -72,7 +73,8 @@ def fix_lines(result: FixResult, say: Language, width: int, room: int) -> Iterat
     if result.patch is not None:
         yield from _patch(result, say, width)
     yield []
-    yield from _next(result, say, width)
+    if not (is_applied and best is not None and best.is_own):
+        yield from _next(result, say, width)
 
 
 def _fixed(best: TriedFix, say: Language, width: int) -> Iterator[Line]:

@@ -2,7 +2,7 @@
 
 train.py on 4 GPUs of 23.7 GiB
 
-                               peak a GPU   host      sent a GPU
+                               peak per GPU   host      sent per GPU
 DDP                            -            -         -           cuda:0 is out of memory
 ZeRO-3, optimizer on the host  18.2 GiB     75.3 GiB  56.1 GiB    fits
 """
@@ -44,7 +44,7 @@ def plan_lines(plan: LaunchPlan, say: Language, width: int, folder: str = "FOLDE
     yield []
     rows = [(_name(tried, say), tried) for tried in (*plan.tried, *plan.levers)]
     column = max(display_width(name) for name, _ in rows) + 2
-    head = "".join(_padded(say(text), _COLUMN) for text in ("peak a GPU", "host", "sent a GPU"))
+    head = "".join(_padded(say(text), _COLUMN) for text in ("peak per GPU", "host", "sent per GPU"))
     yield [(" " * column + head.rstrip(), "")]
     for name, tried in rows:
         yield from _row(_padded(name, column), tried, say, width)

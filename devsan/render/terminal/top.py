@@ -72,7 +72,7 @@ def _steps(processes: Sequence[Process], say: Language) -> Iterator[str]:
     yield say("1 step") if first.steps == 1 else say("{count} steps", count=str(first.steps))
     if first.per_minute is not None:
         rate = first.per_minute
-        yield say("{count} a minute", count=f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}")
+        yield say("{count} per minute", count=f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}")
 
 
 def _gpu_lines(gpu: Gpu, say: Language) -> Iterator[Line]:
