@@ -76,6 +76,12 @@ def take_any_generator(wanted: bool) -> None:
 def share_gpus(wanted: bool) -> None:
     """Ranks may have the same GPU, which NCCL refuses."""
 
+def set_sample(ranks: Sequence[int], world_size: int) -> None:
+    """Of a launch only these ranks run; none for all. NOTE [A sample of ranks] in core/collectives/attendance.h"""
+
+def stand_in(rank: int, global_ranks: Sequence[int]) -> int:
+    """The rank of a group that stands for ``rank``: itself, where it runs."""
+
 def begin_with_zeros(wanted: bool) -> None:
     """Has all memory begin with zeros: what is read before it is written is the same in each run."""
 
@@ -322,4 +328,9 @@ class ProcessGroupNCCL:
 
     get_build_nccl_version: Any
     get_runtime_nccl_version: Any
+    def __init__(self, store: Any, rank: int, size: int, options: Any) -> None: ...
+
+class SampledGloo:
+    """SampledGloo of core/collectives, with the same base, and missing likewise: gloo where some ranks do not run."""
+
     def __init__(self, store: Any, rank: int, size: int, options: Any) -> None: ...

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from devsan import active_options, excepthook
+from devsan import active_options, excepthook, sample_of_ranks
 from devsan.core_library import REBUILD, brief, load_core
 from devsan.errors import StartError, UsageError, tell
 from devsan.job import member
@@ -213,6 +213,10 @@ def _parts(options: Options) -> Iterator[ModuleType]:
         from devsan import full_size
 
         yield full_size
+    if options.ranks or sample_of_ranks.VARIABLE in os.environ:
+        from devsan import sample
+
+        yield sample
     if BLOCKS in os.environ:
         from devsan.blocks import in_program
 

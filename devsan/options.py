@@ -18,6 +18,7 @@ from devsan.errors import UsageError
 from devsan.fail_on import LEVELS
 from devsan.gpu_list import MAX_GPUS, REAL, read_gpus, write_gpus
 from devsan.profiles import DEFAULT_PROFILE, DeviceSpec, all_profiles, find_profile
+from devsan.sample_of_ranks import read_ranks, write_ranks
 from devsan.sizes import read_size, write_size
 from devsan.spelling import nearest
 
@@ -268,6 +269,14 @@ class Options:
         help="with full-size, the size up to which tensors have numbers; integers and booleans have them up to 256 "
         "times as much (default: 64KiB)",
     )
+    ranks: tuple[tuple[int, int], ...] = _option(
+        (),
+        metavar="RANKS",
+        read=read_ranks,
+        write=write_ranks,
+        help="of a launch by torchrun or accelerate launch, start only these ranks, which stand in for the others: "
+        "first,last or 0,7,504-511 (default: all of them)",
+    )
     format: str = _option(
         "terminal",
         metavar="FORMAT",
@@ -387,7 +396,7 @@ class Options:
         )
 
 
-EMULATION = ("profile", "memory", "used_memory", "policy", "check", "history", "full_size", "real_below")
+EMULATION = ("profile", "memory", "used_memory", "policy", "check", "history", "full_size", "real_below", "ranks")
 """The options that only emulated GPUs have."""
 
 REPORTING = ("format", "output", "fail_on", "error_exitcode", "quiet", "verbose", "force", "lang")

@@ -3,10 +3,12 @@
 #include <memory>
 
 #include "bindings/bindings.h"
+#include "collectives/attendance.h"
 #include "collectives/communicator.h"
 #include "collectives/failures.h"
 #include "collectives/nccl_backend.h"
 #include "collectives/payload.h"
+#include "collectives/sampled_gloo.h"
 #include "collectives/traffic.h"
 
 namespace devsan::bindings {
@@ -16,6 +18,7 @@ namespace py = pybind11;
 using collectives::NcclBackend;
 using collectives::NcclConfig;
 using collectives::NcclOptions;
+using collectives::SampledGloo;
 
 /// As torch holds its backends (torch/csrc/distributed/c10d/init.cpp): their destructors join threads, which may be
 /// waiting for Python's lock.
@@ -63,6 +66,11 @@ namespace devsan::bindings {
 void bind_collectives(py::module_& module) {
   module.def("bytes_sent", &collectives::bytes_sent);
   module.def("share_gpus", &collectives::share_gpus, py::arg("wanted"));
+  module.def("set_sample", &collectives::set_sample, py::arg("ranks"), py::arg("world_size"));
+  const auto stand_in = [](int rank, const std::vector<std::uint64_t>& global_ranks) {
+    return collectives::Attendance(static_cast<int>(global_ranks.size()), global_ranks).stand_in(rank);
+  };
+  module.def("stand_in", stand_in, py::arg("rank"), py::arg("global_ranks"));
   // torch's own classes are the bases; without them (a torch built without distributed) there is no nccl.
   py::object c10d;
   try {
@@ -136,6 +144,22 @@ void bind_collectives(py::module_& module) {
       .def("_verify_work_timeout", [](NcclBackend&, const py::object&, const py::object&) { return true; })
       .def("_add_ephemeral_timeout", [](NcclBackend&, std::chrono::milliseconds) {})
       .def("_set_enable_nan_check", [](NcclBackend&, bool) {});
+
+  using BackendOptions = c10::intrusive_ptr<c10d::Backend::Options>;
+  const auto make_sampled = [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                               BackendOptions options) {
+    return NoGilHolder<SampledGloo>(
+        c10::make_intrusive<SampledGloo>(store, rank, size, std::move(options), &make_gloo));
+  };
+  py::class_<SampledGloo, NoGilHolder<SampledGloo>>(module, "SampledGloo", c10d.attr("Backend"))
+      .def(py::init(make_sampled), py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("options"))
+      .def(py::init([make_sampled](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                                   std::chrono::milliseconds timeout) {
+             return make_sampled(store, rank, size, c10::make_intrusive<c10d::Backend::Options>("gloo", timeout));
+           }),
+           py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout") = kBackendDefaultTimeout)
+      .def_property_readonly("options", &SampledGloo::options)
+      .def("_set_default_timeout", &SampledGloo::setTimeout, py::arg("timeout"));
   module.def("hash_tensors", &collectives::hash_of, py::arg("tensors"), py::call_guard<py::gil_scoped_release>());
 }
 

@@ -12,6 +12,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "collectives/failures.h"
+#include "collectives/sampled_gloo.h"
 
 namespace devsan::collectives {
 namespace {
@@ -77,7 +78,7 @@ GlooPtr Communicator::connect(c10::Device device, std::chrono::milliseconds time
     const std::scoped_lock connecting(connecting_);
     if (!is_connected()) {
       meet(device, timeout);
-      GlooPtr gloo = make_gloo_(store_, group_.rank, group_.size, timeout);
+      GlooPtr gloo = make_gloo(timeout);
       const std::scoped_lock lock(mutex_);
       gloo_ = std::move(gloo);
       gloo_ready_.store(true, std::memory_order_release);
@@ -88,27 +89,40 @@ GlooPtr Communicator::connect(c10::Device device, std::chrono::milliseconds time
   return gloo_;
 }
 
+GlooPtr Communicator::make_gloo(std::chrono::milliseconds timeout) const {
+  if (C10_LIKELY(group_.attendance.is_full())) return make_gloo_(store_, group_.rank, group_.size, timeout);
+  auto options = c10::make_intrusive<c10d::Backend::Options>("gloo", timeout);
+  options->global_ranks_in_group = group_.global_ranks;
+  auto gloo = c10::make_intrusive<SampledGloo>(store_, group_.rank, group_.size, std::move(options), make_gloo_);
+  gloo->connect();
+  return gloo;
+}
+
 /// The ranks tell each other through the store who they are, and the first one where their table is.
 void Communicator::meet(c10::Device device, std::chrono::milliseconds timeout) {
+  const std::vector<int>& present = group_.attendance.present();
+  const int first_rank = present.front();
   Identity own = own_identity(device);
   std::unique_ptr<FingerprintTable> table =
-      group_.rank == 0 && group_.size > 1 ? FingerprintTable::make(group_.size) : nullptr;
+      group_.rank == first_rank && present.size() > 1 ? FingerprintTable::make(group_.size) : nullptr;
   if (table != nullptr) {
     own.table = table->place().descriptor;
     own.table_key = table->place().key;
   }
   store_->set(key_of(group_.rank), to_text(own));
   std::vector<std::string> keys;
-  for (int rank = 0; rank < group_.size; ++rank) keys.push_back(key_of(rank));
+  for (const int rank : present) keys.push_back(key_of(rank));
   try {
     store_->wait(keys, timeout);
-    ranks_.clear();
-    for (const std::string& key : keys) ranks_.push_back(identity_from_text(store_->get_to_str(key)));
+    ranks_.assign(static_cast<std::size_t>(group_.size), {});
+    for (const int rank : present) {
+      ranks_[static_cast<std::size_t>(rank)] = identity_from_text(store_->get_to_str(key_of(rank)));
+    }
   } catch (const std::exception& error) {
     C10_THROW_ERROR(DistBackendError, store_error(group_, *store_, keys, error.what()));
   }
   expect_free(device);
-  const Identity& first = ranks_.front();
+  const Identity& first = ranks_[static_cast<std::size_t>(first_rank)];
   if (table == nullptr) table = FingerprintTable::open({first.process, first.table, first.table_key}, group_.size);
   fingerprint_check_ = std::make_unique<FingerprintCheck>(group_, std::move(table));
 }

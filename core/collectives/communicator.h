@@ -75,6 +75,7 @@ class Communicator {
 
  private:
   void meet(c10::Device device, std::chrono::milliseconds timeout);
+  GlooPtr make_gloo(std::chrono::milliseconds timeout) const;
   GlooPtr take_gloo();
   std::vector<int> ended_ranks() const;
 
@@ -90,7 +91,7 @@ class Communicator {
   std::atomic<bool> gloo_ready_{false};
   std::atomic<bool> aborted_{false};
   std::atomic<int> under_way_{0};
-  std::vector<Identity> ranks_;
+  std::vector<Identity> ranks_;  // nothing of those that do not run
   EagerSends eager_sends_;
 };
 

@@ -48,6 +48,7 @@ std::shared_ptr<Communicator> Communicators::with_peer(const Group& group, int p
   pair.size = 2;
   pair.global_ranks = {static_cast<std::uint64_t>(group.global_rank(low)),
                        static_cast<std::uint64_t>(group.global_rank(high))};
+  pair.attendance = Attendance(pair.size, pair.global_ranks);
   return make(name, std::move(pair), name);
 }
 

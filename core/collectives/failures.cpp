@@ -45,10 +45,10 @@ std::string aborted(const Group& group, const std::string& reason) {
 std::string store_error(const Group& group, c10d::Store& store, const std::vector<std::string>& keys,
                         const std::string& error) {
   std::string missing;
-  for (int rank = 0; rank < group.size; ++rank) {
+  for (const int rank : group.attendance.present()) {
     bool there = false;
     try {
-      there = store.check({keys[static_cast<std::size_t>(rank)]});
+      there = store.check({keys[static_cast<std::size_t>(group.attendance.place(rank))]});
     } catch (const std::exception&) {
       break;  // the store is gone with the process that held it
     }

@@ -69,7 +69,7 @@ bool FingerprintCheck::proposes(const Call& call, const CallSite& site, c10::Arr
   for (const CollectiveFingerprint& fingerprint : fingerprints) table_->write(group_.rank, fingerprint);
   if (is_refused(proposed_)) return false;
   for (std::size_t i = 0; i < fingerprints.size(); ++i) {
-    for (int rank = 0; rank < group_.size; ++rank) {
+    for (const int rank : group_.attendance.present()) {
       if (rank == group_.rank || fits(rank, fingerprints[i], requests[i])) continue;
       table_->refuse(first + i);
       wait_for_others(first + i);
@@ -112,7 +112,7 @@ bool FingerprintCheck::is_refused(std::uint64_t number) const noexcept {
 
 void FingerprintCheck::wait_for_others(std::uint64_t number) const {
   const auto end = std::chrono::steady_clock::now() + kOthersCome;
-  for (int rank = 0; rank < group_.size; ++rank) {
+  for (const int rank : group_.attendance.present()) {
     while (!table_->read(rank, number).has_value() && std::chrono::steady_clock::now() < end) {
       std::this_thread::sleep_for(kLookAgain);
     }
@@ -129,7 +129,7 @@ std::string FingerprintCheck::refusal() const {
 std::string FingerprintCheck::refusal_of_call(std::uint64_t number) const {
   std::string lines;
   std::uint64_t sequence = 0;
-  for (int rank = 0; rank < group_.size; ++rank) {
+  for (const int rank : group_.attendance.present()) {
     const auto call = table_->read(rank, number);
     if (call.has_value()) sequence = call->sequence;
     lines += "\n  " + line_of(rank, call);

@@ -119,10 +119,10 @@ std::uint32_t FlightRecorder::add_group(const Group& added) {
   put_text(place.description, added.description);
   place.rank = added.rank;
   place.size = added.size;
-  place.ranks_known =
-      static_cast<std::uint32_t>(std::min<std::size_t>(static_cast<std::size_t>(added.size), kMaxRanks));
+  const std::vector<int>& present = added.attendance.present();
+  place.ranks_known = static_cast<std::uint32_t>(std::min(present.size(), kMaxRanks));
   for (std::uint32_t i = 0; i < place.ranks_known; ++i) {
-    place.ranks[i] = static_cast<std::uint16_t>(added.global_rank(static_cast<int>(i)));
+    place.ranks[i] = static_cast<std::uint16_t>(added.global_rank(present[i]));
   }
   // A program that torchrun did not start (mp.spawn, a launcher of its own) has no RANK, but a group of all.
   if (header().rank < 0 && added.global_ranks.empty()) {

@@ -47,7 +47,7 @@ struct FlightRecorderGroup {
   std::uint32_t ranks_known;
   Text<56> name;
   Text<56> description;
-  std::array<std::uint16_t, kMaxRanks> ranks;  ///< global ones, by rank in the group
+  std::array<std::uint16_t, kMaxRanks> ranks;  ///< global ones of those that run, by rank in the group
 };
 
 struct FlightRecorderSlot {

@@ -59,9 +59,9 @@ WorkPtr NcclBackend::allgather(std::vector<std::vector<at::Tensor>>& outputs, st
     const bool was_coalescing = std::exchange(coalescing_, false);
     for (int rank = 0; rank < size_; ++rank) {
       std::vector<at::Tensor> one = {list.at(static_cast<std::size_t>(rank))};
-      if (rank == rank_) {
+      if (group_.attendance.stand_in(rank) == rank_) {
         wait_for_earlier({input});
-        row(one.front()).copy_(row(input));
+        rank == rank_ ? row(one.front()).copy_(row(input)) : copy_what_fits(row(input), row(one.front()));
       }
       c10d::BroadcastOptions each;
       each.rootRank = rank;

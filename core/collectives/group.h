@@ -6,6 +6,8 @@
 
 #include <c10/core/Device.h>
 
+#include "collectives/attendance.h"
+
 namespace devsan::collectives {
 
 /// What messages and the flight recorder say about a process group.
@@ -16,6 +18,7 @@ struct Group {
   int rank = 0;             ///< of this process, in the group
   int size = 0;
   std::vector<std::uint64_t> global_ranks;  ///< by rank in the group; empty for the group of all
+  Attendance attendance;                    ///< which of them run
 
   int global_rank(int rank_in_group) const {
     const auto place = static_cast<std::size_t>(rank_in_group);

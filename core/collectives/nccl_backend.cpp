@@ -34,6 +34,7 @@ NcclBackend::NcclBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int si
   group_.rank = rank;
   group_.size = size;
   group_.global_ranks = options_->global_ranks_in_group;
+  group_.attendance = Attendance(size, group_.global_ranks);
 }
 
 void NcclBackend::setGroupUid(const std::string& uid) {
@@ -183,6 +184,7 @@ c10::intrusive_ptr<c10d::Backend> NcclBackend::split(const c10::intrusive_ptr<c1
   if (place == ranks.end()) return nullptr;
   auto nccl_options = c10::dynamic_intrusive_pointer_cast<NcclOptions>(options);
   TORCH_CHECK(nccl_options != nullptr, "opts not a ProcessGroupNCCL::Options.");
+  nccl_options->global_ranks_in_group = global_ranks_of(ranks, group_.global_ranks);
   return c10::make_intrusive<NcclBackend>(store->clone(), static_cast<int>(place - ranks.begin()),
                                           static_cast<int>(ranks.size()), nccl_options, communicators_.make_gloo());
 }

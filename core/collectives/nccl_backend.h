@@ -143,6 +143,7 @@ class NcclBackend final : public c10d::Backend {
   std::shared_ptr<Communicator> communicator_on(c10::Device device);
   std::shared_ptr<Communicator> communicator_with(int peer, c10::Device device);
   c10::intrusive_ptr<c10d::Work> point_to_self(Call call);
+  c10::intrusive_ptr<c10d::Work> point_to_nobody(Call call);
   c10::intrusive_ptr<c10d::Work> point(c10d::OpType op, std::vector<at::Tensor>& tensors, int peer);
   std::chrono::milliseconds timeout_of(std::chrono::milliseconds asked) const;
   void wait_for_earlier(const std::vector<at::Tensor>& read);

@@ -1,5 +1,7 @@
 #include "collectives/payload.h"
 
+#include <algorithm>
+
 #include <ATen/Functions.h>
 #include <c10/util/hash.h>
 
@@ -46,6 +48,13 @@ std::vector<at::Tensor> rows(const std::vector<at::Tensor>& tensors) {
   hosts.reserve(tensors.size());
   for (const at::Tensor& tensor : tensors) hosts.push_back(row(tensor));
   return hosts;
+}
+
+at::Tensor copy_what_fits(const at::Tensor& from, const at::Tensor& to) {
+  const std::int64_t common = std::min(from.numel(), to.numel());
+  to.narrow(0, 0, common).copy_(from.narrow(0, 0, common));
+  to.narrow(0, common, to.numel() - common).zero_();
+  return to;
 }
 
 std::int64_t count(const std::vector<at::Tensor>& tensors) {

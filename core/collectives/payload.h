@@ -27,6 +27,9 @@ std::int64_t count(const std::vector<at::Tensor>& tensors);
 /// How many elements of a movable tensor stand for one of `tensor`: more than 1 where they go as bytes.
 std::int64_t units(const at::Tensor& tensor);
 
+/// Fills a row with another one as far as that goes, then with zeros.
+at::Tensor copy_what_fits(const at::Tensor& from, const at::Tensor& to);
+
 /// A number for the bytes of all together: hashTensors of torch/csrc/distributed/c10d/NCCLUtils.cpp.
 std::size_t hash_of(const std::vector<at::Tensor>& tensors);
 

@@ -111,6 +111,7 @@ WorkPtr NcclBackend::point(c10d::OpType op, std::vector<at::Tensor>& tensors, in
   refresh_group();
   const Profiled profiled(group_, call, coalescing_);
   if (peer == rank_) return point_to_self(std::move(call));
+  if (C10_UNLIKELY(!group_.attendance.is_present(peer))) return point_to_nobody(std::move(call));
   Noted noted = note(call, call_site());
   std::shared_ptr<Communicator> communicator;
   WorkPtr carrier;
@@ -137,6 +138,18 @@ WorkPtr NcclBackend::point(c10d::OpType op, std::vector<at::Tensor>& tensors, in
   auto work = c10::make_intrusive<PointWork>(communicator, std::move(call), noted, std::move(carrier));
   work->note_order(group_.id);
   return remember(std::move(work));
+}
+
+/// See NOTE [A sample of ranks]: what is sent to a rank that does not run is dropped, and zeros come from it.
+WorkPtr NcclBackend::point_to_nobody(Call call) {
+  if (call.op == c10d::OpType::RECV) {
+    wait_for_earlier(call.outputs);
+    const at::Tensor host = flat(movable(call.outputs.front()));
+    note_results(host, {host});
+    if (!is_left_out(host)) host.zero_();
+  }
+  count_sent(call, rank_, size_);
+  return remember(c10::make_intrusive<DoneWork>(call.op));
 }
 
 /// A rank sends to itself within a batch: whichever call comes second finds the other's tensor.

@@ -45,7 +45,7 @@ its output is not shown.
 
 Exit code: 0 if a fix is verified or nothing fails, 1 if none is or it cannot be written, 2 for invalid arguments."""
 
-_OWN = ("policy", "full_size", "real_below", *(name for name in REPORTING if name != "lang"))
+_OWN = ("policy", "full_size", "real_below", "ranks", *(name for name in REPORTING if name != "lang"))
 _SETTLED = {name: find_option(name).default for name in _OWN}
 """Each experiment has its own, and numbers, by which it is judged."""
 

@@ -65,11 +65,10 @@ def version() -> tuple[int, ...]:
 
 def make_gloo(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
     """Connects the gloo backend that carries out the collectives of one group: see NOTE [NCCL over gloo]."""
-    from torch.distributed.distributed_c10d import ProcessGroupGloo
-
-    options = ProcessGroupGloo._Options()
+    native: Any = torch._C._distributed_c10d.ProcessGroupGloo  # where ranks are missing, torch's modules have another
+    options = native._Options()
     options._timeout = timeout
-    options._devices = [ProcessGroupGloo.create_default_device()]
+    options._devices = [native.create_default_device()]
     options._threads = 1  # in order, as on a stream
-    gloo = ProcessGroupGloo(store, rank, size, options)
+    gloo = native(store, rank, size, options)
     return gloo

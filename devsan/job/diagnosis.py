@@ -8,6 +8,7 @@ It is plain data, as docs/reference/run.schema.json describes it ("job"):
   findings  the first cause first, each with its "ranks", "ranks_text" and "victims"
   ranks     how each rank ended: the fields of ``outcome.Fate``, its "pid" and "local_rank", whether a finding
             reports its failure already ("reported"), and the collective that it had not left ("waited_in")
+  sample_of of how many ranks these are a sample (``--ranks``); 0 where they are all
   places    the list of places at which ranks went on after mismatches (``policy=warn``); "" without any
 """
 
@@ -21,8 +22,10 @@ from dataclasses import asdict
 from typing import Any
 
 from devsan.diagnostics.messages import recorded
-from devsan.job import findings, outcome, places
+from devsan.job import outcome, places
 from devsan.render.terminal.run import program_of
+from devsan.run_files.ranks import ranks_text
+from devsan.sample_of_ranks import Sample
 
 Document = dict[str, Any]
 Plain = dict[str, Any]
@@ -36,6 +39,7 @@ def made(
     found: Sequence[Plain],
     command: Sequence[str],
     waited: Mapping[int, str],
+    sample: Sample | None,
 ) -> Plain:
     """Returns the diagnosis of one launch.
 
@@ -45,6 +49,7 @@ def made(
         found: what was found, the first cause first.
         command: that started the job, as it was typed; none where nobody knows.
         waited: by rank, the collective that it had entered and not left.
+        sample: that the launcher started; None where it started all ranks.
     """
     if not any(fate.is_consequence or fate.how in ("killed", "vanished") for fate in fates):
         found = [finding for finding in found if finding["code"] != _ENDED_RANK]  # their tracebacks tell as much
@@ -62,9 +67,11 @@ def made(
         "id": f"{first['pid']}-{first['start']}", "command": list(command or first["command"]),
         "program": program_of(first["command"]),
         "findings": [
-            {"count": 1, "victims": [], "ranks_text": findings.ranks_text(each["ranks"]), **each} for each in found
+            {"count": 1, "victims": [], "ranks_text": ranks_text(each["ranks"]), **each} for each in found
         ],
-        "ranks": ranks, "places": places.text_of(went_on, with_ranks=len(documents) > 1) if went_on else "",
+        "ranks": ranks,
+        "sample_of": 0 if sample is None else sample.world_size,
+        "places": places.text_of(went_on, with_ranks=len(documents) > 1) if went_on else "",
     }  # fmt: skip
 
 

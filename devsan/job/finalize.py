@@ -47,7 +47,7 @@ def close(path: str, watcher: ExitWatcher | None, options: Options) -> None:
             report_on(path, watcher, options, _PATIENCE, nowhere)
         if options.report_file:
             _write_file(path, options)
-    tally.close(path, _severities, folder.ranks(path))
+    tally.close(path, _severities, folder.ranks(path), folder.sample_of(path))
     if experiment:
         tally.leave(experiment)
 
@@ -98,7 +98,7 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
     waited: dict[int, str] = {}
     with contextlib.suppress(Exception):  # as above: a source that cannot be read
         waited = waited_in(recordings)
-    job = diagnosis.made(documents, fates, found, folder.command_of(path), waited)
+    job = diagnosis.made(documents, fates, found, folder.command_of(path), waited, folder.sample_of(path))
     said = text.write(job, out)
     _severities.update(str(finding["severity"]) for finding in job["findings"])
     if how == "github" and job["findings"]:

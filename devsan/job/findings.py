@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from devsan.diagnostics.messages import Message, message, plural
 from devsan.errors import one_line, tell
 from devsan.job.ranks import compare
-from devsan.run_files.ranks import findings_of, listed
+from devsan.run_files.ranks import findings_of, ranks_text
 
 Document = Mapping[str, Any]
 Plain = dict[str, Any]
@@ -31,14 +30,6 @@ def of_job(documents: Sequence[Document], recordings: Sequence[Mapping[str, Any]
         tell(f"the ranks are not compared with each other: {one_line(error)}")
     # What a rank says that the ranks together account for otherwise is not told again.
     return found or joined(documents)
-
-
-def ranks_text(ranks: Sequence[int]) -> Message:
-    """Returns "rank 3", "ranks 0 and 1" or "ranks 0, 2-5"."""
-    numbers = listed(ranks).replace("\N{EN DASH}", "-")
-    if len(ranks) == 2:
-        numbers = message("{first} and {last}", first=min(ranks), last=max(ranks))
-    return plural("rank {numbers}", "ranks {numbers}", len(ranks), numbers=numbers)
 
 
 def joined(documents: Sequence[Document]) -> list[Plain]:

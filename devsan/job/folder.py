@@ -9,6 +9,7 @@
   <pid>.tally           what a process found, and how full its GPUs were: devsan/run_files/tally.py
   <pid>.exits           what a launcher says of the ends of its children
   run*.dvs              the run files of its processes, where the report on the job is to be a file
+  sample                which ranks of how many a launcher has started: devsan/sample/launcher.py
   memory                who holds how much of which GPU: core/memory/shared_table.h
   <pid>-<start>.*       what a process says and shows of itself while it runs: devsan/running/folder.py
 
@@ -25,6 +26,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from devsan.proc import stat_of
+from devsan.sample_of_ranks import Sample, from_text
 
 VARIABLE = "DEVSAN_JOB"
 
@@ -32,7 +34,7 @@ EXPERIMENT = "DEVSAN_FIX_RUN"
 """Set in the processes of an experiment, which are found by it; its value is the folder of the run."""
 
 _PREFIX = "devsan-job-"
-_OWNER, _HEIR, _MEMORY, _COMMAND, _RUN_FILE = "owner", "heir", "memory", "command", "run.dvs"
+_OWNER, _HEIR, _MEMORY, _SAMPLE, _COMMAND, _RUN_FILE = "owner", "heir", "memory", "sample", "command", "run.dvs"
 _ATTEMPTS = 3
 _UNOWNED = 3600.0  # seconds: a folder without an owner that is older was left by a process that was killed right then
 
@@ -70,6 +72,19 @@ def command_of(path: str) -> list[str]:
             return [str(word) for word in json.load(file)]
     except (OSError, ValueError):
         return []
+
+
+def note_sample(path: str, text: str) -> None:
+    """Notes that a launcher starts a sample of its ranks. Never raises."""
+    with contextlib.suppress(OSError), open(os.path.join(path, _SAMPLE), "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def sample_of(path: str) -> Sample | None:
+    """Returns the sample of ranks that a launcher in the job has started; None where none has."""
+    with contextlib.suppress(OSError), open(os.path.join(path, _SAMPLE), encoding="ascii") as file:
+        return from_text(file.read())
+    return None
 
 
 def remove(path: str) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from devsan.diagnostics.messages import Message, message, plural
-from devsan.job.findings import ranks_text
+from devsan.run_files.ranks import ranks_text
 
 _GPU = re.compile(r"\bcuda:\d+")
 

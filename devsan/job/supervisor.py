@@ -55,7 +55,12 @@ def run(words: Sequence[str], options: Options) -> int:
             watcher.start()
         status = _wait(pid)
         with contextlib.suppress(Exception):
-            is_counted = options.fail_on or options.error_exitcode is not None or folder.EXPERIMENT in os.environ
+            is_counted = (
+                options.fail_on
+                or options.error_exitcode is not None
+                or options.ranks
+                or folder.EXPERIMENT in os.environ
+            )
             if watcher is not None or is_counted:
                 _report(path, watcher, options)
     finally:

@@ -16,13 +16,13 @@ from dataclasses import fields
 from typing import Any, TextIO
 
 from devsan.diagnostics.codec import diagnostic_of
-from devsan.job.findings import ranks_text
 from devsan.job.outcome import Fate, first_of
 from devsan.render.language import Language, language_for
 from devsan.render.terminal import printer as plain
 from devsan.render.terminal.run import write_run
 from devsan.render.terminal.text import Line, padded
 from devsan.run_files.jobs import launches_of
+from devsan.run_files.ranks import ranks_text, sample_text
 
 Job = Mapping[str, Any]
 Finding = Mapping[str, Any]
@@ -95,7 +95,11 @@ def lines_of(job: Job, fates: Sequence[Fate], say: Language) -> Iterator[Line]:
         groups.setdefault(kind, []).append(fate)
     names = [say.text(ranks_text([fate.rank for fate in group])) for group in groups.values()]
     counted = "{program}, 1 rank:" if len(fates) == 1 else "{program}, {count} ranks:"
-    yield [(say(counted, program=job["program"], count=str(len(fates))), "title")]
+    title = say(counted, program=job["program"], count=str(len(fates)))
+    if job.get("sample_of"):  # older run files do not have it
+        sample = sample_text([fate.rank for fate in fates], job["sample_of"])
+        title = say("{program}, {ranks}:", program=job["program"], ranks=say.text(sample))
+    yield [(title, "title")]
     for name, group in zip(names, groups.values(), strict=True):
         lead = group[0] is first
         later = "" if lead or start is None else _later(group, start)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from devsan.diagnostics.diagnostic import SEVERITIES
+from devsan.diagnostics.messages import Message, message, plural
 from devsan.run_files.jobs import launches_of
 
 
@@ -65,6 +66,19 @@ def ends_of(runs: Sequence[Mapping[str, Any]]) -> list[Ended]:
 def unfinished(runs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Returns the runs that did not simply come to their end: failed, interrupted, killed, or still running."""
     return [run for run in runs if run["end"] is None or run["end"]["how"] != "finished" or run["end"]["exit_code"]]
+
+
+def ranks_text(ranks: Sequence[int]) -> Message:
+    """Returns "rank 3", "ranks 0 and 1" or "ranks 0, 2-5"."""
+    numbers = listed(ranks).replace("\N{EN DASH}", "-")
+    if len(ranks) == 2:
+        numbers = message("{first} and {last}", first=min(ranks), last=max(ranks))
+    return plural("rank {numbers}", "ranks {numbers}", len(ranks), numbers=numbers)
+
+
+def sample_text(ranks: Sequence[int], world_size: int) -> Message:
+    """Returns "ranks 0 and 511 of 512"."""
+    return message("{ranks} of {count}", ranks=ranks_text(ranks), count=world_size)
 
 
 def listed(ranks: Iterable[int]) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from devsan import active_options
+from devsan.sample_of_ranks import Sample
 
 ENDING = ".tally"
 
@@ -39,6 +40,7 @@ class Tally:
         ranks: how many there were; 0 where the program is not a launched job.
         hosts: by rank, the most bytes of host memory that its CPU tensors without numbers would have taken.
         sent: by rank, the bytes that its collectives would have sent.
+        sample: which ranks of a launch were started, where these were chosen.
     """
 
     severities: Counter[str] = field(default_factory=Counter)
@@ -47,6 +49,7 @@ class Tally:
     ranks: int = 0
     hosts: dict[int, int] = field(default_factory=dict)
     sent: dict[int, int] = field(default_factory=dict)
+    sample: Sample | None = None
 
 
 _folder = ""
@@ -90,16 +93,17 @@ def end() -> None:
                 _append(_BESIDE + " ".join(map(str, amounts)))
 
 
-def close(folder: str, of_job: Counter[str], ranks: dict[int, int]) -> None:
+def close(folder: str, of_job: Counter[str], ranks: dict[int, int], sample: Sample | None) -> None:
     """Adds up what the processes of a job left, before its folder is removed.
 
     Args:
         folder: of the job.
         of_job: the findings about its ranks, in place of those that the ranks have counted.
         ranks: by the id of its process.
+        sample: that a launcher has started.
     """
     global _of_job
-    tally = Tally(Counter(of_job), ranks=len(set(ranks.values())))
+    tally = Tally(Counter(of_job), ranks=len(set(ranks.values())), sample=sample)
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             pid = name.removesuffix(ENDING)

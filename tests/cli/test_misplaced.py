@@ -23,6 +23,7 @@ OPTIONS = [option for option in ALL_OPTIONS if not option.is_flag]
 VALUES = {
     "gpus": "3", "profile": "l4-24g", "memory": "1GiB", "used-memory": "1MiB", "policy": "warn", "format": "off",
     "output": "run.dvs", "lang": "zh", "history": "32MiB", "check": "streams", "real-below": "1MiB",
+    "ranks": "first,last",
     "fail-on": "error", "error-exitcode": "9",
 }  # fmt: skip
 FORMS = {

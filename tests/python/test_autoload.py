@@ -74,7 +74,8 @@ def test_set_starts_once_and_tells_nothing(tmp_path):
             "gpu=4",
             "",
             "expected an option (gpus, profile, memory, used-memory, policy, check, history, full-size, real-below, "
-            "format, output, fail-on, error-exitcode, quiet, verbose, force, lang), got 'gpu'; did you mean 'gpus'?",
+            "ranks, format, output, fail-on, error-exitcode, quiet, verbose, force, lang), got 'gpu'; "
+            "did you mean 'gpus'?",
         ),
         ("gpus=4:memory=1GiB,2GiB", "", "expected one size for memory, or one for each of 4 GPUs, got 2 sizes"),
         ("gpus=4", "RuntimeError:torch 9", "DevSan cannot start: RuntimeError: torch 9"),

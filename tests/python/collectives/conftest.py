@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,11 @@ JOBS = Path(__file__).with_name("jobs")
 SECONDS = 180  # for a whole job; a job that works takes 10, and a minute where eight compilers run beside it
 
 Start = Callable[..., list[programs.Program]]
+
+
+def numbers_of(ranks: int | Sequence[int]) -> Sequence[int]:
+    """The ranks that a module means by their number, or names."""
+    return range(ranks) if isinstance(ranks, int) else ranks
 
 
 def free_port() -> int:
@@ -43,14 +48,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def start_ranks() -> Iterator[Start]:
-    """Starts ``ranks`` processes of a program; whatever is left of them is killed at the end of the module."""
+    """Starts the processes of ``ranks``; whatever is left of them is killed at the end of the module."""
     started: list[programs.Program] = []
 
-    def start(command: list[str], ranks: int, **variables: str) -> list[programs.Program]:
+    def start(command: list[str], ranks: int | Sequence[int], **variables: str) -> list[programs.Program]:
         processes = []
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1"}
-        for rank in range(ranks):
-            numbers = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks)} | meeting
+        started_ranks = numbers_of(ranks)
+        for rank in started_ranks:
+            numbers = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(len(started_ranks))} | meeting
             processes.append(programs.start(command, env=os.environ | numbers | variables))
         started.extend(processes)
         return processes
@@ -105,7 +111,7 @@ def outcomes_of(module: Any, start_ranks: Start, variables: dict[str, str]) -> d
         command = [str(JOBS / "run.py"), str(JOBS / module.JOB), folder, *names]
         ends = outputs_of(start_ranks(command, module.RANKS, **variables))
         results: list[dict[str, str]] = []
-        for rank, (code, _, err) in enumerate(ends):
+        for rank, (code, _, err) in zip(numbers_of(module.RANKS), ends, strict=True):
             file = Path(folder, f"rank{rank}.json")
             found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
             missing = f"not run on rank {rank}, which ended with {code}:\n{err[-3000:]}"

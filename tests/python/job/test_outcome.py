@@ -11,6 +11,8 @@ import pytest
 from devsan.job import diagnosis, findings, outcome, record, text
 from devsan.job.exit_watcher import exit_of
 from devsan.job.peer_errors import is_about_peer
+from devsan.run_files.ranks import ranks_text
+from devsan.sample_of_ranks import Sample
 
 GLOO = "[/pytorch/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:424"
 
@@ -25,10 +27,10 @@ def document(rank: int, *, code: int | None = None, at: float = 10.0, failure: s
     return {"process": process, "failure": told, "end": end, "exit": exit, "stack": [], "findings": [], **more}
 
 
-def told(documents: list[dict[str, Any]]) -> list[str]:
+def told(documents: list[dict[str, Any]], sample: Sample | None = None) -> list[str]:
     out = io.StringIO()
     fates = outcome.fates_of(documents)
-    text.write(diagnosis.made(documents, fates, findings.joined(documents), ["torchrun", "train.py"], {}), out)
+    text.write(diagnosis.made(documents, fates, findings.joined(documents), ["torchrun", "train.py"], {}, sample), out)
     return out.getvalue().splitlines()
 
 
@@ -100,12 +102,20 @@ def test_ranks_that_end_alike_are_one_line(monkeypatch):
     assert told(documents)[2:] == ["  rank 5          killed by SIGKILL", "  ranks 0-4, 6-7  finished"]
 
 
+def test_a_sample_is_told_as_one(monkeypatch):
+    monkeypatch.setenv("DEVSAN_LANG", "en")
+    documents = [document(0, code=0), document(511, code=-9)]
+    assert told(documents, Sample((0, 511), 512))[1] == "train.py, ranks 0 and 511 of 512:"
+    monkeypatch.setenv("DEVSAN_LANG", "zh")
+    assert told(documents, Sample((0, 511), 512))[1] == "train.py，512 个 rank 中的 rank 0 和 511："
+
+
 @pytest.mark.parametrize(
     ("ranks", "said"),
     [([3], "rank 3"), ([1, 0], "ranks 0 and 1"), (range(1, 8), "ranks 1-7"), ([0, 2, 3, 4], "ranks 0, 2-4")],
 )
 def test_ranks_in_words(ranks, said):
-    assert findings.ranks_text(list(ranks)) == said
+    assert ranks_text(list(ranks)) == said
 
 
 def started(rank: int, parent: int, start: float) -> dict[str, Any]:

@@ -47,6 +47,7 @@ Group group_of_all() {
   group.description = "default_pg";
   group.rank = 1;
   group.size = 4;
+  group.attendance = Attendance(group.size, {});
   return group;
 }
 
