@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
+from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.torch_names import FACTORIES, FROM_DATA, LIKE, MOVES, NEW
 from devsan.fix.failure import Source
 
@@ -21,6 +23,16 @@ def function_name(call: ast.expr) -> str:
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
     """Returns the value of a keyword of ``call``; None where it is not given."""
     return next((each.value for each in call.keywords if each.arg == name), None)
+
+
+def without_keywords(source: Source, call: ast.Call, names: Collection[str]) -> Edit:
+    """Returns the edit that leaves the keywords ``names`` out of ``call``."""
+    kept = [source.segment(each) for each in call.args]
+    for each in call.keywords:
+        if each.arg not in names:
+            value = source.segment(each.value)
+            kept.append(f"{each.arg}={value}" if each.arg else f"**{value}")
+    return source.replace(call, f"{source.segment(call.func)}({', '.join(kept)})")
 
 
 def is_factory(node: ast.AST) -> bool:

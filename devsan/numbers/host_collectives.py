@@ -1,6 +1,7 @@
 """Collectives that take tensors of the host, too, for reference runs (NOTE [The reference] in ``reference``).
 
-A process group of NCCL refuses them. Here they go to the rank's GPU, and what comes back is copied into them.
+A process group of NCCL refuses them. The group of all gets gloo as well, for what torch itself reduces on the host. In
+groups of NCCL alone they go to the rank's GPU, and what comes back is copied into them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ _NAMES = (
     "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather",
     "irecv", "isend", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "send",
 )  # fmt: skip
+
+_BOTH = "cpu:gloo,cuda:nccl"
 
 
 class _Brought:
@@ -41,6 +44,26 @@ def bring_to_collectives() -> None:
         brought = _bringing(getattr(dist, name))
         for holder in holders:
             setattr(holder, name, brought)
+    for holder in holders:
+        holder.init_process_group = _with_gloo(dist.init_process_group)
+        holder.get_backend = _as_asked(dist.get_backend)
+
+
+def _with_gloo(function: Any) -> Any:
+    @functools.wraps(function)
+    def init_process_group(backend: Any = None, *args: Any, **named: Any) -> Any:
+        return function(_BOTH if backend == "nccl" else backend, *args, **named)
+
+    return init_process_group
+
+
+def _as_asked(function: Any) -> Any:
+    @functools.wraps(function)
+    def get_backend(*args: Any, **named: Any) -> Any:
+        found = function(*args, **named)
+        return "nccl" if found == _BOTH else found
+
+    return get_backend
 
 
 def _bringing(function: Any) -> Any:

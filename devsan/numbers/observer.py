@@ -41,7 +41,7 @@ from devsan import core
 from devsan.errors import tell
 from devsan.forks import in_each_child
 from devsan.installed import is_library
-from devsan.numbers import calls, reference
+from devsan.numbers import calls, reference, replicas
 from devsan.numbers.compilation import as_written, note_compilation
 from devsan.numbers.digest import digest
 from devsan.numbers.host_reads import HostReads
@@ -214,6 +214,7 @@ def begin() -> None:
         core.draw_from_host(True)
         core.begin_with_zeros(True)
         reference.begin()
+        replicas.take_turns()
         _observer = Observer(_new_file(Path(folder)), ROUNDING in os.environ)
         _observer.install()
         note_compilation(Path(folder))

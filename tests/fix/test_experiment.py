@@ -16,6 +16,7 @@ from devsan.errors import DevsanError
 from devsan.fix.change import texts
 from devsan.fix.reference_run import find_reference
 from devsan.fix.trial import try_changes
+from devsan.numbers.comparison import compare
 
 MIXED = """\
 import sys
@@ -114,6 +115,18 @@ def test_ranks_of_torchrun_see_the_change_and_are_compared_one_by_one(tmp_path):
             found, reference, (change(path, ("mask.view(4, 1)", "mask.view(4, 1).cuda() * (1 - rank)")),)
         )
         assert silent.status == "rejected" and "loss" in str(silent.comparison), silent
+
+
+def test_replicas_of_data_parallel_draw_in_their_order(tmp_path):
+    script(
+        tmp_path,
+        "import torch\n\nmodel = torch.nn.DataParallel(torch.nn.Dropout(0.5).to('cuda:0'))\n"
+        "for _ in range(20):\n    model(torch.ones(4, 64, device='cuda:0'))\n",
+    )
+    with laboratory(tmp_path, "train.py") as found:
+        first, again = found.run(), found.run()
+    found_equal = compare(first.numbers, again.numbers)
+    assert first.ended and found_equal.equal and found_equal.compared["output"] >= 20
 
 
 JOBS = {

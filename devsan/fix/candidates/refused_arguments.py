@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import keyword
+from devsan.fix.calls import keyword, without_keywords
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.loading import Loading
@@ -38,12 +38,5 @@ def _without(source: Source, call: ast.Call, names: Sequence[str]) -> Iterator[C
     """The call without these keywords, each of which means a module of one device."""
     found = [name for name in names if keyword(call, name) is not None]
     if found:
-        kept = [source.segment(each) for each in call.args]
-        for each in call.keywords:
-            if each.arg not in names:
-                kept.append(
-                    f"{each.arg}={source.segment(each.value)}" if each.arg else f"**{source.segment(each.value)}"
-                )
         text = message("leave out {names}: the module is on several GPUs", names=", ".join(found))
-        after = f"{source.segment(call.func)}({', '.join(kept)})"
-        yield Change(text, "configuration", (source.replace(call, after),), doubt=_DOUBT)
+        yield Change(text, "configuration", (without_keywords(source, call, names),), doubt=_DOUBT)

@@ -1,4 +1,7 @@
-"""What was made on the meta device, with shapes and no values, is made on a device that has them."""
+"""What was made on the meta device, with shapes and no values, is made on a device that has them.
+
+``low_cpu_mem_usage=True`` of PEFT's ``add_adapter`` makes weights of shapes alone, for a checkpoint that is to come.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
+from devsan.fix.calls import keyword, without_keywords
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 
 _DOUBT = 15
+_LATER = "low_cpu_mem_usage"
 
 
 def propose(failure: Failure) -> Iterator[Change]:
@@ -21,8 +26,17 @@ def propose(failure: Failure) -> Iterator[Change]:
     for path in failure.own_paths:
         source = source_of(path)
         if source is not None:
+            yield from _at_once(source)
             for device in wanted:
                 yield from _elsewhere(source, device)
+
+
+def _at_once(source: Source) -> Iterator[Change]:
+    for call in ast.walk(source.tree):
+        given = keyword(call, _LATER) if isinstance(call, ast.Call) else None
+        if isinstance(call, ast.Call) and isinstance(given, ast.Constant) and given.value is True:
+            text = message("leave out {names}: nothing is loaded later", names=_LATER)
+            yield Change(text, "creation_site", (without_keywords(source, call, (_LATER,)),), doubt=_DOUBT - 1)
 
 
 def _elsewhere(source: Source, device: str) -> Iterator[Change]:

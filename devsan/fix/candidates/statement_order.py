@@ -105,13 +105,10 @@ def _ordered(source: Source, first: Mapping[str, Any], second: Mapping[str, Any]
     early, late = source.expression_at(first), source.expression_at(second)
     if early is None or late is None:
         return
-    one, other = source.statement_around(early), source.statement_around(late)
+    other = source.statement_around(late)
     block = source.block_of(other)
-    if (
-        one not in block
-        or block.index(one) >= block.index(other)
-        or isinstance(other, (ast.Return, ast.For, ast.While))
-    ):
+    one = _in_block(source, early, block) or _calls(block, str(first["function"]).rpartition(".")[2])
+    if one is None or block.index(one) >= block.index(other) or isinstance(other, (ast.Return, ast.For, ast.While)):
         return
     between = block[block.index(one) : block.index(other)]
     if any(_binds(each, name) for name in _read_in(other) for each in between):
@@ -119,6 +116,22 @@ def _ordered(source: Source, first: Mapping[str, Any], second: Mapping[str, Any]
     moved = source.segment(other).split("\n")
     text = message("move `{statement}` before `{place}`", statement=moved[0], place=source.segment(one).split("\n")[0])
     yield Change(text, "statement_order", (source.insert_before(one, moved), source.remove(other)), doubt=_DOUBT)
+
+
+def _in_block(source: Source, node: ast.AST, block: list[ast.stmt]) -> ast.stmt | None:
+    """The statement of ``block`` that ``node`` is in: ``if resume: load()`` stands before ``model.to(device)``."""
+    while node not in block:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+            return None
+        node = source.parents[node]
+    return node if isinstance(node, ast.stmt) else None
+
+
+def _calls(block: list[ast.stmt], function: str) -> ast.stmt | None:
+    """The first statement that calls ``function``: of what was loaded it is not known who asked for it."""
+    calls = (each for each in block if any(isinstance(node, ast.Call) and function_name(node) == function
+                                           for node in ast.walk(each)))  # fmt: skip
+    return next(calls, None)
 
 
 def _moved_before(source: Source, frame: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:

@@ -16,3 +16,24 @@ second = torch.nn.Linear(4, 2, device="meta")
 print(second(first(torch.randn(2, 4, device="cuda"))).sum())
 """)
     assert line.startswith("second = torch.nn.Linear(4, 2, device=") and "meta" not in line
+
+
+def test_an_adapter_that_nothing_is_loaded_into_has_weights_at_once(ended: Ended):
+    assert ended("""
+import torch
+from peft import LoraConfig, get_peft_model
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.query(x)
+
+config = LoraConfig(r=2, target_modules=["query"])
+model = get_peft_model(Model().to("cuda"), config, adapter_name="first")
+model.add_adapter("second", config, low_cpu_mem_usage=True)
+model.set_adapter("second")
+model(torch.ones(2, 8, device="cuda")).sum().backward()
+""") == ['model.add_adapter("second", config)']

@@ -185,3 +185,37 @@ main()
 """,
         gpus=2,
     ) == ['model.parallelize("cuda:0", "cuda:1")']
+
+
+def test_the_model_moves_before_a_condition_under_which_its_optimizer_is_loaded(fixed: Fixed):
+    assert fixed("""
+import io
+import torch
+
+def steps(run, x):
+    for _ in range(2):
+        run.optimizer.zero_grad()
+        run.model(x).sum().backward()
+        run.optimizer.step()
+
+class Run:
+    def __init__(self, saved=None):
+        self.model = torch.nn.Linear(3, 1)
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+        if saved is not None:
+            self.load(saved)
+        self.spread()
+
+    def load(self, saved):
+        self.optimizer.load_state_dict(torch.load(saved, map_location="cpu"))
+
+    def spread(self):
+        self.model.to("cuda")
+
+first = Run()
+steps(first, torch.ones(2, 3, device="cuda"))
+saved = io.BytesIO()
+torch.save(first.optimizer.state_dict(), saved)
+saved.seek(0)
+steps(Run(saved), torch.ones(2, 3, device="cuda"))
+""") == ["self.spread()"]
