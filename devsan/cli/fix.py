@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from devsan.cli import program_words
 from devsan.cli.command import Action, Parser, add_format, read_timeout
+from devsan.cli.interruptible import interruptible
 from devsan.cli.program_words import ProgramWords
 from devsan.cli.progress import Progress
 from devsan.diagnostics.messages import message
@@ -103,7 +104,7 @@ def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
     progress = Progress(language=asked.options.lang)
     start = time.monotonic()
     try:
-        with Laboratory(job, own.timeout, own.jobs) as laboratory:
+        with interruptible(), Laboratory(job, own.timeout, own.jobs) as laboratory:
             found = search(laboratory, progress, own.all, own.rounds)
     except KeyboardInterrupt:
         progress.close()

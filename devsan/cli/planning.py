@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from devsan.cli.interruptible import interruptible
 from devsan.cli.progress import Line
 from devsan.core_library import core_with_torch
 from devsan.diagnostics.messages import message
@@ -27,7 +28,8 @@ def planned(language: str, rehearse: Callable[[Callable[[str], None]], Found], t
     core_with_torch()
     line = Line(language=language)
     try:
-        found = rehearse(lambda text: line.show(line.say.text(text)))
+        with interruptible():
+            found = rehearse(lambda text: line.show(line.say.text(text)))
     except KeyboardInterrupt:
         line.close()
         notice(message("interrupted"))

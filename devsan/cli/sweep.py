@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
 from devsan.cli.command import Action, Parser, add_format, add_language, add_output
+from devsan.cli.interruptible import interruptible
 from devsan.cli.sweep_progress import SweepProgress
 from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError, UsageError, tell
@@ -113,7 +112,7 @@ def _run(
     progress = SweepProgress(len(cells), language=asked.lang)
     again = (*FAILURES, "skipped") if asked.failed else ()
     try:
-        with _interruptible(), state:
+        with interruptible(), state:
             try:
                 Schedule(cells, runner, state, jobs, again, progress).run()
                 result = result_of(definition, axes, cells, state)
@@ -132,17 +131,6 @@ def _run(
         tell(str(error))
         return EXIT_USAGE
     return _show(result, asked)
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Has SIGTERM, by which CI systems stop a job, and SIGINT, which a shell's & ignores, end the sweep in order."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _show(result: SweepResult, asked: argparse.Namespace) -> int:

@@ -1,8 +1,8 @@
 """From the words of an error alone to codes: for ``devsan explain "<error>"``.
 
 One sentence may have many causes, which only the run that failed can tell apart. So what is returned is a list, from
-two sources: the diagnosis, of a failure of which nothing is known but its sentence; and the pages, each of which shows
-the sentence that its example stops with.
+three sources: the wordings of the manifests; the diagnosis, of a failure of which nothing is known but its sentence;
+and the pages, each of which shows the sentence that its example stops with.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _FEWEST = 3
 def codes_of(text: str) -> list[Code]:
     """Returns the codes whose error ``text`` is, or holds, the likeliest first; none where no error is known."""
     found = [each for each in _CODE.findall(text) if find_code(each) is not None]
+    if not found:
+        found = [each for each, code in all_codes().items() if any(wording in text for wording in code.wordings)]
     if not found:
         shown, diagnosed = _shown_by_pages(text), _diagnosed(text)
         found = [each for each in diagnosed if each in shown] + (shown + diagnosed if len(diagnosed) < 2 else [])

@@ -35,6 +35,7 @@ class Code:
         naive_fix: what a bare ``.to(device)`` at the failing line does instead of fixing it, by language; may be empty.
         chinese: the Chinese of the sentences that its detectors alone say, by the English templates.
         words: its vocabulary, shared by all its detectors: what names of the user's program speak for it.
+        wordings: parts of errors that it may cause, where neither a page's example nor the diagnosis has them.
     """
 
     code: str
@@ -43,6 +44,7 @@ class Code:
     naive_fix: Mapping[str, str]
     chinese: Mapping[str, str]
     words: Mapping[str, tuple[str, ...]]
+    wordings: tuple[str, ...] = ()
 
     def page(self, language: str = "en") -> str:
         """Returns the whole page, Markdown.
@@ -134,6 +136,8 @@ def _read(path: Path) -> Code:
         manifest = tomllib.loads(path.read_text(encoding="utf-8"))
         words = {group: tuple(listed) for group, listed in manifest.get("words", {}).items()}
         said = manifest.get("chinese", {})
-        return Code(manifest["code"], path.parent.name, manifest["summary"], manifest.get("naive_fix", {}), said, words)
+        wordings = tuple(manifest.get("wordings", ()))
+        naive_fix = manifest.get("naive_fix", {})
+        return Code(manifest["code"], path.parent.name, manifest["summary"], naive_fix, said, words, wordings)
     except (KeyError, ValueError) as error:
         raise DevsanError(f"expected {path} to be the manifest of a code, got {error!r}") from None

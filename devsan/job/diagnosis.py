@@ -30,7 +30,7 @@ from devsan.sample_of_ranks import Sample
 Document = dict[str, Any]
 Plain = dict[str, Any]
 
-_ENDED_RANK = "DV306"
+_ENDED_RANK, _MISMATCHED = "DV306", "DV305"
 
 
 def made(
@@ -55,6 +55,8 @@ def made(
         found = [finding for finding in found if finding["code"] != _ENDED_RANK]  # their tracebacks tell as much
     reported = {int(document["process"]["rank"]) for document in documents if document["findings"]}
     reported |= {rank for finding in found if finding["code"] == _ENDED_RANK for rank in finding["ranks"]}
+    if any(finding["code"] == _MISMATCHED for finding in found):  # each of them failed of the others
+        reported |= {fate.rank for fate in fates if fate.how == "peer_failed"}
     first = documents[0]["process"]
     ranks = [
         {**asdict(fate), "pid": document["process"]["pid"], "reported": fate.rank in reported,

@@ -127,7 +127,7 @@ def _sentence(fate: Fate, later: str, told: bool, say: Language) -> str:
         text += say(" at {place}", place=fate.place)
     if later:
         text += say(", {seconds} s later", seconds=later)
-    if fate.how == "peer_failed":
+    if fate.how == "peer_failed" and not told:
         text += say(", because a peer rank failed")
     if fate.how not in ("failed", "peer_failed"):
         return text

@@ -57,7 +57,11 @@ def plan_lines(result: PlanResult, say: Language, width: int) -> Iterator[Line]:
     for name, tried in rows:
         yield from _row(name + " " * (column - display_width(name)), tried, say, width)
     if result.smallest:
-        text = say("a map fits {count} GPUs of {size} each", count=str(len(result.gpus)), size=amount(result.smallest))
+        size = amount(result.smallest)
+        if len(result.gpus) == 1:
+            text = say("the model fits a GPU of {size}", size=size)
+        else:
+            text = say("a map fits {count} GPUs of {size} each", count=str(len(result.gpus)), size=size)
         yield []
         yield [(text, "")]
     if result.planned.fits:

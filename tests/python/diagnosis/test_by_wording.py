@@ -31,6 +31,9 @@ def test_the_sentence_of_every_page_leads_to_it(code):
         ("The device_map provided does not give any device for the following parameters: lm_head.weight", ["DV105"]),
         ("Traceback:\n  x + y\nCannot copy out of meta tensor; no data!\n", ["DV112"]),
         ("error[DV104]: operands of aten::nll_loss_forward are on cuda:3 and cuda:1", ["DV104"]),
+        ("AssertionError: Torch not compiled with CUDA enabled", ["DV403"]),
+        ("[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)", ["DV304", "DV305", "DV306"]),
+        ("NCCL communicator was aborted on rank 1.", ["DV305", "DV306"]),
         ("No such file or directory", []), ("ModuleNotFoundError: No module named 'foo'", []),
     ],
 )  # fmt: skip
