@@ -40,6 +40,7 @@ _FACTS = {
 }
 
 Event = Mapping[str, Any]
+Tensor = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -131,13 +132,31 @@ def _in_order(
         own = max((_element(each) for each in one["tensors"] if each is not None), default=0.0)
         largest = max(own, largest if kind in _OF_STEPS else 0.0)
         noise = _NOISE * largest
-        for place, (mine, its) in enumerate(zip(one["tensors"], other["tensors"], strict=True)):
+        its_tensors = other["tensors"]
+        if kind == "gradients":
+            its_tensors = _as_in(one["tensors"], its_tensors, noise, least)
+        for place, (mine, its) in enumerate(zip(one["tensors"], its_tensors, strict=True)):
             difference = differ(mine, its, noise, least)
             if difference:
                 return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number,
                                difference=at(place, len(one["tensors"]), difference))  # fmt: skip
             compared[kind] = compared.get(kind, 0) + (mine is not None and not varies(mine))
     return ""
+
+
+def _as_in(
+    tensors: Sequence[Tensor | None], others: Sequence[Tensor | None], noise: float, least: float
+) -> Sequence[Tensor | None]:
+    """Returns ``others`` in the order of ``tensors``: leaves of a graph come in another one where a replica uses the
+    weights of the module that was copied. As they are, where some have no like."""
+    left = list(others)
+    found = []
+    for mine in tensors:
+        like = next((place for place, its in enumerate(left) if not differ(mine, its, noise, least)), None)
+        if like is None:
+            return others
+        found.append(left.pop(like))
+    return found
 
 
 def _by_name(

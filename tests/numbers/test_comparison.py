@@ -108,3 +108,13 @@ def test_a_loss_near_zero_keeps_the_rounding_of_its_steps():
     assert not compare(first, far).equal
     values = [run(event("value", torch.tensor(1.0)), event("value", torch.tensor(last))) for last in (2e-4, 2.0005e-4)]
     assert not compare(*values).equal, "values are of different things"
+
+
+def test_leaves_of_a_graph_may_come_in_another_order():
+    one, other = torch.ones(2), torch.zeros(3)
+    found = compare(run(LOSS, event("gradients", one, other)), run(LOSS, event("gradients", other, one)))
+    assert found.equal and found.compared == {"loss": 1, "gradients": 2}
+    differs = compare(run(LOSS, event("gradients", one, other)), run(LOSS, event("gradients", other, one * 2)))
+    assert differs.difference.startswith("gradients 1: tensor 0: ")
+    ordered = compare(run(LOSS, event("steps", one, other)), run(LOSS, event("steps", other, one)))
+    assert ordered.difference.startswith("gradients of a step 1: tensor 0: ")

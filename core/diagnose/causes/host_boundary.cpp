@@ -145,7 +145,7 @@ void tell_of_unprepared(const Operand& operand, const Operand& partner, Hypothes
       prepared->owner.mechanism != "Accelerator.prepare") {
     return;
   }
-  found.add_evidence(15, {"It was made where an object was constructed, which accelerator.prepare{at} was not given.",
+  found.add_evidence(15, {"The object in whose constructor it was made was not passed to accelerator.prepare{at}.",
                           {{"at", at_text(*prepared)}}});
   found.propose(FixKind::kCreationSite,
                 "pass that module to accelerator.prepare as well, or move it to "
