@@ -735,8 +735,8 @@ class Operand:
     holder: str  # path of the module that holds it, registered or not: "model.layers.17.attn"; a global's function
     tied_to: str  # path of another module's parameter that is the same tensor; "" where there is none
     replaced_at: Frame  # the program's statement that put it in the place of another one of its module's
-    left_in: str  # where a container keeps it of which a part is on a GPU: "batch.pool_index[0]"; "" in none
-    moved_part: str  # a part of that container that is on a GPU: "batch.atoms"
+    left_in: str  # where an object keeps it that was moved in part, or not at all: "batch.pool_index[0]"
+    moved_part: str  # a part of that object that is on another GPU: "batch.atoms"; "" where nothing was moved
     beside: str  # what it stands beside: path of the base weight of an adapter or a quantization state
     beside_device: Device  # where that is
     registered: bool  # a parameter or buffer of a module that the model does not register (in a list): false
