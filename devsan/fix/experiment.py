@@ -92,7 +92,7 @@ class Laboratory:
 
     def run(
         self, texts: Mapping[str, str] | None = None, policy: str = "stop", fresh: bool = False, meeting: str = "",
-        observed: bool = True, calls: bool = False, rounds_anew: bool = False,
+        observed: bool = True, calls: bool = False, rounds_anew: bool = False, compared: bool = False,
     ) -> Outcome:  # fmt: skip
         """Runs the job once.
 
@@ -103,18 +103,19 @@ class Laboratory:
             observed: whether what it computes is kept.
             calls: whether each call of torch is kept, too (NOTE [Calls] in devsan/numbers/calls.py).
             rounds_anew: whether backward passes round otherwise (NOTE [Noise of rounding] in devsan/numbers/noise.py).
+            compared: whether its ranks are compared with each other, for a report on the job.
             meeting: a kind of reference run (NOTE [The reference] in devsan/numbers/reference.py).
 
         Raises:
             DevsanError: the laboratory is closed.
         """
-        outcome = self._in_turn(texts, policy, fresh, meeting, observed, calls, rounds_anew)
+        outcome = self._in_turn(texts, policy, fresh, meeting, observed, calls, rounds_anew, compared)
         for seconds in _WAITS:
             if not outcome.lacks_port:
                 break
             self._has_port = True
             time.sleep(seconds)
-            outcome = self._in_turn(texts, policy, fresh, meeting, observed, calls, rounds_anew)
+            outcome = self._in_turn(texts, policy, fresh, meeting, observed, calls, rounds_anew, compared)
         return outcome
 
     def _in_turn(self, *given: Any) -> Outcome:
@@ -123,7 +124,7 @@ class Laboratory:
 
     def _run(
         self, texts: Mapping[str, str] | None, policy: str, fresh: bool, meeting: str, observed: bool, calls: bool,
-        rounds_anew: bool,
+        rounds_anew: bool, compared: bool,
     ) -> Outcome:  # fmt: skip
         folder = self._folder / str(next(self._numbers))
         folder.joinpath("numbers").mkdir(parents=True)
@@ -145,7 +146,7 @@ class Laboratory:
         if meeting:
             environ[reference.VARIABLE] = meeting
         environ = overlay.environment(overlaid, {**environ, EXPERIMENT: str(folder)})
-        words = self.job.run_words(policy, str(folder / "run.dvs"))
+        words = self.job.run_words(policy, str(folder / "run.dvs"), compared)
         start = time.monotonic()
         run = self._spawn if fresh or self.job.is_command else self._fork
         code, timed_out = run(words, environ, folder)

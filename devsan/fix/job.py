@@ -33,10 +33,16 @@ class Job:
         """Whether it is a command, whose processes find the emulation by themselves."""
         return self.words[:1] == ("--",)
 
-    def run_words(self, policy: str, output: str) -> list[str]:
-        """Returns what stands behind ``python`` to run it once."""
-        # The ranks of a command are compared where their job is reported on, which goes nowhere in an experiment.
-        shown = "terminal" if self.is_command else "off"
+    def run_words(self, policy: str, output: str, compared: bool = False) -> list[str]:
+        """Returns what stands behind ``python`` to run it once.
+
+        Args:
+            policy: of the emulation.
+            output: the run file.
+            compared: whether the ranks of a command are compared with each other, as the report on their job does. It
+                takes seconds; in an experiment the report itself goes nowhere.
+        """
+        shown = "terminal" if compared and self.is_command else "off"
         own: Sequence[str] = [
             "--quiet",
             *(f"--{option}={value}" for option, value in (("policy", policy), ("format", shown), ("output", output))),

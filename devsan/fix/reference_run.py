@@ -41,10 +41,10 @@ class Reference:
     def failing(self) -> Outcome:
         """Returns the run as it is, as on GPUs; compiled where only that may fail (NOTE [Compiled functions])."""
         with self._lock:
-            found = self._failing or self.laboratory.run()
+            found = self._failing or self.laboratory.run(compared=True)
             if found.compiles and found.ended and not found.findings and not self.laboratory.compiled:
                 self.laboratory.compiled = True
-                found = self.laboratory.run()
+                found = self.laboratory.run(compared=True)
             self._failing = found
             return found
 
@@ -143,7 +143,7 @@ def find_reference(laboratory: Laboratory, told: Callable[[str, int, int], None]
         found: Reference | None = None
         for kind in reference.KINDS:
             told("reference", 0, 0)
-            outcome = laboratory.run(policy="warn", meeting=kind)
+            outcome = laboratory.run(policy="warn", meeting=kind, compared=True)
             found = found or Reference(laboratory, outcome)
             if outcome.ended:
                 found.outcome, found.kind = outcome, kind

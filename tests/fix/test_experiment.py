@@ -145,7 +145,7 @@ def test_a_job_has_the_diagnosis_of_its_ranks_together(tmp_path, code):
     )
     torchrun = ("--", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")
     with laboratory(tmp_path, *torchrun, "train.py", seconds=60) as found:
-        failed = found.run()
+        failed = found.run(compared=True)
     assert [finding["code"] for finding in failed.findings] == [code], failed.output
     assert "DV3" not in failed.output, "an experiment prints no report"
 
