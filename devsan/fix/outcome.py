@@ -150,12 +150,14 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
             findings += run["findings"]
             models += run["models"]
             if run["job"] is not None and not job_findings:
-                # What ranks share without failing of it is no failure: memory on another rank's GPU.
-                job_findings = [each for each in run["job"]["findings"] if each["operands"] or code != 0]
+                job_findings = list(run["job"]["findings"])
             for device in run["memory"]["devices"]:
                 peaks[device["device"]] = max(peaks.get(device["device"], 0), device["peak_allocated"])
                 held.setdefault(run["process"]["rank"], {})[device["device"]] = device["peak_allocated"]
             places += run["places"]
+    # What the ranks together show without operands is told where no rank has a finding of its own, and one has failed:
+    # calls that do not match. Memory on another rank's GPU is no failure.
+    job_findings = [each for each in job_findings if each["operands"] or (code != 0 and not findings)]
     beside: dict[str, dict[str, int]] = {}
     with contextlib.suppress(OSError, ValueError):  # no job of ranks
         beside = json.loads(folder.joinpath(tally.RESULT).read_text(encoding="ascii"))
