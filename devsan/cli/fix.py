@@ -97,10 +97,8 @@ def _count(text: str) -> int:
 def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
     own = asked.own
     job = Job(asked.options, asked.words)
-    if own.apply and not own.force:  # before minutes of search
-        tree = WorkingTree.around(job.folder)
-        for word in filter(os.path.isfile, (word for word in asked.words if word.endswith(".py"))):
-            tree.check_committed(word)
+    if own.apply and not own.force and not _is_committed(job):  # before minutes of search
+        return EXIT_NOT_FIXED
     progress = Progress(language=asked.options.lang)
     start = time.monotonic()
     try:
@@ -117,6 +115,18 @@ def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
     _show(result, own, asked.options.lang)
     code = EXIT_NOT_FIXED if result.status == "not fixed" else EXIT_FIXED
     return _apply(result, found, own.force) if own.apply and result.best is not None else code
+
+
+def _is_committed(job: Job) -> bool:
+    """Whether git has the program's own file as it is; says so where it has not."""
+    tree = WorkingTree.around(job.folder)
+    try:
+        for word in filter(os.path.isfile, (word for word in job.words if word.endswith(".py"))):
+            tree.check_committed(word)
+    except DevsanError as error:
+        tell(str(error))
+        return False
+    return True
 
 
 def _without_own(words: Sequence[str]) -> tuple[str, ...]:

@@ -191,6 +191,8 @@ def test_it_is_applied_and_not_over_what_git_does_not_have(devsan: Command) -> N
     path.write_text(FAILS + "\n", encoding="utf-8")
     done = devsan("--apply", "train.py")
     assert (done.returncode, path.read_text()) == (1, FAILS + "\n")
+    assert done.stderr.startswith("devsan: expected ") and done.stderr.count("\n") == 1, "one sentence, and no search"
+    assert done.stdout == ""
     assert "as git has it, got changes that are not committed" in done.stderr
     subprocess.run(["git", "checkout", "-q", "."], cwd=devsan.folder, check=True)
     done = devsan("--apply", "train.py")
