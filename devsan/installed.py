@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -42,6 +43,12 @@ def is_library(file: str) -> bool:
     """Returns whether ``file`` is of an installed package, in any folder, or of Python's standard library."""
     real = os.path.realpath(file)
     return installed_as(file) != "" or real.startswith(_STANDARD) or _recorded(real, in_place=True) != ""
+
+
+def class_file(kind: type) -> str:
+    """Returns the file of the module that a class is from; "" where that has none."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return file if isinstance(file, str) else ""
 
 
 def _below_folder(path: str) -> str:

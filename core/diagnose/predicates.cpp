@@ -191,7 +191,7 @@ bool is_moved_by_call(const Context& context, const Operand& operand) {
   const auto is_site = [&](const model::Frame& frame) {
     return frame.file == site->file && frame.function == site->function && frame.span.line == site->span.line;
   };
-  return placed->op.starts_with("Tensor.") && std::none_of(placed->stack.begin(), placed->stack.begin() + 1, is_site) &&
+  return placed->op.starts_with("Tensor.") && !is_site(placed->stack.front()) &&
          std::any_of(placed->stack.begin() + 1, placed->stack.end(), is_site);
 }
 

@@ -25,6 +25,13 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((each.value for each in call.keywords if each.arg == name), None)
 
 
+def own_attribute(node: ast.AST) -> str:
+    """Returns the name in ``self.name``; "" for anything else."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        return node.attr
+    return ""
+
+
 def without_keywords(source: Source, call: ast.Call, names: Collection[str]) -> Edit:
     """Returns the edit that leaves the keywords ``names`` out of ``call``."""
     kept = [source.segment(each) for each in call.args]

@@ -109,13 +109,14 @@ class Laboratory:
         Raises:
             DevsanError: the laboratory is closed.
         """
-        outcome = self._in_turn(texts, policy, fresh, meeting, observed, calls, rounds_anew, compared)
+        given = (texts, policy, fresh, meeting, observed, calls, rounds_anew, compared)
+        outcome = self._in_turn(*given)
         for seconds in _WAITS:
             if not outcome.lacks_port:
                 break
             self._has_port = True
             time.sleep(seconds)
-            outcome = self._in_turn(texts, policy, fresh, meeting, observed, calls, rounds_anew, compared)
+            outcome = self._in_turn(*given)
         return outcome
 
     def _in_turn(self, *given: Any) -> Outcome:

@@ -15,7 +15,8 @@ _NAMES = (
     "irecv", "isend", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "send",
 )  # fmt: skip
 
-_BOTH = "cpu:gloo,cuda:nccl"
+BOTH = "cpu:gloo,cuda:nccl"
+"""The backends of a group that takes tensors of the host and of GPUs."""
 
 
 class _Brought:
@@ -44,15 +45,15 @@ def bring_to_collectives() -> None:
         brought = _bringing(getattr(dist, name))
         for holder in holders:
             setattr(holder, name, brought)
+    init_process_group, get_backend = _with_gloo(dist.init_process_group), _as_asked(dist.get_backend)
     for holder in holders:
-        holder.init_process_group = _with_gloo(dist.init_process_group)
-        holder.get_backend = _as_asked(dist.get_backend)
+        holder.init_process_group, holder.get_backend = init_process_group, get_backend
 
 
 def _with_gloo(function: Any) -> Any:
     @functools.wraps(function)
     def init_process_group(backend: Any = None, *args: Any, **named: Any) -> Any:
-        return function(_BOTH if backend == "nccl" else backend, *args, **named)
+        return function(BOTH if backend == "nccl" else backend, *args, **named)
 
     return init_process_group
 
@@ -61,7 +62,7 @@ def _as_asked(function: Any) -> Any:
     @functools.wraps(function)
     def get_backend(*args: Any, **named: Any) -> Any:
         found = function(*args, **named)
-        return "nccl" if found == _BOTH else found
+        return "nccl" if found == BOTH else found
 
     return get_backend
 

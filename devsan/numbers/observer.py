@@ -40,7 +40,7 @@ from typing import Any, TextIO
 from devsan import core
 from devsan.errors import tell
 from devsan.forks import in_each_child
-from devsan.installed import is_library
+from devsan.installed import class_file, is_library
 from devsan.numbers import calls, reference, replicas
 from devsan.numbers.compilation import as_written, note_compilation
 from devsan.numbers.digest import digest
@@ -313,8 +313,8 @@ def _is_of_library(value: Any) -> bool:
 
     if isinstance(value, (torch.Tensor, dict, list, tuple)):
         return False
-    file = getattr(sys.modules.get(type(value).__module__), "__file__", None)
-    return isinstance(file, str) and is_library(file)
+    file = class_file(type(value))
+    return file != "" and is_library(file)
 
 
 def _state(names: dict[str, Any]) -> Iterator[tuple[str, Any, bool]]:

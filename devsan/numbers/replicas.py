@@ -17,17 +17,18 @@ def take_turns() -> None:
 
     def parallel_apply(modules: Sequence[Any], *args: Any, **named: Any) -> Any:
         done = threading.Condition()
-        next_one = [0]
+        next_one = 0
 
         def in_turn(place: int, module: Any) -> Any:
             def forward(*inputs: Any, **more: Any) -> Any:
+                nonlocal next_one
                 with done:
-                    done.wait_for(lambda: next_one[0] >= place, _LONGEST)
+                    done.wait_for(lambda: next_one >= place, _LONGEST)
                 try:
                     return module(*inputs, **more)
                 finally:
                     with done:
-                        next_one[0] += 1
+                        next_one += 1
                         done.notify_all()
 
             return forward

@@ -7,6 +7,7 @@
 namespace devsan::diagnose {
 
 using model::FixKind;
+using model::Message;
 using model::Operand;
 using model::SentenceKind;
 
@@ -52,12 +53,12 @@ std::optional<Hypothesis> meta(const Context& context) {
   if (copies) found.add_evidence(85, "The tensors to copy have shapes but no data.");
   const auto& operands = context.operands();
   bool functional = false;
-  bool named = false;  // of a gradient that autograd refuses nobody says whose it is
   const auto meta =
       std::find_if(operands.begin(), operands.end(), [](const Operand& each) { return each.device.is_meta(); });
   if (meta != operands.end()) {
     found.origin = placement_of(meta->provenance);
-    named = !meta->name.empty() || !meta->qualified_name.empty() || !meta->output_of.empty();
+    // Of a gradient that autograd refuses nobody says whose it is.
+    const bool named = !meta->name.empty() || !meta->qualified_name.empty() || !meta->output_of.empty();
     if (named) {
       found.operands = {context.index_of(*meta)};
       found.title = {"{name} has no data: it is still on the meta device", {{"name", name_of(*meta)}}};
@@ -75,13 +76,15 @@ std::optional<Hypothesis> meta(const Context& context) {
       found.propose(FixKind::kUseSite, {"give it the buffers as well: {code}",
                                         {{"code", std::string("functional_call(module, (params, buffers), args)")}}});
     }
-    if (!copies && !named) found.add_evidence(70, "A tensor on the meta device has a shape but no data.");
-    if (!copies && named)
-      found.add_evidence(70, {"{name} is on the meta device: it has a shape but no data.", {{"name", name_of(*meta)}}});
+    if (!copies) {
+      found.add_evidence(
+          70, named ? Message{"{name} is on the meta device: it has a shape but no data.", {{"name", name_of(*meta)}}}
+                    : Message{"A tensor on the meta device has a shape but no data."});
+    }
   }
   const model::Model* model = context.model();
-  if (model != nullptr && (meta == operands.end() || meta->qualified_name.empty())) tell_of_model(*model, found);
   if (model != nullptr) {
+    if (meta == operands.end() || meta->qualified_name.empty()) tell_of_model(*model, found);
     const bool offloaded = std::any_of(model->device_map.begin(), model->device_map.end(), [](const auto& entry) {
       return entry.device.is_host() || entry.device.type == "disk";
     });

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import moved
+from devsan.fix.calls import moved, own_attribute
 from devsan.fix.candidates import batch
 from devsan.fix.change import Change
 from devsan.fix.dependence import arguments_behind
@@ -56,7 +56,7 @@ def _attributes(kind: ast.ClassDef) -> set[str]:
         each.target.id for each in kind.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
     }
     for node in ast.walk(kind):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _of_self(node):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and own_attribute(node):
             found.add(node.attr)
     return found
 
@@ -93,7 +93,7 @@ def _completed(source: Source, method: ast.FunctionDef, field: str) -> list[Edit
     device = next((each.arg for each in method.args.args if each.arg != "self"), "")
     read = [
         node for node in ast.walk(method)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr == field and _of_self(node)
+        if own_attribute(node) == field and isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
     ]  # fmt: skip
     if not device or any(moved(source.parents.get(source.parents[node])) is node for node in read):
         return []
@@ -101,7 +101,3 @@ def _completed(source: Source, method: ast.FunctionDef, field: str) -> list[Edit
     if not read and isinstance(last, ast.Return) and isinstance(last.value, ast.Name) and last.value.id == "self":
         return [source.insert_before(last, [f"self.{field} = self.{field}.to({device})"])]
     return [source.replace(node, f"self.{field}.to({device})") for node in read]
-
-
-def _of_self(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == "self"

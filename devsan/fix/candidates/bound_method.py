@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
+from devsan.fix.calls import own_attribute
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 
@@ -33,13 +34,13 @@ def _looked_up(source: Source, inside: ast.ClassDef) -> Iterator[Change]:
         name
         for each in ast.walk(inside)
         if isinstance(each, ast.Assign)
-        for name in map(_of_self, each.targets)
-        if name and name not in methods and any(_of_self(node) in methods for node in _values(each.value))
+        for name in map(own_attribute, each.targets)
+        if name and name not in methods and any(own_attribute(node) in methods for node in _values(each.value))
     }
     edits = []
     for call in (each for each in ast.walk(inside) if isinstance(each, ast.Call)):
         table = call.func.value if isinstance(call.func, ast.Subscript) else call.func
-        if _of_self(table) in kept:
+        if own_attribute(table) in kept:
             edits.append(source.replace(call.func, f"getattr(self, {source.segment(call.func)}.__name__)"))
     if edits:
         text = message("look up the methods in {names} where they are called",
@@ -51,9 +52,3 @@ def _values(value: ast.expr) -> list[ast.expr]:
     if isinstance(value, ast.Dict):
         return value.values
     return value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
-
-
-def _of_self(node: ast.AST) -> str:
-    """The name in ``self.name``; "" for anything else."""
-    is_own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-    return node.attr if is_own else ""  # type: ignore[attr-defined]

@@ -12,9 +12,9 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, source_of
+from devsan.numbers.host_collectives import BOTH
 
 _DOUBT = 8  # behind a tensor that is made on the rank's GPU
-_BOTH = "cpu:gloo,cuda:nccl"
 
 
 def propose(failure: Failure) -> Iterator[Change]:
@@ -28,5 +28,5 @@ def propose(failure: Failure) -> Iterator[Change]:
                 continue
             for given in (*call.args[:1], *(each.value for each in call.keywords if each.arg == "backend")):
                 if isinstance(given, ast.Constant) and given.value == "nccl":
-                    text = message("give the process group a backend for the CPU, too: {backends}", backends=_BOTH)
-                    yield Change(text, "configuration", (source.replace(given, f'"{_BOTH}"'),), doubt=_DOUBT)
+                    text = message("give the process group a backend for the CPU, too: {backends}", backends=BOTH)
+                    yield Change(text, "configuration", (source.replace(given, f'"{BOTH}"'),), doubt=_DOUBT)

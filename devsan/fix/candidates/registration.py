@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import function_name, moved
+from devsan.fix.calls import function_name, moved, own_attribute
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
 
@@ -71,10 +71,7 @@ def _attribute(statement: ast.AST) -> str:
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     if isinstance(statement, ast.AnnAssign) and statement.value is not None:
         targets = [statement.target]
-    target = targets[0] if len(targets) == 1 else None
-    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-        return target.attr
-    return ""
+    return own_attribute(targets[0]) if len(targets) == 1 else ""
 
 
 def _is_constructor(source: Source, node: ast.AST) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import functools
-import sys
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from devsan import core
+from devsan.installed import class_file
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.places import package_of
 from devsan.introspect.frames.values import MISSING, is_a, own_dict
@@ -182,7 +182,7 @@ def class_of(holder: ast.AST, spot: Spot) -> Iterator[Spot]:
 def methods_of(kind: type) -> Iterator[types.CodeType]:
     """Yields the code of the methods that the program's classes give to ``kind``."""
     for base in type.__dict__["__mro__"].__get__(kind):
-        if package_of(getattr(sys.modules.get(base.__module__), "__file__", "") or "") not in _CLOSED:
+        if package_of(class_file(base)) not in _CLOSED:
             for each in _members(base).values():
                 function = each.__func__ if isinstance(each, (staticmethod, classmethod)) else each
                 if isinstance(function, types.FunctionType):
@@ -203,5 +203,5 @@ def kinds_of(holder: ast.AST, spot: Spot) -> Iterator[type]:
         return
     kind = held if isinstance(held, type) else type(held)
     for base in type.__dict__["__mro__"].__get__(kind):
-        if package_of(getattr(sys.modules.get(base.__module__), "__file__", "") or "") not in _CLOSED:
+        if package_of(class_file(base)) not in _CLOSED:
             yield base

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
-from devsan.installed import is_library
+from devsan.installed import class_file, is_library
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
 from devsan.introspect.frames.values import is_a
@@ -35,14 +34,14 @@ def left_in(tensor: Any, frames: Sequence[Frame]) -> tuple[str, str] | None:
         if frame.whose is not Whose.PROGRAM:
             continue
         for name, value in list(frame.scope.locals.items()):
-            fixed = device == "cpu" and name != "self" and _cannot_move(value)
-            if not (fixed or (_is_batch(value) if device == "cpu" else _moves_itself(value))):
+            immovable = device == "cpu" and name != "self" and _cannot_move(value)
+            if not (immovable or (_is_batch(value) if device == "cpu" else _moves_itself(value))):
                 continue
             left = [_MOST]
             held = [(name + path, each) for path, each in _tensors(value, "", _DEEP, left)]
             own = next((path for path, each in held if each is tensor or (memory and memory_of(each) == memory)), None)
             moved = next((path for path, each in held if str(each.device) not in ("cpu", "meta", device)), None)
-            if own is not None and (moved is not None or fixed):
+            if own is not None and (moved is not None or immovable):
                 return own, moved or ""
     return None
 
@@ -60,8 +59,8 @@ def _cannot_move(value: Any) -> bool:
     kind = type(value)
     if is_a(value, dict, list, tuple) or is_tensor(value) or is_module(value) or hasattr(kind, "to"):
         return False
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return isinstance(file, str) and not is_library(file) and isinstance(getattr(value, "__dict__", None), dict)
+    file = class_file(kind)
+    return file != "" and not is_library(file) and isinstance(getattr(value, "__dict__", None), dict)
 
 
 def _moves_itself(value: Any) -> bool:

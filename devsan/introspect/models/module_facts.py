@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any, cast
 
 from devsan import core
+from devsan.installed import class_file
 from devsan.introspect.frames.places import package_of
 from devsan.introspect.frames.tensors import dtype_name, is_tensor
 from devsan.introspect.frames.values import is_a, own_dict
@@ -139,5 +139,5 @@ def _is_lightning(module: Any) -> bool:
 
 
 def _package(kind: type) -> str:
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return package_of(file) if isinstance(file, str) else ""
+    file = class_file(kind)
+    return package_of(file) if file else ""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from devsan.diagnostics.codes import words_of
+from devsan.installed import class_file
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.places import package_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
@@ -126,7 +126,7 @@ def in_class(frames: Sequence[Frame], tensor: Any) -> bool:
             continue
         kind = first if isinstance(first, type) else type(first)
         for base in type.__dict__["__mro__"].__get__(kind):
-            if base in seen or package_of(getattr(sys.modules.get(base.__module__), "__file__", "") or "") == "torch":
+            if base in seen or package_of(class_file(base)) == "torch":
                 continue
             seen.add(base)
             for value in list(type.__dict__["__dict__"].__get__(base).values()):
