@@ -3,6 +3,10 @@
 NOTE [A run that hangs] A change may let one rank of a job go on and another fail, and then the first waits for what
 never comes: for hours, if nobody looks. So a run is stopped once its processes together have computed nothing for a
 while. How long a job waits by nature, for a server or a clock, its first run shows, which is not stopped for that.
+
+NOTE [Ranks without a parent that waits] Lightning's launcher starts the other ranks and does not wait for them. When
+the first process ends well, they are about to, and what they computed is still to be written. A server that a program
+left behind computes nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ LEAST_IDLE = 20.0
 
 _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 _LOOK = 1.0
+_LAST_IDLE = 2.0  # seconds that what is left may compute nothing once the first process has ended
 _IDLE_SHARE = 0.05  # of one CPU: threads that only watch take less, a run that is one of many on a CPU more
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -48,7 +53,7 @@ class RunProcesses:
     _active: float = field(default_factory=time.monotonic)
 
     def wait(self, ended: Callable[[float], int | None], seconds: float) -> tuple[int | None, bool]:
-        """Waits for the end of the first process.
+        """Waits for the end of the first process, and where it ends well, of those that it leaves behind.
 
         Args:
             ended: waits for so many seconds at most; returns its status, or None where it has not ended.
@@ -61,6 +66,8 @@ class RunProcesses:
         while time.monotonic() < until:
             status = ended(max(0.0, min(_LOOK, until - time.monotonic())))
             if status is not None:
+                if status == 0:
+                    self._wait_for_the_rest(until)
                 return status, False
             if self._idle() > (self.most_idle or seconds):
                 break
@@ -77,6 +84,12 @@ class RunProcesses:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
+
+    def _wait_for_the_rest(self, until: float) -> None:
+        """Waits for what the first process left (NOTE [Ranks without a parent that waits])."""
+        self._active = time.monotonic()
+        while time.monotonic() < until and any(self._pids()) and self._idle() < _LAST_IDLE:
+            time.sleep(0.05)
 
     def _idle(self) -> float:
         pids = frozenset(self._pids())

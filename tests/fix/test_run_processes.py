@@ -35,6 +35,32 @@ def test_a_run_that_computes_nothing_is_stopped_before_its_time(tmp_path):
     assert time.monotonic() - start < 100
 
 
+LEAVING = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", {text!r}], start_new_session=True)
+"""
+
+
+def test_a_rank_that_nobody_waits_for_ends_with_its_numbers(tmp_path):
+    rank = "import time, torch; until = time.time() + 4\nwhile time.time() < until: torch.ones(9).sum()\ntotal = torch.ones(7)"
+    script(tmp_path, LEAVING.format(text=rank))
+    with laboratory(tmp_path, "train.py") as found:
+        outcome = found.run()
+    assert outcome.ended
+    shapes = [each["shape"] for events in outcome.numbers.values() for event in events if event["kind"] == "state"
+              for each in event["tensors"]]  # fmt: skip
+    assert [7] in shapes
+
+
+def test_a_server_that_is_left_behind_is_stopped(tmp_path):
+    script(tmp_path, LEAVING.format(text="import time; time.sleep(300)  # left"))
+    with laboratory(tmp_path, "train.py") as found:
+        start = time.monotonic()
+        assert found.run().ended
+    assert time.monotonic() - start < 60
+    assert running("import time; time.sleep(300)  # left") == []
+
+
 def test_the_first_run_says_how_long_the_job_waits_by_nature(tmp_path):
     script(tmp_path, "import time\ntime.sleep(6)\n")
     with laboratory(tmp_path, "train.py") as found:
