@@ -87,8 +87,7 @@ class RunProcesses:
 
     def _wait_for_the_rest(self, until: float) -> None:
         """Waits for what the first process left (NOTE [Ranks without a parent that waits])."""
-        self._active = time.monotonic()
-        while time.monotonic() < until and any(self._pids()) and self._idle() < _LAST_IDLE:
+        while self._idle() < _LAST_IDLE and self._last[0] and time.monotonic() < until:
             time.sleep(0.05)
 
     def _idle(self) -> float:
