@@ -125,6 +125,7 @@ class HolderKind:
     OPTIMIZER_STATE: ClassVar[HolderKind]  # what an optimizer keeps for a parameter
     BUFFER: ClassVar[HolderKind]  # of a model
     COLLECTED: ClassVar[HolderKind]  # in a list or a dictionary that a variable of the program holds
+    HISTORY: ClassVar[HolderKind]  # for a backward pass through several earlier passes, whose graphs one variable keeps
     # the result of an operator: an activation that the backward pass needs, or an intermediate result
     ACTIVATION: ClassVar[HolderKind]
     DATA: ClassVar[HolderKind]  # a tensor that was created on the GPU or copied to it, and is none of the above

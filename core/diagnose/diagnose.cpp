@@ -40,8 +40,7 @@ Finding finding_of(const Context& context, Hypothesis hypothesis) {
   finding.operands = std::move(hypothesis.operands);
   finding.evidence = std::move(hypothesis.evidence);
   finding.fixes = std::move(hypothesis.fixes);
-  std::stable_sort(finding.fixes.begin(), finding.fixes.end(),
-                   [](const auto& one, const auto& other) { return one.kind < other.kind; });
+  if (!hypothesis.ranked) std::ranges::stable_sort(finding.fixes, {}, &model::Fix::kind);
   return finding;
 }
 

@@ -35,6 +35,7 @@ struct Hypothesis {
   const model::Event* origin = nullptr;  ///< the placement to change; null where it is none
   std::string value;  ///< what the source says for the device where one value decides for many lines: "hparams.device"
   model::Severity severity = model::Severity::kError;
+  bool ranked = false;       ///< its fixes are in their order, which else is that of their kinds
   bool independent = false;  ///< true whatever the cause of the failure is: reported beside it
 
   /// Adds what was seen.

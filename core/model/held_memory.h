@@ -16,6 +16,7 @@ enum class HolderKind {
   kOptimizerState,  ///< what an optimizer keeps for a parameter
   kBuffer,          ///< of a model
   kCollected,       ///< in a list or a dictionary that a variable of the program holds
+  kHistory,         ///< for a backward pass through several earlier passes, whose graphs one variable keeps
   kActivation,  ///< the result of an operator: an activation that the backward pass needs, or an intermediate result
   kData,        ///< a tensor that was created on the GPU or copied to it, and is none of the above
   kWorkspace,   ///< of a kernel or a library, beside all tensors

@@ -17,7 +17,8 @@ from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.error_patterns import Kind
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.tensors import is_tensor, plain_attributes
-from devsan.introspect.frames.values import is_a
+from devsan.introspect.frames.values import is_a, own_dict
+from devsan.introspect.kept_graphs import saved_by_several_passes
 from devsan.introspect.models.heap import instances_of, live_models
 from devsan.introspect.models.optimizers import states_of
 from devsan.introspect.models.registry import Registry
@@ -111,14 +112,26 @@ def _gradient_of(parameter: Any) -> Any:
 
 def _of_variables(frames: Sequence[Frame]) -> Iterator[Named]:
     """The tensors of variables, innermost first; those in a list or a dictionary of the program under its name."""
+    kinds = core.HolderKind
     for frame in reversed(frames):
         inside = "" if frame.code.co_name == "<module>" else f" in {frame.function}"
-        for name, value in list(frame.scope.locals.items()) if frame.whose is not Whose.HIDDEN else ():
+        is_programs = frame.whose is Whose.PROGRAM
+        for name, value in _variables(frame) if frame.whose is not Whose.HIDDEN else ():
+            held: list[Any] = []
             if is_tensor(value):
-                yield value, core.HolderKind.UNKNOWN, f"`{name}`{inside}"
-            elif frame.whose is Whose.PROGRAM and is_a(value, list, dict):
-                for tensor in _tensors_in(value, _DEEP):
-                    yield tensor, core.HolderKind.COLLECTED, f"`{name}`{inside}"
+                held = [value]
+                yield value, kinds.UNKNOWN, f"`{name}`{inside}"
+            elif is_programs and is_a(value, list, dict):
+                held = list(_tensors_in(value, _DEEP))
+                yield from ((tensor, kinds.COLLECTED, f"`{name}`{inside}") for tensor in held)
+            for tensor in saved_by_several_passes(held) if is_programs else ():
+                yield tensor, kinds.HISTORY, f"`{name}`{inside}"
+
+
+def _variables(frame: Frame) -> list[tuple[str, Any]]:
+    """The variables of a frame, and the attributes of ``self``: a trainer keeps its losses there."""
+    names = frame.scope.locals
+    return [*names.items(), *((f"self.{name}", value) for name, value in own_dict(names.get("self")).items())]
 
 
 def _tensors_in(value: Any, deep: int) -> Iterator[Any]:

@@ -16,6 +16,7 @@ _KINDS = {
     "optimizer_state": message("optimizer state"),
     "buffer": message("buffers"),
     "collected": message("tensors in lists and dictionaries"),
+    "history": message("autograd graphs of several passes"),
     "activation": message("activations and other results of operators"),
     "data": message("other tensors"),
     "workspace": message("workspaces of kernels"),

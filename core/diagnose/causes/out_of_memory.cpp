@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <vector>
 
 namespace devsan::diagnose {
 
@@ -26,12 +28,13 @@ struct PartText {
 };
 
 /// In the order of HolderKind.
-constexpr std::array<PartText, 9> kPartTexts = {{
+constexpr std::array<PartText, 10> kPartTexts = {{
     {"parameters {bytes} ({percent}%)", "Parameters: {largest}."},
     {"gradients {bytes} ({percent}%)", "Gradients: {largest}."},
     {"optimizer state {bytes} ({percent}%)", "Optimizer state: {largest}."},
     {"buffers {bytes} ({percent}%)", "Buffers: {largest}."},
     {"tensors in lists and dictionaries {bytes} ({percent}%)", "Tensors in lists and dictionaries: {largest}."},
+    {"autograd graphs of several passes {bytes} ({percent}%)", "Autograd graphs of several passes: {largest}."},
     {"activations and other results of operators {bytes} ({percent}%)", "Results of operators: {largest}."},
     {"other tensors {bytes} ({percent}%)", "Other tensors: {largest}."},
     {"workspaces of kernels {bytes} ({percent}%)", "Workspaces of kernels: {largest}."},
@@ -96,14 +99,15 @@ class Advice {
 
   void give() {
     if (held_.requested > held_.total) {
-      propose(FixKind::kUseSite, held_.requested,
-              {"make this tensor smaller, or compute it in parts: {requested} do not fit on a GPU of {total}",
-               {{"requested", format_size(held_.requested)}, {"total", format_size(held_.total)}}});
+      found_.propose(FixKind::kUseSite,
+                     {"make this tensor smaller, or compute it in parts: {requested} do not fit on a GPU of {total}",
+                      {{"requested", format_size(held_.requested)}, {"total", format_size(held_.total)}}});
       return;
     }
     outside_of_tensors();
     on_another_gpu();
     gradients_of_before();
+    kept_graphs();
     kept_in_a_list();
     results_of_operators();
     if (!held_.parts.empty()) largest(held_.parts.front());
@@ -111,12 +115,24 @@ class Advice {
         held_.parts.front().kind != HolderKind::kOptimizerState) {
       optimizer_state(bytes_of(HolderKind::kOptimizerState));
     }
+    std::ranges::stable_sort(proposals_, std::greater{}, &Proposal::frees);
+    for (Proposal& each : proposals_) {
+      found_.propose(each.kind, std::move(each.text),
+                     each.frees >= missing() ? Confidence::kLikely : Confidence::kPossible);
+    }
+    found_.ranked = true;
   }
 
  private:
-  /// Likely where it frees enough, else possible.
+  struct Proposal {
+    FixKind kind;
+    std::uint64_t frees;
+    Message text;
+  };
+
+  /// What frees most is told first. Likely where it frees enough, else possible.
   void propose(FixKind kind, std::uint64_t frees, Message text) {
-    found_.propose(kind, std::move(text), frees >= missing() ? Confidence::kLikely : Confidence::kPossible);
+    proposals_.push_back({kind, frees, std::move(text)});
   }
 
   [[nodiscard]] std::uint64_t missing() const { return held_.tried > held_.free ? held_.tried - held_.free : 0; }
@@ -149,12 +165,12 @@ class Advice {
     }
   }
 
-  /// Of several ranks the other GPUs are those of other ranks.
+  /// Of several ranks the other GPUs are those of other ranks. A model in two parts frees about half.
   void on_another_gpu() {
     if (context_.process().world_size > 1) return;
     const auto roomiest = std::ranges::max_element(held_.elsewhere, {}, &model::GpuRoom::free);
     if (roomiest == held_.elsewhere.end() || roomiest->free < held_.tried) return;
-    propose(FixKind::kMap, roomiest->free,
+    propose(FixKind::kMap, std::min(roomiest->free, held_.allocated / 2),
             {"place a part of the model on {device}: {free} of its {total} are free",
              {{"device", roomiest->device.str()},
               {"free", format_size(roomiest->free)},
@@ -169,6 +185,17 @@ class Advice {
             {"free the gradients of the step before with optimizer.zero_grad(set_to_none=True) before the forward "
              "pass, unless they are accumulated: they hold {bytes}",
              {{"bytes", format_size(bytes)}}});
+  }
+
+  /// It grows in each step: losses that are summed, or collected, before a backward pass has freed their graphs.
+  void kept_graphs() {
+    const auto kept = std::ranges::find(held_.parts, HolderKind::kHistory, &MemoryPart::kind);
+    if (kept == held_.parts.end()) return;
+    const MemoryHolder& holder = kept->largest.front();
+    propose(FixKind::kUseSite, holder.bytes,
+            {"detach what {name} keeps of earlier steps (.detach(), or .item() for a number), unless one backward pass "
+             "is to go through all of it: its autograd graphs hold {bytes} in {count}",
+             {{"name", holder.name}, {"bytes", format_size(holder.bytes)}, {"count", tensors_text(holder.tensors)}}});
   }
 
   /// A list that grows: what is in it is held until the list is gone.
@@ -240,6 +267,7 @@ class Advice {
   const Context& context_;
   const HeldMemory& held_;
   Hypothesis& found_;
+  std::vector<Proposal> proposals_;
 };
 
 void tell_figures(const HeldMemory& held, Hypothesis& found) {

@@ -69,6 +69,17 @@ for step in range(1000):
     outputs.append(net(torch.randn(1024, 256, device="cuda")))
 """
 
+SUMMED = """
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 4)).cuda()
+{start}
+for step in range(1000):
+    loss = net(torch.randn(1024, 256, device="cuda")).square().mean()
+    {keep}
+"""
+
 CAUGHT = """
 import torch
 
@@ -152,8 +163,32 @@ def test_a_list_that_grows(tmp_path: Path) -> None:
     of = parts(finding)
     assert [each["name"] for each in of["collected"]["largest"]] == ["`outputs`"]
     assert of["collected"]["largest"][0]["tensors"] > 10
-    assert of["data"]["largest"][0]["where"] == "train.py:7", "what the backward pass keeps was created there"
+    assert of["history"]["largest"][0]["name"] == "`outputs`", "what the backward pass would need"
     assert "keep what is in `outputs` on the CPU" in fixes(finding)
+
+
+@pytest.mark.parametrize(("start", "keep"), [("total = 0", "total += loss"), ("total = []", "total.append(loss)")])
+def test_losses_that_keep_their_graphs_are_named_first(tmp_path: Path, start: str, keep: str) -> None:
+    finding = found(SUMMED.format(start=start, keep=keep), tmp_path, "--gpus", "1")
+    [kept] = parts(finding)["history"]["largest"]
+    assert kept["name"] == "`total`"
+    assert kept["bytes"] > finding["memory"]["allocated"] // 2
+    assert finding["fixes"][0]["text"].startswith("detach what `total` keeps of earlier steps")
+
+
+def test_the_layers_of_one_pass_are_no_history(tmp_path: Path) -> None:
+    text = """
+import torch
+layers = torch.nn.ModuleList(torch.nn.Linear(256, 256) for _ in range(99)).cuda()
+x = torch.randn(4096, 256, device="cuda")
+skips = []
+for layer in layers:
+    x = x + layer(x).relu()
+    skips.append(x)
+"""
+    finding = found(text, tmp_path, "--gpus", "1")
+    assert "history" not in parts(finding)
+    assert "detach" not in fixes(finding)
 
 
 def test_a_model_of_transformers(tmp_path: Path) -> None:

@@ -119,6 +119,26 @@ TEST(OutOfMemory, AListThatGrowsIsNamed) {
   EXPECT_EQ(fix_with(finding_of(held), "keep what is in `outputs`"), nullptr) << "it would not make room";
 }
 
+TEST(OutOfMemory, GraphsOfSeveralPassesAreNamedBeforeWhatFreesLess) {
+  const auto finding = finding_of(
+      full({part(HolderKind::kHistory, 50 * kMiB, "`losses`", 90), part(HolderKind::kActivation, 20 * kMiB, "`x`"),
+            part(HolderKind::kGradient, 10 * kMiB, "0.weight.grad")}),
+      Phase::kForward);
+  ASSERT_EQ(finding.fixes.size(), 3U);
+  EXPECT_TRUE(finding.fixes[0].text.text().starts_with("detach what `losses` keeps of earlier steps"));
+  EXPECT_TRUE(finding.fixes[1].text.text().starts_with("make the results of operators smaller"));
+  EXPECT_TRUE(finding.fixes[2].text.text().starts_with("free the gradients of the step before"));
+}
+
+TEST(OutOfMemory, WhatFreesMostIsToldFirstWhateverItsKind) {
+  HeldMemory held = full({part(HolderKind::kActivation, 70 * kMiB, "`x`")});
+  held.others = 12 * kMiB;
+  const auto finding = finding_of(held, Phase::kForward);
+  ASSERT_EQ(finding.fixes.size(), 2U);
+  EXPECT_TRUE(finding.fixes[0].text.text().starts_with("make the results of operators smaller"));
+  EXPECT_EQ(finding.fixes[1].kind, model::FixKind::kConfiguration);
+}
+
 TEST(OutOfMemory, OthersAndTheLimitOfTheProcess) {
   HeldMemory held = full({part(HolderKind::kBuffer, 80 * kMiB, "cache")});
   held.others = 9 * kMiB;
