@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
-from devsan.diagnostics.codes import find_code, page_file
+from devsan.diagnostics.codes import find_code
 from devsan.render.in_words import heading, is_file, is_inside, main_site, message, placed, region, relative
 from devsan.run_files.jobs import Launch, launches_of
 
@@ -172,7 +172,8 @@ def _rule(finding: Mapping[str, Any]) -> Plain:
     made["shortDescription"] = made["fullDescription"] = {"text": code.summary["en"]}
     made["help"] = {"text": page, "markdown": page}
     home = _home_page()
-    made["helpUri"] = f"{home}/codes/{code.name}/page.md" if home is not None else page_file(code).as_uri()
+    if home is not None:
+        made["helpUri"] = f"{home}/codes/{code.name}/page.md"
     return made
 
 
