@@ -30,6 +30,7 @@ from devsan.introspect.provenance import creation
 from devsan.introspect.provenance.device_values import say_value
 from devsan.introspect.provenance.lineage import Lineage
 from devsan.introspect.provenance.reader import ProvenanceReader
+from devsan.owners.program import BACKWARD
 
 _MOST = 16  # operands
 _SIZES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "float16": 2, "bfloat16": 2, "int16": 2,
@@ -207,8 +208,9 @@ class Operands:
         computed = (core.EventKind.COMPUTED, core.EventKind.SHARED)
         undecided = all(event.kind in computed for event in events)
         loose = not events or operand.kind not in (core.OperandKind.PARAMETER, core.OperandKind.BUFFER)
-        if undecided and loose and frame is not None and at is not None:
-            events = [*events, *self.lineage.of(at.node, self.frames.index(frame), device)]
+        if (undecided or _is_by_backward(events)) and loose and frame is not None and at is not None:
+            found = self.lineage.of(at.node, self.frames.index(frame), device)
+            events = [*(each for each in events if each.kind in computed), *found] if found else events
         if not events and device == "cpu" and is_tensor(value):
             events = self._given(operand, value, frame)
         of_torch = all(event.owner.name in ("", "torch") for event in events)
@@ -308,6 +310,14 @@ class Operands:
             if is_tensor(held) and str(held.device) != str(operand.device) and self.registry.home_of(held) is not None:  # type: ignore[attr-defined]
                 return self.reader.of(held)[:1]
         return []
+
+
+def _is_by_backward(events: Sequence[core.Event]) -> bool:
+    """Whether the newest that decided was a backward pass: a gradient is where its parameter is."""
+    kinds = core.EventKind
+    decided = (event for event in events if event.kind not in (kinds.COMPUTED, kinds.SHARED))
+    newest = next(decided, None)
+    return newest is not None and newest.owner.mechanism == BACKWARD
 
 
 def _bases_of(path: str) -> list[str]:

@@ -24,6 +24,10 @@ _LONGEST = 60
 _FIRST_PARAMETER = re.compile(r"next\((?:iter\()?[\w.]*\.(?:parameters|buffers)\(\)")
 _OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "dtype", "numel", "requires_grad", "detach", "view", "grad",
                          "reshape", "new_zeros", "new_tensor", "backward"})  # fmt: skip
+_OF_MODULES = frozenset({"config", "parameters", "named_parameters", "modules", "named_modules", "children", "train",
+                         "state_dict", "load_state_dict", "generate", "get_input_embeddings", "hf_device_map",
+                         "eval"})  # fmt: skip
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _INSIDE = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
 
@@ -46,7 +50,7 @@ def settle_source(event: core.Event) -> None:
     if given is not None and given[1]:  # an element of a loop over several devices: a plan by hand
         event.source = sources.MAP
         return
-    if spot is not None and _is_tensor_there(event.device_text, spot):  # x.to(other)
+    if spot is not None and _is_used_as(_OF_TENSORS, event.device_text, spot):  # x.to(other)
         event.source = sources.PEER
         return
     found = _follow(parse_expression(event.device_text), frames, _DEEPEST)
@@ -70,7 +74,11 @@ def say_value(event: core.Event) -> None:
     frames = _frames_of(event)
     node = parse_expression(event.device_text)
     found = _follow(node, frames, _DEEPEST)
-    spot = spot_in(frames[0]) if frames and found is None else None
+    spot = spot_in(frames[0]) if frames else None
+    if event.source == core.DeviceSource.PEER and spot is not None:
+        holder = event.device_text.removesuffix(".device")
+        if _is_used_as(_OF_MODULES, holder, spot) or _is_one_for_all(event, spot):
+            event.source = core.DeviceSource.SCALAR
     for _ in range(_DEEPEST):
         held = _unwrapped(found.node if found is not None else node)
         spot = found.spot if found is not None else spot
@@ -89,15 +97,32 @@ def say_value(event: core.Event) -> None:
             event.source = core.DeviceSource.SCALAR
 
 
-def _is_tensor_there(name: str, spot: Spot) -> bool:
-    """Whether the function of ``spot`` uses the variable ``name`` as only a tensor is used."""
+def _is_used_as(attributes: frozenset[str], name: str, spot: Spot) -> bool:
+    """Whether the function of ``spot`` reads one of these attributes of the variable ``name``."""
     return any(
         isinstance(node, ast.Attribute)
-        and node.attr in _OF_TENSORS
+        and node.attr in attributes
         and isinstance(node.value, ast.Name)
         and node.value.id == name
         for node in ast.walk(spot.tree)
     )
+
+
+def _is_one_for_all(event: core.Event, spot: Spot) -> bool:
+    """Whether a comprehension makes all its elements on one device: ``[torch.zeros_like(first) for _ in layers]``."""
+    at = (event.stack[0].span.line, event.stack[0].span.column - 1)
+    around = [
+        node
+        for node in ast.walk(spot.tree)
+        if isinstance(node, _COMPREHENSIONS)
+        and (node.lineno, node.col_offset) <= at < (node.end_lineno or 0, node.end_col_offset or 0)
+    ]
+    targets = [part.target for node in around for part in node.generators]
+    return bool(around) and not _names_in(parse_expression(event.device_text)) & _names_in(*targets)
+
+
+def _names_in(*nodes: ast.AST | None) -> set[str]:
+    return {part.id for node in nodes if node is not None for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _text(node: ast.expr) -> str:
