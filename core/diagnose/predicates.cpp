@@ -127,8 +127,10 @@ const model::Event* put_in_after(const Context& context, const Operand& operand)
     return nullptr;
   }
   const auto& all = context.model()->placements;
-  const auto found = std::find_if(all.begin(), all.end(), [](const model::Event& event) {
-    return event.subject.empty() && event.device.is_accelerator();
+  const std::string path = context.path_of(operand);
+  const auto found = std::find_if(all.begin(), all.end(), [&](const model::Event& event) {
+    const bool around = event.op == "Module.to" && model::is_under(model::parent_of(path), event.subject);
+    return (event.subject.empty() || around) && event.device.is_accelerator();
   });
   if (found == all.end()) return nullptr;
   // What is older was there, and not in the model: it was put in the place of a weight that has moved.
@@ -392,6 +394,11 @@ model::Message second_move_of(const Operand& weight, const model::Event& before)
            {"at", at_text(before)},
            {"other_device", weight.device.str()},
            {"to", at_text(*placement_of(weight.provenance))}}};
+}
+
+const model::Event* dropped_move_of(const Operand& operand) {
+  const auto found = std::ranges::find_if(operand.copies, &model::Event::discarded);
+  return found == operand.copies.end() ? nullptr : &*found;
 }
 
 model::Message place_text(const model::Device& device) {

@@ -112,6 +112,9 @@ const model::Event* moved_there_before(const model::Operand& weight, const model
 /// That it was moved twice: `before`, then to where it is.
 model::Message second_move_of(const model::Operand& weight, const model::Event& before);
 
+/// The move of it, or of the object that holds it, whose result the statement threw away; null where there is none.
+const model::Event* dropped_move_of(const model::Operand& operand);
+
 /// "the CPU" or "cuda:1".
 model::Message place_text(const model::Device& device);
 

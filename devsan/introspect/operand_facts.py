@@ -224,7 +224,8 @@ class Operands:
             say_value(event)
         operand.provenance = settled
         if frame is not None and operand.name:
-            operand.copies = list(creation.copies_of(operand.name, frame)) or self._left_behind(operand, frame)
+            copies = list(creation.copies_of(operand.name, frame)) or self._left_behind(operand, frame)
+            operand.copies = copies or self._dropped(at, frame)
 
     def _given(self, operand: core.Operand, value: Any, frame: Frame | None) -> list[core.Event]:
         """The provenance of a tensor of the host as the program's own frames write it, where they gave it to the
@@ -309,6 +310,14 @@ class Operands:
             held = frame.scope.value(node) if isinstance(node, (ast.Name, ast.Attribute)) else MISSING
             if is_tensor(held) and str(held.device) != str(operand.device) and self.registry.home_of(held) is not None:  # type: ignore[attr-defined]
                 return self.reader.of(held)[:1]
+        return []
+
+    def _dropped(self, at: Expression | None, frame: Frame) -> list[core.Event]:
+        """The moves of the object that holds the tensor whose results, other objects, nobody kept."""
+        for node in ast.walk(at.node) if at is not None else ():
+            held = frame.scope.value(node.value) if isinstance(node, ast.Attribute) else MISSING
+            if held is not MISSING and not is_tensor(held) and not is_module(held):
+                return list(creation.dropped_moves(held, self.frames))
         return []
 
 

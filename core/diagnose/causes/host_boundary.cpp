@@ -171,8 +171,9 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
     const bool attribute = operand.kind == OperandKind::kAttribute;
     const Event* placed = placement_of(operand.provenance);
     const bool taken_off = placed != nullptr && is_brought_to_host(*placed);
-    // A module's: whether it is registered is the question, unless the program took it off a GPU.
-    if (attribute && !operand.holder.empty() && !taken_off) continue;
+    const Event* dropped = dropped_move_of(operand);
+    // A module's: whether it is registered is the question, unless the program took it off a GPU, or meant to move it.
+    if (attribute && !operand.holder.empty() && !taken_off && dropped == nullptr) continue;
     if (operand.kind == OperandKind::kGlobal && operand.copies.empty()) continue;  // a constant: not data
     const Operand* partner = context.partner_of(operand);
     if (partner == nullptr || is_sidecar(operand) || is_generation_state(operand)) continue;
@@ -183,7 +184,9 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
                    {{"name", name_of(operand)}, {"other", name_of(*partner)}, {"other_device", partner->device.str()}}};
     const Message name = name_of(operand);
     const Message at = placed == nullptr ? Message() : at_text(*placed);
-    if (moves_batches(*partner) && !operand.left_in.empty() && operand.moved_part.empty()) {
+    if (attribute && dropped != nullptr) {
+      found.add_evidence(30, {"{name} is held by an object that is not a module.", {{"name", name}}});
+    } else if (moves_batches(*partner) && !operand.left_in.empty() && operand.moved_part.empty()) {
       found.add_evidence(80,
                          {"{name} is {part}, of an object whose class has no `to`: {owner} moves tensors, containers "
                           "and what has a `to`, and left it on the CPU.",
@@ -236,9 +239,13 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
     if (placed != nullptr && placed->owner.is(model::owners::kDataLoader)) {
       found.add_evidence(15, "It is from a DataLoader, whose tensors are on the CPU.");
     }
-    const auto dropped =
-        std::find_if(operand.copies.begin(), operand.copies.end(), [](const Event& copy) { return copy.discarded; });
-    if (dropped != operand.copies.end()) {
+    if (dropped != nullptr && attribute) {
+      found.add_evidence(70,
+                         {"That object was moved{at}, but the result was discarded: its `to` returns another object.",
+                          {{"at", at_text(*dropped)}}});
+      found.propose(FixKind::kCreationSite,
+                    "move the object before others are given it, and keep what the move returns");
+    } else if (dropped != nullptr) {
       found.add_evidence(60, {"It was moved{at}, but the result was discarded: Tensor.to returns a copy.",
                               {{"at", at_text(*dropped)}}});
       const model::Frame* site = dropped->site();

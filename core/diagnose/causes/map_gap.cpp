@@ -1,5 +1,6 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/functional_call.h"
 #include "diagnose/predicates.h"
 
 #include <algorithm>
@@ -103,6 +104,26 @@ bool weigh_replaced(const Context& context, const Operand& operand, const Operan
   return true;
 }
 
+/// A buffer of a module that functional_call was given other tensors for, and none for the buffer.
+std::optional<Hypothesis> left_out_of_call(const Context& context) {
+  for (const Operand& operand : context.operands()) {
+    const Operand* partner = context.partner_of(operand);
+    if (partner == nullptr || operand.kind != OperandKind::kBuffer || !is_left_out_of_call(context, operand)) continue;
+    Hypothesis found(code::kMapGap);
+    found.origin = placement_of(operand.provenance);
+    found.operands = {context.index_of(operand), context.index_of(*partner)};
+    found.add_evidence(90, left_out_text(operand));
+    found.title = {"functional_call was given nothing for {name}, which is on {device}; {other} is on {other_device}",
+                   {{"name", name_of(operand)},
+                    {"device", operand.device.str()},
+                    {"other", name_of(*partner)},
+                    {"other_device", partner->device.str()}}};
+    found.propose(give_buffers_to_call());
+    return found;
+  }
+  return std::nullopt;
+}
+
 /// Weighs why nothing brought `operand` to where it is used.
 void weigh(const Context& context, const Operand& operand, const Operand& partner, const std::string& module,
            Hypothesis& found) {
@@ -113,9 +134,9 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
   // A map that cuts into a block names the block's own parameter and its children: nothing is missing there.
   const bool cut = entry_for(model.device_map, context.path_of(operand)) != nullptr && has_mapped_child(model, module);
   // The root's own tensors are not a module that a map could have named.
-  const bool mapped = !model.device_map.empty() && !module.empty();
+  const bool beside = is_beside_map(model, module);
+  const bool mapped = !model.device_map.empty() && !module.empty() && !beside;
   if (mapped && entry_for(model.device_map, module) == nullptr && !cut) {
-    if (is_beside_map(model, module)) return;
     found.add_evidence(95, {"No entry of the device map covers {module}.", {{"module", name}}});
     if (const auto* entry = entry_for_parameter(model, module)) {
       found.add_evidence(0, {"The map names the parameter {name}; it has to name modules.", {{"name", entry->key}}});
@@ -170,14 +191,22 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
       std::any_of(model.placements.begin(), model.placements.end(), [&](const model::Event& event) {
         return !event.subject.empty() && !model::is_under(module, event.subject) && event.device.is_accelerator();
       });
-  const model::Event* whole = put_in_after(context, operand);
-  if (whole != nullptr) {
-    found.add_evidence(75, {"The model was moved as a whole{at}; {module} was added to it later.",
-                            {{"at", at_text(*whole)}, {"module", name}}});
-    found.propose(FixKind::kConfiguration, "move the model after its last module is added");
+  if (const model::Event* moved = put_in_after(context, operand)) {
+    const bool whole = moved->subject.empty();
+    found.add_evidence(
+        75, {whole ? "The model was moved as a whole{at}; {module} was added to it later."
+                   : "{around} was moved to {device}{at}; {module} was put into it later.",
+             {{"at", at_text(*moved)}, {"module", name}, {"around", moved->subject}, {"device", moved->device.str()}}});
+    if (placed != nullptr && placed->kind == model::EventKind::kMade) {
+      found.propose(FixKind::kCreationSite, {"create it on {device}{at}, or move it there before it is used",
+                                             {{"device", partner.device.str()}, {"at", at_text(*placed)}}});
+    }
+    found.propose(FixKind::kConfiguration,
+                  whole ? Message("move the model after its last module is added")
+                        : Message("move {around} after its last module is added", {{"around", moved->subject}}));
     return;
   }
-  if (others_moved && never_moved && operand.device.is_host()) {
+  if (others_moved && never_moved && operand.device.is_host() && !beside) {
     const auto mover = std::find_if(model.placements.begin(), model.placements.end(), [](const model::Event& event) {
       return !event.subject.empty() && event.device.is_accelerator();
     });
@@ -186,7 +215,10 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
     found.add_evidence(75, {known ? "Other modules were moved one by one by {owner}{at}; {module} is not among them."
                                   : "Other modules were moved one by one{at}; {module} is not among them.",
                             {{"owner", text_of(mover->owner)}, {"at", at_text(*mover)}, {"module", part}}});
-    found.propose(FixKind::kMap, {"add {module} to what the loader moves", {{"module", part}}});
+    found.propose(FixKind::kMap,
+                  {mover->owner.is(model::owners::kProgram) ? "move {module} as well, where the other modules are moved"
+                                                            : "add {module} to what the loader moves",
+                   {{"module", part}}});
     return;
   }
   const auto devices = model.devices();
@@ -212,6 +244,7 @@ std::optional<Hypothesis> map_gap(const Context& context) {
     return found;
   }
   if (!context.is_mismatch() || context.model() == nullptr) return std::nullopt;
+  if (auto left_out = left_out_of_call(context)) return left_out;
   if (const Operand* torn = is_torn_by_map(context); torn != nullptr && context.partner_of(*torn) != nullptr) {
     const Operand& partner = *context.partner_of(*torn);
     found.add_evidence(

@@ -1,4 +1,5 @@
 #include "diagnose/causes.h"
+#include "diagnose/functional_call.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
@@ -65,16 +66,12 @@ std::optional<Hypothesis> meta(const Context& context) {
     }
     // What to_empty and a loader cannot reach: that it is not registered is the cause.
     if (!copies && meta->kind == model::OperandKind::kAttribute) found.score -= 30;
-    // torch.func.functional_call gives a module other tensors, and leaves it its own where none are given.
-    functional = !copies && !meta->qualified_name.empty() &&
-                 (context.runs_file("utils/stateless.py") || context.runs_file("functional_call.py"));
+    functional = !copies && is_left_out_of_call(context, *meta);
     if (functional) {
-      found.add_evidence(40, {"functional_call was given nothing for {name}, so the module uses its own.",
-                              {{"name", name_of(*meta)}}});
+      found.add_evidence(40, left_out_text(*meta));
       found.title = {"functional_call was given nothing for {name}, which is on the meta device",
                      {{"name", name_of(*meta)}}};
-      found.propose(FixKind::kUseSite, {"give it the buffers as well: {code}",
-                                        {{"code", std::string("functional_call(module, (params, buffers), args)")}}});
+      found.propose(give_buffers_to_call());
     }
     if (!copies) {
       found.add_evidence(

@@ -164,8 +164,11 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
     } else {
       found.title = "the loss is combined with a tensor on another device";
     }
-    // A buffer that a statement of the loss has replaced is no last stage's.
-    if (std::any_of(context.operands().begin(), context.operands().end(), is_replaced_by_result)) found.score -= 50;
+    // A buffer that a statement of the loss has replaced is no last stage's, and a weight of the loss on the host neither.
+    const auto of_loss = [](const Operand& operand) {
+      return is_replaced_by_result(operand) || (operand.device.is_host() && operand.kind == OperandKind::kBuffer);
+    };
+    if (std::any_of(context.operands().begin(), context.operands().end(), of_loss)) found.score -= 50;
     if (context.model_spans_gpus() && back == nullptr)
       found.add_evidence(15, "The model ends on another GPU than it begins.");
     return found;

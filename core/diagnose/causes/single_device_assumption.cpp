@@ -1,5 +1,6 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/own_backward.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
@@ -134,60 +135,6 @@ std::optional<Hypothesis> joined_outside(const Context& context) {
   return found;
 }
 
-/// A backward of the program's own returns a gradient where its output is, and its input was on another GPU.
-std::optional<Hypothesis> returned_gradient(const Context& context) {
-  const auto& operands = context.operands();
-  if (!context.sentence_has("returned an invalid gradient") || operands.size() != 2) return std::nullopt;
-  const Operand& input = operands.front();
-  const Operand& gradient = operands.back();
-  if (!gradient.provenance.empty() || gradient.name.empty()) return std::nullopt;  // it was made there
-  Hypothesis found(code::kSingleDeviceAssumption);
-  found.operands = {1, 0};
-  const std::vector<model::Argument> both = {{"name", name_of(gradient)},
-                                             {"device", gradient.device.str()},
-                                             {"other", name_of(input)},
-                                             {"other_device", input.device.str()}};
-  found.add_evidence(75,
-                     {"{name} is where the gradient of the result is, on {device}; a backward returns the gradient of "
-                      "{other} on the device of {other}, {other_device}.",
-                      both});
-  found.title = {"the backward returns {name} on {device}, and {other} was on {other_device}", both};
-  found.propose(FixKind::kUseSite, {"keep the device of {other} in the context, and move the gradient there",
-                                    {{"other", name_of(input)}}});
-  return found;
-}
-
-/// In a backward of the program's own, what forward kept meets the gradient, which is where forward left its result.
-std::optional<Hypothesis> in_own_backward(const Context& context) {
-  const model::Frame* site = context.failure().site();
-  if (site == nullptr || !site->function.ends_with(".backward") || !context.runs_file("autograd/function.py") ||
-      !context.across_gpus()) {
-    return std::nullopt;
-  }
-  const auto follows_gradient = [](const Operand& operand) {
-    return std::any_of(operand.provenance.begin(), operand.provenance.end(), [](const Event& event) {
-      return event.op.ends_with("backward") || Context::in_function(event, "backward");
-    });
-  };
-  const auto& operands = context.operands();
-  const auto gradient = std::find_if(operands.begin(), operands.end(), follows_gradient);
-  const Operand* kept = gradient == operands.end() ? nullptr : context.partner_of(*gradient);
-  if (kept == nullptr || follows_gradient(*kept)) return std::nullopt;
-  Hypothesis found(code::kSingleDeviceAssumption);
-  found.origin = placement_of(gradient->provenance);
-  found.operands = {context.index_of(*gradient), context.index_of(*kept)};
-  const std::vector<model::Argument> both = {{"name", name_of(*gradient)},
-                                             {"device", gradient->device.str()},
-                                             {"other", name_of(*kept)},
-                                             {"other_device", kept->device.str()}};
-  found.add_evidence(90, {"{name} is on {device}, where the gradient of the result comes from; forward kept {other} on "
-                          "{other_device}: it moved its result away, and the backward does not move the gradient back.",
-                          both});
-  found.title = {"the backward computes on {device}, where the gradient is; {other} was kept on {other_device}", both};
-  found.propose(FixKind::kUseSite, {"move the gradient to the device of {other} first, in the backward", both});
-  return found;
-}
-
 /// One number is applied to the tensors of a model that is on several GPUs, such as a factor of all gradients.
 bool is_number_for_all(const Context& context, const Operand& number, const Operand& other) {
   const bool single =
@@ -203,8 +150,7 @@ bool is_number_for_all(const Context& context, const Operand& number, const Oper
 // A value such as hparams.device, model.device or "cuda:0" is used for everything, and the model is on several GPUs:
 // whatever meets a part of the model on another one fails. The other side was put there by a map.
 std::optional<Hypothesis> single_device_assumption(const Context& context) {
-  if (auto found = returned_gradient(context)) return found;
-  if (auto found = in_own_backward(context)) return found;
+  if (auto found = own_backward(context)) return found;
   if (!context.across_gpus()) return std::nullopt;
   const Operand* culprit = nullptr;
   bool culprit_by_model = false;

@@ -111,6 +111,35 @@ std::optional<Hypothesis> passed_by(const Context& context, const Operand& opera
   return found;
 }
 
+/// What a hook of torch's computes before each forward is a plain attribute: a move of the module leaves it where it was,
+/// until the next forward.
+std::optional<Hypothesis> recomputed(const Context& context, const Operand& operand, const Operand& partner) {
+  const Event* placed = placement_of(operand.provenance);
+  if (placed == nullptr || !placed->owner.mechanism.starts_with("torch.nn.utils.")) {
+    return std::nullopt;
+  }
+  Hypothesis found(code::kUnregisteredState);
+  found.origin = placed;
+  found.operands = {context.index_of(operand), context.index_of(partner)};
+  const std::vector<model::Argument> facts = {
+      {"name", name_of(operand)},       {"weight", quoted(placed->followed)}, {"utility", placed->owner.mechanism},
+      {"device", operand.device.str()}, {"other", name_of(partner)},          {"other_device", partner.device.str()}};
+  found.add_evidence(
+      95, {"{weight} is a plain attribute, which {utility} computes before each forward: the move of its module "
+           "moved what it is computed from, and no forward has computed it since.",
+           facts});
+  found.title = {"{name} is still on {device}: {weight} was not computed since its module was moved", facts};
+  found.propose(FixKind::kCreationSite, {"read {weight} after a forward of its module has computed it", facts});
+  if (placed->owner.mechanism.ends_with("prune")) {
+    found.propose(FixKind::kCreationSite, {"make the pruning permanent before the move: {code}",
+                                           {{"code", std::string("torch.nn.utils.prune.remove(module, name)")}}});
+  } else {
+    found.propose(FixKind::kConfiguration, {"use the functions of {code}, which compute it whenever it is read",
+                                            {{"code", std::string("torch.nn.utils.parametrizations")}}});
+  }
+  return found;
+}
+
 }  // namespace
 
 // A module holds it, but has not registered it: Module.to and the copies of DataParallel pass it by.
@@ -125,6 +154,7 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     if (auto original = reached_original(context, operand, *partner)) return original;
     if (auto shared = shared_by_replicas(context, operand, *partner)) return shared;
     if (auto passed = passed_by(context, operand, *partner)) return passed;
+    if (auto left = recomputed(context, operand, *partner)) return left;
     if (!attribute && !global && operand.registered) continue;
     const Event* placed = placement_of(operand.provenance);
     // What a map or a hook placed is a result of the model, which someone keeps: it has not stayed behind.
@@ -185,6 +215,7 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     if (by_value || (placed != nullptr && is_brought_to_host(*placed))) found.score -= 30;
     if (is_sidecar(operand) || is_generation_state(operand)) found.score -= 50;
     if (follows_default_device(context, operand)) found.score -= 30;
+    if (dropped_move_of(operand) != nullptr) found.score -= 50;  // someone meant to move it
     found.title = {"{name} is not registered and stayed on {device}, {other} is on {other_device}",
                    {{"name", name},
                     {"device", place_text(operand.device)},

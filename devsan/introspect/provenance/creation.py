@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from devsan import core
 from devsan.diagnostics.torch_names import MOVES
-from devsan.introspect.frames.frames import Frame
+from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.places import place
 from devsan.introspect.provenance.reader import event_at
 from devsan.introspect.source.statements import said_by
@@ -36,12 +37,27 @@ def copies_of(name: str, frame: Frame) -> Iterator[core.Event]:
             continue
         if isinstance(node, ast.Assign) and any(ast.unparse(target) == name for target in node.targets):
             continue
-        here = place(frame.code, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
-        said = said_by(call)
-        event = event_at([here], "", f"Tensor.{said.call}", is_move=True)
-        event.device_text = said.device or ""
-        event.discarded = isinstance(node, ast.Expr)
-        yield event
+        yield _copied(node, call, frame)
+
+
+def dropped_moves(holder: object, frames: Sequence[Frame]) -> Iterator[core.Event]:
+    """Yields an event for each statement of a running function that moves an object and throws the result away."""
+    for frame in reversed(frames):
+        tree = function_around(frame.file, frame.line) if frame.whose is Whose.PROGRAM else None
+        for node in ast.walk(tree) if tree is not None else ():
+            call = node.value if isinstance(node, ast.Expr) and node.lineno < frame.line else None
+            method = call.func if isinstance(call, ast.Call) else None
+            if isinstance(method, ast.Attribute) and method.attr in MOVES and frame.scope.value(method.value) is holder:
+                yield _copied(node, call, frame)
+
+
+def _copied(node: Any, call: Any, frame: Frame) -> core.Event:
+    here = place(frame.code, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+    said = said_by(call)
+    event = event_at([here], "", f"Tensor.{said.call}", is_move=True)
+    event.device_text = said.device or ""
+    event.discarded = isinstance(node, ast.Expr)
+    return event
 
 
 def is_loop_variable(name: str, frame: Frame) -> bool:

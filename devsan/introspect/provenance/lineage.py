@@ -24,6 +24,7 @@ from devsan.introspect.frames.only_calls import field_at_only_call, given_at_onl
 from devsan.introspect.frames.places import place_in, place_of, without_machinery
 from devsan.introspect.frames.scopes import Spot, class_of, function_of, kinds_of, module_spot, spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor
+from devsan.introspect.models.recomputed import recomputed_by
 from devsan.introspect.provenance.device_values import say_value
 from devsan.introspect.provenance.reader import event_at
 from devsan.introspect.source.sources import expression, functions_in, is_kept, parts_of, statements_of, tree_at
@@ -166,6 +167,13 @@ class Lineage:
         return self._named(ast.Name(name, ast.Load()), whole, left) if whole is not None else []
 
     def _attribute(self, node: ast.Attribute, spot: Spot, left: int) -> list[core.Event]:
+        module = spot.value(node.value)
+        by = recomputed_by(module, node.attr) if is_module(module) and self._device == "cpu" else ""
+        if by:
+            stack = [self._place(node, spot), *self._callers(spot)]
+            owner = core.Owner(name="torch", mechanism=by)
+            return [core.Event(kind=core.EventKind.MADE, device="cpu", owner=owner, stack=stack,
+                               source=core.DeviceSource.PEER, followed=ast.unparse(node))]  # fmt: skip
         found = self._named(node, spot, left)
         if found:
             return found
