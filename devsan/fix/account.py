@@ -100,6 +100,8 @@ def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
         evidence.append(cost_in_words(cost))
         if trial.crosses:
             evidence.append(message("a rank holds memory of the GPU of another rank"))
+        if trial.vacated:
+            evidence.append(message("nothing of the model is left on {devices}", devices=", ".join(trial.vacated)))
     if trial.status == "rejected" and comparison is not None:
         reason = message("it computes something else: {difference}", difference=comparison.difference)
     elif trial.status == "unverified":
@@ -114,7 +116,7 @@ def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
     elif trial.status == "failed":
         reason = _failed(outcome)
     return _described(trial.changes, trial.status, tree, is_naive=naive, evidence=tuple(evidence), reason=reason,
-                      cost=cost, crosses=trial.crosses)  # fmt: skip
+                      cost=cost, crosses=trial.crosses, vacated=trial.vacated)  # fmt: skip
 
 
 def _failed(outcome: Outcome | None) -> str:
@@ -129,7 +131,7 @@ def _rank(fix: TriedFix) -> tuple[int, bool, bool, int, int, int]:
     """The best place first: the user's own files, each rank on its own GPU, the fewest lines, the least traffic."""
     kind = max((KINDS.index(kind) if kind in KINDS else len(KINDS) for kind in fix.kinds), default=0)
     moved = fix.cost.transferred if fix.cost else 0
-    return (STATUSES.index(fix.status), not fix.is_own, fix.crosses, fix.lines, moved, kind)
+    return (STATUSES.index(fix.status), not fix.is_own, fix.crosses or bool(fix.vacated), fix.lines, moved, kind)
 
 
 def _is_naive(change: Change, first: Plain) -> bool:

@@ -19,7 +19,7 @@ from devsan.fix.trial import Trial, judged, try_changes
 MOST_TRIALS = 48
 _MORE_TRIALS = 8  # for each further place that the reference shows and the search has come to
 
-_FOR_A_BETTER = 16  # after a fix by which a rank uses the GPU of another one
+_FOR_A_BETTER = 16  # after a fix that computes on other GPUs than the program means to
 
 _MOST_VISITS = 3  # of one place: a call of three operands may need two moves
 
@@ -143,7 +143,7 @@ class Exploration:
                     return
                 round = min(left, key=_Round.doubt)
                 trial = self._next_trial(round, ahead)
-                if trial.status == "verified" and trial.crosses and not self.all_of_them:
+                if trial.status == "verified" and trial.moves_work and not self.all_of_them:
                     if not second_best:
                         second_best, trials_left = True, min(trials_left, _FOR_A_BETTER)
                     continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ _OF_RANK = re.compile(r"^\[(?:rank|default)?\d+\]: ?")  # before the lines of a 
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(Error|Exception)\b")
 _PORT_IN_USE = re.compile(r"EADDRINUSE|[Aa]ddress already in use")
 _MOVES = re.compile(r"\.(?:to|cpu|cuda)\(")
+_SHARES = 10  # of a model: what is smaller may be on a GPU by mistake
 _LAUNCHER = "ChildFailedError"  # raised by torchrun because a rank failed
 _OF_OTHERS = ("DistBackendError", "ncclRemoteError")
 """What ranks raise because another rank failed."""
@@ -78,6 +80,20 @@ class Outcome:
     def transferred(self) -> int:
         """Returns the bytes of all transfers."""
         return sum(place["bytes"] for place in self.places)
+
+    @property
+    def weights(self) -> dict[str, int]:
+        """Returns the bytes of the models' weights on each GPU that holds a tenth of a model's or more."""
+        found: dict[str, int] = {}
+        for model in self.models:
+            held: Counter[str] = Counter()
+            for module in model["modules"]:
+                for each in module["tensors"]:
+                    held[each["device"]] += each["bytes"]
+            for device, size in held.items():
+                if device.startswith("cuda") and size * _SHARES >= sum(held.values()):
+                    found[device] = max(found.get(device, 0), size)
+        return found
 
     @property
     def ended(self) -> bool:

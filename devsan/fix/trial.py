@@ -24,12 +24,14 @@ class Trial:
         comparison: with the reference; None where it did not end.
         status: "verified", "unverified" (it ends, and nothing can be compared), "rejected" (other numbers), "same" (the
             same failure), "other" (another failure), "failed" (the program fails by the change itself).
+        vacated: GPUs that held weights of the model, and hold none of them then.
     """
 
     changes: tuple[Change, ...]
     outcome: Outcome | None
     comparison: Comparison | None
     status: str
+    vacated: tuple[str, ...] = ()
 
     @property
     def is_patch(self) -> bool:
@@ -42,12 +44,17 @@ class Trial:
         return self.outcome is not None and self.outcome.crosses
 
     @property
+    def moves_work(self) -> bool:
+        """Returns whether it has the right numbers on other GPUs than those that the program means to use."""
+        return self.crosses or bool(self.vacated)
+
+    @property
     def cost(self) -> tuple[bool, bool, int, int, int]:
-        """Returns what orders verified fixes, the best first: whose files, whether each rank keeps to its own GPU, how
-        many changes, where, and what they transfer."""
+        """Returns what orders verified fixes, the best first: whose files, whether the work stays on its GPUs, how many
+        changes, where, and what they transfer."""
         kinds = max(KINDS.index(change.kind) if change.kind in KINDS else len(KINDS) for change in self.changes)
         transferred = self.outcome.transferred if self.outcome is not None else 0
-        return (self.is_patch, self.crosses, len(self.changes), kinds, transferred)
+        return (self.is_patch, self.moves_work, len(self.changes), kinds, transferred)
 
 
 def try_changes(
@@ -88,7 +95,8 @@ def judged(
         return Trial(changes, outcome, comparison, "unverified")
     if _computes_on_gpus(reference.first) and not any(outcome.peaks.values()):
         comparison = Comparison(comparison.compared, message("nothing is left on a GPU"))
-    return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected")
+    left = [gpu for gpu, size in reference.first.weights.items() if 2 * outcome.peaks.get(gpu, 0) < size]
+    return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected", tuple(sorted(left)))
 
 
 def _computes_on_gpus(first: Outcome) -> bool:

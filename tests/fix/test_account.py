@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,15 @@ def test_the_best_is_the_users_then_short_then_cheap(finding: Any, script: Path,
     )
     [patch] = patches_of(made.best, Search(trials=trials))
     assert patch.after == b"a = 1\nb = a.cheap + c\n"
+
+
+def test_a_fix_that_leaves_a_gpu_without_weights_is_the_second_best(finding: Any, script: Path) -> None:
+    short = verified(change(script, "a", "a.x", 2, 5))
+    emptied = replace(short, vacated=("cuda:1",))
+    longer = verified(change(script, "a = 1\nb", "a = 2\nb", 1, 1))
+    made = result(finding, [emptied, longer], script)
+    assert [fix.vacated for fix in made.fixes] == [(), ("cuda:1",)]
+    assert "nothing of the model is left on cuda:1" in made.fixes[1].evidence
 
 
 def test_transfers_of_a_step_are_those_between_gpus_that_come_back() -> None:

@@ -64,3 +64,13 @@ def test_the_error_of_a_rank_is_its_exception(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     assert read_outcome(tmp_path, 1, False, 1.0).error == "torch.distributed.DistBackendError: NCCL error"
+
+
+def test_a_gpu_holds_weights_of_a_model_if_it_holds_a_tenth() -> None:
+    def module(device: str, size: int) -> dict[str, Any]:
+        return {"tensors": [{"device": device, "bytes": size}]}
+
+    split = {"modules": [module("cuda:0", 600), module("cuda:1", 300), module("cuda:2", 50), module("cpu", 50)]}
+    again = {"modules": [module("cuda:1", 700), module("cuda:0", 100)]}
+    run = Outcome(0, False, (), {}, {}, (), 1.0, models=(split, again))
+    assert run.weights == {"cuda:0": 600, "cuda:1": 700}
