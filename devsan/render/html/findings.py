@@ -45,7 +45,7 @@ def places_of(finding: Mapping[str, Any]) -> list[Place]:
     """Returns the failing operation's place first, then who called it."""
     return [
         Place(
-            str(site["file"]), int(site["line"]), site["column"], str(site["note"]),
+            str(site["file"]), int(site["line"]), site["column"], site["note"],
             tuple(rows_of({line["line"]: line["text"] for line in site["lines"]}, _marks(site, finding["operands"]))),
         )
         for site in finding["sites"]
