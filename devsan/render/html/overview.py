@@ -28,7 +28,7 @@ class Gpus:
 
 @dataclass(frozen=True)
 class Model:
-    """A model at one moment. ``at``: where the program was then, None at the end. ``ranks`` is empty with one rank only."""
+    """A model at one moment. ``at``: where the program was, None at the end. ``ranks`` is empty with one rank only."""
 
     tree: Node
     type: str
@@ -139,7 +139,7 @@ def models_of(runs: Sequence[Run]) -> list[Model]:
 
 
 def _place_of(finding: Mapping[str, Any]) -> str:
-    """The first place of a finding; its code where none is known. Not its rank's code: the job may tell another cause."""
+    """The first place of a finding, where its job may know another cause; its code if it has no place."""
     return next((f"{site['file']}:{site['line']}" for site in finding["sites"]), str(finding["code"]))
 
 

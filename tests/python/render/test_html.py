@@ -87,6 +87,13 @@ def test_a_model_is_shown_as_it_was_at_a_place_of_the_program() -> None:
     assert "as it was at modeling.py:88" in text and "as it was at DV" not in text
 
 
+def test_an_operand_that_a_module_made_is_called_so_in_both_languages() -> None:
+    made = documents.operand("", "cuda:1", 32, [], output_of="model.up")
+    page = page_of(documents.run(findings=[documents.finding(operands=[made], involved=[0])]))
+    assert "the output of model.up" in page.text("en")
+    assert "the output of model.up" not in page.text("zh") and "model.up 的输出" in page.text("zh")
+
+
 def test_what_stands_behind_a_place_is_translated() -> None:
     found = documents.finding()
     found["sites"] = [found["sites"][0], {**found["sites"][0], "note": ranks_text([0, 2])}]
