@@ -14,6 +14,7 @@ import pytest
 from pages import documents
 from pages.parsed import Page
 
+from devsan.diagnostics.messages import message
 from devsan.render.html import labels, render
 from devsan.render.language import Language
 from devsan.run_files.ranks import ranks_text
@@ -92,6 +93,12 @@ def test_an_operand_that_a_module_made_is_called_so_in_both_languages() -> None:
     page = page_of(documents.run(findings=[documents.finding(operands=[made], involved=[0])]))
     assert "the output of model.up" in page.text("en")
     assert "the output of model.up" not in page.text("zh") and "model.up 的输出" in page.text("zh")
+
+
+def test_what_the_report_does_not_have_is_said_in_both_languages() -> None:
+    cut = message("the last line is cut off ({size}): the process was stopped while it wrote", size="3 bytes")
+    page = page_of(documents.run(notes=[cut]))
+    assert cut in page.text("en") and cut not in page.text("zh")
 
 
 def test_what_stands_behind_a_place_is_translated() -> None:
