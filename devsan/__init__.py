@@ -2,6 +2,8 @@
 
 ``import devsan`` is light: it imports neither torch nor anything else before a name here is used. torch imports it in
 every program where DevSan is installed (see devsan/autoload.py), hence no ``typing`` either.
+
+PYTEST_DONT_REWRITE: under ``devsan run`` it is there before pytest, which would warn that its asserts stay as they are.
 """
 
 TYPE_CHECKING = False

@@ -964,6 +964,7 @@ class RankFinding:
 
     finding: Finding
     ranks: Sequence[int]  # those whose cause it is, in order
+    site_ranks: Sequence[Sequence[int]]  # for each of the finding's sites who was there; empty: `ranks` were
     victims: Sequence[Message]  # what it did to the others, a line each
     of_rank: int  # the rank whose own finding this is; -1: it is the job's
     of_finding: int  # the number of that finding
@@ -974,6 +975,7 @@ class RankFinding:
         *,
         finding: Finding = ...,
         ranks: Sequence[int] = ...,
+        site_ranks: Sequence[Sequence[int]] = ...,
         victims: Sequence[str] = ...,
         of_rank: int = ...,
         of_finding: int = ...,

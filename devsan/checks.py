@@ -10,7 +10,7 @@ from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 from devsan import core
-from devsan.introspect.frames.chain import Failure
+from devsan.introspect.frames.chain import Failure, failure_of
 from devsan.introspect.frames.error_match import Sentence
 from devsan.introspect.frames.error_patterns import Kind
 from devsan.introspect.frames.places import DEVSAN, package_of
@@ -105,10 +105,15 @@ def where(tensor: Any) -> None:
 
 
 def findings() -> list[core.Finding]:
-    """Returns what was found wrong in this process so far, all sites of one cause as one finding."""
+    """Returns what was found wrong in this process so far, all sites of one cause as one finding.
+
+    An error that the program catches is among them from a call in its ``except`` clause on, or from that of
+    ``devsan.explain``: of one that is caught and dropped nothing is left to look at.
+    """
     from devsan.introspect.explain import findings_so_far
 
-    return findings_so_far()
+    error = sys.exc_info()[1]
+    return findings_so_far(failure_of(error, error.__traceback__) if error is not None else None)
 
 
 def _mode(device: str) -> Any:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 
+EXIT_USAGE = 2
+"""Exit code of a command that could not do what was asked, as that of argparse: its one sentence is on stderr."""
+
 
 class DevsanError(Exception):
     """Base of DevSan's own errors. The message is one sentence that can be shown to the user as it is."""

@@ -108,12 +108,13 @@ struct RankFacts {
 /// A finding about a job: a finding, and the ranks that it is about.
 struct RankFinding {
   Finding finding;
-  std::vector<int> ranks;        ///< those whose cause it is, in order
-  std::vector<Message> victims;  ///< what it did to the others, a line each
-  int of_rank = -1;              ///< the rank whose own finding this is; -1: it is the job's
-  int of_finding = -1;           ///< the number of that finding
-  int shown_rank = -1;           ///< of the job's: the rank whose own finding tells what failed by it; -1: nothing did
-  int shown_finding = -1;        ///< the number of that one
+  std::vector<int> ranks;                    ///< those whose cause it is, in order
+  std::vector<std::vector<int>> site_ranks;  ///< for each of the finding's sites who was there; empty: `ranks` were
+  std::vector<Message> victims;              ///< what it did to the others, a line each
+  int of_rank = -1;                          ///< the rank whose own finding this is; -1: it is the job's
+  int of_finding = -1;                       ///< the number of that finding
+  int shown_rank = -1;     ///< of the job's: the rank whose own finding tells what failed by it; -1: nothing did
+  int shown_finding = -1;  ///< the number of that one
 };
 
 }  // namespace devsan::model

@@ -38,8 +38,10 @@ def begin(options: Options) -> None:
     _imports.install()
 
     def answer() -> None:
-        measured, names = (meter.measured(), meter.names()) if meter is not None else (None, None)
-        write_answer(folder, Answer(placing.times, measured=measured, names=names, **levers.told()))
+        told = {**levers.told(), "whole": placing.whole}
+        if meter is not None:
+            told |= {"model": meter.model, "measured": meter.measured(), "names": meter.names()}
+        write_answer(folder, Answer(placing.times, **told))
 
     atexit.register(answer)
 

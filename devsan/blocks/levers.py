@@ -26,11 +26,11 @@ class Levers:
         self._checkpointing = checkpointing
         self._loads = False
         self._seen = 0
-        self._can_checkpoint = False
+        self._state = ""
 
     def told(self) -> Mapping[str, Any]:
         """Returns what was seen, as the answer to a request has it."""
-        return {"batch": self._seen, "can_checkpoint": self._can_checkpoint}
+        return {"batch": self._seen, "checkpointing": self._state}
 
     def changes(self, patches: Patches) -> dict[str, Change]:
         """Returns what is to be done to torch's loader of data once it is imported."""
@@ -40,8 +40,8 @@ class Levers:
         """Looks at a model that was placed."""
         can = getattr(model, "supports_gradient_checkpointing", False)
         is_on = any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
-        self._can_checkpoint = bool(can) and not is_on
-        if self._checkpointing and self._can_checkpoint:
+        self._state = "on" if is_on else "off" if can else ""
+        if self._checkpointing and self._state == "off":
             model.gradient_checkpointing_enable()
         model.register_forward_pre_hook(self._forward, with_kwargs=True, prepend=True)
 

@@ -36,6 +36,11 @@ class Meter:
         self._steps = self._size = 0
         self._last = INPUTS
 
+    @property
+    def model(self) -> str:
+        """Returns the class of what is measured; "" where no model was placed."""
+        return type(self._model).__name__ if self._model is not None else ""
+
     def watch(self, model: Any) -> None:
         """Measures ``model``, unless a larger one is measured."""
         size = _size(model.parameters())
@@ -82,7 +87,7 @@ class Meter:
                    for path, tensor in self._beside]  # fmt: skip
         edges = [(rank[first], rank[second], size) for (first, second), size in self._edges.items()]
         groups = [sorted(rank[number] for number in group) for group in tied]
-        return Measured(type(self._model).__name__, blocks, edges, self._passes, self._trains, self._keeps_gradients,
+        return Measured(self.model, blocks, edges, self._passes, self._trains, self._keeps_gradients,
                         self._step_extra, _overhead(), groups)  # fmt: skip
 
     def names(self) -> Names | None:

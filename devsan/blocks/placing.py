@@ -32,6 +32,7 @@ class Placing:
     Attributes:
         placed: called with each model that is placed.
         times: how often that was.
+        whole: the class of a model that was moved and is one block; "" where none was.
     """
 
     def __init__(self, device_map: Mapping[str, Device] | None, on_first: bool) -> None:
@@ -40,6 +41,7 @@ class Placing:
         self._depth = 0
         self.placed: Callable[[Any], None] = lambda model: None
         self.times = 0
+        self.whole = ""
 
     def begin(self, patches: Patches) -> None:
         """Watches ``Module.to`` and ``Module.cuda``."""
@@ -76,7 +78,10 @@ class Placing:
         }
 
     def _move(self, module: Any, move: Callable[[], Any], convert: Callable[[], Any]) -> Any:
-        if self._depth or getattr(module, "hf_device_map", None) or not _is_divided(module):
+        if self._depth or getattr(module, "hf_device_map", None):
+            return move()
+        if not _is_divided(module):
+            self.whole = type(module).__name__
             return move()
         if self._map is None or self._on_first:
             return self._noted(move)

@@ -37,15 +37,19 @@ class Answer:
 
     Attributes:
         places: how often the program placed a model where a map can be told.
+        model: the class of the largest of them; "" where there was none.
+        whole: the class of a model that is one block, so that no map divides it; "" where none was placed.
         batch: samples of the first batch; 0 where it has shown none.
-        can_checkpoint: whether the model can turn gradient checkpointing on, and has not.
+        checkpointing: "on" or "off" where the model has gradient checkpointing, else "".
         measured: None where nothing was measured.
         names: likewise.
     """
 
     places: int = 0
+    model: str = ""
+    whole: str = ""
     batch: int = 0
-    can_checkpoint: bool = False
+    checkpointing: str = ""
     measured: Measured | None = None
     names: Names | None = None
 

@@ -11,7 +11,7 @@ import sys
 import time
 
 from devsan import fail_on
-from devsan.errors import UsageError, tell
+from devsan.errors import EXIT_USAGE, UsageError, tell
 from devsan.options import Options
 from devsan.render.amounts import plain_amount, seconds
 from devsan.render.language import Language, language_for
@@ -20,8 +20,6 @@ from devsan.run_files import recording, tally
 from devsan.run_files.ranks import sample_text
 from devsan.run_files.tally import Tally
 from devsan.sample_of_ranks import LAUNCHERS
-
-_EXIT_USAGE = 2
 
 _SHOWN = 2
 """GPUs whose peaks stand in the line. Of more of them it is the fullest one's; the others are shown with ``-v``."""
@@ -52,7 +50,7 @@ class Closing:
         options, result = self._options, tally.result()
         if options.ranks and result.sample is None and own == 0:
             tell(str(UsageError(f"a command that starts ranks by {LAUNCHERS}, with --ranks", "one that started none")))
-            return _EXIT_USAGE
+            return EXIT_USAGE
         code = fail_on.exit_code(result.severities, options.fail_on, options.error_exitcode, own=own)
         if options.is_reported and not options.quiet and own == 0 and sys.stderr is not None:
             say = language_for(sys.stderr, options.lang)

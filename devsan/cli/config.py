@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from devsan.cli.command import Action, Parser
 from devsan.cli.program_words import add_options
-from devsan.errors import UsageError, tell
+from devsan.errors import EXIT_USAGE, UsageError, tell
 from devsan.options import OPTIONS
 from devsan.project_options import DEFAULT, InForce, in_force
 from devsan.render.language import language_for
@@ -42,7 +42,7 @@ def _show(found: InForce) -> int:
         found.options.devices()
     except UsageError as error:  # the options contradict each other: the sources above tell who is to give way
         tell(str(error))
-        return 2
+        return EXIT_USAGE
     return 0
 
 

@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from devsan.cli.command import Action, Parser, add_language
 from devsan.diagnosis import by_wording
 from devsan.diagnostics.codes import Code, all_codes, named
-from devsan.errors import UsageError, tell
+from devsan.errors import EXIT_USAGE, UsageError, tell
 from devsan.render.language import chosen, language_named
 from devsan.render.terminal.text import wrapped
-
-EXIT_USAGE = 2
 
 _LONGEST = 72
 

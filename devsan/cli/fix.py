@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from devsan.cli import program_words
 from devsan.cli.command import Action, Parser, add_format, read_timeout
-from devsan.cli.interruptible import interruptible
+from devsan.cli.interruptible import EXIT_INTERRUPTED, interruptible
 from devsan.cli.program_words import ProgramWords
 from devsan.cli.progress import Progress
 from devsan.diagnostics.messages import message
@@ -26,7 +26,7 @@ from devsan.render import github, json
 from devsan.render.notice import notice
 from devsan.render.terminal import fix as terminal
 
-EXIT_FIXED, EXIT_NOT_FIXED, EXIT_INTERRUPTED = 0, 1, 130
+EXIT_FIXED, EXIT_NOT_FIXED = 0, 1
 
 _USAGE = """devsan fix [options] script.py [args ...]
        devsan fix [options] -m module [args ...]

@@ -6,6 +6,9 @@ import contextlib
 import signal
 from collections.abc import Iterator
 
+EXIT_INTERRUPTED = 130
+"""Exit code of a command that was stopped: what a shell says of one that SIGINT ended."""
+
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:

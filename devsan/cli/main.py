@@ -13,7 +13,7 @@ from devsan.cli.command import Action, Command
 from devsan.cli.executables import find_command
 from devsan.cmake_prefix import cmake_prefix
 from devsan.core_library import release
-from devsan.errors import DevsanError, UsageError, tell
+from devsan.errors import EXIT_USAGE, DevsanError, UsageError, tell
 from devsan.options import OPTIONS
 from devsan.spelling import nearest
 
@@ -61,7 +61,6 @@ COMMANDS = (
     CommandEntry("profiles", "ProfilesCommand", "List the GPU models that can be emulated."),
 )  # fmt: skip
 
-EXIT_USAGE = 2
 EXIT_PIPE = 141  # what a shell says of a command that SIGPIPE ended
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from devsan.cli.interruptible import interruptible
+from devsan.cli.interruptible import EXIT_INTERRUPTED, interruptible
 from devsan.cli.progress import Line
 from devsan.core_library import core_with_torch
 from devsan.diagnostics.messages import message
-from devsan.errors import DevsanError, tell
+from devsan.errors import EXIT_USAGE, DevsanError, tell
 from devsan.render.notice import notice
 
-EXIT_FITS, EXIT_NOTHING_FITS, EXIT_NOT_UNDERSTOOD, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_FITS, EXIT_NOTHING_FITS = 0, 1
 
 Found = TypeVar("Found")
 
@@ -37,6 +37,6 @@ def planned(language: str, rehearse: Callable[[Callable[[str], None]], Found], t
     except DevsanError as error:
         line.close()
         tell(str(error))
-        return EXIT_NOT_UNDERSTOOD
+        return EXIT_USAGE
     line.close()
     return told(found)

@@ -24,7 +24,7 @@ from typing import Protocol
 from devsan import excepthook, overlay
 from devsan.cli import source
 from devsan.cli.executables import find_command
-from devsan.errors import DevsanError, StartError, UsageError, tell
+from devsan.errors import EXIT_USAGE, DevsanError, StartError, UsageError, tell
 from devsan.job import supervisor
 from devsan.numbers import observer, statements
 from devsan.options import Options
@@ -258,7 +258,7 @@ def _execute(load: Callable[[], tuple[CodeType, ModuleType]], forget_file: bool 
     except BaseException as error:
         if isinstance(error, DevsanError) and sys.modules["__main__"] is keep:
             tell(str(error))  # found out while loading: DevSan's, not the program's
-            return 2
+            return EXIT_USAGE
         _hide_own_frames(error, forget_file)
         raise
     if forget_file:

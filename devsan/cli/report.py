@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from devsan.cli.command import Action, Parser, add_fail_on, add_format, add_language, add_output
-from devsan.errors import UsageError, tell
+from devsan.errors import EXIT_USAGE, UsageError, tell
 from devsan.fail_on import exit_code
 from devsan.job.text import write_runs
 from devsan.options import FORMATS, format_of
@@ -64,7 +64,7 @@ def _save(runs: Runs, how: str, language: str, path: str) -> int:
             _write(how, runs, file, language)
     except OSError as error:
         tell(str(UsageError("a file that can be written", f"{path!r}: {error.strerror}")))
-        return 2
+        return EXIT_USAGE
     return 0
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TextIO
 
 from devsan.cli.command import Action, Parser, add_format, add_language, add_output
-from devsan.cli.interruptible import interruptible
+from devsan.cli.interruptible import EXIT_INTERRUPTED, interruptible
 from devsan.cli.sweep_progress import SweepProgress
 from devsan.diagnostics.messages import message
-from devsan.errors import DevsanError, UsageError, tell
+from devsan.errors import EXIT_USAGE, DevsanError, UsageError, tell
 from devsan.render import json, junit
 from devsan.render.html import sweep as html
 from devsan.render.notice import notice
@@ -30,7 +30,7 @@ from devsan.sweep.schedule import Schedule
 from devsan.sweep.stages import Stages
 from devsan.sweep.state import State
 
-EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_PASSED, EXIT_FAILED = 0, 1
 
 _USAGE = "devsan sweep [options] sweep.toml"
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 
 from devsan.cli.command import Action, Parser, add_language
+from devsan.cli.interruptible import interruptible
 from devsan.errors import UsageError
 from devsan.render.language import language_for
 from devsan.render.terminal.printer import columns_of, text_of
@@ -18,7 +19,8 @@ from devsan.running.rehearsals import running
 
 _EPILOG = """\
 What devsan run, DEVSAN_OPTIONS, pytest --devsan-gpus and devsan.emulate() emulate for you on this machine is found,
-each with all of its processes. Exit code: 0, also where nothing runs, and after Ctrl-C; 2 for invalid arguments."""
+each with all of its processes. Exit code: 0, also where nothing runs, and after Ctrl-C or SIGTERM; 2 for invalid
+arguments."""
 
 # Of xterm and all that follow it: another screen, without a cursor and with lines cut at its edge, and back; its
 # corner; the rest of a line, and of the screen.
@@ -79,13 +81,14 @@ def _watch(interval: float, language: str) -> int:
     if not running():
         return _print_once(language)
     try:
-        _write(_ENTER)
-        while True:
-            rows = os.get_terminal_size(sys.stdout.fileno()).lines or _ROWS
-            lines = text_of(_lines(language), sys.stdout)
-            shown = lines[: max(rows - 1, 1)]
-            _write(_CORNER + "".join(line.replace("\n", f"{_REST_OF_LINE}\n") for line in shown) + _REST)
-            time.sleep(interval)
+        with interruptible():
+            _write(_ENTER)
+            while True:
+                rows = os.get_terminal_size(sys.stdout.fileno()).lines or _ROWS
+                lines = text_of(_lines(language), sys.stdout)
+                shown = lines[: max(rows - 1, 1)]
+                _write(_CORNER + "".join(line.replace("\n", f"{_REST_OF_LINE}\n") for line in shown) + _REST)
+                time.sleep(interval)
     except KeyboardInterrupt:
         return 0
     finally:

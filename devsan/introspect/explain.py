@@ -93,8 +93,16 @@ def _with_edits_that_run(finding: core.Finding, frames: Sequence[Frame]) -> core
     return finding
 
 
-def findings_so_far() -> list[core.Finding]:
-    """Returns the findings of this process, all sites of one cause as one."""
+def findings_so_far(handled: Failure | None = None) -> list[core.Finding]:
+    """Returns the findings of this process, all sites of one cause as one.
+
+    Args:
+        handled: what the program is handling now; looked at unless its findings are there already.
+    """
+    if handled is not None:
+        known = [each.id for each in _found]
+        explain(handled)
+        _found[len(known) :] = [each for each in _found[len(known) :] if each.id not in known]
     return list(core.merge_findings(_found)) if _found else []
 
 

@@ -19,7 +19,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from devsan.errors import tell
+from devsan.errors import EXIT_USAGE, tell
 from devsan.job import folder, member, watchdog
 from devsan.job.exit_watcher import ExitWatcher
 from devsan.options import Options
@@ -113,7 +113,7 @@ def _start(words: Sequence[str], mask: set[int | signal.Signals], unwaited: bool
     except OSError as error:
         tell(f"expected a command that can be started, got {words[0]!r}: {error.strerror}")
     finally:
-        os._exit(2)
+        os._exit(EXIT_USAGE)
 
 
 def _wait(pid: int) -> int:

@@ -95,7 +95,7 @@ class Planner:
         if rehearsal.answer.measured is None:
             raise DevsanError(
                 "expected a program that places a model of several blocks: from_pretrained(device_map=...), "
-                "dispatch_model, model.to(device) or Trainer; got none that ran"
+                f"dispatch_model, model.to(device) or Trainer; got {_placed(rehearsal.answer)}"
             )
         return rehearsal.answer, rehearsal.answer.measured
 
@@ -116,10 +116,15 @@ class Planner:
         return tried
 
     def _levers(self, answer: Answer, measured: Measured) -> list[Tried]:
-        tried = []
-        if measured.trains and answer.can_checkpoint:
-            tried.append(self._with_lever("checkpointing", 0, Request(checkpointing=True)))
+        reason = _no_checkpointing(answer, measured)
+        if reason:
+            tried = [Tried("checkpointing", reason=reason, is_tried=False)]
+        else:
+            tried = [self._with_lever("checkpointing", 0, Request(checkpointing=True))]
         batch = answer.batch
+        if batch < 2:
+            reason = message("the batch is one sample") if batch else message("the model is given no batch")
+            tried.append(Tried("batch", reason=reason, is_tried=False))
         while batch > 1:
             batch //= 2
             tried.append(self._with_lever("batch", batch, Request(batch=batch)))
@@ -138,13 +143,29 @@ class Planner:
     def _more_gpus(self, measured: Measured) -> list[Tried]:
         """The fewest GPUs, more of the last kind, with which a map fits."""
         count = len(self._options.gpus)
+        tried: list[Tried] = []
         for number in range(count + 1, min(4 * count, MAX_GPUS) + 1):
             options = with_gpus(self._options, number)
-            if place(measured, _budgets(options, measured)) is not None:
-                tried = self._planned("gpus", number, measured, options, Request())
-                if tried.fits:
-                    return [tried]
-        return []
+            tried = [self._planned("gpus", number, measured, options, Request())]
+            if tried[0].fits:
+                break
+        return tried
+
+
+def _placed(answer: Answer) -> str:
+    """What the program placed of which nothing was measured."""
+    if answer.model:
+        return f"{answer.model}, whose forward was not called"
+    return f"{answer.whole}, which is one block" if answer.whole else "none"
+
+
+def _no_checkpointing(answer: Answer, measured: Measured) -> str:
+    """Why gradient checkpointing is not tried; "" where it is."""
+    if not measured.trains:
+        return message("nothing is trained")
+    if not answer.checkpointing:
+        return message("the model does not support it")
+    return message("it is on") if answer.checkpointing == "on" else ""
 
 
 def _tried(what: str, rehearsal: Rehearsal, value: int = 0, placement: Placement | None = None) -> Tried:

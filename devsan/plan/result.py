@@ -11,7 +11,7 @@ from devsan.plan.placement import Placement
 
 @dataclass(frozen=True)
 class Tried:
-    """A rehearsal that decides.
+    """A rehearsal that decides, or why there was none.
 
     Attributes:
         what: "as it is", "map", "batch", "checkpointing", "gpus".
@@ -22,6 +22,7 @@ class Tried:
         reason: why it does not fit, or was not tried; "" where it fits.
         placement: that it ran with; None for the program's own.
         seconds: that it took.
+        is_tried: whether it was tried.
     """
 
     what: str
@@ -32,6 +33,7 @@ class Tried:
     reason: str = ""
     placement: Placement | None = None
     seconds: float = 0.0
+    is_tried: bool = True
 
 
 @dataclass

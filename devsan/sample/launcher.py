@@ -21,7 +21,7 @@ from torch.distributed import distributed_c10d
 
 from devsan.cuda.imports import AfterImport
 from devsan.cuda.patches import Patches
-from devsan.errors import DevsanError, UsageError, one_line, tell
+from devsan.errors import EXIT_USAGE, DevsanError, UsageError, one_line, tell
 from devsan.job import folder
 from devsan.sample_of_ranks import LAUNCHERS, VARIABLE, Range, Sample, chosen
 
@@ -29,7 +29,6 @@ _API = "torch.distributed.launcher.api"
 _AGENT = "torch.distributed.elastic.agent.server.local_elastic_agent"
 _DEEPSPEED = "deepspeed.launcher.runner"
 _LOCAL_RANK = "${local_rank}"  # of torch.distributed.elastic.agent.server.api's macros
-_EXIT_CODE = 2
 
 _launched: tuple[Sample, int] | None = None  # while ranks are started, with how many there are on a node
 
@@ -120,4 +119,4 @@ def _refuse_deepspeed(*args: object, **named: object) -> NoReturn:
 
 def _refuse(sentence: str) -> NoReturn:
     tell(sentence)
-    raise SystemExit(_EXIT_CODE)
+    raise SystemExit(EXIT_USAGE)

@@ -291,7 +291,8 @@ def test_visible_devices_are_counted_as_the_machine_counts(desk):
     assert [[each["pid"] for each in gpu["holders"]] for gpu in found["gpus"]] == [[process.pid], [], []]
 
 
-def test_on_a_terminal_until_ctrl_c(desk):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_on_a_terminal_until_it_is_stopped(desk, number):
     (desk.folder / "train.py").write_text(BESIDE, encoding="utf-8")
     process = desk.start("-m", "devsan", "run", "--gpus", "2", "train.py")
     main_side, other_side = pty.openpty()
@@ -306,7 +307,7 @@ def test_on_a_terminal_until_ctrl_c(desk):
     assert f"pid {process.pid}" in shown
     process.communicate(timeout=60)
     assert "no rehearsal of yours runs" in _read(main_side, lambda text: "no rehearsal" in text)
-    top.send_signal(signal.SIGINT)
+    top.send_signal(number)
     assert _read(main_side, lambda text: text.endswith("\x1b[?1049l")).endswith("\x1b[?1049l")
     assert top.wait(timeout=30) == 0
     os.close(main_side)

@@ -91,10 +91,11 @@ def test_inference_takes_fewer_gpus(tmp_path: Path) -> None:
 def test_where_nothing_fits_levers_are_tried(tmp_path: Path) -> None:
     done = plan(tmp_path, TRAIN, "--gpus", "2", "--memory", "1600MiB")
     assert done.returncode == 1, done.stderr
-    lines = done.stdout.splitlines()
-    assert "planned map  does not fit: no map fits" in lines
-    assert any(line.startswith("batch of 1   does not fit") for line in lines)
-    assert any(line.startswith("3 GPUs       fits: cuda:0") for line in lines)
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "planned map does not fit: no map fits" in lines
+    assert "gradient checkpointing not tried: the model does not support it" in lines
+    assert any(line.startswith("batch of 1 does not fit") for line in lines)
+    assert any(line.startswith("3 GPUs fits: cuda:0") for line in lines)
     assert any(line.startswith("a map fits 2 GPUs of ") for line in lines)
 
 
@@ -102,6 +103,10 @@ def test_what_cannot_be_planned_is_said_in_one_sentence(tmp_path: Path) -> None:
     done = plan(tmp_path, "raise ValueError('no data')")
     assert (done.returncode, done.stdout) == (2, "")
     assert "got ValueError: no data" in done.stderr.splitlines()[-1]
+    assert "; got Model, whose forward was not called\n" in plan(tmp_path, "").stderr
+    tmp_path.joinpath("train.py").write_text("import torch\ntorch.nn.Linear(2, 2).to('cuda')\n")
+    done = programs.run(["-m", "devsan", "plan", "train.py"], cwd=tmp_path)
+    assert "; got Linear, which is one block\n" in done.stderr
     done = programs.run(["-m", "devsan", "plan", "--", sys.executable, "train.py"], cwd=tmp_path)
     assert done.returncode == 2
     assert "expected torchrun, accelerate launch or deepspeed" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,18 @@ def test_off_until_asked(pytester, run):
     result.assert_outcomes(passed=1)
     assert log == []
     assert "devsan" not in str(result.stdout).partition("rootdir")[2].splitlines()[1]
+
+
+def test_a_devsan_that_is_imported_before_pytest_is_no_warning(pytester, monkeypatch):
+    installed = pytester.mkdir("devsan-0.1.0.dist-info")
+    installed.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: devsan\nVersion: 0.1.0\n", encoding="utf-8")
+    installed.joinpath("RECORD").write_text("devsan/__init__.py,,\n", encoding="utf-8")
+    installed.joinpath("entry_points.txt").write_text("[pytest11]\ndevsan = devsan.testing.plugin\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(pytester.path), str(ROOT)]))
+    pytester.makepyfile("def test(): pass")
+    warning = "Module already imported so cannot be rewritten; devsan:pytest.PytestAssertRewriteWarning"
+    code = f"import devsan, pytest, sys; sys.exit(pytest.main(['-W', 'error:{warning}']))"
+    assert pytester.run(sys.executable, "-c", code).ret == 0
 
 
 def test_option_emulates_the_whole_session(pytester, run):

@@ -109,7 +109,10 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
       found.add_evidence(10, {"That call depends on {test}, which is not true in every rank.",
                               {{"test", quoted(side->call->condition)}}});
     }
-    if (side->call->where.is_known()) found.sites.insert(found.sites.begin(), side->call->where);
+    if (side->call->where.is_known()) {
+      found.sites.insert(found.sites.begin(), side->call->where);
+      found.site_ranks.insert(found.site_ranks.begin(), side->ranks);
+    }
   }
   if (usual.call->group != offending.call->group) {
     found.add_evidence(5, {"They are in different groups, {one} and {other}: each waits for the other.",

@@ -15,12 +15,13 @@ namespace devsan::diagnose::ranks {
 struct RankHypothesis : Hypothesis {
   using Hypothesis::Hypothesis;
 
-  std::vector<int> ranks;            ///< whose cause it is
-  std::vector<model::Frame> sites;   ///< where it shows; the place to change first
-  std::string about;                 ///< what makes two cases of this code one: goes into the identity
-  std::vector<int> explains;         ///< ranks whose failure, and own findings, come of this
-  std::vector<std::string_view> as;  ///< codes by which a rank alone tells the same: then it is told as those
-  double time = 0;                   ///< when it began; 0: before everything that is known by time
+  std::vector<int> ranks;                    ///< whose cause it is
+  std::vector<model::Frame> sites;           ///< where it shows; the place to change first
+  std::vector<std::vector<int>> site_ranks;  ///< for each of `sites` who was there; empty: `ranks` were
+  std::string about;                         ///< what makes two cases of this code one: goes into the identity
+  std::vector<int> explains;                 ///< ranks whose failure, and own findings, come of this
+  std::vector<std::string_view> as;          ///< codes by which a rank alone tells the same: then it is told as those
+  double time = 0;                           ///< when it began; 0: before everything that is known by time
 };
 
 /// What one cause makes of the job: none where it sees none of its signs; several where it happened more than once.

@@ -85,6 +85,7 @@ Entry entry_of(RankHypothesis hypothesis) {
   for (model::Frame& frame : hypothesis.sites) finding.sites.push_back({std::move(frame), "", "", 1});
   finding.id = finding.cause = texts_id({hypothesis.code, hypothesis.about});
   entry.found.ranks = std::move(hypothesis.ranks);
+  entry.found.site_ranks = std::move(hypothesis.site_ranks);
   entry.time = hypothesis.time;
   entry.is_failure = finding.severity == Severity::kError;
   if (finding.code == code::kMismatchedCollectives) entry.met = std::move(hypothesis.explains);

@@ -32,7 +32,7 @@ def finding_of(found: core.RankFinding, own: Mapping[int, Sequence[Mapping[str, 
     if found.of_rank >= 0:
         more["of"] = {"rank": int(found.of_rank), "finding": int(found.of_finding)}
         return {**_of_a_rank(own[found.of_rank][found.of_finding], found.finding, more), **more}
-    said = _diagnostic(found.finding, more)
+    said = _diagnostic(found, more)
     plain: Plain = {
         **NOTHING_FAILED, **facts_of(found.finding), "involved": [],
         "stack": [made for site in found.finding.sites if (made := frame_of(site.frame)) is not None],
@@ -63,8 +63,15 @@ def _shown(told: Mapping[str, Any], notes: Sequence[str]) -> Plain:
     return {**{name: told[name] for name in kept}, "notes": [*told["notes"], *notes]}
 
 
-def _diagnostic(finding: core.Finding, more: Plain) -> Diagnostic:
-    sites = [site for each in finding.sites if (site := _place(each.frame)) is not None]
+def _diagnostic(found: core.RankFinding, more: Plain) -> Diagnostic:
+    finding, ranks = found.finding, list(found.ranks)
+    whose = list(found.site_ranks) or [ranks] * len(finding.sites)
+    sites = [
+        site
+        for each, there in zip(finding.sites, whose, strict=True)
+        # The report names its own ranks beside its first place.
+        if (site := _place(each.frame, "" if list(there) == ranks else core.ranks_text(there))) is not None
+    ]
     is_error = finding.severity == core.Severity.ERROR
     return Diagnostic(
         title=finding.title, code=str(finding.code), severity="error" if is_error else "warning",
@@ -74,11 +81,12 @@ def _diagnostic(finding: core.Finding, more: Plain) -> Diagnostic:
     )  # fmt: skip
 
 
-def _place(frame: core.Frame) -> Place | None:
+def _place(frame: core.Frame, note: str) -> Place | None:
     if not frame.file:
         return None
     file, line = str(frame.file), int(frame.span.line)
     text = linecache.getline(file, line).rstrip("\n") or str(frame.source)
     return Place(
-        shown_path(file), line, int(frame.span.column), lines={line: text} if text else {}, path=whole_path(file)
-    )
+        shown_path(file), line, int(frame.span.column), lines={line: text} if text else {}, note=note,
+        path=whole_path(file),
+    )  # fmt: skip

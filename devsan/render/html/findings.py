@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from devsan.diagnostics.messages import message
 from devsan.render.html.excerpt import Mark, Row, rows_of
 from devsan.render.terminal.text import display_width
 
@@ -45,7 +46,7 @@ def places_of(finding: Mapping[str, Any]) -> list[Place]:
     """Returns the failing operation's place first, then who called it."""
     return [
         Place(
-            str(site["file"]), int(site["line"]), site["column"], str(site["note"]),
+            str(site["file"]), int(site["line"]), site["column"], site["note"],
             tuple(rows_of({line["line"]: line["text"] for line in site["lines"]}, _marks(site, finding["operands"]))),
         )
         for site in finding["sites"]
@@ -80,9 +81,9 @@ def told_operands(finding: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], 
 def best_name(operand: Mapping[str, Any]) -> str:
     """Returns what an operand is called: in the source, in the model, by what made it, or by torch."""
     made_by = operand.get("output_of")  # not in the documents of older releases
-    return str(
-        operand["name"] or operand["qualified_name"] or (made_by and f"the output of {made_by}") or operand["role"]
-    )
+    made = message("the output of {module}", module=made_by) if made_by else ""
+    name: str = operand["name"] or operand["qualified_name"] or made or operand["role"]
+    return name
 
 
 def placement_of(provenance: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:

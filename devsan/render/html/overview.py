@@ -28,11 +28,11 @@ class Gpus:
 
 @dataclass(frozen=True)
 class Model:
-    """A model at one moment. ``code``: of the finding then, None at the end. ``ranks`` is empty with one rank only."""
+    """A model at one moment. ``at``: where the program was, None at the end. ``ranks`` is empty with one rank only."""
 
     tree: Node
     type: str
-    code: str | None
+    at: str | None
     asked: str
     wrappers: tuple[str, ...]
     quantization: str
@@ -126,16 +126,21 @@ def models_of(runs: Sequence[Run]) -> list[Model]:
             rank = int(run["process"]["rank"])
             same = next((each for each in known if each[0] == tree), None)
             if same is None:
-                known.append((tree, model, [rank], finding and finding["code"]))
+                known.append((tree, model, [rank], finding and _place_of(finding)))
             elif rank not in same[2]:
                 same[2].append(rank)
     return [
         Model(
-            tree, str(model["type"]), code, str(model["device_map_text"]), tuple(model["wrappers"]),
+            tree, str(model["type"]), at, str(model["device_map_text"]), tuple(model["wrappers"]),
             str(model["quantization"]), tuple(ranks) if len(runs) > 1 else (),
         )
-        for tree, model, ranks, code in known
+        for tree, model, ranks, at in known
     ]  # fmt: skip
+
+
+def _place_of(finding: Mapping[str, Any]) -> str:
+    """The first place of a finding, where its job may know another cause; its code if it has no place."""
+    return next((f"{site['file']}:{site['line']}" for site in finding["sites"]), str(finding["code"]))
 
 
 def timelines_of(runs: Sequence[Run]) -> list[Timeline]:

@@ -82,7 +82,7 @@ def check_lines(check: MapCheck, say: Language, width: int) -> Iterator[Line]:
 
 def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
     lines = wrapped(_verdict(tried, say), display_width(head), width=width)
-    yield [(head, ""), (lines[0], "added" if tried.fits else "error")]
+    yield [(head, ""), (lines[0], "added" if tried.fits else "error" if tried.is_tried else "")]
     for line in lines[1:]:
         yield [(" " * display_width(head) + line, "")]
 
@@ -101,7 +101,7 @@ def _model(result: PlanResult, say: Language) -> Iterator[Line]:
 
 def _lever(tried: Tried, say: Language) -> str:
     if tried.what == "batch":
-        return say("batch of {count}", count=str(tried.value))
+        return say("batch of {count}", count=str(tried.value)) if tried.is_tried else say("smaller batch")
     if tried.what == "gpus":
         return say("{count} GPUs", count=str(tried.value))
     return say("gradient checkpointing")
@@ -109,6 +109,8 @@ def _lever(tried: Tried, say: Language) -> str:
 
 def _verdict(tried: Tried, say: Language) -> str:
     peaks = ", ".join(f"{device}\N{NO-BREAK SPACE}{amount(size)}" for device, size in tried.peaks.items() if size)
+    if not tried.is_tried:
+        return say("not tried: {reason}", reason=say.text(tried.reason))
     if not tried.fits:
         return say("does not fit: {reason}", reason=say.text(tried.reason))
     template = "fits: {peaks}; {moved} between GPUs; rehearsed in {time}"

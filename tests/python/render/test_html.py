@@ -14,8 +14,10 @@ import pytest
 from pages import documents
 from pages.parsed import Page
 
+from devsan.diagnostics.messages import message
 from devsan.render.html import labels, render
 from devsan.render.language import Language
+from devsan.run_files.ranks import ranks_text
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "reference" / "run.schema.json"
 # Properties whose values are words of the schema, versions, times or devices; everything else is the user's text.
@@ -68,6 +70,42 @@ def test_tells_both_operands_stories() -> None:
     assert "computed on cuda:1 aten::linear took the device of lm_head.weight" in text
     assert "loaded from cpu to cuda:1 by accelerate" in text and 'because of device_map["lm_head"] = 1' in text
     assert 'a fixed device: "cuda:0"' in text
+
+
+def test_the_history_of_a_result_says_where_that_of_an_operand_begins() -> None:
+    computed = documents.event("computed", "cuda:1", "aten::add", documents.LOSS, "")
+    moved = documents.event("moved", "cuda:1", "Module.to", documents.LOAD)
+    held = documents.operand("h", "cuda:1", 32, [computed, moved])
+    text = page_of(documents.run(findings=[documents.finding(operands=[held], involved=[0])])).text()
+    assert "took the device of an operand, which was: moved to cuda:1 by" in text
+    alone = documents.operand("h", "cuda:1", 32, [computed])
+    assert "which was:" not in page_of(documents.run(findings=[documents.finding(operands=[alone])])).text()
+
+
+def test_a_model_is_shown_as_it_was_at_a_place_of_the_program() -> None:
+    found = documents.finding(code="DV102")
+    text = page_of(documents.run(findings=[found], models=[documents.model(finding=found["id"])])).text()
+    assert "as it was at modeling.py:88" in text and "as it was at DV" not in text
+
+
+def test_an_operand_that_a_module_made_is_called_so_in_both_languages() -> None:
+    made = documents.operand("", "cuda:1", 32, [], output_of="model.up")
+    page = page_of(documents.run(findings=[documents.finding(operands=[made], involved=[0])]))
+    assert "the output of model.up" in page.text("en")
+    assert "the output of model.up" not in page.text("zh") and "model.up 的输出" in page.text("zh")
+
+
+def test_what_the_report_does_not_have_is_said_in_both_languages() -> None:
+    cut = message("the last line is cut off ({size}): the process was stopped while it wrote", size="3 bytes")
+    page = page_of(documents.run(notes=[cut]))
+    assert cut in page.text("en") and cut not in page.text("zh")
+
+
+def test_what_stands_behind_a_place_is_translated() -> None:
+    found = documents.finding()
+    found["sites"] = [found["sites"][0], {**found["sites"][0], "note": ranks_text([0, 2])}]
+    page = page_of(documents.run(findings=[found]))
+    assert "ranks 0 and 2" in page.text("en") and "rank 0 和 2" in page.text("zh")
 
 
 def test_labels_stand_below_their_columns() -> None:

@@ -119,6 +119,7 @@ TEST(MismatchedCollectives, OtherCalls) {
   expect_evidence(first.finding, "`rank == 1`");
   ASSERT_EQ(first.finding.sites.size(), 2u);
   EXPECT_EQ(first.finding.sites.front().frame.span.line, 15);  // the offending one first
+  EXPECT_EQ(first.site_ranks, (std::vector<std::vector<int>>{{1}, {0, 2}}));
 }
 
 TEST(MismatchedCollectives, WhoIsUnderATestOfTheRankIsTheOddOne) {

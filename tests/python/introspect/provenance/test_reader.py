@@ -117,6 +117,16 @@ def test_findings_are_kept() -> None:
     assert len(devsan.findings()) == before + 1
 
 
+def test_an_error_that_the_program_catches_is_a_finding_from_the_call_that_sees_it_on() -> None:
+    before = len(devsan.findings())
+    try:
+        torch.zeros(2, device="cuda:1").mul(torch.ones(2))
+    except RuntimeError:
+        assert len(devsan.findings()) == before + 1
+        assert [each.sites[0].count for each in devsan.findings()[before:]] == [1]  # not one more for each call
+    assert len(devsan.findings()) == before + 1
+
+
 def test_a_refusal_keeps_the_trails_of_what_no_variable_holds() -> None:
     from devsan import _core
     from devsan.introspect.provenance.reader import ProvenanceReader
