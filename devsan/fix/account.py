@@ -96,7 +96,12 @@ def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
     if cost is not None:
         evidence.append(message("the program runs to its end"))
         if comparison is not None and comparison.equal:
-            evidence.append(message("equal to one device: {what}", what=_compared(comparison.compared, cost.steps)))
+            what = _compared(comparison.compared, cost.steps)
+            evidence.append(
+                message("equal to one device with the same random numbers: {what}", what=what)
+                if trial.redrawn
+                else message("equal to one device: {what}", what=what)
+            )
         evidence.append(cost_in_words(cost))
         if trial.crosses:
             evidence.append(message("a rank holds memory of the GPU of another rank"))

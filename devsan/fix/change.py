@@ -21,6 +21,7 @@ class Change:
         edits: of one or more files.
         code: of the cause that proposes it; "" where none does.
         doubt: what speaks against it; the smallest is tried first. See NOTE [Doubts] in ``candidates``.
+        draws: whether the program may draw other random numbers with it, on one device too.
     """
 
     text: str
@@ -28,6 +29,7 @@ class Change:
     edits: tuple[Edit, ...]
     code: str = ""
     doubt: int = 0
+    draws: bool = False
 
     @property
     def paths(self) -> tuple[str, ...]:

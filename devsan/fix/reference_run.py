@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -47,6 +47,17 @@ class Reference:
                 found = self.laboratory.run(compared=True)
             self._failing = found
             return found
+
+    def redrawn(self, sources: Mapping[str, str]) -> Reference:
+        """Returns what one device computes with a change after which the program draws other random numbers.
+
+        Args:
+            sources: of the files that it changes.
+        """
+        if self.outcome is None:
+            return self
+        outcome = self.laboratory.run(sources, policy="warn", meeting=self.kind, compared=True)
+        return Reference(self.laboratory, self.first, outcome if outcome.ended else None, self.kind, self._failing)
 
     def judge(self, outcome: Outcome, run_again: Callable[[], Outcome]) -> Comparison:
         """Compares the run of a candidate, which ended, with this.

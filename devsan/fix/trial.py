@@ -25,6 +25,7 @@ class Trial:
         status: "verified", "unverified" (it ends, and nothing can be compared), "rejected" (other numbers), "same" (the
             same failure), "other" (another failure), "failed" (the program fails by the change itself).
         vacated: GPUs that held weights of the model, and hold none of them then.
+        redrawn: whether the reference drew the random numbers that it draws with the changes.
     """
 
     changes: tuple[Change, ...]
@@ -32,6 +33,7 @@ class Trial:
     comparison: Comparison | None
     status: str
     vacated: tuple[str, ...] = ()
+    redrawn: bool = False
 
     @property
     def is_patch(self) -> bool:
@@ -90,13 +92,23 @@ def judged(
         return Trial(changes, outcome, None, "failed")
     if not outcome.ended:
         return Trial(changes, outcome, None, "same" if outcome.place_of(changes) in seen else "other")
-    comparison = reference.judge(outcome, lambda: laboratory.run(applied(changes), fresh=fresh, calls=True))
+    sources = applied(changes)
+
+    def with_calls() -> Outcome:
+        return laboratory.run(sources, fresh=fresh, calls=True)
+
+    comparison = reference.judge(outcome, with_calls)
+    redrawn = bool(comparison.difference) and any(change.draws for change in changes)
+    if redrawn:
+        comparison = reference.redrawn(sources).judge(outcome, with_calls)
     if comparison.impossible:
         return Trial(changes, outcome, comparison, "unverified")
     if _computes_on_gpus(reference.first) and not any(outcome.peaks.values()):
         comparison = Comparison(comparison.compared, message("nothing is left on a GPU"))
     left = [gpu for gpu, size in reference.first.weights.items() if 2 * outcome.peaks.get(gpu, 0) < size]
-    return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected", tuple(sorted(left)))
+    return Trial(
+        changes, outcome, comparison, "verified" if comparison.equal else "rejected", tuple(sorted(left)), redrawn
+    )
 
 
 def _computes_on_gpus(first: Outcome) -> bool:

@@ -85,4 +85,5 @@ def _samplers(source: Source) -> Iterator[Change]:
         if function_name(node) in _SAMPLERS and keyword(node, "generator") is None:
             text = message("give `{name}` a generator on the default device", name=function_name(node))
             after = with_keyword(source, node, "generator", f"torch.Generator(device={default})")
-            yield Change(text, "use_site", (source.replace(node, after),), doubt=_DOUBT + 7)
+            # A sampler's own generator takes its seed from torch's.
+            yield Change(text, "use_site", (source.replace(node, after),), doubt=_DOUBT + 7, draws=True)

@@ -32,6 +32,24 @@ for (batch,) in DataLoader(data, batch_size=2, shuffle=True):
     assert line.endswith("shuffle=True, generator=torch.Generator(device=torch.get_default_device())):")
 
 
+def test_what_a_sampler_then_draws_is_drawn_on_one_device_too(fixed: Ended):
+    (line,) = fixed("""
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(1)
+torch.set_default_device("cuda")
+weight = torch.ones(3, requires_grad=True)
+loader = DataLoader(TensorDataset(torch.arange(24.0).view(8, 3)), batch_size=2, shuffle=True)
+for epoch in range(2):
+    for (batch,) in loader:
+        (batch * weight).square().sum().backward()
+        weight.data -= 1e-3 * weight.grad
+print(weight.sum().item())
+""")
+    assert line.endswith("shuffle=True, generator=torch.Generator(device=torch.get_default_device()))")
+
+
 def test_a_generator_of_a_sampler_follows_the_default_device(fixed: Ended):
     assert fixed("""
 import torch
