@@ -185,12 +185,17 @@ bool writes(const c10::FunctionSchema& schema) {
 
 /// Makes a call that no check refuses. Composites and kernels have checks of their own (`X1 and X2 must have the same
 /// device type`, in cdist_impl of ATen/native/Distance.cpp): where one of them refuses a call that writes nothing, the
-/// call is told and made again with its operands on one device.
+/// call is told and made again with its operands on one device. So it is where an operator that has a derivative calls
+/// another one, as aten::embedding calls aten::index_select: autograd has noted its operands already, and takes gradients
+/// where these are.
 void call_or_meet(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack,
                   const Meeting& meeting) {
   const std::size_t below = stack->size() - op.schema().arguments().size();
   const torch::jit::Stack arguments(stack->begin() + static_cast<std::ptrdiff_t>(below), stack->end());
+  const bool has_derivative = !op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
   try {
+    std::optional<c10::impl::ExcludeDispatchKeyGuard> whole;
+    if (has_derivative && !writes(op.schema())) whole.emplace(kKey);
     op.redispatchBoxed(keys, stack);
     return;
   } catch (const c10::Error& error) {
@@ -198,8 +203,10 @@ void call_or_meet(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch
     if (sentence.find("device") == std::string::npos || writes(op.schema())) throw;
     stack->resize(below);
     stack->insert(stack->end(), arguments.begin(), arguments.end());
-    guard::remember_refusal(guard::check_of(c10::toString(op.operator_name()), meeting.layout), op.schema(), *stack,
-                            sentence);
+    if (guard::last_refusal().message != sentence) {  // by a check of its own
+      guard::remember_refusal(guard::check_of(c10::toString(op.operator_name()), meeting.layout), op.schema(), *stack,
+                              sentence);
+    }
     if (const auto tell = told()) (*tell)(sentence.c_str());
   }
   at::Tensor copy;

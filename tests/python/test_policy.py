@@ -48,6 +48,17 @@ def test_the_program_goes_on_and_the_result_is_the_hosts(capsys):
     assert "the program continued after mismatches at 1 place with 1 cause (policy=warn)" in err
 
 
+def test_a_gradient_goes_to_the_weight_of_an_operator_that_calls_another(capsys):
+    # aten::embedding has a derivative, and looks the rows up by aten::index_select, which refuses them.
+    with devsan.emulate(gpus=1, policy="warn"):
+        weight = torch.rand(4, 3, requires_grad=True)
+        rows = torch.tensor([1, 3], device="cuda")
+        made = torch.nn.functional.embedding(rows, weight)
+        made.to("cuda").sum().backward()
+        assert weight.grad.tolist() == [[0, 0, 0], [1, 1, 1], [0, 0, 0], [1, 1, 1]]
+    assert "operands of aten::index_select are on cpu and cuda:0" in told(capsys)
+
+
 def test_attention_over_two_devices_goes_on(capsys):
     # The composite itself refuses it, and torch's table of device checks does not name a composite.
     with devsan.emulate(gpus=2, policy="warn"):
