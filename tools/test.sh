@@ -10,4 +10,4 @@ if grep -q "^GTest_DIR:PATH=GTest_DIR-NOTFOUND" "$DEVSAN_BUILD_DIR/CMakeCache.tx
 fi
 cmake --build "$DEVSAN_BUILD_DIR" --target unit_tests -- --quiet
 ctest --test-dir "$DEVSAN_BUILD_DIR" --output-on-failure --no-tests=error --parallel 2
-exec "$VENV/bin/python" -m pytest -n 2 "$@"
+exec tools/pytest.sh "$@"

@@ -90,7 +90,7 @@ def test_continuous_integration_runs_the_tests_that_the_readme_names() -> None:
         (ROOT / name).read_text(encoding="utf-8") for name in (".ci/run", "Makefile", "pyproject.toml")
     )
     commands = [line.split(" || ")[0] for line in script.splitlines() if line.startswith(("make", "tools"))]
-    assert commands[-2:] == ["make --no-print-directory test", "tools/test.sh -m long"]
+    assert commands[-2:] == ["make --no-print-directory test", "tools/pytest.sh -m long"]
     assert '"-m", "not frameworks and not long"' in project
     assert re.search(r'^test-all:.*\n\t@tools/test.sh -m "not frameworks"$', makefile, re.MULTILINE)
     assert re.search(r"^test:.*\n\t@tools/test.sh$", makefile, re.MULTILINE)
