@@ -2,6 +2,7 @@
 #include "diagnose/predicates.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace devsan::diagnose {
 
@@ -82,6 +83,45 @@ Hypothesis norm_regression(const Context& context, Hypothesis found, const model
   return found;
 }
 
+bool is_offloaded(const model::Module& module) {
+  return std::any_of(module.hooks.begin(), module.hooks.end(), [](const model::Hook& hook) { return hook.offload; });
+}
+
+bool has_placeholder(const model::Module& module) {
+  return is_offloaded(module) && std::any_of(module.tensors.begin(), module.tensors.end(),
+                                             [](const auto& tensor) { return tensor.device.is_meta(); });
+}
+
+/// Whether its hook has brought its weights: it is in its forward.
+bool is_running(const model::Module& module) {
+  return is_offloaded(module) && std::any_of(module.tensors.begin(), module.tensors.end(),
+                                             [](const auto& tensor) { return tensor.device.is_accelerator(); });
+}
+
+/// A module that is in its forward and computes with the weights of a child that it does not call, as
+/// torch.nn.MultiheadAttention does with those of out_proj: the child's own hook has not brought them.
+std::optional<Hypothesis> reads_child(const Context& context, const Operand& meta) {
+  const auto& modules = context.model()->modules;
+  const auto reader = std::find_if(modules.rbegin(), modules.rend(), is_running);
+  if (reader == modules.rend()) return std::nullopt;
+  const auto child = std::find_if(modules.begin(), modules.end(), [&](const model::Module& module) {
+    return module.path != reader->path && model::is_under(module.path, reader->path) && has_placeholder(module);
+  });
+  if (child == modules.end()) return std::nullopt;
+  Hypothesis found(code::kOffloadEngine);
+  found.operands = {context.index_of(meta)};
+  const std::vector<model::Argument> both = {
+      {"module", quoted(reader->path)}, {"type", reader->type}, {"child", quoted(child->path)}};
+  found.add_evidence(110,
+                     {"{module} ({type}) computes with the weights of {child} and does not call it: accelerate brings "
+                      "them for a call of {child}, and leaves placeholders outside of it.",
+                      both});
+  found.title = {"{module} computes with the weights of {child}, which are offloaded", both};
+  found.propose(FixKind::kConfiguration, {"load the module as a whole, where it is offloaded: {code}",
+                                          {{"code", "preload_module_classes=[\"" + reader->type + "\"]"}}});
+  return found;
+}
+
 /// A tensor without data, of no module's own, where accelerate has left placeholders: it was computed from one of them.
 std::optional<Hypothesis> made_of_placeholder(const Context& context) {
   if (context.model() == nullptr || !context.is_hooked()) return std::nullopt;
@@ -91,13 +131,9 @@ std::optional<Hypothesis> made_of_placeholder(const Context& context) {
     return each.device.is_meta() && !weight && each.provenance.empty();
   });
   const auto& modules = context.model()->modules;
-  const auto offloaded = std::find_if(modules.begin(), modules.end(), [](const model::Module& module) {
-    return std::any_of(module.hooks.begin(), module.hooks.end(),
-                       [](const model::Hook& hook) { return hook.offload; }) &&
-           std::any_of(module.tensors.begin(), module.tensors.end(),
-                       [](const model::ModuleTensor& tensor) { return tensor.device.is_meta(); });
-  });
+  const auto offloaded = std::find_if(modules.begin(), modules.end(), has_placeholder);
   if (meta == operands.end() || offloaded == modules.end()) return std::nullopt;
+  if (auto child = reads_child(context, *meta)) return child;
   Hypothesis found(code::kOffloadEngine);
   found.operands = {context.index_of(*meta)};
   found.add_evidence(100,
