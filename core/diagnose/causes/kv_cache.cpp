@@ -12,6 +12,17 @@ using model::FixKind;
 using model::Operand;
 using model::OperandKind;
 
+namespace {
+
+/// Whether the whole model is on `device`: there is no layer on another GPU that the cache could belong to.
+bool is_all_on(const Context& context, const model::Device& device) {
+  if (context.model() == nullptr) return false;
+  const auto devices = context.model()->devices();
+  return devices.size() == 1 && devices.front() == device;
+}
+
+}  // namespace
+
 // Keys and values of earlier steps live with their layer. A hook that moves them, one allocation for all layers, or an
 // index that stays with the inputs puts them apart.
 std::optional<Hypothesis> kv_cache(const Context& context) {
@@ -90,6 +101,11 @@ std::optional<Hypothesis> kv_cache(const Context& context) {
         FixKind::kCreationSite,
         {"move {name} where {other} is moved{at}",
          {{"name", name_of(*state)}, {"other", name_of(*along)}, {"at", at_text(*placement_of(along->provenance))}}});
+  } else if (context.across_gpus() && is_all_on(context, partner->device)) {
+    found.add_evidence(10, {"The whole model is on {device}.", {{"device", partner->device.str()}}});
+    found.propose(
+        FixKind::kCreationSite,
+        "make the cache where the model is; where it is kept for several models, make the device part of its key");
   } else {
     found.propose(FixKind::kCreationSite,
                   "allocate the cache for each layer on that layer's device, from the device map");
