@@ -112,7 +112,7 @@ std::optional<Hypothesis> left_out_of_call(const Context& context) {
     Hypothesis found(code::kMapGap);
     found.origin = placement_of(operand.provenance);
     found.operands = {context.index_of(operand), context.index_of(*partner)};
-    found.add_evidence(90, left_out_text(operand));
+    found.add_evidence(90, left_out_text(name_of(operand)));
     found.title = {"functional_call was given nothing for {name}, which is on {device}; {other} is on {other_device}",
                    {{"name", name_of(operand)},
                     {"device", operand.device.str()},

@@ -66,11 +66,14 @@ std::optional<Hypothesis> meta(const Context& context) {
     }
     // What to_empty and a loader cannot reach: that it is not registered is the cause.
     if (!copies && meta->kind == model::OperandKind::kAttribute) found.score -= 30;
-    functional = !copies && is_left_out_of_call(context, *meta);
+    // A kernel's own operand has no name: the buffers are what a call leaves out.
+    const std::string buffer = is_in_functional_call(context) ? buffer_left_out(context) : "";
+    const bool is_named = is_left_out_of_call(context, *meta);
+    functional = !copies && (is_named || !buffer.empty());
     if (functional) {
-      found.add_evidence(40, left_out_text(*meta));
-      found.title = {"functional_call was given nothing for {name}, which is on the meta device",
-                     {{"name", name_of(*meta)}}};
+      const Message left_out = is_named ? name_of(*meta) : Message(buffer);
+      found.add_evidence(40, left_out_text(left_out));
+      found.title = {"functional_call was given nothing for {name}, which is on the meta device", {{"name", left_out}}};
       found.propose(give_buffers_to_call());
     }
     if (!copies) {
@@ -81,7 +84,7 @@ std::optional<Hypothesis> meta(const Context& context) {
   }
   const model::Model* model = context.model();
   if (model != nullptr) {
-    if (meta == operands.end() || meta->qualified_name.empty()) tell_of_model(*model, found);
+    if (!functional && (meta == operands.end() || meta->qualified_name.empty())) tell_of_model(*model, found);
     const bool offloaded = std::any_of(model->device_map.begin(), model->device_map.end(), [](const auto& entry) {
       return entry.device.is_host() || entry.device.type == "disk";
     });
