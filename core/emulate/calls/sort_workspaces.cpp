@@ -121,8 +121,8 @@ std::size_t random_order(Arguments arguments) {
 /// aten/src/ATen/native/cuda/Indexing.cu, index_put_with_sort_kernel, which adds up what meets in one place: the places of
 /// all values, and sorted, with where they come from before and after.
 std::size_t accumulating_put(Arguments arguments) {
-  if (!arguments[3].toBool()) return 0;
   const at::Tensor& self = arguments[0].toTensor();
+  if (!arguments[3].toBool() || !self.is_cuda()) return 0;  // indices of a GPU may lead into a tensor of the CPU
   at::DimVector shape;
   std::size_t places = 1;
   std::size_t dim = 0;

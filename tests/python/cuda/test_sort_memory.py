@@ -83,6 +83,12 @@ def test_rows_that_are_added_up_are_sorted_by_as_many_bits_as_there_are_rows(gra
         assert peak_of(lambda: torch.autograd.grad(picked, rows, values)) == 4396544
 
 
+def test_values_that_are_added_up_on_the_cpu_take_nothing_of_a_gpu() -> None:
+    rows, places = torch.zeros(4), torch.tensor([1, 1], device=DEVICE)
+    assert peak_of(lambda: rows.index_put_((places,), torch.ones(2), accumulate=True)) == 0
+    assert rows.tolist() == [0, 2, 0, 0]
+
+
 def test_the_backward_of_a_bag_sorts_as_that_of_an_embedding() -> None:
     bag = torch.nn.EmbeddingBag(30000, 512).to(DEVICE)
     output = bag(torch.randint(30000, (1024, 16), device=DEVICE))
