@@ -1,6 +1,7 @@
 #include "diagnose/own_backward.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "diagnose/codes.h"
@@ -25,10 +26,7 @@ std::optional<Hypothesis> returned_gradient(const Context& context) {
   if (!gradient.provenance.empty() || gradient.name.empty()) return std::nullopt;  // it was made there
   Hypothesis found(code::kSingleDeviceAssumption);
   found.operands = {1, 0};
-  const std::vector<model::Argument> both = {{"name", name_of(gradient)},
-                                             {"device", gradient.device.str()},
-                                             {"other", name_of(input)},
-                                             {"other_device", input.device.str()}};
+  const std::vector<model::Argument> both = pair_of(gradient, input);
   found.add_evidence(75,
                      {"{name} is where the gradient of the result is, on {device}; a backward returns the gradient of "
                       "{other} on the device of {other}, {other_device}.",
@@ -56,22 +54,17 @@ std::optional<Hypothesis> in_own_backward(const Context& context) {
   const Operand* kept = gradient == operands.end() ? nullptr : context.partner_of(*gradient);
   if (kept == nullptr || follows_gradient(*kept)) return std::nullopt;
   Hypothesis found(code::kSingleDeviceAssumption);
-  found.origin = placement_of(gradient->provenance);
-  found.operands = {context.index_of(*gradient), context.index_of(*kept)};
-  const std::vector<model::Argument> both = {{"name", name_of(*gradient)},
-                                             {"device", gradient->device.str()},
-                                             {"other", name_of(*kept)},
-                                             {"other_device", kept->device.str()}};
   const Event* placed = placement_of(gradient->provenance);
+  found.origin = placed;
+  found.operands = {context.index_of(*gradient), context.index_of(*kept)};
+  const std::vector<model::Argument> both = pair_of(*gradient, *kept);
   if (placed != nullptr && Context::in_function(*placed, "backward") && !device_text_of(*placed).empty()) {
+    std::vector<model::Argument> facts = both;
+    facts.push_back({"at", at_text(*placed)});
     found.add_evidence(90,
                        {"{name} was put on {device} by the backward itself{at}; forward kept {other} as it was given, "
                         "on {other_device}.",
-                        {{"name", name_of(*gradient)},
-                         {"device", gradient->device.str()},
-                         {"at", at_text(*placed)},
-                         {"other", name_of(*kept)},
-                         {"other_device", kept->device.str()}}});
+                        std::move(facts)});
     found.title = {"the backward computes on {device}; forward kept {other} on {other_device}", both};
     found.propose(move_at_use(context, *kept, *gradient));
     found.propose(FixKind::kCreationSite, {"move {other} to {device} in forward, and keep that copy", both});

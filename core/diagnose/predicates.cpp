@@ -401,6 +401,8 @@ const model::Event* dropped_move_of(const Operand& operand) {
   return found == operand.copies.end() ? nullptr : &*found;
 }
 
+bool is_offloaded(const model::Module& module) { return std::ranges::any_of(module.hooks, &model::Hook::offload); }
+
 model::Message place_text(const model::Device& device) {
   return device.is_host() ? model::Message("the CPU") : model::Message(device.str());
 }

@@ -115,6 +115,9 @@ model::Message second_move_of(const model::Operand& weight, const model::Event& 
 /// The move of it, or of the object that holds it, whose result the statement threw away; null where there is none.
 const model::Event* dropped_move_of(const model::Operand& operand);
 
+/// Whether a hook keeps the module's weights elsewhere, and brings them for its forward.
+bool is_offloaded(const model::Module& module);
+
 /// "the CPU" or "cuda:1".
 model::Message place_text(const model::Device& device);
 

@@ -29,6 +29,13 @@ Message name_of(const model::Operand& operand) {
   return {"the output of {module}", {{"module", operand.output_of}}};
 }
 
+std::vector<model::Argument> pair_of(const model::Operand& operand, const model::Operand& other) {
+  return {{"name", name_of(operand)},
+          {"device", operand.device.str()},
+          {"other", name_of(other)},
+          {"other_device", other.device.str()}};
+}
+
 Message text_of(const model::Owner& owner) {
   Message who = owner.is(owners::kProgram) ? Message("this program") : Message(owner.name);
   if (!owner.mechanism.empty()) {

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/event.h"
 #include "model/message.h"
@@ -20,6 +21,9 @@ std::string quoted(std::string_view name);
 
 /// The best name there is: "`x`", or whose output it is.
 model::Message name_of(const model::Operand& operand);
+
+/// What a sentence about two operands says of them: {name} on {device}, {other} on {other_device}.
+std::vector<model::Argument> pair_of(const model::Operand& operand, const model::Operand& other);
 
 /// Who did it and, where known, by which setting: "accelerate (AlignDevicesHook): device_map[...] = 1".
 model::Message text_of(const model::Owner& owner);

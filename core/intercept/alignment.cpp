@@ -192,15 +192,16 @@ void call_or_meet(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch
                   const Meeting& meeting) {
   const std::size_t below = stack->size() - op.schema().arguments().size();
   const torch::jit::Stack arguments(stack->begin() + static_cast<std::ptrdiff_t>(below), stack->end());
+  const bool does_write = writes(op.schema());
   const bool has_derivative = !op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
   try {
     std::optional<c10::impl::ExcludeDispatchKeyGuard> whole;
-    if (has_derivative && !writes(op.schema())) whole.emplace(kKey);
+    if (has_derivative && !does_write) whole.emplace(kKey);
     op.redispatchBoxed(keys, stack);
     return;
   } catch (const c10::Error& error) {
     const std::string sentence = error.what_without_backtrace();
-    if (sentence.find("device") == std::string::npos || writes(op.schema())) throw;
+    if (sentence.find("device") == std::string::npos || does_write) throw;
     stack->resize(below);
     stack->insert(stack->end(), arguments.begin(), arguments.end());
     if (guard::last_refusal().message != sentence) {  // by a check of its own

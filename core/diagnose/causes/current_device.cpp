@@ -126,10 +126,7 @@ std::optional<Hypothesis> current_device(const Context& context) {
     found.origin = placed;
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     found.title = {"{name} was placed on the current device, {device}; {other} is on {other_device}",
-                   {{"name", name_of(operand)},
-                    {"device", operand.device.str()},
-                    {"other", name_of(*partner)},
-                    {"other_device", partner->device.str()}}};
+                   pair_of(operand, *partner)};
     if (loaded && placed->owner.is("torch.distributed")) {
       found.add_evidence(45,
                          {"{name} was received by {call}{at}, on the same GPU as in the sender.",

@@ -83,10 +83,7 @@ bool weigh_replaced(const Context& context, const Operand& operand, const Operan
          "at {by}.",
          {{"name", name_of(operand)}, {"device", place_text(operand.device)}, {"at", at_text(*placed)}, {"by", by}}});
     found.title = {"{name} was replaced by a tensor of a checkpoint, on {device}; {other} is on {other_device}",
-                   {{"name", name_of(operand)},
-                    {"device", operand.device.str()},
-                    {"other", name_of(partner)},
-                    {"other_device", partner.device.str()}}};
+                   pair_of(operand, partner)};
     found.propose(FixKind::kCreationSite, {"copy what is loaded into the model's own weights: load_state_dict without "
                                            "assign=True"});
     return true;
@@ -114,10 +111,7 @@ std::optional<Hypothesis> left_out_of_call(const Context& context) {
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     found.add_evidence(90, left_out_text(name_of(operand)));
     found.title = {"functional_call was given nothing for {name}, which is on {device}; {other} is on {other_device}",
-                   {{"name", name_of(operand)},
-                    {"device", operand.device.str()},
-                    {"other", name_of(*partner)},
-                    {"other_device", partner->device.str()}}};
+                   pair_of(operand, *partner)};
     found.propose(give_buffers_to_call());
     return found;
   }

@@ -19,8 +19,7 @@ void tell_of_model(const model::Model& model, Hypothesis& found) {
   std::string first;
   long count = 0;
   for (const model::Module& module : model.modules) {
-    const bool offloaded =
-        std::any_of(module.hooks.begin(), module.hooks.end(), [](const model::Hook& hook) { return hook.offload; });
+    const bool offloaded = is_offloaded(module);
     for (const model::ModuleTensor& tensor : module.tensors) {
       if (!tensor.device.is_meta() || offloaded) continue;
       if (count == 0) first = module.path.empty() ? tensor.name : module.path + "." + tensor.name;

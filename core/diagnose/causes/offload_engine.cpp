@@ -83,10 +83,6 @@ Hypothesis norm_regression(const Context& context, Hypothesis found, const model
   return found;
 }
 
-bool is_offloaded(const model::Module& module) {
-  return std::any_of(module.hooks.begin(), module.hooks.end(), [](const model::Hook& hook) { return hook.offload; });
-}
-
 bool has_placeholder(const model::Module& module) {
   return is_offloaded(module) && std::any_of(module.tensors.begin(), module.tensors.end(),
                                              [](const auto& tensor) { return tensor.device.is_meta(); });

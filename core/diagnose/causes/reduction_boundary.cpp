@@ -67,10 +67,7 @@ std::optional<Hypothesis> losses_of_parts(const Context& context) {
   Hypothesis found(code::kReductionBoundary);
   found.operands = {context.index_of(moved), context.index_of(kept)};
   found.origin = placement_of(moved.provenance);
-  const std::vector<model::Argument> both = {{"name", name_of(moved)},
-                                             {"device", moved.device.str()},
-                                             {"other", name_of(kept)},
-                                             {"other_device", kept.device.str()}};
+  const std::vector<model::Argument> both = pair_of(moved, kept);
   found.add_evidence(70, "The operation adds up losses.");
   found.add_evidence(
       35, {"{name} was computed on {device}, {other} on {other_device}: each by the part of the model that is "
@@ -126,10 +123,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
     const Operand* partner = labels == nullptr ? nullptr : context.partner_of(*labels);
     if (partner != nullptr) {
       found.operands = {context.index_of(*labels), context.index_of(*partner)};
-      const std::vector<model::Argument> both = {{"name", name_of(*labels)},
-                                                 {"device", labels->device.str()},
-                                                 {"other", name_of(*partner)},
-                                                 {"other_device", partner->device.str()}};
+      const std::vector<model::Argument> both = pair_of(*labels, *partner);
       if (!total) back = brought_back(*partner);
       if (back != nullptr) {
         found.add_evidence(

@@ -127,10 +127,7 @@ std::optional<Hypothesis> joined_outside(const Context& context) {
   }
   if (context.model_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
   found.title = {"{name} comes from a part of the model on {device}, {other} from one on {other_device}",
-                 {{"name", name_of(small)},
-                  {"device", small.device.str()},
-                  {"other", name_of(large)},
-                  {"other_device", large.device.str()}}};
+                 pair_of(small, large)};
   found.propose(move_at_use(context, small, large));
   return found;
 }

@@ -93,10 +93,7 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     const bool in_hook = context.failing_module() != nullptr && !stands_in_module(context);
     if (in_hook && context.is_placed_by_map(operand) && context.is_placed_by_map(*partner)) found.score -= 30;
     found.title = {"{name} was cached on {device} and is used with {other} on {other_device}",
-                   {{"name", name_of(operand)},
-                    {"device", operand.device.str()},
-                    {"other", name_of(*partner)},
-                    {"other_device", partner->device.str()}}};
+                   pair_of(operand, *partner)};
     if (in_hook) {
       found.propose(move_at_use(context, operand, *partner));
     } else {

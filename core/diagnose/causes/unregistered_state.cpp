@@ -44,10 +44,7 @@ std::optional<Hypothesis> reached_original(const Context& context, const Operand
   Hypothesis found(code::kUnregisteredState);
   found.origin = placement_of(operand.provenance);
   found.operands = {context.index_of(operand), context.index_of(partner)};
-  const std::vector<model::Argument> both = {{"name", name_of(operand)},
-                                             {"device", operand.device.str()},
-                                             {"other", name_of(partner)},
-                                             {"other_device", partner.device.str()}};
+  const std::vector<model::Argument> both = pair_of(operand, partner);
   found.add_evidence(
       90, {"{name} is a weight of the module that DataParallel copied, and a replica uses it on "
            "{other_device}: an attribute that the replicas share, such as a bound method, leads to that module.",
