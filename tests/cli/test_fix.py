@@ -186,6 +186,7 @@ def test_a_diff_that_git_applies_fixes_the_program(devsan: Command) -> None:
     assert devsan("--format", "github", "train.py").stdout == ""  # nothing fails any more
 
 
+@pytest.mark.long
 def test_it_is_applied_and_not_over_what_git_does_not_have(devsan: Command) -> None:
     path = devsan.write(FAILS)
     path.write_text(FAILS + "\n", encoding="utf-8")

@@ -79,6 +79,7 @@ def test_force_replaces_a_report(front):
     assert front.devsan("report", "in.dvs", "-o", "/dev/null").returncode == 0
 
 
+@pytest.mark.long
 def test_force_of_a_flag_and_of_the_environment(front):
     print_it = "import os; print(os.environ['DEVSAN_OPTIONS'])"
     done = front.devsan("run", "--force", "-c", print_it)

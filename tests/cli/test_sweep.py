@@ -138,6 +138,7 @@ def test_a_sweep_its_groups_and_its_formats(folder: Path) -> None:
     assert statuses(swept(folder, "--fresh", code=0))["gpus=2 how=mixed"] == "passed", "the program is empty now"
 
 
+@pytest.mark.long
 def test_cells_at_their_limits(folder: Path) -> None:
     text = SWEEP.replace("60", "10").replace('"fine", "mixed", "bad"', '"ask", "sleep", "kill", "eat"')
     (folder / "sweep.toml").write_text(text.replace("[2, 3]", "[2]"), encoding="utf-8")
@@ -152,6 +153,7 @@ def test_cells_at_their_limits(folder: Path) -> None:
     assert [group["status"] for group in document["groups"]] == ["stopped", "killed", "stopped"]
 
 
+@pytest.mark.long
 def test_a_fix_of_a_group_is_tried_on_other_cells(folder: Path) -> None:
     (folder / "sweep.toml").write_text(SWEEP.replace('"fine", "mixed", "bad"', '"mixed"'), encoding="utf-8")
     [group] = swept(folder, "--fix", "--jobs", "1")["groups"]
@@ -160,6 +162,7 @@ def test_a_fix_of_a_group_is_tried_on_other_cells(folder: Path) -> None:
     assert (folder / "train.py").read_text(encoding="utf-8") == PROGRAM
 
 
+@pytest.mark.long
 def test_another_interpreter_and_a_cell_in_a_process_of_its_own(folder: Path) -> None:
     other = folder / "env" / "bin" / "python"
     other.parent.mkdir(parents=True)

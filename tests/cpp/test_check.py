@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long  # compiles a program with torch's headers
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 GOLDEN = HERE / "goldens" / "check.txt"

@@ -37,6 +37,7 @@ def test_every_mismatch(tmp_path: Path) -> None:
     assert "warning[DV101]: operands of aten::mul are on cuda:1 and cuda:0\n   --> train.py:10:14\n" in done.stderr
 
 
+@pytest.mark.long
 def test_fix(tmp_path: Path) -> None:
     name = "fix.md"
     done = run(name, tmp_path, 300)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "many-ranks.md"
 _TAKES = re.compile(r"\d+\.\d s later")
 _WAITS = re.compile(r"^ +=.* rank 0 waits in .*\n(?: {4,}[^=\s].*\n)*", re.MULTILINE)  # with its continuation
@@ -30,6 +32,7 @@ def timeless(report: str) -> str:
     return _WAITS.sub("", _TAKES.sub("a moment later", report))
 
 
+@pytest.mark.long
 def test_the_report_on_two_ranks(tmp_path: Path) -> None:
     tmp_path.joinpath("train.py").write_text(block("python"), encoding="utf-8")
     words = block("console").removeprefix("$ devsan ").split()

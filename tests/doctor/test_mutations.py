@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -96,6 +97,7 @@ def checked_whole(file: str, kind: str) -> None:
     assert github.render([run_of(made, ["devsan"])]).count("::error") == sum(each.severity == "error" for each in found)
 
 
+@pytest.mark.long
 @QUICK
 @given(mutated())
 def test_mutated_deepspeed_configurations(tmp_path_factory, content):

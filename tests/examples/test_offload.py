@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 
+@pytest.mark.long
 def test_offloaded_layers_compute_as_on_cpu(recorder):
     [plain] = recorder.on_cpu("accelerate_offload.py")
     [emulated] = recorder.on_gpus("accelerate_offload.py", gpus="2")

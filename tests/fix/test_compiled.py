@@ -61,6 +61,7 @@ def fixed(folder: Path, text: str) -> str:
     return edit.after
 
 
+@pytest.mark.long
 def test_the_mismatch_inside_has_its_operands_and_its_fix(tmp_path):
     assert fixed(tmp_path, ROTARY) == "Table(4, device=device)"
 

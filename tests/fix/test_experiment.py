@@ -58,6 +58,7 @@ def marked(mark: str) -> list[int]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "fresh"), [(("train.py", "x"), False), (("train.py", "x"), True), (("-m", "train", "x"), False)]
 )
@@ -135,6 +136,7 @@ JOBS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", JOBS)
 def test_a_job_has_the_diagnosis_of_its_ranks_together(tmp_path, code):
     named, body = JOBS[code]
@@ -150,6 +152,7 @@ def test_a_job_has_the_diagnosis_of_its_ranks_together(tmp_path, code):
     assert "DV3" not in failed.output, "an experiment prints no report"
 
 
+@pytest.mark.long
 def test_children_that_are_spawned_are_compared(tmp_path):
     text = (
         "import torch\nimport torch.multiprocessing as mp\n\ndef work(rank):\n    torch.cuda.set_device(rank)\n"

@@ -96,6 +96,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_reference(tmp_path, name):
     kind, text, value = PROGRAMS[name]

@@ -41,6 +41,7 @@ subprocess.Popen([sys.executable, "-c", {text!r}], start_new_session=True)
 """
 
 
+@pytest.mark.long
 def test_a_rank_that_nobody_waits_for_ends_with_its_numbers(tmp_path):
     rank = "import time, torch; until = time.time() + 4\nwhile time.time() < until: torch.ones(9).sum()\n"
     rank += "total = torch.ones(7)"

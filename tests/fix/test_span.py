@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from seeded import change, laboratory, quiet, script
 
 from devsan.fix.change import applied
@@ -41,6 +42,7 @@ def test_each_change_sees_what_the_one_before_left(tmp_path):
     assert found == (want["path"], want["line"], want["column"], want["end_column"])
 
 
+@pytest.mark.long
 def test_the_next_expression_of_one_line_is_followed(tmp_path):
     script(
         tmp_path,

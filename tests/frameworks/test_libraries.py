@@ -41,6 +41,7 @@ def test_trainer_and_peft(equal: Equal) -> None:
     equal(names, CLIPPED_IN_SHARDS | OTHER_ATTENTION, gpus=2)
 
 
+@pytest.mark.long
 def test_accelerate(equal: Equal) -> None:
     pytest.importorskip("accelerate")
     equal(

@@ -41,6 +41,7 @@ DIVIDED = of(
 ABOUT = {"ddp_cases:synchronized_batch_norm": 1e-6, "parallel_cases:context_parallel": 1e-6}
 
 
+@pytest.mark.long
 def test_ddp(equal: Equal) -> None:
     equal(DDP, ABOUT)
 
@@ -63,6 +64,7 @@ def test_divided_models(equal: Equal) -> None:
     equal(DIVIDED, ABOUT)
 
 
+@pytest.mark.long
 def test_ddp_refuses_in_its_words(job: Callable[..., Any]) -> None:
     for number, records in enumerate(job(["ddp_cases:refusals"])):
         said = records["ddp_cases:refusals"]

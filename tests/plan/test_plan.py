@@ -112,6 +112,7 @@ def test_what_cannot_be_planned_is_said_in_one_sentence(tmp_path: Path) -> None:
     assert "expected torchrun, accelerate launch or deepspeed" in done.stderr
 
 
+@pytest.mark.long
 def test_a_map_is_judged_by_its_entries_and_a_rehearsal(tmp_path: Path) -> None:
     good = {"embed": 0, **{f"blocks.{number}": number // 4 for number in range(8)}, "head": 1}
     tmp_path.joinpath("good.json").write_text(json.dumps(good))

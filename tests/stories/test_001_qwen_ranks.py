@@ -39,6 +39,7 @@ def is_two_owners(prose: str) -> bool:
     )
 
 
+@pytest.mark.long
 def test_every_rank_dies_of_two_owners(launched):
     job = launched(NAME, gpus=8, ranks=2)
     assert job.code != 0

@@ -133,6 +133,7 @@ def test_a_file_that_cannot_be_imported_is_new(checkout: Path) -> None:
     assert "new: failed test_small.py::<file>" in run.stdout
 
 
+@pytest.mark.long
 def test_what_starts_the_suite_again_counts_once(checkout: Path) -> None:
     (checkout / "tests" / "test_small.py").write_text("""
 import os, subprocess, sys
@@ -148,6 +149,7 @@ def test_two():
     assert "| together | 2 | 0 | 0 | 0 | 0 |" in run.stdout
 
 
+@pytest.mark.long
 def test_suites_are_found_beside_each_other(checkout: Path, tmp_path: Path) -> None:
     (checkout / "tests" / "test_small.py").write_text("def test_one(): pass\n")
     checkout.rename(tmp_path / "accelerate")

@@ -55,6 +55,7 @@ def test_modules_of_the_project_are_imported_once(sweep: Sweep, tmp_path: Path) 
         run.stages.close()
 
 
+@pytest.mark.long
 def test_a_module_that_ends_the_process(sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tmp_path.joinpath("broken.py").write_text("raise SystemExit(1)\n", encoding="utf-8")
     definition = sweep('command = "train.py"\npreload = ["broken"]\n[matrix]\ngpus = [2, 3]\n')
@@ -66,6 +67,7 @@ def test_a_module_that_ends_the_process(sweep: Sweep, tmp_path: Path, capsys: py
     assert capsys.readouterr().err.count("the process that imports what cells share has ended") == 1
 
 
+@pytest.mark.long
 def test_what_a_command_started_ends_with_it(sweep: Sweep, tmp_path: Path) -> None:
     definition = sweep('command = "-- python train.py"\n[matrix]\ngpus = [2]\n')
     tmp_path.joinpath("train.py").write_text(CHILD, encoding="utf-8")

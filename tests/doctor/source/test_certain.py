@@ -172,6 +172,7 @@ def test_a_module_that_spans_devices_has_no_single_one(name: str) -> None:
     assert checked(HEAD + SPREAD[name] + "\n")[2] == []
 
 
+@pytest.mark.long
 def test_what_is_certain_of_drawn_programs_is_so() -> None:
     wrong: list[str] = []
     many = hidden = 0

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 Fixed = Callable[..., list[str]]
 
 
+@pytest.mark.long
 def test_a_table_of_methods_leads_to_those_of_the_replica(fixed: Fixed):
     assert fixed(
         """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 Fixed = Callable[..., list[str]]
 
 
@@ -62,6 +64,7 @@ penalty(critic, torch.ones(2, 3, device="cuda", requires_grad=True)).backward()
     ]
 
 
+@pytest.mark.long
 def test_a_loss_with_weights_goes_to_the_device_of_the_accelerator(fixed: Fixed):
     (line,) = fixed("""
 import torch
@@ -91,6 +94,7 @@ print((weights * out).sum())
     assert '"cuda:0"' not in line
 
 
+@pytest.mark.long
 def test_the_tensors_of_one_object_are_made_on_one_device(fixed: Fixed):
     assert fixed("""
 import torch

@@ -28,6 +28,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.long
 def test_what_a_group_writes_to_is_made_on_the_gpu_of_the_rank(fixed_in_ranks: Callable[[str], str]):
     text = fixed_in_ranks(RUNNING_MEAN)
     assert 'total = torch.zeros(2, device="cuda")' in text

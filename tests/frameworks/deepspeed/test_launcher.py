@@ -33,6 +33,7 @@ def deepspeed(launch: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
     return run
 
 
+@pytest.mark.long
 def test_it_starts_a_rank_on_each_gpu(deepspeed: Callable[..., Any]) -> None:
     ended = deepspeed({"stage": 2})
     assert ended.code == 0, ended.err
@@ -41,6 +42,7 @@ def test_it_starts_a_rank_on_each_gpu(deepspeed: Callable[..., Any]) -> None:
     assert "error[" not in ended.err
 
 
+@pytest.mark.long
 def test_offloaded_weights_are_named_with_their_setting(deepspeed: Callable[..., Any]) -> None:
     ended = deepspeed(OFFLOAD, "--ema", torch_adam=True)
     assert ended.code == 1

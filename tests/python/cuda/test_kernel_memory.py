@@ -221,6 +221,7 @@ def test_a_result_without_room_is_refused_before_it_is_computed() -> None:
     assert _resident() - before < 256 * MIB  # the Meta kernels that are written in Python are imported then
 
 
+@pytest.mark.long
 def test_what_a_kernel_of_the_cpu_takes_alone_is_not_refused() -> None:
     # Columns of 9 x 64 MiB on the host, beside an output of 64 MiB.
     image = torch.randn(1, 64, 512, 512, device=DEVICE, dtype=torch.float32)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import programs
+import pytest
 
 COLLECTIVES = """\
 import json, resource, sys
@@ -87,6 +88,7 @@ def test_payloads_without_numbers_are_not_moved(tmp_path: Path) -> None:
         assert found and set(map(tuple, found.values())) == {(True,)}, found
 
 
+@pytest.mark.long
 def test_a_read_in_several_ranks_is_one_note(tmp_path: Path) -> None:
     done = launch(FORWARD, tmp_path)
     assert done.returncode == 0, done.stderr

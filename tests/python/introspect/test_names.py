@@ -41,6 +41,7 @@ def verdicts(seeds: range, folder: Path) -> Iterator[tuple[int, Program, CheckRe
             yield seed, made, check(made, folder, seed)
 
 
+@pytest.mark.long
 def test_no_report_names_what_never_reached_the_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(cause, "_SECONDS", 60.0)  # of a busy machine
     found = list(verdicts(DRAWN, tmp_path))

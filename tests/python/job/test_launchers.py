@@ -112,6 +112,7 @@ dist.barrier()
 """
 
 
+@pytest.mark.long
 def test_two_nodes_on_one_machine(job):
     """Two launchers, one rendezvous: each node has GPUs of its own."""
     job.write("train.py", ON_A_NODE)
@@ -129,6 +130,7 @@ wait
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("above", [True, False])
 def test_a_shell_that_starts_each_rank(job, above):
     """devsan run stands above the shell and speaks for all; without it each rank has nobody, and speaks for itself."""

@@ -25,6 +25,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_lightning_that_starts_its_ranks(job):
     """Rank 0 is the launcher, and Lightning ends it by SIGKILL once another rank has failed."""
     pytest.importorskip("lightning", reason="needs lightning (tools/requirements-test.txt)")

@@ -28,6 +28,7 @@ if rank == 0:
 """
 
 
+@pytest.mark.long
 def test_threads_workers_and_errors_that_are_caught(job):
     """A thread's exception ends the thread, ``devsan.explain`` returns its text, and a worker of a DataLoader, which
     has its rank's environment and its process group, is no rank."""

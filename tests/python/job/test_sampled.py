@@ -36,6 +36,7 @@ LAUNCHERS = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_sample_of_a_launch(job, launcher):
     job.write("train.py", TRAIN)
@@ -73,6 +74,7 @@ def test_the_report_and_the_run_files_name_the_sample(job):
     assert job.left() == ([], [])
 
 
+@pytest.mark.long
 def test_a_rank_of_the_sample_that_does_not_come(job):
     """It is named, and nobody who does not run."""
     text = TRAIN.replace('"cpu:gloo,cuda:nccl"', '"cpu:gloo,cuda:nccl", timeout=datetime.timedelta(seconds=3)')

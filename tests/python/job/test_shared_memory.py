@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 ON_ONE_GPU = """\
 import os, signal, sys, time, torch, torch.distributed as dist
 dist.init_process_group("gloo")
@@ -28,6 +30,7 @@ sys.stdout.flush()
 """
 
 
+@pytest.mark.long
 def test_two_ranks_run_out_of_memory_together(job):
     job.write("train.py", ON_ONE_GPU)
     done = job.devsan(

@@ -88,6 +88,7 @@ def by_stacks() -> None:
 GENERATORS = (by_exec, by_fx, by_stacks)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("generate", GENERATORS)
 def test_what_was_placed_first_and_lives_keeps_its_history(generate: Callable[[], None]) -> None:
     on_host = torch.ones(3)
@@ -107,6 +108,7 @@ def test_code_that_nothing_needs_is_let_go() -> None:
     assert len(alive) < MANY // 2
 
 
+@pytest.mark.long
 def test_where_everything_lives_the_newest_is_dropped_and_said_to_be() -> None:
     other = torch.ones(2, device="cuda:0")
     kept = [made for _, made in cells(MANY)]

@@ -86,6 +86,7 @@ def told(folder, text):
     return done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("waits", [True, False])
 def test_ddp_and_fsdp_are_right_and_a_collective_is_waited_for(tmp_path, waits):
     said = told(tmp_path, DDP_AND_FSDP.replace("{wait}", "work.wait()" if waits else "pass"))

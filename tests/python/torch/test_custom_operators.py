@@ -177,6 +177,7 @@ TORCH_LIBRARY_IMPL(devsan_native, CPU, library) { library.impl("twice", &twice);
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("ninja") is None or shutil.which("c++") is None, reason="needs ninja and c++ to build")
 def test_a_compiled_extension_for_the_cpu(same: Same, tmp_path: Path) -> None:
     from torch.utils.cpp_extension import load_inline
