@@ -129,12 +129,14 @@ class Subject:
         optimizers: living ones, torch's own under whatever wraps them.
         lines: which line of the program did what.
         elsewhere: further optimizers, which are not checked, but may step the models' parameters.
+        stepping: the optimizer whose step is about to begin, if one is: its gradients have been computed.
     """
 
     models: list[Model]
     optimizers: list[Any]
     lines: Lines
     elsewhere: list[Any] = field(default_factory=list)
+    stepping: Any = None
 
     @property
     def trees(self) -> list[Tree]:

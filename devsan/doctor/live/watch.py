@@ -76,6 +76,7 @@ def _look(optimizer: Any) -> None:
     def found() -> list[Any]:
         everything = subject_of([optimizer, *live_modules(_MOST)], Lines(caller=sys._getframe(2)))
         everything.elsewhere = instances_of(sys.modules["torch.optim"].Optimizer)
+        everything.stepping = optimizer
         own = {id(each) for each in parameters_of(optimizer)}
         stepped = [each for each in everything.models if any(id(held.tensor) in own for held in each.tensors)]
         told = check(everything, (stale_parameters,), lambda rule, error: None)

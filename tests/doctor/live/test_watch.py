@@ -165,6 +165,22 @@ def test_a_failure_has_beside_its_report_what_else_is_wrong() -> None:
     assert "error[DV430]: `embed.weight` and `head.weight` are one tensor" in rest
 
 
+def test_an_optimizer_that_has_not_stepped_when_the_program_fails_is_no_fault() -> None:
+    """Gradients of an earlier training say nothing of the model that is trained now, nor does their absence in it."""
+    with devsan.emulate(gpus=2):
+        teacher = torch.nn.Linear(8, 2, device="cuda:0")
+        teacher(torch.ones(4, 8, device="cuda:0")).sum().backward()
+        student = copy.deepcopy(teacher).to("cuda:1")
+        student.zero_grad()
+        optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+        try:
+            (student(torch.ones(4, 8, device="cuda:1")) - torch.ones(2, device="cuda:0")).sum().backward()
+            optimizer.step()
+        except RuntimeError as error:
+            text = devsan.explain(error)
+    assert text.startswith("error[DV") and "DV432" not in text, text
+
+
 def test_of_a_rank_the_job_is_told(
     real: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,14 +27,14 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
                for each in parameters_of(optimizer)}  # fmt: skip
     for optimizer in subject.optimizers:
         own = list(parameters_of(optimizer))
-        idle = all(each.grad is None for each in own)
+        idle = optimizer is subject.stepping and all(each.grad is None for each in own)
         if not own or any("ds_id" in own_dict(each) for each in own) or _is_deepspeed(optimizer):
             continue
         for model in subject.models:
             trained = [held for held in model.tensors if not held.is_buffer and held.tensor.requires_grad]
             if model.sharded_by() == "deepspeed" or not trained or any(id(each.tensor) in stepped for each in trained):
                 continue
-            # The earlier model may be alive: then only gradients say which of the two is trained.
+            # The earlier model may be alive: then only gradients say which of the two is trained, once they are computed.
             if any(id(each) in known for each in own) and not (idle and trained[0].tensor.grad is not None):
                 continue
             if _is_earlier_form(own, model, trained):
