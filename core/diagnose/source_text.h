@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "model/event.h"
+#include "model/message.h"
 
 namespace devsan::diagnose {
 
