@@ -184,6 +184,9 @@ def empty_cache() -> None: ...
 def memory_info(device: int) -> tuple[int, int]:
     """Free and total bytes, as cudaMemGetInfo."""
 
+def context_bytes(total_bytes: int) -> int:
+    """The bytes that the CUDA context of a process takes of a GPU of so many bytes."""
+
 def gpu_processes(uuid: str) -> list[tuple[int, int]]:
     """Returns the processes of the job that hold memory of a GPU, visible or not, and their bytes."""
 

@@ -6,6 +6,7 @@
 #include "emulate/runtime/gpu_trace.h"
 #include "emulate/runtime/stream.h"
 #include "emulate/runtime/torch_release.h"
+#include "memory/cuda_context.h"
 #include "memory/out_of_memory.h"
 
 namespace devsan::bindings {
@@ -87,6 +88,7 @@ void bind_memory(py::module_& module) {
   module.def(
       "memory_info", [](c10::DeviceIndex device) { return emulate::device_allocator().getMemoryInfo(device); },
       py::arg("device"));
+  module.def("context_bytes", &memory::context_bytes, py::arg("total_bytes"));
   module.def(
       "memory_fraction", [](c10::DeviceIndex device) { return allocator_of(device).memory_fraction(); },
       py::arg("device"));

@@ -66,7 +66,6 @@ class Measured:
         trains: whether there was a backward pass.
         keeps_gradients: whether gradients were there during a forward pass.
         step_extra: what the optimizer took for a moment, beside its state.
-        overhead: bytes that the process takes of each GPU beside tensors: CUDA's context.
         tied: groups of blocks that share a parameter.
     """
 
@@ -77,7 +76,6 @@ class Measured:
     trains: bool = False
     keeps_gradients: bool = False
     step_extra: int = 0
-    overhead: int = 0
     tied: list[list[int]] = field(default_factory=list)
 
     @classmethod

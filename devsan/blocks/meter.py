@@ -88,7 +88,7 @@ class Meter:
         edges = [(rank[first], rank[second], size) for (first, second), size in self._edges.items()]
         groups = [sorted(rank[number] for number in group) for group in tied]
         return Measured(self.model, blocks, edges, self._passes, self._trains, self._keeps_gradients,
-                        self._step_extra, _overhead(), groups)  # fmt: skip
+                        self._step_extra, groups)  # fmt: skip
 
     def names(self) -> Names | None:
         """Returns what an entry of a map of the model can name; None where none was placed."""
@@ -236,11 +236,6 @@ def _numbered(hook: Any, number: int) -> Any:
 def _allocated() -> Mapping[str, int]:
     found: Mapping[str, int] = _core.memory_stats(_FIRST)["allocated_bytes"]["all"]
     return found
-
-
-def _overhead() -> int:
-    free, total = _core.memory_info(_FIRST)
-    return int(total - free - _core.memory_stats(_FIRST)["reserved_bytes"]["all"]["current"])
 
 
 def _size(tensors: Any) -> int:

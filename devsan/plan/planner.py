@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from devsan import core
 from devsan.blocks.measured import Measured
 from devsan.blocks.request import Answer, Request
 from devsan.diagnostics.messages import message
@@ -28,6 +29,20 @@ _SMALLER = 0.97
 accounts for, is known only then."""
 
 _STEPS_TO_SMALLEST = 24
+
+
+class ProgramFails(DevsanError):
+    """Memory is not why the program does not run to its end.
+
+    Attributes:
+        failure: what it fails with, such as "ValueError: no data".
+    """
+
+    def __init__(self, failure: str) -> None:
+        super().__init__(
+            f"expected a program that runs to its end where memory is no limit, got {failure}; devsan run shows it"
+        )
+        self.failure = failure
 
 
 class Planner:
@@ -56,10 +71,9 @@ class Planner:
         as_it_is = _tried("as it is", self._rehearsals.run())
         answer, measured = self.measure()
         planned = self._planned("map", 0, measured, self._options, Request())
-        budgets = _budgets(self._options, measured)
         result = PlanResult([device.total_memory for device in self._options.devices()], measured, as_it_is, planned)
         if not planned.fits:
-            result.smallest = _smallest(measured, budgets)
+            result.smallest = _smallest(measured, len(self._options.gpus))
         if all_levers or not result.fits:
             result.levers = self._levers(answer, measured)
         return result
@@ -88,10 +102,7 @@ class Planner:
         vast = replace(self._options, memory=(_VAST,), used_memory=())
         rehearsal = self._rehearsals.run(request, vast)
         if not rehearsal.outcome.ended:
-            raise DevsanError(
-                "expected a program that runs to its end where memory is no limit, got "
-                f"{rehearsal.outcome.error or f'exit code {rehearsal.outcome.exit_code}'}; devsan run shows it"
-            )
+            raise ProgramFails(rehearsal.outcome.error or f"exit code {rehearsal.outcome.exit_code}")
         if rehearsal.answer.measured is None:
             raise DevsanError(
                 "expected a program that places a model of several blocks: from_pretrained(device_map=...), "
@@ -101,7 +112,7 @@ class Planner:
 
     def _planned(self, what: str, value: int, measured: Measured, options: Options, request: Request) -> Tried:
         """Solves and rehearses until a map holds."""
-        budgets = _budgets(options, measured)
+        budgets = [_room(device.total_memory) - device.used_memory for device in options.devices()]
         tried = Tried(what, value, reason=message("no map fits"))
         for _ in range(_ROUNDS):
             placement = place(measured, budgets)
@@ -128,7 +139,7 @@ class Planner:
         while batch > 1:
             batch //= 2
             tried.append(self._with_lever("batch", batch, Request(batch=batch)))
-            if tried[-1].fits:
+            if tried[-1].fits or not tried[-1].is_tried:
                 break
         tried += self._more_gpus(measured)
         return tried
@@ -136,6 +147,9 @@ class Planner:
     def _with_lever(self, what: str, value: int, request: Request) -> Tried:
         try:
             _, measured = self.measure(request)
+        except ProgramFails as error:
+            reason = message("the program fails with it: {error}", error=error.failure)
+            return Tried(what, value, reason=reason, is_tried=False)
         except DevsanError as error:
             return Tried(what, value, reason=str(error))
         return self._planned(what, value, measured, self._options, request)
@@ -183,19 +197,20 @@ def _tried(what: str, rehearsal: Rehearsal, value: int = 0, placement: Placement
     return Tried(what, value, not reason, peaks, rehearsal.transferred, reason, placement, outcome.seconds)
 
 
-def _budgets(options: Options, measured: Measured) -> list[int]:
-    return [device.total_memory - device.used_memory - measured.overhead for device in options.devices()]
+def _room(total_memory: int) -> int:
+    """The bytes of a GPU that tensors can have: what CUDA's context leaves of it."""
+    return total_memory - core.context_bytes(total_memory)
 
 
-def _smallest(measured: Measured, budgets: Sequence[int]) -> int:
+def _smallest(measured: Measured, count: int) -> int:
     """The bytes of each of so many equal GPUs with which a map fits, to the next MiB."""
     low, high = 0, max(2 * measured.size, 1)
-    while place(measured, [high] * len(budgets)) is None and high < _VAST:
+    while place(measured, [_room(high)] * count) is None and high < _VAST:
         low, high = high, 2 * high
     for _ in range(_STEPS_TO_SMALLEST):
         middle = (low + high) // 2
-        if place(measured, [middle] * len(budgets)) is None:
+        if place(measured, [_room(middle)] * count) is None:
             low = middle
         else:
             high = middle
-    return high + measured.overhead
+    return high

@@ -13,6 +13,7 @@
 
 #include "emulate/runtime/generator.h"
 #include "emulate/runtime/torch_release.h"
+#include "memory/cuda_context.h"
 #include "memory/gauges.h"
 #include "memory/shared_table.h"
 
@@ -46,10 +47,6 @@ c10::DeviceIndex first_device_of_thread() {
   return index < device_count() ? static_cast<c10::DeviceIndex>(index) : c10::DeviceIndex{0};
 }
 
-// The CUDA context (kernels' code, the runtime's own buffers) takes a few hundred MiB of each GPU that a process
-// uses; 300 MiB to 500 MiB is what nvidia-smi shows for an idle torch process on A100 and H100.
-constexpr std::uint64_t kContextBytes = 450ULL << 20;
-
 std::shared_ptr<memory::SharedTable> g_table;  // under g_mutex
 std::uint64_t g_node = 0;
 std::shared_ptr<memory::Gauges> g_gauges;
@@ -67,8 +64,7 @@ memory::DeviceBudget budget_of(const model::DeviceSpec& spec, bool shared) {
   memory::DeviceBudget budget;
   budget.total_bytes = spec.total_memory;
   budget.busy_bytes = spec.used_memory;
-  // A very small budget is a test's; the context must not take all of it.
-  budget.context_bytes = std::min(kContextBytes, spec.total_memory / 50);
+  budget.context_bytes = memory::context_bytes(spec.total_memory);
   if (shared && g_table != nullptr) {
     budget.shared = g_table;
     budget.gpu = key_of(spec.uuid, g_node);
