@@ -14,8 +14,8 @@ from difflib import SequenceMatcher
 
 from devsan.core_library import core_with_torch
 from devsan.diagnosis.build import build
-from devsan.diagnosis.cause import UNDECIDED, explained
-from devsan.diagnostics.codes import Code, all_codes, find_code
+from devsan.diagnosis.cause import explained
+from devsan.diagnostics.codes import UNDECIDED, Code, all_codes, find_code
 from devsan.introspect.frames.chain import failure_of
 from devsan.introspect.frames.error_patterns import Kind
 

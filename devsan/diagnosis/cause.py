@@ -9,7 +9,7 @@ from typing import cast
 
 from devsan import core
 from devsan.diagnosis.source import shown_path, whole_path
-from devsan.diagnostics.codes import name_of
+from devsan.diagnostics.codes import UNDECIDED, name_of
 from devsan.diagnostics.diagnostic import Confidence, Diagnostic, Edit, Fix, Operand, Place
 from devsan.diagnostics.messages import message
 from devsan.diagnostics.placement import Placement
@@ -17,8 +17,6 @@ from devsan.introspect.deadline import Late, within
 from devsan.introspect.explain import Explanation, explain
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.edits import can_run
-
-UNDECIDED = "DV000"
 
 _SECONDS = 5.0
 _MOST = 4  # operands whose placement is told

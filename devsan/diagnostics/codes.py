@@ -22,6 +22,7 @@ else:
 
 LANGUAGES = ("en", "zh")
 UNDECIDED = "DV000"
+OUT_OF_MEMORY = "DV501"
 
 
 @dataclass(frozen=True)

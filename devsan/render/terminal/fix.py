@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from devsan.diagnostics.codec import diagnostic_of
+from devsan.diagnostics.codes import OUT_OF_MEMORY
 from devsan.render.language import Language, language_for
 from devsan.render.terminal.printer import columns_of, lines_of, write_lines
 from devsan.render.terminal.text import Line, display_width, padded, wrapped
@@ -176,7 +177,11 @@ def _next(result: FixResult, say: Language, width: int) -> Iterator[Line]:
     elif result.finding is not None:
         for fix in result.finding["fixes"][:2]:
             yield from _paragraph(f"{say('next')}: ", "help", say.text(fix["text"]), width)
-        told = say("{command} shows who placed each tensor", command="devsan run -o run.dvs, devsan report run.dvs")
+        if result.finding["code"] == OUT_OF_MEMORY:
+            plan = shlex.join(["devsan", "plan", *words])
+            told = say("{command} looks for a placement, a batch or more GPUs with which it fits", command=plan)
+        else:
+            told = say("{command} shows who placed each tensor", command="devsan run -o run.dvs, devsan report run.dvs")
         yield from _paragraph(f"{say('next')}: ", "help", told, width)
 
 

@@ -123,6 +123,13 @@ def test_a_failure_of_another_sort() -> None:
     )
 
 
+def test_where_memory_is_short_the_plan_is_next(not_fixed: FixResult) -> None:
+    finding = {**(not_fixed.finding or {}), "code": "DV501"}
+    told = " ".join(shown(replace(not_fixed, finding=finding)).split())
+    assert "next: devsan plan program.py --epochs 1 looks for a placement, a batch or more GPUs with" in told
+    assert "who placed each tensor" not in told
+
+
 def test_a_program_that_takes_longer_than_it_may() -> None:
     error = message("stopped after {seconds} s", seconds="600")
     result = FixResult("not fixed", ("train.py",), "/x", error=error, stopped=True)

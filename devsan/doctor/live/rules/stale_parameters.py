@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
             trained = [held for held in model.tensors if not held.is_buffer and held.tensor.requires_grad]
             if model.sharded_by() == "deepspeed" or not trained or any(id(each.tensor) in stepped for each in trained):
                 continue
-            # The earlier model may be alive: then only gradients say which of the two is trained, once they are computed.
+            # The earlier model may be alive: then only gradients say which is trained, once they are computed.
             if any(id(each) in known for each in own) and not (idle and trained[0].tensor.grad is not None):
                 continue
             if _is_earlier_form(own, model, trained):
