@@ -96,7 +96,12 @@ bool combines_results(const Context& context) {
 }
 
 bool is_running_total(const Context& context, const Operand& operand) {
-  return context.op_is({"add_"}) && operand.role == "self" && is_loss_boundary(context);
+  if (!is_loss_boundary(context)) return false;
+  if (context.op_is({"add_"})) return operand.role == "self";
+  // `total = total + loss` puts the sum in its place.
+  const model::Frame* site = context.failure().site();
+  return context.op_is({"add"}) && site != nullptr && !operand.name.empty() &&
+         site->source.starts_with(operand.name + " = " + operand.name + " + ");
 }
 
 bool is_sidecar(const Operand& operand) {
@@ -378,17 +383,22 @@ model::Message tie_of(const Operand& weight) {
 
 const model::Event* moved_there_before(const Operand& weight, const Operand& other) {
   const model::Event* last = placement_of(weight.provenance);
-  if (last == nullptr || last->op != "Module.to") return nullptr;
   const auto& all = weight.provenance;
+  const bool result = !all.empty() && all.front().kind == model::EventKind::kComputed;  // made of what was moved
+  if (last == nullptr || last->op != "Module.to" || result) return nullptr;
   const auto found = std::find_if(all.begin(), all.end(), [&](const model::Event& event) {
-    return &event != last && event.kind == model::EventKind::kMoved && event.op == "Module.to" &&
-           event.device == other.device;
+    const bool moved = event.kind == model::EventKind::kMoved && event.op == "Module.to";
+    // A layer that was told its device: what is made on the host without one is made to be moved.
+    const bool made = event.kind == model::EventKind::kMade && event.device.is_accelerator();
+    return &event != last && (moved || made) && event.device == other.device;
   });
   return found == all.end() ? nullptr : &*found;
 }
 
 model::Message second_move_of(const Operand& weight, const model::Event& before) {
-  return {"{name} was moved twice: to {device}{at}, then to {other_device}{to}.",
+  return {before.kind == model::EventKind::kMade
+              ? "{name} was made on {device}{at}, then moved to {other_device}{to}."
+              : "{name} was moved twice: to {device}{at}, then to {other_device}{to}.",
           {{"name", name_of(weight)},
            {"device", before.device.str()},
            {"at", at_text(before)},

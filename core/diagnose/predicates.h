@@ -106,7 +106,8 @@ model::Message tie_of(const model::Operand& weight);
 /// What the same tensor is called in another module, quoted; only of a tied weight.
 std::string twin_of(const model::Operand& weight);
 
-/// The move of a module that had put `weight` where `other` is, before another one took it away; null where none did.
+/// What had put `weight` where `other` is, a move of its module or its making, before another move took it away; null
+/// where nothing did.
 const model::Event* moved_there_before(const model::Operand& weight, const model::Operand& other);
 
 /// That it was moved twice: `before`, then to where it is.

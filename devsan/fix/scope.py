@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.torch_names import NEW
-from devsan.fix.calls import function_name, is_factory, moved
+from devsan.fix.calls import function_name, is_factory, moved, own_attribute
 from devsan.fix.failure import Source
 
 LITERAL = 25
@@ -67,7 +67,9 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
         if text is not None and _root(text) in bound and event["device_text"] in source.text:
             yield event["device_text"]
     inside = source.class_around(node)
-    for scope in (function, inside, source.tree):
+    yield from _devices_in(source, function, bound)
+    yield from (f"{argument}.device" for argument in _given_to_modules(function))
+    for scope in (inside, source.tree):
         if scope is not None:
             yield from _devices_in(source, scope, bound)
     for scope in dict.fromkeys((function, source.tree)):
@@ -167,6 +169,16 @@ def _destinations(source: Source, scope: ast.AST, bound: set[str]) -> Iterator[s
             for given in node.args[:1]:
                 if isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)) and _root(given) in bound - {"torch"}:
                     yield source.segment(given)
+
+
+def _given_to_modules(function: ast.AST) -> Iterator[str]:
+    """The arguments of a forward that it hands to its modules first: tensors, on the device of this call."""
+    if not isinstance(function, ast.FunctionDef) or function.name != "forward":
+        return
+    names = [each.arg for each in function.args.args[1:]]
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and own_attribute(node.func):
+            yield from (each.id for each in node.args[:1] if isinstance(each, ast.Name) and each.id in names)
 
 
 def _tensors(function: ast.AST) -> Iterator[str]:

@@ -16,6 +16,12 @@ using model::OperandKind;
 
 namespace {
 
+/// Whether FSDP2 manages it: fully_shard gives such a module a class of its own, "FSDP" and the name of its class
+/// (torch/distributed/fsdp/_fully_shard/_fully_shard.py).
+bool is_sharded(const model::Model& model) {
+  return std::ranges::any_of(model.modules, [](const model::Module& each) { return each.type.starts_with("FSDP"); });
+}
+
 bool is_of_model(const Operand& operand) {
   return (operand.kind == OperandKind::kParameter || operand.kind == OperandKind::kBuffer) && operand.registered;
 }
@@ -218,6 +224,16 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
   const auto devices = model.devices();
   const bool mostly_on_gpu =
       std::any_of(devices.begin(), devices.end(), [](const auto& each) { return each.is_accelerator(); });
+  if (operand.device.is_host() && mostly_on_gpu && never_moved && is_sharded(model)) {
+    found.add_evidence(75,
+                       {"fully_shard moved the parameters that the model had to the GPU; {module} has never left the "
+                        "CPU: it was put in later, and FSDP neither moves it nor sums its gradients over the ranks.",
+                        {{"module", name}}});
+    found.propose(FixKind::kConfiguration,
+                  {"put {module} in before fully_shard is called on the model, so that FSDP manages it as well",
+                   {{"module", name}}});
+    return;
+  }
   if (operand.device.is_host() && mostly_on_gpu && never_moved) {
     found.add_evidence(60,
                        {"Other parts of the model are on a GPU, {module} has never left the CPU.", {{"module", name}}});

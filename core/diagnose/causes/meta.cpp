@@ -33,6 +33,18 @@ void tell_of_model(const model::Model& model, Hypothesis& found) {
                           {{"name", quoted(first)}, {"n", std::to_string(count)}}});
 }
 
+/// Whether the model keeps this buffer out of its state dict, so that no checkpoint can give it data.
+bool is_in_no_checkpoint(const Context& context, const Operand& operand) {
+  const std::string path = context.path_of(operand);
+  const model::Module* module =
+      context.model() == nullptr || path.empty() ? nullptr : context.model()->find(model::parent_of(path));
+  if (module == nullptr || operand.kind != model::OperandKind::kBuffer) return false;
+  return std::ranges::any_of(module->tensors, [&](const model::ModuleTensor& tensor) {
+    return !tensor.is_persistent && path.ends_with(tensor.name) &&
+           (path.size() == tensor.name.size() || path[path.size() - tensor.name.size() - 1] == '.');
+  });
+}
+
 }  // namespace
 
 // A tensor of shapes only: made that way on purpose, and then nobody gave it data.
@@ -94,6 +106,17 @@ std::optional<Hypothesis> meta(const Context& context) {
     }
   }
   if (functional) return found;
+  if (meta != operands.end() && !copies && is_in_no_checkpoint(context, *meta)) {
+    found.add_evidence(15,
+                       "It is a buffer that is not persistent: no state dict has it, so loading one leaves it there.");
+    found.title = {"{name} has no data: it is in no checkpoint, and was created on the meta device",
+                   {{"name", name_of(*meta)}}};
+    found.propose(FixKind::kCreationSite,
+                  {"compute {name} again after loading, on the device of its module, or create the model with its "
+                   "buffers on a real device",
+                   {{"name", name_of(*meta)}}});
+    return found;
+  }
   found.propose(FixKind::kConfiguration,
                 "load without low_cpu_mem_usage or the meta device, or let the owner of the placeholders load them "
                 "before the move");

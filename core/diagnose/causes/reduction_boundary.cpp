@@ -16,6 +16,9 @@ namespace {
 
 /// The operand to move: one that is alone on its device, unless it is what the model gave; else by its name, or its kind.
 const Operand* label_side(const Context& context) {
+  for (const Operand& operand : context.operands()) {
+    if (is_running_total(context, operand)) return &operand;
+  }
   const Operand* alone = context.outnumbered();
   if (alone != nullptr && alone->role != "self" && alone->role != "input") return alone;
   for (const Operand& operand : context.operands()) {
@@ -27,6 +30,21 @@ const Operand* label_side(const Context& context) {
     if (operand.kind == OperandKind::kInput) return &operand;
   }
   return nullptr;
+}
+
+/// Whether `operand` is the sum so far of `total = total + term`, and may have begun as a number: that has no device.
+bool has_begun_as_number(const Context& context, const Operand& operand) {
+  const model::Event* placed = placement_of(operand.provenance);
+  return context.op_is({"add"}) && is_running_total(context, operand) && placed != nullptr &&
+         placed->kind != model::EventKind::kMade;
+}
+
+model::Fix move_each_term(const Operand& total) {
+  const std::vector<model::Argument> name = {{"name", name_of(total)}};
+  return {FixKind::kUseSite,
+          {"move each term to one device, that of the loss, before it is added to {name}", name},
+          std::nullopt,
+          model::Confidence::kLikely};
 }
 
 /// A module's own loss, which it has left in an attribute, is added to a sum on another GPU.
@@ -74,7 +92,7 @@ std::optional<Hypothesis> losses_of_parts(const Context& context) {
            "there.",
            both});
   found.title = {"{name} is a loss on {device}, {other} is one on {other_device}", both};
-  found.propose(move_at_use(context, moved, kept));
+  found.propose(has_begun_as_number(context, kept) ? move_each_term(kept) : move_at_use(context, moved, kept));
   return found;
 }
 
@@ -139,8 +157,11 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       const model::Event* placed = placement_of(labels->provenance);
       const bool chosen = placed != nullptr && labels->device.is_accelerator() &&
                           source_of(*placed) == model::DeviceSource::kLiteral;  // a total that was put there
+      const bool begun = has_begun_as_number(context, *labels);
       if (is_running_total(context, *labels)) {
-        found.add_evidence(20, {"{name} is a running total that is kept across steps.", {{"name", name_of(*labels)}}});
+        found.add_evidence(20, {begun ? "{name} is a running total: it is on {device}, where its first term was."
+                                      : "{name} is a running total that is kept across steps.",
+                                {{"name", name_of(*labels)}, {"device", labels->device.str()}}});
       } else if (placed != nullptr && placed->kind == model::EventKind::kMade && !chosen &&
                  context.made_for_use(*placed)) {
         found.score -= 45;  // a target that the loss itself creates: a fresh tensor
@@ -154,7 +175,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
           : total
               ? Message{"the running total {name} is on {device}, {other} is on {other_device}", both}
               : Message{"{name} is on {device} with the batch, {other} is on {other_device} with the last stage", both};
-      found.propose(move_at_use(context, *labels, *partner));
+      found.propose(begun ? move_each_term(*labels) : move_at_use(context, *labels, *partner));
     } else {
       found.title = "the loss is combined with a tensor on another device";
     }
@@ -163,7 +184,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       return is_replaced_by_result(operand) || (operand.device.is_host() && operand.kind == OperandKind::kBuffer);
     };
     if (std::any_of(context.operands().begin(), context.operands().end(), of_loss)) found.score -= 50;
-    if (context.model_spans_gpus() && back == nullptr)
+    if (context.model_spans_gpus() && back == nullptr && !total)
       found.add_evidence(15, "The model ends on another GPU than it begins.");
     return found;
   }

@@ -1,10 +1,10 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/joined_outside.h"
 #include "diagnose/own_backward.h"
 #include "diagnose/predicates.h"
+#include "diagnose/sides.h"
 #include "diagnose/source_text.h"
-
-#include <algorithm>
 
 namespace devsan::diagnose {
 
@@ -17,60 +17,19 @@ using model::Operand;
 
 namespace {
 
-/// How much it weighs that the device of `placed` was said in this way: one value that stands for "the device".
-int weight_of(const Event& placed) {
-  const bool own = placed.owner.is(model::owners::kProgram) || !placed.owner.is_known();
-  if (placed.kind == model::EventKind::kLoaded) return placed.owner.is("torch.load") ? 65 : 0;  // by its map_location
-  if (is_deep_copy(placed)) return 65;
-  switch (source_of(placed)) {
-    case DeviceSource::kScalar:
-      return 50;
-    case DeviceSource::kLiteral:
-    case DeviceSource::kCurrent:
-      return own ? 30 : 10;
-    case DeviceSource::kPeer:  // another tensor's, which is as much one value where a part of the model is met
-      return own ? 12 : 0;
-    default:
-      return 0;
-  }
-}
-
-bool is_weight(const Operand& operand) {
-  return operand.kind == model::OperandKind::kParameter || operand.kind == model::OperandKind::kBuffer;
-}
-
-/// Whether it is the state of a module without parameters, such as a metric: no part of the model decides where it is.
-bool is_of_metric(const Context& context, const Operand& operand) {
-  if (operand.kind != model::OperandKind::kBuffer || context.model() == nullptr) return false;
-  const auto& modules = context.model()->modules;
-  return std::all_of(modules.begin(), modules.end(), [](const model::Module& module) {
-    return std::all_of(module.tensors.begin(), module.tensors.end(), [](const auto& each) { return each.is_buffer; });
-  });
-}
-
 /// A weight that is another one as well, or that was taken from where the other side is. Returns whether it was taken.
 bool tell_of_weight(const Operand& operand, const Operand& other, Hypothesis& found) {
   if (!operand.tied_to.empty()) found.add_evidence(0, tie_of(operand));
   const Event* before = moved_there_before(operand, other);
-  if (before != nullptr) found.add_evidence(25, second_move_of(operand, *before));
-  return before != nullptr;
-}
-
-/// That accelerate's hook brought a result of the model back, by `back`.
-Message brought_back_text(const Operand& operand, const Event& back) {
-  return {
-      "{name} is a result of the model, and accelerate's hook brought it back to {device}, where the inputs are{at}: "
-      "io_same_device.",
-      {{"name", name_of(operand)}, {"device", operand.device.str()}, {"at", at_text(back)}}};
-}
-
-/// The move by which a library left what one of its objects holds on another GPU: a schedule's table. Null: none.
-const Event* left_by_library(const Operand& operand) {
-  const Event* placed = placement_of(operand.provenance);
-  const bool held = operand.kind == model::OperandKind::kAttribute || operand.name.find('.') != std::string::npos;
-  const bool by_library = placed != nullptr && placed->owner.is_known() && !placed->owner.is(model::owners::kProgram) &&
-                          source_of(*placed) != DeviceSource::kMap;
-  return by_library && held && !is_weight(operand) && placed->kind == model::EventKind::kMoved ? placed : nullptr;
+  if (before == nullptr) return false;
+  const bool made = before->kind == model::EventKind::kMade;  // there on purpose
+  found.add_evidence(made ? 50 : 25, second_move_of(operand, *before));
+  if (made) {
+    found.propose(FixKind::kCreationSite,
+                  {"leave {name} where it was made: move the other modules, not the whole model{at}",
+                   {{"name", name_of(operand)}, {"at", at_text(*placement_of(operand.provenance))}}});
+  }
+  return true;
 }
 
 /// What brought `operand` there, where that is not the program's own doing. Returns whether there was anything to tell.
@@ -78,13 +37,16 @@ const Event* left_by_library(const Operand& operand) {
 bool tell_how_it_came(const Operand& operand, const std::string& value, Hypothesis& found) {
   const Event* placed = placement_of(operand.provenance);
   const Message name = name_of(operand);
-  if (placed != nullptr && placed->owner.mechanism == "scatter") {
-    found.add_evidence(25,
-                       {"DataParallel runs a replica on each GPU, and gave {name} to that of {device}; {value} is the "
-                        "same in all of them.",
-                        {{"name", name},
-                         {"device", operand.device.str()},
-                         {"value", value.empty() ? Message("the value") : Message(quoted(value))}}});
+  if (is_of_replica(placed)) {
+    found.add_evidence(
+        25, {placed->owner.mechanism == "scatter"
+                 ? "DataParallel runs a replica on each GPU, and gave {name} to that of {device}; {value} is the same "
+                   "in all of them."
+                 : "DataParallel runs a replica on each GPU, and that of {device} computed {name}; {value} is the same "
+                   "in all of them.",
+             {{"name", name},
+              {"device", operand.device.str()},
+              {"value", value.empty() ? Message("the value") : Message(quoted(value))}}});
     return true;
   }
   if (const Event* back = brought_back(operand)) {
@@ -94,54 +56,6 @@ bool tell_how_it_came(const Operand& operand, const std::string& value, Hypothes
   return false;
 }
 
-/// Results of two parts of the model, each where the map put it, are joined by a hook or by code around the model.
-std::optional<Hypothesis> joined_outside(const Context& context) {
-  const bool in_module = context.failing_module() != nullptr && stands_in_module(context);
-  if (in_module || !context.has_map() || disagreeing_hook(context) != nullptr) return std::nullopt;
-  const Operand* first = nullptr;
-  for (const Operand& operand : context.operands()) {
-    if (!operand.device.is_accelerator() || !context.is_placed_by_map(operand)) continue;
-    if (first == nullptr || operand.offending) first = &operand;
-  }
-  const Operand* partner = first == nullptr ? nullptr : context.partner_of(*first);
-  if (partner == nullptr || !context.is_placed_by_map(*partner) || is_generation_state(*first) ||
-      is_generation_state(*partner)) {
-    return std::nullopt;
-  }
-  const Operand& small = smaller_of(*first, *partner);
-  const Operand& large = &small == first ? *partner : *first;
-  Hypothesis found(code::kSingleDeviceAssumption);
-  found.origin = placement_of(small.provenance);
-  found.operands = {context.index_of(small), context.index_of(large)};
-  const bool small_came = brought_back(small) != nullptr;
-  const Operand& came = small_came ? small : large;
-  if (const Event* back = brought_back(came)) {
-    found.add_evidence(45, brought_back_text(came, *back));
-    found.add_evidence(0, {"{other} is where the map put the part of the model that it comes from.",
-                           {{"other", name_of(small_came ? large : small)}}});
-  } else {
-    found.add_evidence(
-        45,
-        "Each is on the device that the map gave to the part of the model that it comes from; the line that combines "
-        "them is not in a module, so no hook moves them to one device.");
-  }
-  if (context.model_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
-  found.title = {"{name} comes from a part of the model on {device}, {other} from one on {other_device}",
-                 pair_of(small, large)};
-  found.propose(move_at_use(context, small, large));
-  return found;
-}
-
-/// One number is applied to the tensors of a model that is on several GPUs, such as a factor of all gradients.
-bool is_number_for_all(const Context& context, const Operand& number, const Operand& other) {
-  const bool single =
-      number.shape && std::all_of(number.shape->begin(), number.shape->end(), [](auto size) { return size == 1; });
-  const bool computed = !number.provenance.empty() && number.provenance.front().kind == model::EventKind::kComputed;
-  const bool placed = placement_of(number.provenance) != nullptr;
-  return single && computed && placed && !is_weight(number) && is_weight(other) &&
-         context.failing_module() == nullptr && context.model_spans_gpus();
-}
-
 }  // namespace
 
 // A value such as hparams.device, model.device or "cuda:0" is used for everything, and the model is on several GPUs:
@@ -149,57 +63,14 @@ bool is_number_for_all(const Context& context, const Operand& number, const Oper
 std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (auto found = own_backward(context)) return found;
   if (!context.across_gpus()) return std::nullopt;
-  const Operand* culprit = nullptr;
-  bool culprit_by_model = false;
-  int best = 0;
-  for (const Operand& operand : context.operands()) {
-    const Event* placed = placement_of(operand.provenance);
-    if (placed == nullptr || !operand.device.is_accelerator() || context.is_placed_by_map(operand)) continue;
-    // Of two that weigh the same the one that no part of the model computed, then the one that torch names.
-    const int weight = weight_of(*placed);
-    const bool by_model = placed->op == "Module.to";
-    const bool rather = by_model == culprit_by_model ? operand.offending && culprit != nullptr && !culprit->offending
-                                                     : culprit_by_model;
-    if (weight > best || (weight == best && weight > 0 && rather)) {
-      best = weight;
-      culprit = &operand;
-      culprit_by_model = by_model;
-    }
-  }
-  if (culprit == nullptr) return joined_outside(context);
-  for (const Operand& operand : context.operands()) {
-    const Event* placed = placement_of(operand.provenance);
-    if (&operand == culprit || placed == nullptr || !is_of_metric(context, operand) || weight_of(*placed) == 0)
-      continue;
-    culprit = &operand;
-    best = std::max(best, weight_of(*placed));
-  }
-  // A weight is where the model is meant to be: what comes to it by a value of its own is the side to tell of.
-  const Event& its = *placement_of(culprit->provenance);
-  // By the program's own factory, and not with a layer that was told its device.
-  const bool made_there = its.kind == model::EventKind::kMade && its.op == "aten::" + its.owner.mechanism;
-  if (is_weight(*culprit) && !made_there && !is_of_metric(context, *culprit)) {
-    for (const Operand& operand : context.operands()) {
-      const Event* placed = placement_of(operand.provenance);
-      if (is_weight(operand) || placed == nullptr || operand.device == culprit->device) continue;
-      const bool picked = source_of(*placed) == DeviceSource::kMap && placed->owner.is(model::owners::kProgram) &&
-                          placed->op != "Module.to";  // from a table of the program's own
-      if (weight_of(*placed) == 0 && !picked) continue;
-      culprit = &operand;
-      break;
-    }
-  }
-  const Operand* partner = context.partner_of(*culprit);
-  if (partner == nullptr) return std::nullopt;
-  // Of two results the one that is alone where it is has not come along.
-  if (context.outnumbered() == partner && part_of_result(*partner) != nullptr) std::swap(culprit, partner);
-  const Event* left = left_by_library(*culprit) == nullptr ? left_by_library(*partner) : nullptr;
-  if (left != nullptr) {
-    std::swap(culprit, partner);
-    best = 65;
-  }
-  const bool number = is_number_for_all(context, *partner, *culprit);
-  if (number) std::swap(culprit, partner);
+  const auto found_sides = sides_of(context);
+  if (!found_sides) return joined_outside(context);
+  const Sides& sides = *found_sides;
+  const Operand* culprit = sides.culprit;
+  const Operand* partner = sides.partner;
+  const Event* left = sides.left;
+  const int best = sides.weight;
+  const bool number = sides.is_number;
   const Event& placed = *placement_of(culprit->provenance);
   const Event* other = placement_of(partner->provenance);
 
@@ -239,6 +110,12 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
         best,
         {"{name} was sent to {device}, which {value} chose{at}.",
          {{"name", culprit_name}, {"device", placed.device.str()}, {"value", quoted(text)}, {"at", at_text(placed)}}});
+  } else if (placed.op == "Module.to" && !text.empty() &&
+             culprit->provenance.front().kind == model::EventKind::kComputed) {
+    found.add_evidence(
+        best,
+        {"{name} was computed on {device}, from a module that {value} put there{at}.",
+         {{"name", culprit_name}, {"device", placed.device.str()}, {"value", quoted(text)}, {"at", at_text(placed)}}});
   } else if (text.empty()) {
     found.add_evidence(best, {"{name} was put on {device} by one device value{at}.",
                               {{"name", culprit_name}, {"device", placed.device.str()}, {"at", at_text(placed)}}});
@@ -277,7 +154,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
               {"device", partner_device},
               {"value", quoted(device_text_of(*other))},
               {"at", at_text(*other)}}});
-  } else if (!told && other != nullptr && source_of(*other) != source_of(placed)) {
+  } else if (!told && !taken && other != nullptr && source_of(*other) != source_of(placed)) {
     found.add_evidence(
         10, {"{name} on {device} was placed by other means.", {{"name", partner_name}, {"device", partner_device}}});
   }

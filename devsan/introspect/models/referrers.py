@@ -118,21 +118,30 @@ def in_global(frames: Sequence[Frame], tensor: Any) -> bool:
 
 def in_class(frames: Sequence[Frame], tensor: Any) -> bool:
     """Returns whether a class of the program keeps ``tensor``, or what it is a part of, for all of its instances."""
-    seen: set[type] = set()
+    for kind in _classes_of(frames):
+        for value in list(type.__dict__["__dict__"].__get__(kind).values()):
+            if (is_tensor(value) or type(value) in (dict, list, tuple)) and keeps_memory_of(value, tensor, 2):
+                return True
+    return False
+
+
+def _classes_of(frames: Sequence[Frame]) -> list[type]:
+    """The classes whose methods run, and the others of their files: a cached tensor is used where it was handed to."""
+    found: dict[type, None] = {}
     for frame in frames:
+        if frame.whose is Whose.HIDDEN:
+            continue
         names = frame.code.co_varnames[:1]
         first = frame.scope.locals.get(names[0]) if names and names[0] in ("self", "cls") else None
-        if first is None or frame.whose is Whose.HIDDEN:
-            continue
-        kind = first if isinstance(first, type) else type(first)
-        for base in type.__dict__["__mro__"].__get__(kind):
-            if base in seen or package_of(class_file(base)) == "torch":
-                continue
-            seen.add(base)
-            for value in list(type.__dict__["__dict__"].__get__(base).values()):
-                if (is_tensor(value) or type(value) in (dict, list, tuple)) and keeps_memory_of(value, tensor, 2):
-                    return True
-    return False
+        kinds = [] if first is None else [first if isinstance(first, type) else type(first)]
+        file = frame.scope.globals.get("__name__")
+        kinds += [each for each in list(frame.scope.globals.values())
+                  if isinstance(each, type) and type.__dict__["__module__"].__get__(each) == file]  # fmt: skip
+        for kind in kinds:
+            for base in type.__dict__["__mro__"].__get__(kind):
+                if base not in found and package_of(class_file(base)) != "torch":
+                    found[base] = None
+    return list(found)
 
 
 def optimizer_state(optimizers: Sequence[Any], tensor: Any) -> str | None:

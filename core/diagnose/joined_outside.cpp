@@ -1,0 +1,56 @@
+#include "diagnose/joined_outside.h"
+
+#include "diagnose/edits.h"
+#include "diagnose/predicates.h"
+
+namespace devsan::diagnose {
+
+using model::Event;
+using model::Message;
+using model::Operand;
+
+Message brought_back_text(const Operand& operand, const Event& back) {
+  return {
+      "{name} is a result of the model, and accelerate's hook brought it back to {device}, where the inputs are{at}: "
+      "io_same_device.",
+      {{"name", name_of(operand)}, {"device", operand.device.str()}, {"at", at_text(back)}}};
+}
+
+std::optional<Hypothesis> joined_outside(const Context& context) {
+  const bool in_module = context.failing_module() != nullptr && stands_in_module(context);
+  if (in_module || !context.has_map() || disagreeing_hook(context) != nullptr) return std::nullopt;
+  const Operand* first = nullptr;
+  for (const Operand& operand : context.operands()) {
+    if (!operand.device.is_accelerator() || !context.is_placed_by_map(operand)) continue;
+    if (first == nullptr || operand.offending) first = &operand;
+  }
+  const Operand* partner = first == nullptr ? nullptr : context.partner_of(*first);
+  if (partner == nullptr || !context.is_placed_by_map(*partner) || is_generation_state(*first) ||
+      is_generation_state(*partner)) {
+    return std::nullopt;
+  }
+  const Operand& small = smaller_of(*first, *partner);
+  const Operand& large = &small == first ? *partner : *first;
+  Hypothesis found(code::kSingleDeviceAssumption);
+  found.origin = placement_of(small.provenance);
+  found.operands = {context.index_of(small), context.index_of(large)};
+  const bool small_came = brought_back(small) != nullptr;
+  const Operand& came = small_came ? small : large;
+  if (const Event* back = brought_back(came)) {
+    found.add_evidence(45, brought_back_text(came, *back));
+    found.add_evidence(0, {"{other} is where the map put the part of the model that it comes from.",
+                           {{"other", name_of(small_came ? large : small)}}});
+  } else {
+    found.add_evidence(
+        45,
+        "Each is on the device that the map gave to the part of the model that it comes from; the line that combines "
+        "them is not in a module, so no hook moves them to one device.");
+  }
+  if (context.model_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
+  found.title = {"{name} comes from a part of the model on {device}, {other} from one on {other_device}",
+                 pair_of(small, large)};
+  found.propose(move_at_use(context, small, large));
+  return found;
+}
+
+}  // namespace devsan::diagnose

@@ -1,0 +1,129 @@
+#include "diagnose/sides.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "diagnose/predicates.h"
+#include "diagnose/source_text.h"
+
+namespace devsan::diagnose {
+
+using model::DeviceSource;
+using model::Event;
+using model::Operand;
+
+bool is_weight(const Operand& operand) {
+  return operand.kind == model::OperandKind::kParameter || operand.kind == model::OperandKind::kBuffer;
+}
+
+bool is_of_metric(const Context& context, const Operand& operand) {
+  if (operand.kind != model::OperandKind::kBuffer || context.model() == nullptr) return false;
+  const auto& modules = context.model()->modules;
+  return std::all_of(modules.begin(), modules.end(), [](const model::Module& module) {
+    return std::all_of(module.tensors.begin(), module.tensors.end(), [](const auto& each) { return each.is_buffer; });
+  });
+}
+
+bool is_of_replica(const Event* placed) {
+  return placed != nullptr && (placed->owner.mechanism == "scatter" || placed->owner.mechanism == "replicate");
+}
+
+namespace {
+
+/// How much it weighs that the device of `placed` was said in this way: one value that stands for "the device".
+int weight_of(const Event& placed) {
+  const bool own = placed.owner.is(model::owners::kProgram) || !placed.owner.is_known();
+  if (placed.kind == model::EventKind::kLoaded) return placed.owner.is("torch.load") ? 65 : 0;  // by its map_location
+  if (is_deep_copy(placed)) return 65;
+  switch (source_of(placed)) {
+    case DeviceSource::kScalar:
+      return 50;
+    case DeviceSource::kLiteral:
+    case DeviceSource::kCurrent:
+      return own ? 30 : 10;
+    case DeviceSource::kPeer:  // another tensor's, which is as much one value where a part of the model is met
+      return own ? 12 : 0;
+    default:
+      return 0;
+  }
+}
+
+/// The move by which a library left what one of its objects holds on another GPU: a schedule's table. Null: none.
+const Event* left_by_library(const Operand& operand) {
+  const Event* placed = placement_of(operand.provenance);
+  const bool held = operand.kind == model::OperandKind::kAttribute || operand.name.find('.') != std::string::npos;
+  const bool by_library = placed != nullptr && placed->owner.is_known() && !placed->owner.is(model::owners::kProgram) &&
+                          source_of(*placed) != DeviceSource::kMap;
+  return by_library && held && !is_weight(operand) && !is_of_replica(placed) && placed->kind == model::EventKind::kMoved
+             ? placed
+             : nullptr;
+}
+
+/// One number is applied to the tensors of a model that is on several GPUs, such as a factor of all gradients.
+bool is_number_for_all(const Context& context, const Operand& number, const Operand& other) {
+  const bool single =
+      number.shape && std::all_of(number.shape->begin(), number.shape->end(), [](auto size) { return size == 1; });
+  const bool computed = !number.provenance.empty() && number.provenance.front().kind == model::EventKind::kComputed;
+  const bool placed = placement_of(number.provenance) != nullptr;
+  return single && computed && placed && !is_weight(number) && is_weight(other) &&
+         context.failing_module() == nullptr && context.model_spans_gpus();
+}
+
+}  // namespace
+
+std::optional<Sides> sides_of(const Context& context) {
+  const Operand* culprit = nullptr;
+  bool culprit_by_model = false;
+  int best = 0;
+  for (const Operand& operand : context.operands()) {
+    const Event* placed = placement_of(operand.provenance);
+    if (placed == nullptr || !operand.device.is_accelerator() || context.is_placed_by_map(operand)) continue;
+    // Of two that weigh the same the one that no part of the model computed, then the one that torch names.
+    const int weight = weight_of(*placed);
+    const bool by_model = placed->op == "Module.to";
+    const bool rather = by_model == culprit_by_model ? operand.offending && culprit != nullptr && !culprit->offending
+                                                     : culprit_by_model;
+    if (weight > best || (weight == best && weight > 0 && rather)) {
+      best = weight;
+      culprit = &operand;
+      culprit_by_model = by_model;
+    }
+  }
+  if (culprit == nullptr) return std::nullopt;
+  for (const Operand& operand : context.operands()) {
+    const Event* placed = placement_of(operand.provenance);
+    if (&operand == culprit || placed == nullptr || !is_of_metric(context, operand) || weight_of(*placed) == 0)
+      continue;
+    culprit = &operand;
+    best = std::max(best, weight_of(*placed));
+  }
+  // A weight is where the model is meant to be: what comes to it by a value of its own is the side to tell of.
+  const Event& its = *placement_of(culprit->provenance);
+  // By the program's own factory, and not with a layer that was told its device.
+  const bool made_there = its.kind == model::EventKind::kMade && its.op == "aten::" + its.owner.mechanism;
+  if (is_weight(*culprit) && !made_there && !is_of_metric(context, *culprit)) {
+    for (const Operand& operand : context.operands()) {
+      const Event* placed = placement_of(operand.provenance);
+      if (is_weight(operand) || placed == nullptr || operand.device == culprit->device) continue;
+      const bool picked = source_of(*placed) == DeviceSource::kMap && placed->owner.is(model::owners::kProgram) &&
+                          placed->op != "Module.to";  // from a table of the program's own
+      if (weight_of(*placed) == 0 && !picked) continue;
+      culprit = &operand;
+      break;
+    }
+  }
+  const Operand* partner = context.partner_of(*culprit);
+  if (partner == nullptr) return std::nullopt;
+  // Of two results the one that is alone where it is has not come along.
+  if (context.outnumbered() == partner && part_of_result(*partner) != nullptr) std::swap(culprit, partner);
+  const Event* left = left_by_library(*culprit) == nullptr ? left_by_library(*partner) : nullptr;
+  if (left != nullptr) {
+    std::swap(culprit, partner);
+    best = 65;
+  }
+  const bool number = is_number_for_all(context, *partner, *culprit);
+  if (number) std::swap(culprit, partner);
+  return Sides{culprit, partner, best, left, number};
+}
+
+}  // namespace devsan::diagnose

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+
+#include "diagnose/context.h"
+
+namespace devsan::diagnose {
+
+/// Of two operands on two GPUs, the one whose device is to blame, and the other.
+struct Sides {
+  const model::Operand* culprit = nullptr;
+  const model::Operand* partner = nullptr;
+  /// How much it weighs that the culprit's device was said as it was: by one value that stands for "the device".
+  int weight = 0;
+  /// The move by which a library left the partner on another GPU; null where none did.
+  const model::Event* left = nullptr;
+  /// Whether the culprit is one number that is applied to what is on several GPUs.
+  bool is_number = false;
+};
+
+/// Null where nobody said the device of an operand.
+std::optional<Sides> sides_of(const Context& context);
+
+bool is_weight(const model::Operand& operand);
+
+/// Whether it is the state of a module without parameters, such as a metric: no part of the model decides where it is.
+bool is_of_metric(const Context& context, const model::Operand& operand);
+
+/// Whether DataParallel put it there: with the input or the weights of a replica, for as long as a call takes.
+bool is_of_replica(const model::Event* placed);
+
+}  // namespace devsan::diagnose
