@@ -37,7 +37,7 @@ def propose(failure: Failure) -> Iterator[Change]:
     for frame in (*failure.own_frames, *(frame for operand in failure.operands for frame in placing_frames(operand))):
         source = source_of(frame["path"])
         if source is not None and failure.finding["code"] == "DV110":
-            yield from _state_follows(source)
+            yield from _state_follows(failure, source)
 
 
 def _moves_of_models(failure: Failure) -> Iterator[Mapping[str, Any]]:
@@ -164,8 +164,10 @@ def _module(source: Source, argument: ast.expr) -> ast.expr | None:
     return None
 
 
-def _state_follows(source: Source) -> Iterator[Change]:
+def _state_follows(failure: Failure, source: Source) -> Iterator[Change]:
     """Behind each move of a module the state of its optimizer is loaded once more, which puts it beside the weights."""
+    seen = [statement for frame in _moves_of_models(failure) if frame["path"] == source.path
+            for statement in _statements_at(source, frame)]  # fmt: skip
     for made in ast.walk(source.tree):
         if not isinstance(made, ast.Assign) or not isinstance(made.value, ast.Call):
             continue
@@ -173,16 +175,27 @@ def _state_follows(source: Source) -> Iterator[Change]:
             source.segment(each.func.value) for each in ast.walk(made.value)
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "parameters"
         }  # fmt: skip
-        for move in ast.walk(source.function_around(made)):
-            receiver = moved(move.value) if isinstance(move, (ast.Expr, ast.Assign)) else None
-            if receiver is None or not isinstance(move, (ast.Expr, ast.Assign)) or move.lineno < made.lineno:
+        around = source.function_around(made)
+        written = (each for each in ast.walk(around)
+                   if isinstance(each, (ast.Expr, ast.Assign)) and _moves_one_of(source, each, modules))  # fmt: skip
+        of_model = (each for each in seen if modules and source.function_around(each) is around)
+        for move in dict.fromkeys((*written, *of_model)):
+            if move.lineno < made.lineno:
                 continue
-            if source.segment(receiver) in modules:
-                name = source.segment(made.targets[0])
-                text = message(
-                    "load the state of `{name}` once more after `{move}`, so that it is where the weights are",
-                    name=name,
-                    move=source.segment(move),
-                )
-                line = f"{name}.load_state_dict({name}.state_dict())"
-                yield Change(text, "statement_order", (source.insert_after(move, [line]),), doubt=_STATE)
+            name = source.segment(made.targets[0])
+            text = message("load the state of `{name}` once more after `{move}`, so that it is where the weights are",
+                           name=name, move=source.segment(move).split("\n")[0])  # fmt: skip
+            line = f"{name}.load_state_dict({name}.state_dict())"
+            yield Change(text, "statement_order", (source.insert_after(move, [line]),), doubt=_STATE)
+
+
+def _statements_at(source: Source, frame: Mapping[str, Any]) -> Iterator[ast.Expr | ast.Assign]:
+    node = source.expression_at(frame)
+    statement = source.statement_around(node) if node is not None else None
+    if isinstance(statement, (ast.Expr, ast.Assign)):
+        yield statement
+
+
+def _moves_one_of(source: Source, statement: ast.Expr | ast.Assign, modules: set[str]) -> bool:
+    receiver = moved(statement.value)
+    return receiver is not None and source.segment(receiver) in modules

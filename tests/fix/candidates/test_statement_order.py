@@ -219,3 +219,42 @@ torch.save(first.optimizer.state_dict(), saved)
 saved.seek(0)
 steps(Run(saved), torch.ones(2, 3, device="cuda"))
 """) == ["self.spread()"]
+
+
+def test_the_state_of_an_optimizer_follows_a_part_that_a_method_moves(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = torch.nn.Linear(4, 4), torch.nn.Linear(4, 2)
+
+    def place(self, first, second):
+        self.encoder.to(first)
+        self.decoder.to(second)
+
+    def forward(self, x):
+        return self.decoder(self.encoder(x.to(self.encoder.weight.device)).to(self.decoder.weight.device))
+
+def steps(net, optimizer):
+    for _ in range(2):
+        loss = net(torch.randn(2, 4)).pow(2).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+def main():
+    torch.manual_seed(0)
+    net = Net()
+    net.place("cuda:0", "cuda:0")
+    optimizer = torch.optim.Adam(net.parameters())
+    steps(net, optimizer)
+    net.place("cuda:0", "cuda:1")
+    steps(net, optimizer)
+
+main()
+""",
+        gpus=2,
+    ) == ["optimizer.load_state_dict(optimizer.state_dict())"]
