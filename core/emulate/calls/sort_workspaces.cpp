@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include <ATen/WrapDimUtils.h>
+
 #include "emulate/calls/radix_sort.h"
 #include "emulate/calls/reduction_buffers.h"
 #include "emulate/runtime/device.h"
@@ -78,6 +80,25 @@ std::size_t unique(Arguments arguments) {
   return (inverse ? count * kLongBytes : 0) + buffers_at(self, count, self.itemsize(), inverse ? kLongBytes : 0);
 }
 
+/// aten/src/ATen/native/cuda/Unique.cu, unique_dim_cuda_template: what is compared is moved to the front, and its places are
+/// sorted.
+std::size_t unique_along(const at::Tensor& self, std::int64_t dim) {
+  if (self.dim() == 0 || self.numel() == 0) return 0;
+  dim = at::maybe_wrap_dim(dim, self.dim());
+  const bool is_moved = dim != 0 || !self.is_contiguous();
+  return (is_moved ? rounded(count_of(self) * self.itemsize()) : 0) +
+         rounded(static_cast<std::size_t>(self.size(dim)) * kLongBytes);
+}
+
+std::size_t unique_along_dim(Arguments arguments) {
+  return unique_along(arguments[0].toTensor(), arguments[1].toInt());
+}
+
+std::size_t unique_consecutive(Arguments arguments) {
+  const at::Tensor& self = arguments[0].toTensor();
+  return arguments[3].isNone() || self.dim() == 1 ? 0 : unique_along(self, arguments[3].toInt());
+}
+
 /// aten/src/ATen/native/cuda/Randperm.cu, randperm_out_cuda: beyond 30000 numbers random keys are sorted, of so many bits
 /// that two are seldom the same.
 std::size_t random_order(Arguments arguments) {
@@ -124,6 +145,9 @@ c10::ArrayRef<WorkspaceRow> sort_workspaces() {
       {"aten::nanmedian", &median_of_all},
       {"aten::_unique2", &unique},
       {"aten::_unique", &unique},
+      {"aten::unique_dim", &unique_along_dim},
+      {"aten::unique_dim_consecutive", &unique_along_dim},
+      {"aten::unique_consecutive", &unique_consecutive},
       {"aten::randperm.generator_out", &random_order},
   });
   return kRows;

@@ -165,6 +165,15 @@ def test_unique_keeps_the_memory_of_its_operand() -> None:
     torch.testing.assert_close(values.unique().cpu(), torch.ones(1))
 
 
+def test_unique_along_a_dimension_moves_it_to_the_front() -> None:
+    rows = torch.zeros(1024, 1024, device=DEVICE)
+    for call in (torch.unique, torch.unique_consecutive):
+        peak, kept = taken(lambda call=call: call(rows, dim=0))
+        assert kept == 4 * 1024
+        assert peak - kept >= 8 * 1024
+        assert taken(lambda call=call: call(rows, dim=1)) == (peak + rows.nbytes, kept)
+
+
 def test_a_group_norm_has_numbers_of_channels() -> None:
     norm = torch.nn.GroupNorm(32, 64).to(DEVICE)
     values = torch.randn(16, 64, 28, 28, device=DEVICE, requires_grad=True)
