@@ -151,10 +151,9 @@ Placement placement_of(const torch::jit::Stack& stack, const CallPlan& plan) {
 
 void call_on_cpu(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit::Stack* stack, c10::Device device) {
   // Asked now: the kernel takes the arguments.
-  const std::size_t workspace =
-      C10_UNLIKELY(plan.workspace.bytes != nullptr)
-          ? plan.workspace.bytes(Workspace::Arguments(stack->data() + (stack->size() - plan.arguments), plan.arguments))
-          : 0;
+  const Workspace::Arguments arguments(stack->data() + (stack->size() - plan.arguments), plan.arguments);
+  const std::size_t workspace = C10_UNLIKELY(plan.workspace.bytes != nullptr) ? plan.workspace.bytes(arguments) : 0;
+  const std::size_t kept = C10_UNLIKELY(plan.workspace.kept != nullptr) ? plan.workspace.kept(arguments) : 0;
   HostTensors tensors;
   c10::Device home = device;  // where results belong: an operator that copies may be asked for another device
   c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
@@ -189,6 +188,7 @@ void call_on_cpu(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit
       } else {
         run_kernel(op, plan, stack);
       }
+      if (C10_UNLIKELY(kept != 0)) keep_memory(torch::jit::peek(*stack, 0, plan.returns).toTensor(), kept);
     } catch (const c10::Error& error) {
       keep_sizes();
       raise_in_words_of_cuda(op.schema(), *stack, error);

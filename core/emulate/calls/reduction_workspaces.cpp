@@ -21,20 +21,14 @@ c10::OptionalArray<std::int64_t> dims_of(const c10::IValue& value) {
   return {};
 }
 
-/// Of a result whose type may be given; sums of whole numbers are int64.
-at::ScalarType type_of(const c10::IValue& given, const at::Tensor& self) {
-  if (given.isInt()) return given.toScalarType();
-  return at::isIntegralType(self.scalar_type(), /*includeBool=*/true) ? at::kLong : self.scalar_type();
-}
-
 std::size_t sum(Workspace::Arguments arguments) {
   const at::Tensor& self = arguments[0].toTensor();
-  return sum_buffers(self, dims_of(arguments[1]), type_of(arguments[3], self));
+  return sum_buffers(self, dims_of(arguments[1]), type_of_sum(arguments[3], self));
 }
 
 std::size_t product_of_all(Workspace::Arguments arguments) {
   const at::Tensor& self = arguments[0].toTensor();
-  return sum_buffers(self, std::nullopt, type_of(arguments[1], self));
+  return sum_buffers(self, std::nullopt, type_of_sum(arguments[1], self));
 }
 
 /// aten/src/ATen/native/SummaryOps.cpp, count_nonzero_cuda: (self != 0).sum(dim).
@@ -88,6 +82,16 @@ std::size_t cross_entropy_of_two(Workspace::Arguments arguments) {
   return kLongBytes + reduction_buffers(self, std::nullopt, acc_of(self));
 }
 
+/// aten/src/ATen/native/cuda/Equal.cpp, cuda_equal: (self == other).all().
+std::size_t equality(Workspace::Arguments arguments) {
+  const at::Tensor& self = arguments[0].toTensor();
+  const at::Tensor& other = arguments[1].toTensor();
+  const bool compares = self.sizes() == other.sizes() && self.numel() > 0 && !self.is_alias_of(other);
+  if (!compares || self.layout() != at::kStrided) return 0;
+  const std::size_t flags = self.scalar_type() == at::kBool ? count_of(self) : 0;
+  return flags + sum_buffers(self, std::nullopt, at::kBool) + rounded(1);
+}
+
 }  // namespace
 
 c10::ArrayRef<WorkspaceRow> reduction_workspaces() {
@@ -118,6 +122,7 @@ c10::ArrayRef<WorkspaceRow> reduction_workspaces() {
       {"aten::all", &extreme_of_all},
       {"aten::max", &extreme_of_all},
       {"aten::min", &extreme_of_all},
+      {"aten::equal", &equality},
       {"aten::std.correction", &variance},
       {"aten::var.correction", &variance},
       {"aten::std_mean.correction", &variance},

@@ -4,8 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include <ATen/ExpandUtils.h>
-#include <c10/util/llvmMathExtras.h>
+#include <ATen/WrapDimUtils.h>
 
 #include "emulate/calls/radix_sort.h"
 #include "emulate/calls/reduction_buffers.h"
@@ -21,9 +20,6 @@ template <typename... Sizes>
 std::size_t buffers_at(const at::Tensor& tensor, Sizes... sizes) {
   return radix_sort_buffers(device(tensor.device().index()).spec, sizes...);
 }
-
-/// aten/src/ATen/cuda/cub.cuh, get_num_bits.
-std::size_t bits_of(std::size_t largest) { return largest == 0 ? 1 : c10::llvm::Log2_64(largest) + 1; }
 
 /// aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu, embedding_backward_cuda_kernel: indices are sorted, and gradients
 /// are summed by parts of ten rows.
@@ -62,44 +58,45 @@ std::size_t bag_backward(Arguments arguments) {
   return sorted_gradients(arguments[0].toTensor(), indices, arguments[6].toInt(), arguments[7].toBool());
 }
 
-/// aten/src/ATen/native/cuda/Sort.cpp, sort_cuda_kernel, and SortStable.cu, launch_stable_sort_kernel: up to 4096 elements
-/// are sorted in place. Long rows are sorted one after the other; a few rows in one sort of pairs of a row and a place;
-/// many rows side by side.
-std::size_t sorted_rows(const at::Tensor& self, std::size_t length) {
-  constexpr std::size_t kInPlace = 4096;
-  constexpr std::size_t kLongRow = 1000000;
-  constexpr std::size_t kFewRows = 128;
-  if (length <= kInPlace || self.numel() == 0) return 0;
-  const std::size_t key = self.itemsize();
-  const std::size_t count = count_of(self);
-  const std::size_t rows = count / length;
-  if (rows == 1 || length >= kLongRow) {
-    return length * kLongBytes + buffers_at(self, length, key, kLongBytes);
-  }
-  if (rows < kFewRows) return count * (2 * kLongBytes + key) + buffers_at(self, count, key, kLongBytes);
-  return count * (kLongBytes + key + kLongBytes);
-}
-
 std::size_t stable_sort(Arguments arguments) {
   const at::Tensor& self = arguments[0].toTensor();
-  return self.dim() == 0 ? 0 : sorted_rows(self, static_cast<std::size_t>(self.size(arguments[2].toInt())));
+  if (self.dim() == 0) return 0;
+  return sorted_rows(self, count_of(self), static_cast<std::size_t>(self.size(arguments[2].toInt())));
 }
 
 /// aten/src/ATen/native/cuda/Sorting.cpp, median_impl: all elements are sorted.
 std::size_t median_of_all(Arguments arguments) {
   const at::Tensor& self = arguments[0].toTensor();
-  return count_of(self) * (self.itemsize() + kLongBytes) + sorted_rows(self, count_of(self));
+  return count_of(self) * (self.itemsize() + kLongBytes) + sorted_rows(self, count_of(self), count_of(self));
 }
 
-/// aten/src/ATen/native/cuda/UniqueCub.cu, UniqueCub: the sorted elements; for the inverse with their places, before and
-/// after, one of which is gone when the inverse is made. Booleans are counted.
+/// aten/src/ATen/native/cuda/UniqueCub.cu, UniqueCub: the sorted elements, which take as much as what is kept; for the
+/// inverse their places before and after, one of which is gone when the inverse is made. Booleans are counted.
 std::size_t unique(Arguments arguments) {
   const at::Tensor& self = arguments[0].toTensor();
   const bool inverse = arguments[2].toBool();
   if (self.scalar_type() == at::kBool) return 0;
   const std::size_t count = count_of(self);
-  const std::size_t key = self.itemsize();
-  return count * (key + (inverse ? kLongBytes : 0)) + buffers_at(self, count, key, inverse ? kLongBytes : 0);
+  return (inverse ? count * kLongBytes : 0) + buffers_at(self, count, self.itemsize(), inverse ? kLongBytes : 0);
+}
+
+/// aten/src/ATen/native/cuda/Unique.cu, unique_dim_cuda_template: what is compared is moved to the front, and its places are
+/// sorted.
+std::size_t unique_along(const at::Tensor& self, std::int64_t dim) {
+  if (self.dim() == 0 || self.numel() == 0) return 0;
+  dim = at::maybe_wrap_dim(dim, self.dim());
+  const bool is_moved = dim != 0 || !self.is_contiguous();
+  return (is_moved ? rounded(count_of(self) * self.itemsize()) : 0) +
+         rounded(static_cast<std::size_t>(self.size(dim)) * kLongBytes);
+}
+
+std::size_t unique_along_dim(Arguments arguments) {
+  return unique_along(arguments[0].toTensor(), arguments[1].toInt());
+}
+
+std::size_t unique_consecutive(Arguments arguments) {
+  const at::Tensor& self = arguments[0].toTensor();
+  return arguments[3].isNone() || self.dim() == 1 ? 0 : unique_along(self, arguments[3].toInt());
 }
 
 /// aten/src/ATen/native/cuda/Randperm.cu, randperm_out_cuda: beyond 30000 numbers random keys are sorted, of so many bits
@@ -118,29 +115,25 @@ std::size_t random_order(Arguments arguments) {
          buffers_at(result, size, key, result.itemsize(), static_cast<std::size_t>(bits));
 }
 
-/// aten/src/ATen/native/cuda/Indexing.cu, index_put_with_sort_kernel, which adds up what meets in one place: the places of
-/// all values, and sorted, with where they come from before and after.
-std::size_t accumulating_put(Arguments arguments) {
-  const at::Tensor& self = arguments[0].toTensor();
-  if (!arguments[3].toBool() || !self.is_cuda()) return 0;  // indices of a GPU may lead into a tensor of the CPU
-  at::DimVector shape;
-  std::size_t places = 1;
-  std::size_t dim = 0;
-  for (const c10::IValue& index : arguments[1].toListRef()) {
-    if (!index.isTensor() || !index.toTensor().defined() || index.toTensor().scalar_type() == at::kBool) {
-      dim += index.isTensor() && index.toTensor().defined() ? static_cast<std::size_t>(index.toTensor().dim()) : 1;
-      continue;
-    }
-    shape = at::infer_size_dimvector(shape, index.toTensor().sizes());
-    places *= static_cast<std::size_t>(self.sizes()[dim++]);
-  }
-  if (shape.empty()) return 0;
-  const auto count = static_cast<std::size_t>(c10::multiply_integers(shape));
-  return 4 * count * kLongBytes +
-         buffers_at(self, count, kLongBytes, kLongBytes, bits_of(std::max<std::size_t>(places, 1) - 1));
-}
-
 }  // namespace
+
+/// aten/src/ATen/native/cuda/Sort.cpp, sort_cuda_kernel, and SortStable.cu, launch_stable_sort_kernel: up to 4096 elements
+/// are sorted in place, beside the places of one row. Long rows are sorted one after the other; a few rows in one sort of
+/// pairs of a row and a place; many rows side by side.
+std::size_t sorted_rows(const at::Tensor& self, std::size_t count, std::size_t length) {
+  constexpr std::size_t kInPlace = 4096;
+  constexpr std::size_t kLongRow = 1000000;
+  constexpr std::size_t kFewRows = 128;
+  if (count == 0) return 0;
+  if (length <= kInPlace) return length * kLongBytes;
+  const std::size_t key = self.itemsize();
+  const std::size_t rows = count / length;
+  if (rows == 1 || length >= kLongRow) {
+    return length * kLongBytes + buffers_at(self, length, key, kLongBytes);
+  }
+  if (rows < kFewRows) return count * (2 * kLongBytes + key) + buffers_at(self, count, key, kLongBytes);
+  return count * (kLongBytes + key + kLongBytes);
+}
 
 c10::ArrayRef<WorkspaceRow> sort_workspaces() {
   static constexpr auto kRows = std::to_array<WorkspaceRow>({
@@ -152,8 +145,10 @@ c10::ArrayRef<WorkspaceRow> sort_workspaces() {
       {"aten::nanmedian", &median_of_all},
       {"aten::_unique2", &unique},
       {"aten::_unique", &unique},
+      {"aten::unique_dim", &unique_along_dim},
+      {"aten::unique_dim_consecutive", &unique_along_dim},
+      {"aten::unique_consecutive", &unique_consecutive},
       {"aten::randperm.generator_out", &random_order},
-      {"aten::_index_put_impl_", &accumulating_put},
   });
   return kRows;
 }

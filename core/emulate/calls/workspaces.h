@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/Device.h>
 #include <c10/util/ArrayRef.h>
@@ -15,6 +16,8 @@ struct Workspace {
 
   /// How much it holds while it runs, by the call's arguments; null for nothing.
   std::size_t (*bytes)(Arguments arguments) = nullptr;
+  /// How many bytes its first result keeps where these are more than its elements take; null for no more.
+  std::size_t (*kept)(Arguments arguments) = nullptr;
   /// It calls cuBLAS: see NOTE [Workspaces of cuBLAS].
   bool uses_cublas = false;
 
@@ -28,5 +31,9 @@ Workspace workspace_of(const std::string& name);
 /// @param bytes what it holds while it runs
 /// Raises torch.OutOfMemoryError.
 void take_workspace(const Workspace& workspace, std::size_t bytes, c10::Device device);
+
+/// Gives a kernel's result, on the host yet, the memory that CUDA's has.
+/// @param bytes of its storage, if they are more than it has
+void keep_memory(const at::Tensor& result, std::size_t bytes);
 
 }  // namespace devsan::emulate

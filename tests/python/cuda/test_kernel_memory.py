@@ -162,7 +162,7 @@ def test_a_sort_of_long_rows_takes_a_second_buffer(rows: int, length: int) -> No
     together = 8 * count + 8 * count + 4 * count
     second = (4 + 8) * count
     tables = 4 * 256 * 8 + -(-count // 3072) * 256 * 4 + 512
-    scratch = 0 if length <= 4096 else together + second + tables if rows < 128 else 8 * count + second
+    scratch = 8 * length if length <= 4096 else together + second + tables if rows < 128 else 8 * count + second
     peak, kept = charged(lambda: values.sort(dim=1))
     assert (peak, kept) == (count * 12 + scratch, count * 12)
 

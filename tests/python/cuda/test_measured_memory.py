@@ -29,10 +29,17 @@ def h100(request: pytest.FixtureRequest) -> Iterator[None]:
         (lambda x: x.sum(), 1536, 512),
         (lambda x: torch.nn.functional.mse_loss(x, x), 8389632, 4194304),
         (lambda x: torch.nn.functional.huber_loss(x, x), 4195840, 512),
+        (lambda x: x.equal(torch.ones_like(x)), 4194304 + 1050112, 0),
+        (lambda x: x.flatten().unique(), 8552960, 4194304),
+        (lambda x: x.sort(), 12591104, 12582912),
+        (lambda x: x.flatten().topk(50), 360960, 1024),
     ],
-    ids=["sum of columns", "std of columns", "max of columns", "sum of rows", "sum", "mse_loss", "huber_loss"],
-)
-def test_a_reduction_takes_what_was_measured(call: Callable[[torch.Tensor], Any], peak: int, kept: int) -> None:
+    ids=[
+        "sum of columns", "std of columns", "max of columns", "sum of rows", "sum", "mse_loss", "huber_loss", "equal",
+        "unique", "sort", "topk",
+    ],
+)  # fmt: skip
+def test_a_call_takes_what_was_measured(call: Callable[[torch.Tensor], Any], peak: int, kept: int) -> None:
     matrix = torch.rand(1024, 1024).to("cuda:0")
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()

@@ -1,6 +1,7 @@
 """The memory of usual calls on tensors of some MiB: forward, and backward where there is one.
 
-A call runs once before it is measured, so that what a library keeps from its first call on is there already.
+A call runs once before it is measured, so that what a library keeps from its first call on is there already. The
+emulation computes the numbers: what a mask selects is then as much as on the GPU.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from allocated import begin, taken, warm
 from calls import choices, losses, reductions
 from layers import algebra, convolutions, layers, steps
 
-FULL_SIZE = True
 FAMILIES = (losses, reductions, choices, layers, convolutions, algebra, steps)
 
 

@@ -118,17 +118,6 @@ void keep_type_of_statistics(std::string_view op, Arguments arguments, torch::ji
   }
 }
 
-/// These losses are reduced into the memory of the losses of all elements, which stays (aten/src/ATen/native/Loss.cpp and
-/// cuda/Loss.cu, binary_cross_entropy_out_cuda). The Meta kernel's result has the memory of one number.
-void keep_memory_of_losses(std::string_view op, Arguments arguments, const torch::jit::Stack& results) {
-  if (op != "aten::mse_loss" && op != "aten::smooth_l1_loss" && op != "aten::binary_cross_entropy") return;
-  const at::Tensor& made = results[0].toTensor();
-  if (made.dim() != 0) return;
-  const auto sizes = at::infer_size_dimvector(arguments[0].toTensor().sizes(), arguments[1].toTensor().sizes());
-  const auto bytes = static_cast<std::size_t>(c10::multiply_integers(sizes)) * made.itemsize();
-  if (bytes > made.storage().nbytes()) resize_unknown(made, bytes);
-}
-
 /// Calls the operator's Meta kernel instead of its own.
 /// @return false where there is none that can be called here, or the call is refused: its own kernel says why. Nothing has
 /// happened then
@@ -159,7 +148,6 @@ bool call_without_numbers(const c10::OperatorHandle& op, const CallPlan& plan, t
     meta[i] = plan.returned[i] < 0 ? made_as(meta[i], op.operator_name().name)
                                    : arguments[static_cast<std::size_t>(plan.returned[i])];
   }
-  keep_memory_of_losses(op.operator_name().name, arguments, meta);
   torch::jit::drop(*stack, plan.arguments);
   std::move(meta.begin(), meta.end(), std::back_inserter(*stack));
   return true;
