@@ -21,6 +21,7 @@ from textwrap import dedent
 
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Operand, Place
 from devsan.diagnostics.messages import Message
+from devsan.diagnostics.placement import placed_text
 from devsan.render.language import Language
 from devsan.render.terminal.text import Line, display_width, padded, wrapped
 
@@ -74,13 +75,7 @@ def _table(placed: Sequence[Operand], say: Language, width: int) -> Iterator[Lin
 
 def _said(placed: Operand, say: Language) -> str:
     device = placed.placement.device if placed.placement is not None else ""
-    values = {"device": device, "owner": say.text(placed.owner), "name": placed.followed}
-    template = "placed on {device}"
-    if placed.followed:
-        template += " with {name}"
-    if placed.owner:
-        template += " by {owner}"
-    said = say(template, **values)
+    said = say.text(placed_text(device, placed.owner, placed.followed))
     if placed.qualified_name in (None, placed.name):
         return said
     return say("is {name}, {said}", name=say.text(placed.qualified_name or ""), said=said)

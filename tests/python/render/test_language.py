@@ -34,6 +34,13 @@ def locale(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     return choose
 
 
+def test_a_locale_asks_for_no_language(locale: Callable[..., str]) -> None:
+    locale(LANG="zh_CN.UTF-8")
+    assert language.asked() == ""
+    locale(LANG="zh_CN.UTF-8", DEVSAN_LANG="en")
+    assert language.asked() == "en"
+
+
 def test_the_choice(locale: Callable[..., str]) -> None:
     assert locale() == "en"
     assert locale(LANG="zh_CN.UTF-8") == "zh"
