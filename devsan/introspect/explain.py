@@ -12,6 +12,7 @@ from typing import Any
 from devsan import core
 from devsan.diagnostics.placement import Placement
 from devsan.introspect import process_info, settings
+from devsan.introspect.cells import with_cells_named
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.edits import can_run, knows
 from devsan.introspect.frames.error_patterns import Kind
@@ -73,7 +74,8 @@ def explain(failure: Failure) -> Explanation | None:
     with plain_attributes():
         explanation = collect(failure)
     explanation.findings = [
-        _with_edits_that_run(finding, explanation.frames) for finding in core.diagnose(explanation.facts)
+        with_cells_named(_with_edits_that_run(finding, explanation.frames))
+        for finding in core.diagnose(explanation.facts)
     ]
     if failure.is_new_to(__name__):
         _found.extend(explanation.findings)
