@@ -114,6 +114,7 @@ def test_chinese_is_broken_between_its_characters() -> None:
     lines = wrapped(text, 6, width=40)
     assert all(display_width(line) <= 34 for line in lines)
     assert not any(line.startswith(tuple("，。；）")) for line in lines)
+    assert wrapped("每块 GPU 的显存（24GiB）", 0, width=18) == ["每块 GPU 的显存", "（24GiB）"]
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
     assert "`x.to(device)`" in " ".join(lines)
 
