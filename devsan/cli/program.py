@@ -11,7 +11,6 @@ each with python's own.
 from __future__ import annotations
 
 import builtins
-import contextlib
 import importlib.machinery
 import importlib.util
 import os
@@ -29,7 +28,7 @@ from devsan.errors import EXIT_USAGE, DevsanError, StartError, UsageError, tell
 from devsan.job import supervisor
 from devsan.numbers import observer, statements
 from devsan.options import Options
-from devsan.spelling import nearest
+from devsan.spelling import nearest_script
 
 _PACKAGE = str(Path(excepthook.__file__).parent) + os.sep
 
@@ -70,18 +69,11 @@ class Script:
     def check(self) -> None:
         """Raises UsageError if there is no such file or it may not be read."""
         if not os.path.exists(self._path):
-            raise UsageError("a script that exists", repr(self._path), self._nearest())
+            raise UsageError("a script that exists", repr(self._path), nearest_script(self._path))
         if not os.access(self._path, os.R_OK):
             raise UsageError("a script that can be read", repr(self._path))
         if os.path.isdir(self._path) and not os.path.exists(os.path.join(self._path, "__main__.py")):
             raise UsageError("a script, or a directory with a __main__.py", f"the directory {self._path!r}")
-
-    def _nearest(self) -> str | None:
-        folder, name = os.path.split(self._path)
-        with contextlib.suppress(OSError):  # no such folder either
-            near = nearest(name, (each for each in os.listdir(folder or os.curdir) if each.endswith(".py")))
-            return near and os.path.join(folder, near)
-        return None
 
     def run(self) -> int:
         """Runs the file as ``__main__``."""

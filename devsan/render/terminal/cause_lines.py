@@ -8,7 +8,7 @@ help: move `labels` to the device of `logits` before they are combined (likely)
   18 - return F.cross_entropy(logits, labels)
   18 + return F.cross_entropy(logits, labels.to(logits.device))
   or: let the map put the modules that are combined here on one GPU (possible)
-note: a bare `.to(device)`: moving the large side (logits) copies ...
+note: a naive `.to(device)`: moving the large side (logits) copies ...
 more: devsan explain DV104
 """
 

@@ -175,6 +175,16 @@ def test_sentences_that_have_a_translation_are_there_in_both_languages(monkeypat
     assert "没有 hook" not in page.text("en") and "No hook moves labels." in page.text("en")
 
 
+def test_one_module_has_nothing_to_search_or_to_open() -> None:
+    loss = documents.model(expression="loss_fct", modules=[documents.module("", type="CrossEntropyLoss")])
+    searched = [
+        [attributes for _, attributes in page_of(documents.run(models=models)).elements
+         if attributes.get("type") == "search"]
+        for models in ([loss], [loss, documents.model()])
+    ]  # fmt: skip
+    assert [len(each) for each in searched] == [0, 1]
+
+
 def test_folds_layers_that_are_alike_and_marks_what_strayed() -> None:
     model = documents.model(layers=32, gpus=4)
     layer = next(each for each in model["modules"] if each["path"] == "model.layers.9.attention.v_proj")
