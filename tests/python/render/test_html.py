@@ -84,6 +84,7 @@ def test_who_placed_an_operand_is_said_as_on_the_terminal() -> None:
     assert "placed on cuda:1 by accelerate: AlignDevicesHook of model.layers.3" in page.text("en")
     said = language_named("zh").text(placed_text("cuda:1", "accelerate: AlignDevicesHook of model.layers.3"))
     assert said in page.text("zh")
+    assert re.search("从 cpu 加载到 cuda:1 .accelerate. AlignDevicesHook", page_of(documents.run()).text("zh"))
 
 
 def test_the_notes_of_a_finding_stand_below_its_sentence_in_both_languages() -> None:
