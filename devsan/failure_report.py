@@ -34,7 +34,7 @@ def report_to(stream: TextIO, failure: Failure, how: str = "terminal") -> tuple[
         write_beside(explanation, stream)
     if how == "github":
         github.write(report, explanation, stream)
-    recording.add_finding(report, explanation)
+    _record(failure, report, explanation)
     return report, explanation
 
 
@@ -42,4 +42,10 @@ def tell_job(failure: Failure) -> None:
     """Leaves the report on ``failure`` to the job of this process, which is a rank."""
     report, explanation = explained(build(failure), failure, member.patience())
     member.add(report, explanation)
-    recording.add_finding(report, explanation)
+    _record(failure, report, explanation)
+
+
+def _record(failure: Failure, report: Diagnostic, explanation: Explanation | None) -> None:
+    """Once, however often an error is explained: by the program where it is caught, and where it ends the program."""
+    if failure.is_new_to(__name__):
+        recording.add_finding(report, explanation)

@@ -6,6 +6,8 @@ has set stays in charge.
 
 from __future__ import annotations
 
+import linecache
+import os
 import sys
 from types import TracebackType
 from typing import Any, Protocol
@@ -51,6 +53,14 @@ def name_of(file: str) -> str | None:
         return " ".join(found) if found is not None else None
     except Exception:  # an IPython of another age
         return None
+
+
+def cells() -> dict[str, str]:
+    """Returns how IPython calls its cells, by the last parts of their file names: {"12345.py": "Cell In[3]"}."""
+    if "IPython" not in sys.modules:
+        return {}
+    names = {file: name_of(file) for file in list(linecache.cache)}  # where IPython leaves the source of its cells
+    return {os.path.basename(file): name for file, name in names.items() if name is not None}
 
 
 def _ipython_names(file: str) -> tuple[str, str] | None:

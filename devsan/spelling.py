@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
@@ -28,6 +29,16 @@ def nearest(word: str, choices: Iterable[str], alike: float = 0.5) -> str | None
     if not ratios or ratios[0][0] < alike or (len(ratios) > 1 and ratios[0][0] == ratios[1][0]):
         return None
     return ratios[0][1]
+
+
+def nearest_script(path: str) -> str | None:
+    """Returns the Python file that is meant by ``path``, which is none, in the same folder; None where none is near."""
+    folder, name = os.path.split(path)
+    try:
+        near = nearest(name, (each for each in os.listdir(folder or os.curdir) if each.endswith(".py")))
+    except OSError:  # there is no such folder either
+        return None
+    return near and os.path.join(folder, near)
 
 
 def distance(one: str, other: str) -> int:

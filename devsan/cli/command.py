@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import ClassVar, NoReturn, Protocol
 
+from devsan.cli.help_text import ShowHelp
+from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
 from devsan.options import OPTIONS, find_option
 from devsan.project_options import in_force, language
@@ -47,7 +49,8 @@ def add_format(parser: argparse._ActionsContainer, *formats: str) -> None:
             raise UsageError(f"a format ({', '.join(formats)})", repr(text), near and f"--format {near}")
         return text
 
-    listed = f"{', '.join(formats[:-1])} or {formats[-1]} (default: {formats[0]})"
+    listed = message("{formats} or {other} (default: {first})",
+                     formats=", ".join(formats[:-1]), other=formats[-1], first=formats[0])  # fmt: skip
     parser.add_argument("--format", metavar="FORMAT", type=known, choices=formats, default=formats[0], help=listed)
 
 
@@ -115,9 +118,10 @@ class Parser(argparse.ArgumentParser):
             usage=usage,
             description=inspect.getdoc(command),
             epilog=epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
+            add_help=False,
         )
+        self.add_argument("-h", "--help", action=ShowHelp, help="show this help message and exit")
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Reads the words; options may stand before, between and behind the others."""

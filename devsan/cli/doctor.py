@@ -35,6 +35,7 @@ from devsan.render.formats import rendered
 from devsan.render.language import language_for, language_named
 from devsan.render.notice import notice
 from devsan.render.terminal.printer import columns_of, lines_of, write_lines
+from devsan.spelling import nearest_script
 
 _FORMATS = tuple(name for name in FORMATS if name not in OF_RUNS)
 
@@ -85,6 +86,8 @@ class DoctorCommand:
         for file in options.files:
             if not Path(file).is_dir() and not file.lower().endswith(_KINDS):
                 raise UsageError("JSON, YAML, a Python file or a folder", repr(file))
+            if file.endswith(".py") and not os.path.exists(file):
+                raise UsageError("a Python file that exists", repr(file), nearest_script(file))
         if (options.diff or options.fix) and not options.files:
             raise UsageError("files or folders to fix", "none")
         _tell_misplaced(parser, words, command)

@@ -11,6 +11,7 @@ from importlib import import_module
 
 from devsan.cli.command import Action, Command
 from devsan.cli.executables import find_command
+from devsan.cli.help_text import spoken
 from devsan.cmake_prefix import cmake_prefix
 from devsan.core_library import release
 from devsan.errors import EXIT_USAGE, DevsanError, UsageError, tell
@@ -60,6 +61,10 @@ COMMANDS = (
     CommandEntry("env", "EnvCommand", "Print the versions and the machine, for a bug report."),
     CommandEntry("profiles", "ProfilesCommand", "List the GPU models that can be emulated."),
 )  # fmt: skip
+
+_MORE = """\
+devsan COMMAND --help shows the options of a command; devsan --version prints the version;
+devsan --cmake-prefix prints the folder of the C++ headers for CMAKE_PREFIX_PATH."""
 
 EXIT_PIPE = 141  # what a shell says of a command that SIGPIPE ended
 
@@ -126,14 +131,12 @@ def _rearranged(words: Sequence[str]) -> str | None:
 
 
 def _show_help() -> int:
+    said = spoken().text
     width = max(len(command.name) for command in COMMANDS)
-    print("usage: devsan COMMAND ...\n\nThe device sanitizer for PyTorch.\n\ncommands:")
+    print(f"{said('usage: ')}devsan COMMAND ...\n\n{said('The device sanitizer for PyTorch.')}\n\n{said('commands')}:")
     for command in COMMANDS:
-        print(f"  {command.name:<{width}}  {command.summary}")
-    print(
-        "\ndevsan COMMAND --help shows the options of a command; devsan --version prints the version;\n"
-        "devsan --cmake-prefix prints the folder of the C++ headers for CMAKE_PREFIX_PATH."
-    )
+        print(f"  {command.name:<{width}}  {said(command.summary)}")
+    print(f"\n{said(_MORE)}")
     return 0
 
 

@@ -28,6 +28,7 @@ from devsan.errors import EXIT_USAGE, DevsanError, StartError, UsageError, tell
 from devsan.job import supervisor
 from devsan.numbers import observer, statements
 from devsan.options import Options
+from devsan.spelling import nearest_script
 
 _PACKAGE = str(Path(excepthook.__file__).parent) + os.sep
 
@@ -68,7 +69,7 @@ class Script:
     def check(self) -> None:
         """Raises UsageError if there is no such file or it may not be read."""
         if not os.path.exists(self._path):
-            raise UsageError("a script that exists", repr(self._path))
+            raise UsageError("a script that exists", repr(self._path), nearest_script(self._path))
         if not os.access(self._path, os.R_OK):
             raise UsageError("a script that can be read", repr(self._path))
         if os.path.isdir(self._path) and not os.path.exists(os.path.join(self._path, "__main__.py")):

@@ -74,5 +74,5 @@ def _write(how: str, runs: Runs, stream: TextIO, language: str) -> None:
         write_runs(runs, stream, language)
         return
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    stream.write(rendered(how, runs).encode(encoding, "backslashreplace").decode(encoding))
+    stream.write(rendered(how, runs, language).encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()

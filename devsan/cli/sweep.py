@@ -155,7 +155,10 @@ def _write(result: SweepResult, asked: argparse.Namespace, stream: TextIO) -> No
     if asked.format == "terminal":
         terminal.write(result, stream, asked.lang)
         return
-    text = {"json": json.render_sweep, "html": html.render, "junit": junit.render}[asked.format](result)
+    if asked.format == "html":
+        text = html.render(result, asked.lang)
+    else:
+        text = {"json": json.render_sweep, "junit": junit.render}[asked.format](result)
     encoding = getattr(stream, "encoding", None) or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()

@@ -23,6 +23,7 @@ _CODE = re.compile(r"\bDV\d{3}\b")
 _SHOWN = re.compile(r"^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _CHECKED = re.compile(r" \(when checking argument[^)]*\)")  # the same in every sentence of torch's checks
 _MISMATCH = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cuda:1!"
+_WITH_HOST = _MISMATCH.replace("cuda:1", "cpu")
 _DEVICES = {"cuda", "cpu", "meta"}
 _WORD = re.compile(r"\w+|[^\w\s]")
 _TELLING = re.compile(r"[^\W\d]\w{3,}")
@@ -38,9 +39,7 @@ def codes_of(text: str) -> list[Code]:
     if not found:
         found = [each for each, code in all_codes().items() if any(wording in text for wording in code.wordings)]
     if not found:
-        shown, diagnosed = _shown_by_pages(text), _diagnosed(text)
-        found = [each for each in diagnosed if each in shown] + (shown + diagnosed if len(diagnosed) < 2 else [])
-        found += diagnosed + shown
+        found = [each for whole in _wholes(text) for each in _codes_of(whole)]
     known = all_codes()
     return [known[each] for each in dict.fromkeys(found)]
 
@@ -56,6 +55,20 @@ def nearest_page(text: str) -> Code | None:
     scores = sorted((sum(weights[word] for word in asked & words), each) for each, words in pages.items())
     (second, _), (best, code) = scores[-2:]
     return find_code(code) if best >= _KNOWN * sum(weights.values()) and best >= _AHEAD * second else None
+
+
+def _wholes(text: str) -> tuple[str, ...]:
+    """The sentences that were meant: of a mismatch, people quote the words in front of the devices."""
+    words = _MISMATCH.partition(",")[0]
+    quoted = "".join(text.partition(words)[1:]).rstrip(".,!")
+    is_cut = quoted != "" and _MISMATCH.startswith(quoted) and not _DEVICES.intersection(_words(quoted))
+    return (_MISMATCH, _WITH_HOST, text) if is_cut else (text,)
+
+
+def _codes_of(text: str) -> list[str]:
+    shown, diagnosed = _shown_by_pages(text), _diagnosed(text)
+    found = [each for each in diagnosed if each in shown] + (shown + diagnosed if len(diagnosed) < 2 else [])
+    return found + diagnosed + shown
 
 
 def _shown_by_pages(text: str) -> list[str]:

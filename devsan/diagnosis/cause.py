@@ -12,7 +12,7 @@ from devsan.diagnosis.source import shown_path, whole_path
 from devsan.diagnostics.codes import UNDECIDED, name_of
 from devsan.diagnostics.diagnostic import Confidence, Diagnostic, Edit, Fix, Operand, Place
 from devsan.diagnostics.messages import message
-from devsan.diagnostics.placement import Placement
+from devsan.diagnostics.placement import Placement, owner_text
 from devsan.introspect.deadline import Late, within
 from devsan.introspect.explain import Explanation, explain
 from devsan.introspect.frames.chain import Failure
@@ -91,21 +91,12 @@ def _placed(operand: core.Operand, event: core.Event, rows: list[Operand], model
             rows.remove(row)
             break
     newest = operand.provenance[0]
+    owner = owner_text(str(event.owner.name), str(event.owner.mechanism), str(operand.holder))
     followed = str(newest.followed) if newest.sequence != event.sequence or newest.op != event.op else ""
     return Operand(
-        name, placement, bool(operand.offending), qualified_name, _owner(operand, event),
+        name, placement, bool(operand.offending), qualified_name, owner,
         _site(_frame_of(event, models)), str(event.owner.setting), followed if followed != name else "",
     )  # fmt: skip
-
-
-def _owner(operand: core.Operand, event: core.Event) -> str:
-    owner = event.owner
-    if owner.name in ("", "program"):
-        return "this program" if owner.name else ""
-    if not owner.mechanism or owner.mechanism == owner.name:
-        return str(owner.name)
-    of = f" of {operand.holder}" if owner.mechanism.endswith("Hook") and operand.holder else ""
-    return f"{owner.name}: {owner.mechanism}{of}"
 
 
 def _is_same(name: str, operand: core.Operand) -> bool:

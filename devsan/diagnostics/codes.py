@@ -33,7 +33,7 @@ class Code:
         code: "DV106".
         name: "kv-cache", also that of its folder and of the files that detect it.
         summary: one sentence, by language.
-        naive_fix: what a bare ``.to(device)`` at the failing line does instead of fixing it, by language; may be empty.
+        naive_fix: what a naive ``.to(device)`` at the failing line does instead, by language; may be empty.
         chinese: the Chinese of the sentences that its detectors alone say, by the English templates.
         words: its vocabulary, shared by all its detectors: what names of the user's program speak for it.
         wordings: parts of errors that it may cause, where neither a page's example nor the diagnosis has them.

@@ -139,7 +139,7 @@ class Diagnostic:
             it is undecided each begins with its code ("DV101: ...").
         candidates: codes with their names, only where it is undecided.
         fixes: the surest first, whoever added them; of those that are as sure the first given.
-        naive_fix: what a bare ``.to(device)`` at the failing line would break.
+        naive_fix: what a naive ``.to(device)`` at the failing line would break.
         notes: further lines, each a fact.
     """
 

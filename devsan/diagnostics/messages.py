@@ -6,7 +6,7 @@ same in C++, see NOTE [Messages] there; what the core says arrives as ``Message`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -53,6 +53,18 @@ def plural(one: str, many: str, n: int, **arguments: object) -> Message:
     """Returns a sentence about a number of things: ``one`` is the template for 1, ``many`` for others; {n} is ``n``."""
     words = {"n": str(n), **{name: each if isinstance(each, str) else str(each) for name, each in arguments.items()}}
     return Message((one if n == 1 else many).format_map(words), one, words, many, n)
+
+
+def with_arguments(text: Message, change: Callable[[str], str]) -> Message:
+    """Returns ``text`` with each of its arguments that is no message itself, at any depth, as ``change`` returns it."""
+    if not text.id:
+        return text
+    arguments = {
+        name: with_arguments(each, change) if isinstance(each, Message) and each.id else change(each)
+        for name, each in text.arguments.items()
+    }
+    template = text.plural if text.plural and text.n != 1 else text.id
+    return Message(template.format_map(arguments), text.id, arguments, text.plural, text.n)
 
 
 def table_of(value: Any) -> dict[str, Any]:

@@ -1,8 +1,10 @@
-"""Where a tensor is and what it is made of."""
+"""Where a tensor is and what it is made of, and the words for who placed it there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from devsan.diagnostics.messages import Message, message
 
 
 @dataclass(frozen=True)
@@ -32,3 +34,34 @@ class Placement:
     def is_on(self, device: str) -> bool:
         """Returns whether this is ``device``, where "cuda" stands for any of them."""
         return self.device == device or self.device.startswith(device + ":") or device.startswith(self.device + ":")
+
+
+def owner_text(name: str, mechanism: str = "", holder: str = "") -> str:
+    """Returns the words for an owner: "this program", "accelerate: AlignDevicesHook of model.layers.17".
+
+    Args:
+        name: of the owner; "" where it is not known.
+        mechanism: what of the owner did it.
+        holder: the module that has the hook, if it was one.
+    """
+    if name == "program":
+        return message("this program")
+    if not name or mechanism in ("", name):
+        return name
+    return f"{name}: {mechanism}" + (f" of {holder}" if mechanism.endswith("Hook") and holder else "")
+
+
+def placed_text(device: str, owner: str = "", followed: str = "") -> Message:
+    """Returns who placed something: "placed on cuda:1 by accelerate: AlignDevicesHook".
+
+    Args:
+        device: where it is.
+        owner: as ``owner_text`` calls it; "" where it is not known.
+        followed: the tensor that brought a computed result there, where it has a name.
+    """
+    if followed and owner:
+        return message("placed on {device} with {name} by {owner}", device=device, name=followed, owner=owner)
+    if followed:
+        return message("placed on {device} with {name}", device=device, name=followed)
+    return message("placed on {device} by {owner}", device=device, owner=owner) if owner else message(
+        "placed on {device}", device=device)  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 from devsan import core
 from devsan.diagnostics.placement import Placement
 from devsan.introspect import process_info, settings
+from devsan.introspect.cells import with_cells_named
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.edits import can_run, knows
 from devsan.introspect.frames.error_patterns import Kind
@@ -73,9 +74,11 @@ def explain(failure: Failure) -> Explanation | None:
     with plain_attributes():
         explanation = collect(failure)
     explanation.findings = [
-        _with_edits_that_run(finding, explanation.frames) for finding in core.diagnose(explanation.facts)
+        with_cells_named(_with_edits_that_run(finding, explanation.frames))
+        for finding in core.diagnose(explanation.facts)
     ]
-    _found.extend(explanation.findings)
+    if failure.is_new_to(__name__):
+        _found.extend(explanation.findings)
     return explanation
 
 
@@ -97,12 +100,10 @@ def findings_so_far(handled: Failure | None = None) -> list[core.Finding]:
     """Returns the findings of this process, all sites of one cause as one.
 
     Args:
-        handled: what the program is handling now; looked at unless its findings are there already.
+        handled: what the program is handling now; among them from here on.
     """
     if handled is not None:
-        known = [each.id for each in _found]
         explain(handled)
-        _found[len(known) :] = [each for each in _found[len(known) :] if each.id not in known]
     return list(core.merge_findings(_found)) if _found else []
 
 

@@ -9,12 +9,18 @@ from typing import Any
 Runs = Sequence[Mapping[str, Any]]
 
 
-def rendered(name: str, runs: Runs) -> str:
+PAGES = ("html",)
+"""The formats that are in both languages, and open in one."""
+
+
+def rendered(name: str, runs: Runs, language: str = "") -> str:
     """Returns ``runs`` in a format.
 
     Args:
         name: one of ``devsan.options.FORMATS``, any but the terminal's.
         runs: documents of runs (docs/reference/run.schema.json).
+        language: in which a page opens; by default the one that is asked for, else that of the browser.
     """
-    text: str = import_module(f"devsan.render.{name}").render(runs)
+    format = import_module(f"devsan.render.{name}")
+    text: str = format.render(runs, language) if name in PAGES else format.render(runs)
     return text

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from devsan.diagnostics.placement import owner_text, placed_text
 from devsan.installed import installed_as
 
 Plain = Mapping[str, Any]
@@ -52,11 +53,10 @@ def placed(finding: Plain) -> Iterator[tuple[Plain, str, Plain | None]]:
             yield operand, f"{name} is on {operand['device']}", None
             continue
         owner = event["owner"]
-        who = "this program" if owner["name"] == "program" else owner["name"]
-        by = f" by {who}" if who else ""
+        said = placed_text(operand["device"], owner_text(owner["name"]))
         setting = f": {owner['setting']}" if owner["setting"] else ""
         site = owner["where"] or event["site"]
-        yield operand, f"{name} was placed on {operand['device']}{by}{setting}", site
+        yield operand, f"{name} was {said}{setting}", site
 
 
 def main_site(finding: Plain, directory: str) -> tuple[Plain, list[Plain]]:

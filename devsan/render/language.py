@@ -86,12 +86,16 @@ def language_for(stream: TextIO, name: str = "") -> Language:
 
 
 def chosen() -> str:
-    """Returns "zh" or "en": by the option, by DEVSAN_LANG, else by the locale, in gettext's order."""
+    """Returns "zh" or "en": the one that is asked for, else that of the locale, in gettext's order."""
+    return asked() or _of_variables("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG") or "en"
+
+
+def asked() -> str:
+    """Returns "zh" or "en", as the option or DEVSAN_LANG says it; "" where neither does."""
     options = active_options.current()
-    if options is not None and options.lang:
-        return options.lang
-    for variable in (VARIABLE, "LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
-        value = os.environ.get(variable, "").lower()
-        if value:
-            return "zh" if value.startswith("zh") else "en"
-    return "en"
+    return (options.lang if options is not None else "") or _of_variables(VARIABLE)
+
+
+def _of_variables(*names: str) -> str:
+    value = next(filter(None, map(os.environ.get, names)), "").lower()
+    return value and ("zh" if value.startswith("zh") else "en")

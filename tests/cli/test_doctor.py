@@ -229,6 +229,7 @@ def test_a_driver_that_is_slow_does_not_hold_a_launch_up(doctor):
     ("words", "sentence"),
     [
         (["ds_config.txt"], "expected JSON, YAML, a Python file or a folder, got 'ds_config.txt'"),
+        (["trian.py"], "expected a Python file that exists, got 'trian.py'"),
         (["ds_config.json", "--"], "expected a launch command after --, got nothing"),
         (["--fix"], "expected files or folders to fix, got none"),
         (["--lang", "fr"], "expected lang to be en or zh"),

@@ -74,6 +74,7 @@ def test_a_report_is_a_page_under_its_cell(cell: Cell) -> None:
         [display] = shown.displays
         assert display["text/plain"].startswith("error[DV") and "Cell In[" in display["text/plain"]
         assert "\x1b" not in display["text/plain"]
+        assert re.findall(r"help: .*\(Cell\s+In\[\d+\]:3\)", display["text/plain"]), "not the name of its file"
         [page] = re.findall(r'<iframe srcdoc="(.*?)" sandbox="allow-scripts"', display["text/html"], re.DOTALL)
         page = html.unescape(page)
         assert page.startswith("<!DOCTYPE html>") and page.count('id="finding-1"') == 1

@@ -11,6 +11,8 @@ from devsan import core
 from devsan.introspect.frames.error_match import Sentence, recognize
 from devsan.introspect.frames.error_patterns import Kind
 
+_BOOKS = "__devsan_books__"
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -22,6 +24,7 @@ class Failure:
         trace: where it was raised.
         outer: where the exception that was not caught was raised; the same one unless it was wrapped.
         refusal: the core's facts (``devsan._core.Refusal``), None when the core did not refuse it.
+        error: the exception that holds it; None where there is none, or not yet.
     """
 
     message: str
@@ -29,6 +32,19 @@ class Failure:
     trace: TracebackType | None
     outer: TracebackType | None
     refusal: core.Refusal | None = None
+    error: BaseException | None = None
+
+    def is_new_to(self, book: str) -> bool:
+        """Returns whether ``book`` is asked to count this failure for the first time.
+
+        The exception itself remembers it: a table of exceptions would keep the tensors in their frames alive.
+        """
+        if self.error is None:
+            return True
+        books: set[str] = vars(self.error).setdefault(_BOOKS, set())
+        is_new = book not in books
+        books.add(book)
+        return is_new
 
 
 def failure_of(error: BaseException, trace: TracebackType | None) -> Failure | None:
@@ -46,7 +62,7 @@ def failure_of(error: BaseException, trace: TracebackType | None) -> Failure | N
         if sentence is None or (found is not None and found.sentence.text != sentence.text):
             continue
         own = trace if link is error else link.__traceback__
-        found = Failure(message, sentence, own or (found.trace if found else None), trace, refusal)
+        found = Failure(message, sentence, own or (found.trace if found else None), trace, refusal, link)
     return found
 
 

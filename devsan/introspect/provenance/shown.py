@@ -7,7 +7,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from devsan import core
-from devsan.diagnostics.placement import Placement
+from devsan.diagnostics.placement import Placement, owner_text
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.tensors import is_tensor, placement_of, plain_attributes
 from devsan.introspect.models.device_maps import settle
@@ -80,8 +80,7 @@ def _frames(caller: FrameType | None) -> Iterator[Frame]:
 def sentence_of(event: core.Event) -> str:
     """Returns one event in words: "moved from cpu to cuda:1 by accelerate (AlignDevicesHook)"."""
     owner = event.owner
-    who = "this program" if owner.name == "program" else owner.name
-    by = f" by {who}" if who else ""
+    by = f" by {owner_text(str(owner.name))}" if owner.name else ""
     if owner.mechanism and owner.mechanism not in event.op:
         by += f" ({owner.mechanism})"
     if owner.setting:

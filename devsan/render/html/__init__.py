@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from devsan.diagnostics.placement import owner_text
 from devsan.render import in_words, peaks
 from devsan.render.amounts import amount, seconds
 from devsan.render.html import devices, fates, findings, labels, overview, tree
+from devsan.render.language import asked
 from devsan.run_files import ranks
 from devsan.run_files.jobs import launches_of
 
@@ -33,12 +35,13 @@ _MOST_FRAMES = 24  # of one stack
 _MOST_EVENTS = 5  # of a provenance; earlier ones are folded
 
 
-def render(runs: Sequence[Run]) -> str:
+def render(runs: Sequence[Run], language: str = "") -> str:
     """Returns the page of a run.
 
     Args:
         runs: documents that are valid by docs/reference/run.schema.json: one, or those of the ranks of a program,
             where what they share is told once.
+        language: in which it opens; by default the one that is asked for, else that of the browser.
     """
     runs = sorted(runs, key=lambda each: each["process"]["rank"])
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
@@ -51,7 +54,7 @@ def render(runs: Sequence[Run]) -> str:
         timelines=overview.timelines_of(runs), traffic=overview.traffic_of(runs), memories=overview.memories_of(runs),
         fates=fates.fates_of(launches_of(runs)[0]), exhausted=overview.exhausted_of(runs, found),
         notes=list(dict.fromkeys(note for each in runs for note in each["notes"])),
-        script=Markup(script), style=Markup(style), script_hash=_hash(script),
+        language=language or asked(), script=Markup(script), style=Markup(style), script_hash=_hash(script),
     )  # fmt: skip
     return page.encode("utf-8", "replace").decode("utf-8")
 
@@ -73,7 +76,7 @@ def environment() -> Environment:
     )  # fmt: skip
     for function in (
         findings.places_of, findings.is_wide, findings.inner_frame, findings.told_operands, findings.best_name,
-        findings.placement_of, in_words.where_of, findings.diff_of, findings.source_rows,
+        findings.placement_of, findings.words_of, owner_text, in_words.where_of, findings.diff_of, findings.source_rows,
         peaks.parts_of, peaks.site_of, fates.cells_of,
     ):  # fmt: skip
         environment.globals[function.__name__] = function

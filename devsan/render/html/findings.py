@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devsan.diagnostics.messages import message
+from devsan.diagnostics.messages import Message, message
+from devsan.diagnostics.placement import owner_text, placed_text
 from devsan.render.html.excerpt import Mark, Row, rows_of
 from devsan.render.terminal.text import display_width
 
@@ -89,6 +90,13 @@ def best_name(operand: Mapping[str, Any]) -> str:
 def placement_of(provenance: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Returns the newest event that decided the device, as model::placement_of does; None where none did."""
     return next((event for event in provenance if event["kind"] not in ("computed", "shared")), None)
+
+
+def words_of(operand: Mapping[str, Any], placed: Mapping[str, Any]) -> Message:
+    """Returns who placed an operand, by the event that decided its device, in the words of the terminal's report."""
+    owner, newest = placed["owner"], operand["provenance"][0]
+    followed = newest["followed"] if newest is not placed and newest["followed"] != best_name(operand) else ""
+    return placed_text(placed["device"], owner_text(owner["name"], owner["mechanism"], operand["holder"]), followed)
 
 
 def diff_of(edit: Mapping[str, Any]) -> list[DiffRow]:

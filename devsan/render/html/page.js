@@ -3,9 +3,10 @@
 (() => {
   "use strict";
   const root = document.documentElement;
+  root.classList.add("scripted");
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
 
-  // Language: that of the browser, until another is chosen.
+  // Language: the one that was asked for, else that of the browser, until another is chosen.
   const languages = document.getElementById("languages");
   const speak = (language) => {
     root.dataset.lang = language;
@@ -19,7 +20,7 @@
     const button = event.target.closest("button");
     if (button) speak(button.dataset.language);
   });
-  speak((navigator.language || "en").toLowerCase().startsWith("zh") ? "zh" : "en");
+  speak(root.dataset.lang || ((navigator.language || "en").toLowerCase().startsWith("zh") ? "zh" : "en"));
 
   // One finding of several. All of them are in the page; print shows all.
   const links = all("[data-select]");

@@ -14,7 +14,7 @@ from devsan.render.cell_names import together
 from devsan.render.fixes import said_of
 from devsan.render.html import environment
 from devsan.render.html.labels import LANGUAGES
-from devsan.render.language import language_named
+from devsan.render.language import asked, language_named
 from devsan.render.unified_diff import Replaced, replaced
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class Found:
     diff: tuple[Replaced, ...]
 
 
-def render(result: SweepResult) -> str:
-    """Returns the page of a sweep."""
+def render(result: SweepResult, language: str = "") -> str:
+    """Returns the page of a sweep, which opens in ``language`` as that of a run does."""
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     style = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in _STYLES)
     down, columns, rows = table_of(result)
@@ -51,7 +51,7 @@ def render(result: SweepResult) -> str:
         groups=[(group, found_of(group)) for group in result.groups],
         numbers={group.id: number for number, group in enumerate(result.groups, start=1)}, many=False, reports=_REPORTS,
         together=lambda names: [name for name, _ in together(names)],
-        script=Markup(script), style=Markup(style),
+        language=language or asked(), script=Markup(script), style=Markup(style),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )  # fmt: skip
     return page.encode("utf-8", "replace").decode("utf-8")

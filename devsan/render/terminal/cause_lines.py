@@ -8,7 +8,7 @@ help: move `labels` to the device of `logits` before they are combined (likely)
   18 - return F.cross_entropy(logits, labels)
   18 + return F.cross_entropy(logits, labels.to(logits.device))
   or: let the map put the modules that are combined here on one GPU (possible)
-note: a bare `.to(device)`: moving the large side (logits) copies ...
+note: a naive `.to(device)`: moving the large side (logits) copies ...
 more: devsan explain DV104
 """
 
@@ -21,6 +21,7 @@ from textwrap import dedent
 
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Operand, Place
 from devsan.diagnostics.messages import Message
+from devsan.diagnostics.placement import placed_text
 from devsan.render.language import Language
 from devsan.render.terminal.text import Line, display_width, padded, wrapped
 
@@ -74,13 +75,7 @@ def _table(placed: Sequence[Operand], say: Language, width: int) -> Iterator[Lin
 
 def _said(placed: Operand, say: Language) -> str:
     device = placed.placement.device if placed.placement is not None else ""
-    values = {"device": device, "owner": say.text(placed.owner), "name": placed.followed}
-    template = "placed on {device}"
-    if placed.followed:
-        template += " with {name}"
-    if placed.owner:
-        template += " by {owner}"
-    said = say(template, **values)
+    said = say.text(placed_text(device, placed.owner, placed.followed))
     if placed.qualified_name in (None, placed.name):
         return said
     return say("is {name}, {said}", name=say.text(placed.qualified_name or ""), said=said)

@@ -14,7 +14,9 @@ Line = list[tuple[str, str]]
 _WIDE = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
 _CLOSING = "\u3001\u3002\uff0c\uff1b\uff1a\uff09\uff1f\u201d\u300d\u300f"
 _OPENING = "\uff08\u201c\u300c\u300e"
-_BREAK = re.compile(f"(?<=[{_WIDE}])(?=[^{_CLOSING}])|(?<=[^{_OPENING}])(?=[{_WIDE}])(?=[^{_CLOSING}])")
+_BREAK = re.compile(
+    f"(?<=[{_WIDE}])(?<![{_OPENING}])(?=[^{_CLOSING}])|(?<=[^{_OPENING}])(?=[{_WIDE}])(?=[^{_CLOSING}])"
+)
 
 
 def display_width(text: str) -> int:

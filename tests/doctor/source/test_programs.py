@@ -43,3 +43,23 @@ def test_findings_stand_where_they_say(path: Path):
 def test_every_code_of_the_rules_is_marked_somewhere():
     given = {own_code(rule.__module__) for rule in RULES}
     assert given == {code for path in PROGRAMS for _, code in marked(path)}
+
+
+@pytest.mark.parametrize(
+    ("logits", "fix"),
+    [
+        ("logits", "move `labels` to the device of `logits`: `labels.to(logits.device)`"),
+        ("net(x)", "move `labels` to the device of `net(x)` before they are combined"),
+    ],
+)
+def test_a_fix_of_a_loss_does_not_call_the_model_once_more(tmp_path: Path, logits: str, fix: str):
+    (tmp_path / "train.py").write_text(f"""\
+import torch
+
+net = torch.nn.Linear(4, 4).to("cuda:1")
+x = torch.ones(2, 4, device="cuda:1")
+logits = net(x)
+labels = torch.zeros(2, dtype=torch.long, device="cuda:0")
+torch.nn.functional.cross_entropy({logits}, labels)
+""")
+    assert [str(found.fixes[0].text) for found in check([tmp_path / "train.py"]).findings] == [fix]

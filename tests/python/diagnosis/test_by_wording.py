@@ -49,6 +49,14 @@ def test_a_sentence_of_many_causes():
     assert {"DV102", "DV103", "DV105", "DV108"} <= with_host
 
 
+@pytest.mark.parametrize("rest", ["", ", but found at least two devices", "!"])
+def test_a_sentence_without_its_devices_is_that_of_many_causes(rest):
+    sentence = f"RuntimeError: Expected all tensors to be on the same device{rest}"
+    whole = [codes_of(f"{TWO}{devices}!") for devices in ("cuda:0 and cuda:1", "cuda:0 and cpu")]
+    causes = list(dict.fromkeys(each.code for codes in whole for each in codes))
+    assert [each.code for each in codes_of(sentence)][: len(causes)] == causes
+
+
 def test_an_index_on_another_gpu_has_the_causes_of_a_mismatch():
     found = codes_of("indices should be either on cpu or on the same device as the indexed tensor (cuda:1)")
     assert "DV101" in [code.code for code in found] and len(found) > 1

@@ -15,8 +15,9 @@ from pages import documents
 from pages.parsed import Page
 
 from devsan.diagnostics.messages import message
+from devsan.diagnostics.placement import placed_text
 from devsan.render.html import labels, render
-from devsan.render.language import Language
+from devsan.render.language import Language, language_named
 from devsan.run_files.ranks import ranks_text
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "reference" / "run.schema.json"
@@ -65,11 +66,32 @@ def test_says_who_held_the_memory_at_the_peak() -> None:
 
 def test_tells_both_operands_stories() -> None:
     text = page_of(documents.run()).text()
-    assert re.search(r"labels cuda:0 int64\[6\] 48 B in the wrong place .* Placed by this program train\.py:40:5", text)
-    assert re.search(r"logits cuda:1 float32\[6, 10\].* Placed by accelerate train\.py:21:5", text)
+    by_program = r"placed on cuda:0 by this program train\.py:40:5"
+    by_hook = r"placed on cuda:1 with lm_head\.weight by accelerate: AlignDevicesHook train\.py:21:5"
+    assert re.search(rf"labels cuda:0 int64\[6\] 48 B in the wrong place .* {by_program}", text)
+    assert re.search(rf"logits cuda:1 float32\[6, 10\].* {by_hook}", text)
     assert "computed on cuda:1 aten::linear took the device of lm_head.weight" in text
     assert "loaded from cpu to cuda:1 by accelerate" in text and 'because of device_map["lm_head"] = 1' in text
     assert 'a fixed device: "cuda:0"' in text
+
+
+def test_who_placed_an_operand_is_said_as_on_the_terminal() -> None:
+    hooked = documents.event(
+        "loaded", "cuda:1", "init_hook", documents.LOAD, "accelerate", mechanism="AlignDevicesHook"
+    )
+    held = documents.operand("h", "cuda:1", 32, [hooked], holder="model.layers.3")
+    page = page_of(documents.run(findings=[documents.finding(operands=[held], involved=[0])]))
+    assert "placed on cuda:1 by accelerate: AlignDevicesHook of model.layers.3" in page.text("en")
+    said = language_named("zh").text(placed_text("cuda:1", "accelerate: AlignDevicesHook of model.layers.3"))
+    assert said in page.text("zh")
+    assert re.search("从 cpu 加载到 cuda:1 .accelerate. AlignDevicesHook", page_of(documents.run()).text("zh"))
+
+
+def test_the_notes_of_a_finding_stand_below_its_sentence_in_both_languages() -> None:
+    late = message("the search for the cause was stopped: it took too long")
+    page = page_of(documents.run(findings=[documents.finding(notes=[late], source="accelerate")]))
+    assert f"accelerate: {documents.SENTENCE} {late}" in page.text("en")
+    assert late not in page.text("zh") and language_named("zh").text(late) in page.text("zh")
 
 
 def test_the_history_of_a_result_says_where_that_of_an_operand_begins() -> None:
@@ -152,6 +174,16 @@ def test_sentences_that_have_a_translation_are_there_in_both_languages(monkeypat
     page = page_of(documents.run())
     assert "没有 hook 移动 labels。" in page.text("zh") and "No hook moves labels." not in page.text("zh")
     assert "没有 hook" not in page.text("en") and "No hook moves labels." in page.text("en")
+
+
+def test_one_module_has_nothing_to_search_or_to_open() -> None:
+    loss = documents.model(expression="loss_fct", modules=[documents.module("", type="CrossEntropyLoss")])
+    searched = [
+        [attributes for _, attributes in page_of(documents.run(models=models)).elements
+         if attributes.get("type") == "search"]
+        for models in ([loss], [loss, documents.model()])
+    ]  # fmt: skip
+    assert [len(each) for each in searched] == [0, 1]
 
 
 def test_folds_layers_that_are_alike_and_marks_what_strayed() -> None:

@@ -96,7 +96,7 @@ def test_the_report_of_a_real_failure_is_drawn(browser: Chromium, real_report: P
     assert re.search(r"train\.py:21:1 21 ?F\.cross_entropy\(logits, labels\) │ └ cuda:0 int64\[2\]", text)
     operands = browser.evaluate("[...document.querySelectorAll('.card h3')].map(each => each.textContent)")
     assert sorted(operands) == ["labels", "logits"]
-    assert text.count("Placed by this program train.py:") == 2
+    assert len(re.findall(r"placed on cuda:\d.{0,30} by this program train\.py:", text)) == 2
     assert 'labels = torch.zeros(2, dtype=torch.long, device="cuda:0")' in text
     for selector, least in ((".tree summary", 1), (".tree .leaf", 2), (".share", 4), (".lane rect", 3),
                             ("path.used", 2), (".legend .device", 2)):  # fmt: skip
@@ -163,6 +163,19 @@ def test_the_language_can_be_switched(browser: Chromium, saved: Save) -> None:
     text = browser.evaluate("document.body.innerText")
     assert "各操作数由谁放置" in text and "Who placed the operands" not in text
     assert browser.evaluate("document.documentElement.lang") == "zh-Hans"
+
+
+def test_the_page_opens_in_the_language_that_was_asked_for(browser: Chromium, tmp_path: Path) -> None:
+    (page := tmp_path / "report.html").write_text(render([documents.run()], "zh"), encoding="utf-8")
+    try:
+        for script_is_off in (False, True):
+            browser.call("Emulation.setScriptExecutionDisabled", value=script_is_off)
+            browser.open(page)
+            text = browser.evaluate("document.body.innerText")
+            assert "各操作数由谁放置" in text and "Who placed the operands" not in text
+            assert browser.evaluate("document.documentElement.lang") == "zh-Hans"
+    finally:
+        browser.call("Emulation.setScriptExecutionDisabled", value=False)
 
 
 def test_a_finding_is_chosen_by_keyboard(browser: Chromium, saved: Save) -> None:

@@ -34,6 +34,13 @@ def locale(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     return choose
 
 
+def test_a_locale_asks_for_no_language(locale: Callable[..., str]) -> None:
+    locale(LANG="zh_CN.UTF-8")
+    assert language.asked() == ""
+    locale(LANG="zh_CN.UTF-8", DEVSAN_LANG="en")
+    assert language.asked() == "en"
+
+
 def test_the_choice(locale: Callable[..., str]) -> None:
     assert locale() == "en"
     assert locale(LANG="zh_CN.UTF-8") == "zh"
@@ -107,6 +114,7 @@ def test_chinese_is_broken_between_its_characters() -> None:
     lines = wrapped(text, 6, width=40)
     assert all(display_width(line) <= 34 for line in lines)
     assert not any(line.startswith(tuple("，。；）")) for line in lines)
+    assert wrapped("每块 GPU 的显存（24GiB）", 0, width=18) == ["每块 GPU 的显存", "（24GiB）"]
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
     assert "`x.to(device)`" in " ".join(lines)
 

@@ -55,6 +55,18 @@ def test_a_run_that_fails(failed):
     assert all(0 < each["budget"] < 2**30 for each in run["memory"]["devices"])
 
 
+def test_an_error_that_the_program_explains_is_one_finding(programs):
+    program = """import devsan, torch
+try:
+    torch.ones(2, device="cuda:0") + torch.ones(2, device="cuda:1")
+except RuntimeError as error:
+    assert devsan.explain(error) == devsan.explain(error) != ""
+    raise ValueError("step 3 failed") from error
+"""
+    assert programs.run(program)[0] == 1
+    assert [finding["count"] for finding in programs.read()["findings"]] == [1]
+
+
 def test_times_lie_within_the_run(failed):
     run = failed.run
     times = [each["time"] for each in run["transfers"]] + [each["time"] for each in run["memory"]["samples"]]

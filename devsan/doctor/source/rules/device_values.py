@@ -53,6 +53,9 @@ def _to_the_logits(program: Program, meeting: Meeting) -> Message:
     if second is _target(meeting.node):
         first, second = second, first
     shown = program.source.shown
+    if any(isinstance(each, ast.Call) for each in ast.walk(second)):  # to ask for its device would call it once more
+        return message("move {name} to the device of {other} before they are combined",
+                       name=f"`{shown(first)}`", other=f"`{shown(second)}`")  # fmt: skip
     return message("move `{target}` to the device of `{other}`: `{target}.to({other}.device)`",
                    target=shown(first), other=shown(second))  # fmt: skip
 

@@ -123,6 +123,7 @@ def test_an_error_that_the_program_catches_is_a_finding_from_the_call_that_sees_
         torch.zeros(2, device="cuda:1").mul(torch.ones(2))
     except RuntimeError:
         assert len(devsan.findings()) == before + 1
+        assert devsan.explain() == devsan.explain() != ""
         assert [each.sites[0].count for each in devsan.findings()[before:]] == [1]  # not one more for each call
     assert len(devsan.findings()) == before + 1
 
