@@ -32,6 +32,35 @@ const Operand* label_side(const Context& context) {
   return nullptr;
 }
 
+/// Whether it came with the batch: labels, a count of them, what the model was given.
+bool is_of_batch(const Operand& operand) {
+  const bool computed = !operand.provenance.empty() && operand.provenance.front().kind == model::EventKind::kComputed;
+  return operand.kind == OperandKind::kInput || (operand.role == "target" && !computed) ||
+         Context::is_called(operand, {"label", "target", "num_items"});
+}
+
+bool is_of_loss(const Operand& operand) {
+  return operand.kind == OperandKind::kBuffer || operand.kind == OperandKind::kParameter;
+}
+
+/// That two sides of a loss are on two GPUs: the batch and the model, the loss and the model, or two results.
+Message sides_text(const Operand& side, const Operand& other) {
+  std::vector<model::Argument> both = pair_of(side, other);
+  if (is_of_batch(side)) {
+    return {
+        "{name} on {device} is on the side of the batch, {other} on {other_device} comes from the model's last "
+        "stage.",
+        std::move(both)};
+  }
+  if (!is_of_loss(side)) {
+    return {"{name} is on {device}, {other} on {other_device}; nothing has moved one to the other.", std::move(both)};
+  }
+  const model::Event* placed = placement_of(side.provenance);
+  both.push_back({"at", placed == nullptr ? Message() : at_text(*placed)});
+  return {"{name} belongs to the loss, which is on {device}{at}; {other} on {other_device} comes from the model.",
+          std::move(both)};
+}
+
 /// Whether `operand` is the sum so far of `total = total + term`, and may have begun as a number: that has no device.
 bool has_begun_as_number(const Context& context, const Operand& operand) {
   const model::Event* placed = placement_of(operand.provenance);
@@ -129,9 +158,6 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
     if (auto loss = loss_of_part(context)) return loss;
     const auto totals = [&](const Operand& operand) { return is_running_total(context, operand); };
     const bool total = std::any_of(context.operands().begin(), context.operands().end(), totals);
-    found.add_evidence(70,
-                       total ? "The operation adds to a running total."
-                             : "The operation is a loss, or a sum of losses: it joins the last stage with the batch.");
     const model::Event* back = nullptr;  // by a hook, so that the model does not end where its last stage is
     const Operand* labels = label_side(context);
     if (labels == nullptr && !context.operands().empty()) {
@@ -139,6 +165,10 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       if (const Operand* partner = context.partner_of(*labels)) labels = &smaller_of(*labels, *partner);
     }
     const Operand* partner = labels == nullptr ? nullptr : context.partner_of(*labels);
+    found.add_evidence(70, total ? "The operation adds to a running total."
+                           : labels != nullptr && is_of_batch(*labels)
+                               ? "The operation is a loss, or a sum of losses: it joins the last stage with the batch."
+                               : "The operation is a loss, or a sum of losses.");
     if (partner != nullptr) {
       found.operands = {context.index_of(*labels), context.index_of(*partner)};
       const std::vector<model::Argument> both = pair_of(*labels, *partner);
@@ -149,10 +179,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
             {"accelerate's hook brought {other} back from {device} to {other_device}, where the model's inputs are.",
              {{"other", name_of(*partner)}, {"device", back->from.str()}, {"other_device", partner->device.str()}}});
       } else if (context.across_gpus() && !total) {
-        found.add_evidence(
-            20, {"{name} on {device} is on the side of the batch, {other} on {other_device} comes from the model's "
-                 "last stage.",
-                 both});
+        found.add_evidence(20, sides_text(*labels, *partner));
       }
       const model::Event* placed = placement_of(labels->provenance);
       const bool chosen = placed != nullptr && labels->device.is_accelerator() &&
@@ -172,8 +199,9 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       found.title =
           back != nullptr
               ? Message{"{name} is on {device}, {other} was brought back to {other_device}, where the inputs are", both}
-          : total
-              ? Message{"the running total {name} is on {device}, {other} is on {other_device}", both}
+          : total ? Message{"the running total {name} is on {device}, {other} is on {other_device}", both}
+          : !is_of_batch(*labels)
+              ? Message{"a loss needs both on one device: {name} is on {device}, {other} on {other_device}", both}
               : Message{"{name} is on {device} with the batch, {other} is on {other_device} with the last stage", both};
       found.propose(begun ? move_each_term(*labels) : move_at_use(context, *labels, *partner));
     } else {
