@@ -69,16 +69,14 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     inside = source.class_around(node)
     yield from _devices_in(source, function, bound)
     yield from (f"{argument}.device" for argument in _given_to_modules(function))
-    for scope in (inside, source.tree):
-        if scope is not None:
-            yield from _devices_in(source, scope, bound)
+    for outer in [source.tree] if inside is None else [inside, source.tree]:
+        yield from _devices_in(source, outer, bound)
     for scope in dict.fromkeys((function, source.tree)):
         yield from (f"{name}.device" for name in _framework_objects(scope) if name in bound)
     yield from (f"{argument}.device" for argument in _tensors(function))
     yield from (f"next({name}.parameters()).device" for name in _modules(source, function, bound))
-    for scope in (function, inside):
-        if scope is not None:
-            yield from _destinations(source, scope, bound)
+    for scope in [function] if inside is None else [function, inside]:
+        yield from _destinations(source, scope, bound)
     if inside is not None and "self" in bound and getattr(function, "name", "") != "__init__":
         yield "next(self.parameters()).device"
     if not is_local and root in bound:  # a global, which need not be the same tensor

@@ -173,6 +173,10 @@ std::optional<Hypothesis> current_device(const Context& context) {
     } else {
       found.score -= 30;
     }
+    // What a module kept without registering it would have moved with it, whichever GPU was current when it was made.
+    const bool unregistered = left_by_move(context, operand, *partner) != nullptr ||
+                              (operand.kind == model::OperandKind::kAttribute && Context::at_construction(*placed));
+    if (unregistered && !of_rank && !in_thread) found.score -= 15;
     if (!best || found.score > best->score) best = std::move(found);
   }
   return best;

@@ -114,7 +114,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
              culprit->provenance.front().kind == model::EventKind::kComputed) {
     found.add_evidence(
         best,
-        {"{name} was computed on {device}, from a module that {value} put there{at}.",
+        {"{name} was computed on {device}, with a module that was moved to {value}{at}.",
          {{"name", culprit_name}, {"device", placed.device.str()}, {"value", quoted(text)}, {"at", at_text(placed)}}});
   } else if (text.empty()) {
     found.add_evidence(best, {"{name} was put on {device} by one device value{at}.",
