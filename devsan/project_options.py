@@ -3,7 +3,8 @@
 NOTE [Where options come from] The command line, else ``DEVSAN_OPTIONS``, else ``[tool.devsan]`` of the nearest
 pyproject.toml that has it, from the working folder upwards, else the default. pyproject.toml is for what is typed as
 ``devsan`` or ``pytest --devsan-...`` alone: a program that DEVSAN_OPTIONS reaches has all that was in force where it
-was started, and a program that imports devsan says itself what it wants.
+was started, and a program that imports devsan says itself what it wants. So has an experiment of ``devsan fix`` or
+``devsan plan``, whose command has read that file, and taken from it what is meant for its runs.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from devsan.errors import DevsanError, UsageError
+from devsan.job.folder import EXPERIMENT
 from devsan.options import OPTIONS, VARIABLE, Options, find_option, texts_of_variable
 
 if sys.version_info >= (3, 11):
@@ -47,7 +49,7 @@ def in_force(words: Mapping[str, str | None] | None = None, variable: str | None
     """
     variable = os.environ.get(VARIABLE, "") if variable is None else variable
     options, sources = Options(), {option.name: DEFAULT for option in OPTIONS}
-    path, table = _table(Path.cwd())
+    path, table = (Path(FILE), {}) if EXPERIMENT in os.environ else _table(Path.cwd())
     given = {name: text for name, text in (words or {}).items() if text is not None}
     for source, texts in (
         (str(path), table), (VARIABLE, texts_of_variable(variable)), (COMMAND_LINE, given),

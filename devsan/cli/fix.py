@@ -40,15 +40,17 @@ Examples:
   devsan fix --diff train.py | git apply               takes the fix
   devsan fix --apply train.py                          the same
   devsan fix -- torchrun --nproc-per-node 2 train.py   a launched job
+  devsan fix --ranks first,last -- torchrun --nnodes 64 --nproc-per-node 8 train.py
+                                                       a sample of its ranks
 
 The program runs once as it would on one device, and once for each change that is tried. It is given no terminal, and
 its output is not shown.
 
 Exit code: 0 if a fix is verified or nothing fails, 1 if none is or it cannot be written, 2 for invalid arguments."""
 
-_OWN = ("policy", "full_size", "real_below", "ranks", *(name for name in REPORTING if name != "lang"))
+_OWN = ("policy", "full_size", "real_below", *(name for name in REPORTING if name != "lang"))
 _SETTLED = {name: find_option(name).default for name in _OWN}
-"""Each experiment has its own, and numbers, by which it is judged."""
+_WHY_SETTLED = "a fix is judged by its numbers, and each experiment has a policy of its own"
 
 
 class FixCommand:
@@ -79,7 +81,7 @@ class FixCommand:
         parser.add_argument("--jobs", metavar="N", type=_count, default=0,
                             help="how many runs at once (default: as many as there are CPUs; 1 for a command)",
                             )  # fmt: skip
-        asked = program_words.read(parser, words, _SETTLED)
+        asked = program_words.read(parser, words, _SETTLED, _WHY_SETTLED)
         if asked.own.force and not asked.own.apply:
             raise UsageError("--force with --apply", "--force alone")
         if not asked.options.devices():

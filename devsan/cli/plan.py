@@ -45,7 +45,7 @@ Exit code: 0 if it fits, 1 if nothing does, 2 for what cannot be planned."""
 
 _OWN = ("policy", *(name for name in REPORTING if name != "lang"))
 _SETTLED = {**{name: find_option(name).default for name in _OWN}, "full_size": True}
-"""Each rehearsal has its own."""
+_WHY_SETTLED = "a plan is rehearsed at full size, and each rehearsal has a policy of its own"
 
 
 class PlanCommand:
@@ -69,7 +69,7 @@ class PlanCommand:
                             help="judge the device map in this JSON file instead of planning one")  # fmt: skip
         parser.add_argument("--timeout", metavar="SECONDS", type=read_timeout, default=600.0,
                             help="the most that one rehearsal may take (default: 600)")  # fmt: skip
-        asked = program_words.read(parser, words, _SETTLED)
+        asked = program_words.read(parser, words, _SETTLED, _WHY_SETTLED)
         if not asked.options.devices():
             raise UsageError("emulated GPUs, on which alone rehearsals run", "--gpus real")
         if isinstance(asked.program, CommandLine):

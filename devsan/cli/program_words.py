@@ -17,7 +17,7 @@ from devsan.cli.executables import find_command
 from devsan.cli.misplaced import Readers, apart, find
 from devsan.cli.program import Code, CommandLine, Module, Program, Script
 from devsan.errors import UsageError
-from devsan.options import OPTIONS, Option, Options
+from devsan.options import OPTIONS, REPORTING, Option, Options
 from devsan.project_options import in_force
 from devsan.spelling import nearest
 
@@ -55,13 +55,16 @@ class _Line:
         return shlex.join([*self.command.split(), *self.own, *options, *words])
 
 
-def read(parser: Parser, words: Sequence[str], settled: Mapping[str, Any] | None = None) -> ProgramWords:
+def read(
+    parser: Parser, words: Sequence[str], settled: Mapping[str, Any] | None = None, why_settled: str = ""
+) -> ProgramWords:
     """Reads the words, and tells of options that stand behind the program; nothing starts.
 
     Args:
         parser: of the command, with the options that it alone has; those of the emulation are added.
         words: what stands behind the command's name.
         settled: the values of options of the emulation that the command does not take, or takes with another meaning.
+        why_settled: why it does not take those that say what is emulated, for who gives one of them.
 
     Raises:
         UsageError: they are not understood.
@@ -71,7 +74,11 @@ def read(parser: Parser, words: Sequence[str], settled: Mapping[str, Any] | None
     named = {**parser.readers(), **{each: READERS[each] for option in shared for each in option.spellings}}
     group = parser.add_argument_group("options of devsan run") if parser.readers() else parser
     add_options(group, shared)
-    own, rest = _split(words, named, parser.prog)
+    refused = {
+        each: f"{parser.prog} without {each}: {why_settled}"
+        for option in OPTIONS if option.name in settled and option.name not in REPORTING for each in option.spellings
+    }  # fmt: skip
+    own, rest = _split(words, named, parser.prog, refused)
     given = vars(parser.parse_args(own))
     texts = {option.name: given.pop(option.name) for option in shared}
     options = replace(in_force(texts).options, **settled)
@@ -95,8 +102,12 @@ def add_options(group: argparse._ActionsContainer, options: Iterable[Option]) ->
         group.add_argument(*option.spellings, dest=option.name, **option.argument)
 
 
-def _split(words: Sequence[str], readers: Readers, command: str) -> tuple[list[str], list[str]]:
+def _split(
+    words: Sequence[str], readers: Readers, command: str, refused: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
     """Divides the words into devsan's own and the program's, which begin with a script, -m, -c or --.
+
+    ``refused`` has the options that the command does not take, with what is expected instead.
 
     Not left to argparse: what it does with ``--`` and with options behind a positional differs between versions of
     Python, and a program's words must arrive as they were written.
@@ -114,6 +125,8 @@ def _split(words: Sequence[str], readers: Readers, command: str) -> tuple[list[s
         if name not in readers and word[:2] in readers:  # -orun.dvs
             name, equals, value = word[:2], "=", word[2:].removeprefix("=")
         if name not in readers or readers[name] is None:
+            if name in refused:
+                raise UsageError(refused[name], repr(word))
             near = nearest(name, readers)
             raise UsageError(f"an option of {command} ({', '.join(readers)})", repr(word), near)
         rest.pop(0)

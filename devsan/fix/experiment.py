@@ -25,6 +25,7 @@ from devsan.fix.run_processes import LEAST_IDLE, RunProcesses, stop_group
 from devsan.fix.stage_process import StageProcess
 from devsan.job.folder import EXPERIMENT
 from devsan.numbers import compilation, observer, reference
+from devsan.options import VARIABLE
 
 __all__ = ["Laboratory", "Outcome"]
 
@@ -136,6 +137,7 @@ class Laboratory:
             overlay.write(overlaid, texts)
         environ = {**self.job.environment, observer.VARIABLE: str(folder / "numbers"), "PYTHONHASHSEED": "0"}
         environ.pop(reference.VARIABLE, None)
+        environ.pop(VARIABLE, None)  # what it says is among the job's options, if it is meant for them
         for variable, is_set in ((observer.CALLS, calls), (observer.ROUNDING, rounds_anew)):
             environ.pop(variable, None)
             if is_set:

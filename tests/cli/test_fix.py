@@ -28,6 +28,20 @@ for _ in range(3):
     optimizer.step()
 """
 WORKS = "import torch\nprint(torch.ones(3, device='cuda:1').sum())\n"
+OF_RANKS = """\
+import os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+model = DistributedDataParallel(torch.nn.Linear(16, 4).cuda())
+weights = torch.ones(4, device="cuda:0")
+for _ in range(2):
+    loss = (model(torch.ones(8, 16).cuda()) * weights).mean()
+    loss.backward()
+"""
 BREAKS = "import torch\ntorch.ones(3, device='cuda:1')\nraise ValueError('no device at all')\n"
 
 
@@ -65,7 +79,9 @@ def test_the_help_names_every_option(folder: Path, capsys: pytest.CaptureFixture
     [
         ("", "expected a program to run: script.py, -m module, -c code or -- command, got nothing"),
         ("nothing.py", "expected a script that exists, got 'nothing.py'"),
-        ("--policy warn train.py", "expected an option of devsan fix (.*), got '--policy'"),
+        ("--policy warn train.py", "^expected devsan fix without --policy: .* a policy of its own, got '--policy'$"),
+        ("--full-size train.py", "^expected devsan fix without --full-size: .* by its numbers, .* got '--full-size'$"),
+        ("--real-below=1MiB train.py", "^expected devsan fix without --real-below: .*, got '--real-below=1MiB'$"),
         ("--aply train.py", "got '--aply'; did you mean --apply?"),
         ("--format sarif train.py", r"expected a format \(terminal, json, github\), got 'sarif'"),
         ("--format json --diff train.py", "not allowed with argument --format"),
@@ -151,12 +167,14 @@ class Command:
     """Runs devsan in a repository that has train.py."""
 
     folder: Path
+    options: str = ""
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
         environ = {key: value for key, value in os.environ.items() if not key.startswith("DEVSAN")}
         return subprocess.run(
             [sys.executable, "-m", "devsan", "fix", *words], cwd=self.folder, capture_output=True, text=True,
-            env={**environ, "DEVSAN_LANG": "en", "OMP_NUM_THREADS": "1"}, check=False, timeout=300,
+            env={**environ, "DEVSAN_OPTIONS": self.options, "DEVSAN_LANG": "en", "OMP_NUM_THREADS": "1"},
+            check=False, timeout=300,
         )  # fmt: skip
 
     def write(self, text: str) -> Path:
@@ -201,6 +219,27 @@ def test_it_is_applied_and_not_over_what_git_does_not_have(devsan: Command) -> N
     assert done.stderr.endswith(f"devsan: changed {path}\n")
     assert "\nfixed: " in done.stdout and "equal to one device: losses, gradients and weights of 3 steps" in done.stdout
     assert path.read_text() != FAILS
+
+
+@pytest.mark.parametrize("place", ["pyproject.toml", "DEVSAN_OPTIONS"])
+def test_a_size_that_is_in_force_for_runs_does_not_reach_experiments(devsan: Command, place: str) -> None:
+    devsan.write(FAILS.replace("cuda:1", "cuda:0"))
+    if place == "DEVSAN_OPTIONS":
+        devsan = Command(devsan.folder, "gpus=2:full-size=yes:real-below=8B")
+    else:
+        table = '[tool.devsan]\ngpus = 2\nfull-size = true\nreal-below = "8B"\n'
+        (devsan.folder / place).write_text(table, encoding="utf-8")
+    done = devsan("train.py")
+    assert (done.returncode, done.stdout) == (0, "\nnothing to fix: the program runs to its end on these GPUs\n")
+
+
+def test_a_sample_of_the_ranks_of_a_launch(devsan: Command) -> None:
+    path = devsan.write(OF_RANKS)
+    launch = (sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "2", "train.py")
+    done = devsan("--gpus", "2", "--ranks", "first,last", "--diff", "--", *launch)
+    assert done.returncode == 0, done.stderr
+    assert "+weights = torch.ones(4, device=" in done.stdout
+    assert path.read_text() == OF_RANKS
 
 
 def test_nothing_to_fix_and_nothing_of_devices(devsan: Command) -> None:
