@@ -33,6 +33,6 @@ class Classifier(lightning.LightningModule):
 
 torch.manual_seed(0)
 data = TensorDataset(torch.rand(8, 6), torch.randint(3, (8,)))
-quiet = dict(logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
+quiet = {f"enable_{name}": False for name in ("checkpointing", "progress_bar", "model_summary")} | {"logger": False}
 trainer = lightning.Trainer(accelerator="gpu", devices=[1], max_steps=2, **quiet)
 trainer.fit(Classifier(), DataLoader(data, batch_size=4))

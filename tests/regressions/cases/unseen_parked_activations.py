@@ -1,4 +1,4 @@
-# expect: DV101 | gpus: 2 | operands: self, args[0][0] | owner: program
+# expect: DV101 | gpus: 2 | operands: - | owner: program
 """What layers on two GPUs save for the backward pass is parked on the CPU, and all of it comes back to one GPU."""
 
 import torch
