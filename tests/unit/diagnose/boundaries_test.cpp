@@ -53,6 +53,19 @@ TEST(ReductionBoundary, TheWeightOfALossIsAloneOnItsDevice) {
             "return cross_entropy(logits, labels, weight=weights.to(logits.device))");
 }
 
+TEST(ReductionBoundary, WhatBackwardMeetsIsNone) {
+  Case context;
+  llama(context);
+  context.mixes("aten::nll_loss_backward", "cuda:1", "cuda:0", Phase::kLoss)
+      .frames({own("train.py", 37, "<module>", "loss.backward()")});
+  Event back = moved("cuda:0", {own("park.py", 16, "Park.unpack", "return tensor.to(self.device)")});
+  back.device_text = "self.device";
+  context.operand("self", "", OperandKind::kTemporary, "cuda:0", {back}).offending = true;
+  context.operand("target", "", OperandKind::kTemporary, "cuda:1",
+                  {moved("cuda:1", {own("train.py", 34, "<module>", "labels = labels.to(\"cuda:1\")")})});
+  expect_code(context, "DV101");
+}
+
 TEST(ReductionBoundary, Transformers37886CountOfItems) {
   Case context;
   llama(context);
