@@ -17,7 +17,7 @@ torch.testing's own tolerances (torch/testing/_comparison.py) are about as wide.
 
 _DEFAULT_TOLERANCE = 1e-2
 
-_NOISE = 1e-3
+NOISE = 1e-3
 """Of the largest number of an event's tensors: smaller ones are compared as if they were that large. The gradient of a
 key's bias is zero by mathematics, and its rounding depends on the order of sums."""
 
@@ -129,9 +129,8 @@ def _in_order(
             counts = message("expected {one} tensors, got {other}", one=len(one["tensors"]),
                              other=len(other["tensors"]))  # fmt: skip
             return message("{kind} {number}: {difference}", kind=KINDS[kind], number=number, difference=counts)
-        own = max((_element(each) for each in one["tensors"] if each is not None), default=0.0)
-        largest = max(own, largest if kind in _OF_STEPS else 0.0)
-        noise = _NOISE * largest
+        largest = largest_so_far(one, largest)
+        noise = NOISE * largest
         its_tensors = other["tensors"]
         if kind == "gradients":
             its_tensors = _as_in(one["tensors"], its_tensors, noise, least)
@@ -142,6 +141,17 @@ def _in_order(
                                difference=at(place, len(one["tensors"]), difference))  # fmt: skip
             compared[kind] = compared.get(kind, 0) + (mine is not None and not varies(mine))
     return ""
+
+
+def largest_so_far(event: Event, before: float) -> float:
+    """Returns about the largest element of the tensors of ``event``; of a training's step, of the earlier ones, too.
+
+    Args:
+        event: of a run.
+        before: what this has returned for the event of its kind before it.
+    """
+    own = max((_element(each) for each in event.get("tensors", ()) if each is not None), default=0.0)
+    return max(own, before if event["kind"] in _OF_STEPS else 0.0)
 
 
 def _as_in(
@@ -166,7 +176,7 @@ def _by_name(
     for event in expected:
         named = list(zip(event["names"], event["tensors"], strict=True))
         gradients = (scale_of(mine) for name, mine in named if mine is not None and name.endswith(".grad"))
-        noise = _NOISE * max(gradients, default=0.0)
+        noise = NOISE * max(gradients, default=0.0)
         for name, mine in named:
             if name not in others and name in (event.get("facts") or ()):
                 continue

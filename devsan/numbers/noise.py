@@ -3,15 +3,16 @@
 NOTE [Noise that grows] A backward pass over several GPUs has a thread for each of them, and the order in which their
 gradients are added is another in each run. Training amplifies the last bit: after thirty steps two runs of one program
 may differ by more than the tolerance. A tensor that differs between two runs of the reference by at most ``MOST_NOISE``
-of its largest number, where the first of its kind does not differ, may differ by ``MARGIN`` times as much in the run of
-a candidate. Where the reference is the same in each run, the candidate's own noise counts. What begins to differ in the
-first step is no noise of this kind.
+of its largest number (a gradient: of the largest of its step's gradients), where the first of its kind does not differ,
+may differ by ``MARGIN`` times as much in the run of a candidate. Where the reference is the same in each run, the
+candidate's own noise counts. What begins to differ in the first step is no noise of this kind.
 
 NOTE [Noise of rounding] The gradient of the bias of attention's keys is zero by mathematics. What is computed is
 rounding, which Adam divides by its own size: the bias takes whole steps in a direction that nobody chose, another one
 wherever sums have another order, and nothing depends on it. So in its second run the gradients with which the
 reference's backward passes begin are larger by two roundings. Weights that differ then, beside others that do not, are
-left out. Their gradients are still compared, with the scale of all gradients of the step.
+left out. Their gradients are still compared, with the scale of all gradients of the step, in the second run as well: so
+is that of a bias in front of a batch norm.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from devsan.diagnostics.messages import message
-from devsan.numbers.comparison import KINDS, Event, at, differ, kind_of, scale_of
+from devsan.numbers.comparison import KINDS, NOISE, Event, at, differ, kind_of, largest_so_far, scale_of
 
 MOST_NOISE = 1e-2
 """Of the largest number of a tensor."""
+
+_GRADIENTS = frozenset({"gradients", "steps"})
 
 
 def without_noise(
@@ -40,6 +43,7 @@ def without_noise(
     for process, events in reference.items():
         found[process] = []
         equal: set[str] = set()  # kinds
+        largest: dict[str, float] = {}
         others: dict[str, list[Event]] = {}
         for event in again.get(process, ()):
             others.setdefault(event["kind"], []).append(event)
@@ -51,19 +55,22 @@ def without_noise(
             if len(its) != len(digests) or other.get("names") != event.get("names"):
                 counts = message("expected {one} tensors, got {other}", one=len(digests), other=len(its))
                 return found, message("{kind}: {difference}", kind=KINDS[event["kind"]], difference=counts)
+            kind = event["kind"]
+            largest[kind] = largest_so_far(event, largest.get(kind, 0.0))
+            step = max((scale_of(each) for each in digests if each is not None and kind in _GRADIENTS), default=0.0)
             for place, (mine, second) in enumerate(zip(digests, its, strict=True)):
-                difference = differ(mine, second)
+                difference = differ(mine, second, NOISE * largest[kind])
                 if not difference:
                     continue
-                noise = _distance(mine, second) if event["kind"] in equal or event["kind"] == "state" else math.inf
-                if mine is not None and noise <= MOST_NOISE * scale_of(mine):
+                noise = _distance(mine, second) if kind in equal or kind == "state" else math.inf
+                if mine is not None and noise <= MOST_NOISE * max(scale_of(mine), step):
                     digests[place] = {**mine, "noise": noise}
-                elif event["kind"] not in ("value", "state") and not _are_some_weights(event, other):
+                elif kind not in ("value", "state") and not _are_some_weights(event, other):
                     its_place = at(place, len(digests), difference)
-                    return found, message("{kind}: {difference}", kind=KINDS[event["kind"]], difference=its_place)
+                    return found, message("{kind}: {difference}", kind=KINDS[kind], difference=its_place)
                 elif mine is not None:
                     digests[place] = {**mine, "varies": True}
-            equal.add(event["kind"])
+            equal.add(kind)
             found[process].append({**event, "tensors": digests} if digests else event)
     return found, ""
 

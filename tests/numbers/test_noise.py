@@ -46,3 +46,27 @@ def test_weights_that_are_rounding_are_left_out_beside_others():
     assert compare(numbers, stepped([1e-3], [0.6])).difference == "weights 1: tensor 1: expected 0.5, got 0.6"
     _, noise = without_noise(stepped([1e-3], [0.5]), stepped([-1e-3], [0.6]))
     assert noise == "weights: tensor 0: expected 0.001, got -0.001"
+
+
+def gradients(*steps_of_two):
+    return run(
+        LOSS, *(event("gradients", torch.tensor([weight]), torch.tensor([bias])) for weight, bias in steps_of_two)
+    )
+
+
+def test_a_gradient_that_is_rounding_is_so_in_the_second_run_as_well():
+    """A bias in front of a batch norm: its gradient is zero by mathematics."""
+    numbers, noise = without_noise(gradients((1.0, -3.7e-8)), gradients((1.0, -2.9e-8)))
+    assert noise == ""
+    assert compare(numbers, gradients((1.0, 1e-8))).equal
+    assert compare(numbers, gradients((1.0, 1e-3))).difference
+
+
+def test_noise_of_a_gradient_is_beside_the_largest_of_its_step():
+    first = gradients((1.0, 0.5), (1.0, -3.07e-3))
+    numbers, noise = without_noise(first, gradients((1.0, 0.5), (1.0, -3.17e-3)))
+    assert noise == ""
+    assert compare(numbers, gradients((1.0, 0.5), (1.0, -2.9e-3))).equal
+    assert compare(numbers, gradients((1.0, 0.5), (1.0, 3e-3))).difference
+    _, noise = without_noise(first, gradients((1.0, 0.5), (1.0, 2e-2)))
+    assert noise == "gradients: tensor 1: expected -0.00307, got 0.02"
