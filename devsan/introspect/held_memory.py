@@ -23,6 +23,7 @@ from devsan.introspect.models.heap import instances_of, live_models
 from devsan.introspect.models.optimizers import states_of
 from devsan.introspect.models.registry import Registry
 from devsan.introspect.provenance.reader import ProvenanceReader
+from devsan.introspect.saved_activations import saved_activations
 
 Named = tuple[Any, "core.HolderKind", str]
 
@@ -45,7 +46,8 @@ def held_memory(
     """
     if failure.sentence.kind is not Kind.MEMORY:
         return None
-    named = [*_of_models(registry), *_of_optimizers(optimizers, registry), *_of_variables(frames)]
+    named = [*_of_models(registry), *_of_optimizers(optimizers, registry), *_of_variables(frames),
+             *_of_passes(frames, registry, reader)]  # fmt: skip
     held = core.held_memory(failure.message, [(_own(tensor), kind, name) for tensor, kind, name in named])
     if held is not None:
         held.parts = [_with_places(part, reader) for part in held.parts]
@@ -126,6 +128,15 @@ def _of_variables(frames: Sequence[Frame]) -> Iterator[Named]:
                 yield from ((tensor, kinds.COLLECTED, f"`{name}`{inside}") for tensor in held)
             for tensor in saved_by_several_passes(held) if is_programs else ():
                 yield tensor, kinds.HISTORY, f"`{name}`{inside}"
+
+
+def _of_passes(frames: Sequence[Frame], registry: Registry, reader: ProvenanceReader) -> Iterator[Named]:
+    """What operators computed, and the pass that failed keeps; what it was given has no module, nor has a variable's."""
+    unknown = core.HolderKind.UNKNOWN
+    roots = (value for frame in frames for _, value in _variables(frame) if is_tensor(value))
+    for tensor, path in saved_activations(roots, registry):
+        if reader.origin_of(tensor)[1]:
+            yield tensor, unknown, path
 
 
 def _variables(frame: Frame) -> list[tuple[str, Any]]:

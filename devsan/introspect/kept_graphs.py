@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from devsan.introspect.frames.tensors import is_tensor
+from devsan.introspect.autograd_graph import LARGEST, parents_of, saved_by
 
 _SEVERAL = 3  # passes over one parameter: fewer are pairs and views of one step
-_LARGEST = 1 << 16  # nodes of all graphs of one variable
 _ARITHMETIC = frozenset({"AddBackward0", "SubBackward0", "MulBackward0", "DivBackward0"})
 
 
@@ -21,7 +20,7 @@ def saved_by_several_passes(tensors: Iterable[Any]) -> list[Any]:
     seen: set[Any] = set()
     passes: list[tuple[list[Any], set[Any]]] = []
     for root in _terms(tensors):
-        if root in seen or len(seen) > _LARGEST:
+        if root in seen or len(seen) > LARGEST:
             continue
         nodes, parameters, is_apart = _graph(root, seen)
         seen.update(nodes)
@@ -32,17 +31,19 @@ def saved_by_several_passes(tensors: Iterable[Any]) -> list[Any]:
         for each in parameters:
             runs[each] = runs.get(each, 0) + 1
     repeated = {each for each, times in runs.items() if times >= _SEVERAL}
-    return [saved for nodes, parameters in passes if parameters & repeated for node in nodes for saved in _saved(node)]
+    return [
+        saved for nodes, parameters in passes if parameters & repeated for node in nodes for saved in saved_by(node)
+    ]
 
 
 def _terms(tensors: Iterable[Any]) -> list[Any]:
     """The nodes of the graphs of ``tensors``, and of what they are sums of."""
     found: list[Any] = []
     waiting = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
-    while waiting and len(found) < _LARGEST:
+    while waiting and len(found) < LARGEST:
         node = waiting.pop()
         if type(node).__name__ in _ARITHMETIC:
-            waiting += _parents(node)
+            waiting += parents_of(node)
         elif not hasattr(node, "variable"):
             found.append(node)
     return found
@@ -54,8 +55,8 @@ def _graph(root: Any, others: set[Any]) -> tuple[list[Any], set[Any], bool]:
     parameters: set[Any] = set()
     is_apart = True
     waiting = [root]
-    while waiting and len(nodes) < _LARGEST:
-        for parent in _parents(waiting.pop()):
+    while waiting and len(nodes) < LARGEST:
+        for parent in parents_of(waiting.pop()):
             if hasattr(parent, "variable"):
                 parameters.add(parent)
             elif parent in others:
@@ -64,16 +65,3 @@ def _graph(root: Any, others: set[Any]) -> tuple[list[Any], set[Any], bool]:
                 nodes[parent] = None
                 waiting.append(parent)
     return list(nodes), parameters, is_apart
-
-
-def _parents(node: Any) -> list[Any]:
-    return [parent for parent, _ in node.next_functions if parent is not None]
-
-
-def _saved(node: Any) -> Iterator[Any]:
-    """What ``node`` keeps, but what hooks have packed: to unpack it may compute (torch.utils.checkpoint)."""
-    for name in (each for each in dir(type(node)) if each.startswith("_raw_saved_")):
-        kept = getattr(node, name)
-        for each in kept if isinstance(kept, (list, tuple)) else (kept,):
-            if getattr(each, "unpack_hook", None) is None and is_tensor(data := getattr(each, "data", None)):
-                yield data

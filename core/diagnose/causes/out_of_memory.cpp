@@ -23,22 +23,22 @@ namespace {
 
 /// What a kind is called in a list, and the sentence about its largest holders.
 struct PartText {
-  const char* share;
+  const char* name;
   const char* sentence;
 };
 
 /// In the order of HolderKind.
 constexpr std::array<PartText, 10> kPartTexts = {{
-    {"parameters {bytes} ({percent}%)", "Parameters: {largest}."},
-    {"gradients {bytes} ({percent}%)", "Gradients: {largest}."},
-    {"optimizer state {bytes} ({percent}%)", "Optimizer state: {largest}."},
-    {"buffers {bytes} ({percent}%)", "Buffers: {largest}."},
-    {"tensors in lists and dictionaries {bytes} ({percent}%)", "Tensors in lists and dictionaries: {largest}."},
-    {"autograd graphs of several passes {bytes} ({percent}%)", "Autograd graphs of several passes: {largest}."},
-    {"activations and other results of operators {bytes} ({percent}%)", "Results of operators: {largest}."},
-    {"other tensors {bytes} ({percent}%)", "Other tensors: {largest}."},
-    {"workspaces of kernels {bytes} ({percent}%)", "Workspaces of kernels: {largest}."},
-    {"unknown {bytes} ({percent}%)", "Unknown: {largest}."},
+    {"parameters", "Parameters: {largest}."},
+    {"gradients", "Gradients: {largest}."},
+    {"optimizer state", "Optimizer state: {largest}."},
+    {"buffers", "Buffers: {largest}."},
+    {"tensors in lists and dictionaries", "Tensors in lists and dictionaries: {largest}."},
+    {"autograd graphs of several passes", "Autograd graphs of several passes: {largest}."},
+    {"activations and other results of operators", "Results of operators: {largest}."},
+    {"other tensors", "Other tensors: {largest}."},
+    {"workspaces of kernels", "Workspaces of kernels: {largest}."},
+    {"unknown", "Unknown: {largest}."},
 }};
 
 const PartText& texts_of(HolderKind kind) { return kPartTexts[static_cast<std::size_t>(kind)]; }
@@ -85,10 +85,31 @@ Message shares_of(const HeldMemory& held) {
   std::vector<Message> shares;
   for (const MemoryPart& part : held.parts) {
     const std::uint64_t percent = held.allocated == 0 ? 0 : (part.bytes * 100 + held.allocated / 2) / held.allocated;
-    shares.push_back(
-        {texts_of(part.kind).share, {{"bytes", format_size(part.bytes)}, {"percent", std::to_string(percent)}}});
+    shares.push_back({"{part} {bytes} ({percent}%)",
+                      {{"part", Message(texts_of(part.kind).name)},
+                       {"bytes", format_size(part.bytes)},
+                       {"percent", std::to_string(percent)}}});
   }
   return joined(shares);
+}
+
+std::uint64_t missing_of(const HeldMemory& held) { return held.tried > held.free ? held.tried - held.free : 0; }
+
+/// What is allocated, and which parts of it would make room for this one request if they went.
+Message allocated_of(const HeldMemory& held) {
+  std::vector<Argument> arguments = {{"allocated", format_size(held.allocated)}, {"shares", shares_of(held)}};
+  const std::uint64_t missing = missing_of(held);
+  if (missing == 0 || held.requested > held.total) return {"{allocated} are allocated: {shares}.", arguments};
+  arguments.push_back({"missing", format_size(missing)});
+  std::vector<Message> enough;
+  for (const MemoryPart& part : held.parts) {
+    if (part.bytes >= missing) enough.emplace_back(texts_of(part.kind).name);
+  }
+  if (enough.empty()) {
+    return {"{allocated} are allocated: {shares}. {missing} are missing, more than any of these.", arguments};
+  }
+  arguments.push_back({"parts", joined(enough)});
+  return {"{allocated} are allocated: {shares}. {missing} are missing; as much is held by: {parts}.", arguments};
 }
 
 /// What is to be freed, at least, and what is known to say how: with the figures of one refusal.
@@ -135,7 +156,7 @@ class Advice {
     proposals_.push_back({kind, frees, std::move(text)});
   }
 
-  [[nodiscard]] std::uint64_t missing() const { return held_.tried > held_.free ? held_.tried - held_.free : 0; }
+  [[nodiscard]] std::uint64_t missing() const { return missing_of(held_); }
   [[nodiscard]] std::uint64_t cached() const { return held_.reserved - std::min(held_.reserved, held_.allocated); }
 
   [[nodiscard]] std::uint64_t bytes_of(HolderKind kind) const {
@@ -281,8 +302,7 @@ void tell_figures(const HeldMemory& held, Hypothesis& found) {
                            {"free", format_size(held.free)},
                            {"total", format_size(held.total)}}});
   if (!held.parts.empty()) {
-    found.add_evidence(0, {"{allocated} are allocated: {shares}.",
-                           {{"allocated", format_size(held.allocated)}, {"shares", shares_of(held)}}});
+    found.add_evidence(0, allocated_of(held));
   }
   for (const MemoryPart& part : held.parts) {
     if (Message largest = largest_of(part); !largest.empty()) {

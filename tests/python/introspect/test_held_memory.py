@@ -46,6 +46,16 @@ net = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), *[Block() for _ in range(12)
 net(torch.randn(8, 3, 64, 64, device="cuda")).mean().backward()
 """
 
+CONVOLUTIONS = """
+import torch
+
+weights = [torch.randn(32, 32, 3, 3, device="cuda", requires_grad=True) for _ in range(24)]
+x = torch.randn(8, 32, 64, 64, device="cuda")
+for weight in weights:
+    x = torch.nn.functional.conv2d(x, weight, padding=1).relu()
+x.mean().backward()
+"""
+
 LLAMA = """
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
@@ -136,8 +146,14 @@ def test_a_training_loop_fails_in_its_first_step(tmp_path: Path) -> None:
     assert "place a part of the model" not in fixes(finding), "there is one GPU"
 
 
-def test_activations_are_told_by_their_operators(tmp_path: Path) -> None:
+def test_activations_are_told_by_the_modules_that_keep_them(tmp_path: Path) -> None:
     finding = found(CNN, tmp_path, "--gpus", "1")
+    results = parts(finding)["activation"]
+    assert {"*.conv", "*.norm"} <= {each["name"] for each in results["largest"]}
+
+
+def test_without_a_model_activations_are_told_by_their_operators(tmp_path: Path) -> None:
+    finding = found(CONVOLUTIONS, tmp_path, "--gpus", "1")
     results = parts(finding)["activation"]
     assert finding["memory"]["parts"][0]["kind"] == "activation"
     convolution = next(each for each in results["largest"] if each["op"] == "aten::convolution")

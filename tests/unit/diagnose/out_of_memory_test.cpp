@@ -61,12 +61,26 @@ TEST(OutOfMemory, TellsWhoHoldsTheMemory) {
   EXPECT_EQ(finding.code, "DV501");
   EXPECT_EQ(finding.confidence, Confidence::kCertain);
   EXPECT_EQ(finding.title.text(), "cuda:0 is out of memory: 20.00 MiB requested, 10.00 MiB free of 100.00 MiB");
-  EXPECT_TRUE(tells(finding, "80.00 MiB are allocated: optimizer state 60.00 MiB (75%), parameters 20.00 MiB (25%)."));
+  EXPECT_TRUE(
+      tells(finding, "80.00 MiB are allocated: optimizer state 60.00 MiB (75%), parameters 20.00 MiB (25%). 10.00 "));
   EXPECT_TRUE(tells(finding, "Parameters: 0.weight (20.00 MiB)."));
   EXPECT_TRUE(tells(finding, "8.00 MiB are reserved but unallocated, and the CUDA context takes 2.00 MiB."));
   EXPECT_NE(fix_with(finding, "an optimizer that keeps less state"), nullptr);
   EXPECT_EQ(fix_with(finding, "shard"), nullptr) << "there is one GPU";
   EXPECT_EQ(fix_with(finding, "expandable_segments"), nullptr) << "8 MiB of cache hold no 20 MiB";
+}
+
+TEST(OutOfMemory, TellsWhatIsMissingAndWhichPartsHoldAsMuch) {
+  const auto finding =
+      finding_of(full({part(HolderKind::kActivation, 60 * kMiB, "`x`"), part(HolderKind::kGradient, 10 * kMiB, "g"),
+                       part(HolderKind::kParameter, 9 * kMiB, "0.weight")}));
+  EXPECT_TRUE(tells(
+      finding, "10.00 MiB are missing; as much is held by: activations and other results of operators, gradients."));
+  HeldMemory held = full({part(HolderKind::kParameter, 9 * kMiB, "0.weight")});
+  EXPECT_TRUE(tells(finding_of(held), "10.00 MiB are missing, more than any of these."));
+  held.free = held.tried;
+  held.allowed = 80 * kMiB;
+  EXPECT_FALSE(tells(finding_of(held), "missing")) << "the GPU has room: the limit is too low";
 }
 
 TEST(OutOfMemory, AnotherGpuIsNamedOnlyIfItHasRoom) {
