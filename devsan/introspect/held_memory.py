@@ -131,7 +131,7 @@ def _of_variables(frames: Sequence[Frame]) -> Iterator[Named]:
 
 
 def _of_passes(frames: Sequence[Frame], registry: Registry, reader: ProvenanceReader) -> Iterator[Named]:
-    """What operators computed, and the pass that failed keeps; what it was given has no module, nor has a variable's."""
+    """What operators computed and the pass that failed keeps; what it was given has no module, nor has a variable."""
     unknown = core.HolderKind.UNKNOWN
     roots = (value for frame in frames for _, value in _variables(frame) if is_tensor(value))
     for tensor, path in saved_activations(roots, registry):

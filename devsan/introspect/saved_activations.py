@@ -9,7 +9,7 @@ made them, are of what the paths of both have in common: a softmax between two p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Any
 
 from devsan.introspect.autograd_graph import LARGEST, parents_of, saved_by
@@ -67,7 +67,11 @@ def _holder(node: Any, registry: Registry) -> _Path | None:
 def _between(paths: list[_Path | None]) -> list[_Path]:
     """What is known of each node: its own path, or what the nearest before and behind it have in common."""
     behind = reversed(list(_latest(reversed(paths))))
-    return [tuple(commonprefix([first, last])) for first, last in zip(_latest(paths), behind, strict=True)]
+    return [_common(first, last) for first, last in zip(_latest(paths), behind, strict=True)]
+
+
+def _common(first: _Path, last: _Path) -> _Path:
+    return tuple(part for part, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
 
 
 def _latest(paths: Iterable[_Path | None]) -> Iterator[_Path]:
@@ -78,7 +82,7 @@ def _latest(paths: Iterable[_Path | None]) -> Iterator[_Path]:
 
 
 def _name(path: _Path) -> str:
-    """``layers.*.mlp`` for any number of a layer. Where all parts are numbers, those of a Sequential, they tell them apart."""
+    """``layers.*.mlp`` for any number of a layer. Parts that are all numbers, those of a Sequential, tell them apart."""
     if all(part.isdecimal() for part in path):
         return ".".join(path)
     return ".".join("*" if part.isdecimal() else part for part in path)

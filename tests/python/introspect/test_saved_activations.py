@@ -9,8 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from devsan.introspect.models.registry import Registry  # noqa: E402
 from devsan.introspect.models.models import Tree  # noqa: E402
+from devsan.introspect.models.registry import Registry  # noqa: E402
 from devsan.introspect.saved_activations import saved_activations  # noqa: E402
 
 
