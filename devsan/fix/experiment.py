@@ -23,9 +23,8 @@ from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome, read_outcome
 from devsan.fix.run_processes import LEAST_IDLE, RunProcesses, stop_group
 from devsan.fix.stage_process import StageProcess
-from devsan.job.folder import EXPERIMENT
 from devsan.numbers import compilation, observer, reference
-from devsan.options import VARIABLE
+from devsan.options import EXPERIMENT, VARIABLE
 
 __all__ = ["Laboratory", "Outcome"]
 

@@ -82,7 +82,7 @@ def _latest(paths: Iterable[_Path | None]) -> Iterator[_Path]:
 
 
 def _name(path: _Path) -> str:
-    """``layers.*.mlp`` for any number of a layer. Parts that are all numbers, those of a Sequential, tell them apart."""
+    """``layers.*.mlp`` for any number of a layer. Parts that are all numbers, as of a Sequential, tell them apart."""
     if all(part.isdecimal() for part in path):
         return ".".join(path)
     return ".".join("*" if part.isdecimal() else part for part in path)

@@ -17,7 +17,7 @@ from devsan.errors import tell
 from devsan.job import diagnosis, findings, folder, outcome, record, termination, text
 from devsan.job.exit_watcher import Exit, ExitWatcher, exit_of, read_exits
 from devsan.job.ranks.flight_recorder import read, waited_in
-from devsan.options import Options
+from devsan.options import EXPERIMENT, Options
 from devsan.render import language
 from devsan.render.formats import rendered
 from devsan.render.github import command
@@ -39,7 +39,7 @@ def close(path: str, watcher: ExitWatcher | None, options: Options) -> None:
         watcher: the watch over its ranks; None where nobody is to report.
         options: how to report.
     """
-    experiment = os.environ.get(folder.EXPERIMENT)
+    experiment = os.environ.get(EXPERIMENT)
     if options.is_reported and watcher is not None:
         _join_children()
         # The ranks' run files have the diagnosis, which is all that an experiment is for.
@@ -88,7 +88,7 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
         if document["exit"] is not None:
             document["exit"]["by_launcher"] = fate.how in ("terminated", "interrupted")
     recordings: list[Any] = []
-    if folder.EXPERIMENT in os.environ and all(_is_well(document) for document in documents):
+    if EXPERIMENT in os.environ and all(_is_well(document) for document in documents):
         return False  # comparing ranks takes seconds: it loads torch
     if len(documents) > 1:
         recordings = _recordings(path, {document["process"]["pid"] for document in documents})

@@ -30,9 +30,6 @@ from devsan.sample_of_ranks import Sample, from_text
 
 VARIABLE = "DEVSAN_JOB"
 
-EXPERIMENT = "DEVSAN_FIX_RUN"
-"""Set in the processes of an experiment, which are found by it; its value is the folder of the run."""
-
 _PREFIX = "devsan-job-"
 _OWNER, _HEIR, _MEMORY, _SAMPLE, _COMMAND, _RUN_FILE = "owner", "heir", "memory", "sample", "command", "run.dvs"
 _ATTEMPTS = 3

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from devsan.errors import EXIT_USAGE, tell
 from devsan.job import folder, member, watchdog
 from devsan.job.exit_watcher import ExitWatcher
-from devsan.options import Options
+from devsan.options import EXPERIMENT, Options
 from devsan.run_files.recording import command
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -56,10 +56,7 @@ def run(words: Sequence[str], options: Options) -> int:
         status = _wait(pid)
         with contextlib.suppress(Exception):
             is_counted = (
-                options.fail_on
-                or options.error_exitcode is not None
-                or options.ranks
-                or folder.EXPERIMENT in os.environ
+                options.fail_on or options.error_exitcode is not None or options.ranks or EXPERIMENT in os.environ
             )
             if watcher is not None or is_counted:
                 _report(path, watcher, options)
