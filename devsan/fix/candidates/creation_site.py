@@ -16,6 +16,7 @@ from devsan.fix.scope import LITERAL, devices
 
 _DOUBT = 20
 _SETTLED = 6
+_TOLD = 4
 _WANTED = re.compile(r"on device (cuda:\d+)")  # what torch.nn.DataParallel asks of its module
 
 
@@ -27,6 +28,8 @@ def propose(failure: Failure) -> Iterator[Change]:
             for frame in event["frames"] if not _by_a_map(event) else ():
                 if is_own(frame["path"]) and not failure.is_live(frame):
                     yield from _at(frame, operand, partner)
+                elif is_own(frame["path"]):
+                    yield from _as_told(frame, partner)
         for frame in failure.own_frames[:1]:
             yield from _holder(frame, operand, partner)
     wanted = _WANTED.search(failure.finding["sentence"]) if failure.finding["kind"] == "module" else None
@@ -55,6 +58,20 @@ def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[s
         for told, nodes, more in _together(source, node, device.strip('"')):
             edits = tuple(source.replace(each, placed(source, each, device)) for each in nodes)
             yield Change(told, "creation_site", edits, doubt=base + doubt + more)
+
+
+def _as_told(frame: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:
+    """A function that still runs was told by ``device=`` where to put what it moves: update_bn of swa_utils."""
+    source = source_of(frame["path"])
+    node = source.expression_at(frame) if source is not None else None
+    told = keyword(node, "device") if isinstance(node, ast.Call) else None
+    if source is None or told is None or not isinstance(node, ast.Call):
+        return
+    for device, doubt in devices(source, node, partner):
+        if device != source.segment(told):
+            text = message("give `{function}` {device} as its device", function=function_name(node),
+                           device=device.strip('"'))  # fmt: skip
+            yield Change(text, "creation_site", (source.replace(told, device),), doubt=_TOLD + doubt)
 
 
 def _is_settled(operand: Mapping[str, Any], partner: Mapping[str, Any]) -> bool:

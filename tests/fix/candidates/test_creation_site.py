@@ -174,3 +174,30 @@ main()
 """,
         gpus=2,
     ) == ["x = stage(x.to(next(stage.parameters()).device))"]
+
+
+@pytest.mark.long
+def test_a_function_that_moves_the_batch_is_told_the_device_of_the_model_it_is_for(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+from torch.optim.swa_utils import AveragedModel, update_bn
+
+class Trainer:
+    def __init__(self, net):
+        self.device, self.eval_device = torch.device("cuda:0"), torch.device("cuda:1")
+        self.net = net.to(self.device)
+        self.average = AveragedModel(self.net, device=self.eval_device)
+
+    def finish(self, batches):
+        self.average.update_parameters(self.net)
+        update_bn(batches, self.average, device=self.device)
+        with torch.no_grad():
+            return self.average(batches[0].to(self.eval_device)).sum().item()
+
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+print(Trainer(net).finish([torch.randn(5, 3) for _ in range(3)]))
+""",
+        gpus=2,
+    ) == ["update_bn(batches, self.average, device=self.eval_device)"]
