@@ -30,8 +30,14 @@ std::shared_ptr<const Told> told() {
   return g_told;
 }
 
-bool is_written(const c10::Argument& argument) {
+bool is_said_to_be_written(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+/// Batch norm writes to its running statistics, and its schemas do not say so (native_functions.yaml: native_batch_norm,
+/// cudnn_batch_norm, instance_norm): the update of a copy would be lost.
+bool is_written(const c10::Argument& argument) {
+  return is_said_to_be_written(argument) || argument.name() == "running_mean" || argument.name() == "running_var";
 }
 
 /// Calls `visit(tensor, is_written)` for every tensor among the arguments, in lists too.
@@ -180,7 +186,7 @@ void bring_generator(const c10::FunctionSchema& schema, torch::jit::Stack& stack
 }
 
 bool writes(const c10::FunctionSchema& schema) {
-  return std::any_of(schema.arguments().begin(), schema.arguments().end(), is_written);
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(), is_said_to_be_written);
 }
 
 /// Makes a call that no check refuses. Composites and kernels have checks of their own (`X1 and X2 must have the same

@@ -48,6 +48,20 @@ def test_the_program_goes_on_and_the_result_is_the_hosts(capsys):
     assert "the program continued after mismatches at 1 place with 1 cause (policy=warn)" in err
 
 
+@pytest.mark.parametrize("home", ["cuda:0", "cuda:1"])
+def test_the_running_statistics_of_a_batch_norm_are_updated_where_they_are(capsys, home):
+    with devsan.emulate(gpus=2, policy="warn"):
+        torch.manual_seed(0)
+        layer, alone = torch.nn.BatchNorm2d(3).to("cuda:1"), torch.nn.BatchNorm2d(3)
+        layer.weight.data = layer.weight.data.to(home)
+        images = torch.rand(4, 3, 5, 5)
+        assert torch.equal(layer(images.to("cuda:0")).cpu(), alone(images))
+        assert layer.running_mean.device == torch.device("cuda:1")
+        assert torch.equal(layer.running_mean.cpu(), alone.running_mean)
+        assert torch.equal(layer.running_var.cpu(), alone.running_var)
+    assert "warning[" in told(capsys)
+
+
 def test_a_gradient_goes_to_the_weight_of_an_operator_that_calls_another(capsys):
     # aten::embedding has a derivative, and looks the rows up by aten::index_select, which refuses them.
     with devsan.emulate(gpus=1, policy="warn"):
