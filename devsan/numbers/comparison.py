@@ -19,8 +19,8 @@ _DEFAULT_TOLERANCE = 1e-2
 
 NOISE = 1e-2
 """Of the largest number of an event's tensors: smaller ones are compared as if they were that large. The gradient of a
-key's bias, or of one in front of a batch norm, is zero by mathematics; its rounding depends on the order of sums, and in
-float32 is some 1e-7 of the largest gradient."""
+key's bias, or of one in front of a batch norm, is zero by mathematics; its rounding depends on the order of sums, and
+is some 1e-7 of the largest gradient in float32."""
 
 _OF_STEPS = frozenset({"loss", "gradients", "steps"})
 """Of these the largest number of any step so far counts: what a training brings near to zero keeps the rounding of what
