@@ -19,7 +19,6 @@ from devsan.forks import in_each_child
 from devsan.job import folder, termination, watchdog
 from devsan.job.exit_watcher import ExitWatcher, write_exits
 from devsan.job.numbers import HELPS, mark, numbers_here
-from devsan.options import EXPERIMENT
 from devsan.run_files import recording, tally
 from devsan.run_files.recording import command
 
@@ -185,6 +184,8 @@ def patience() -> float | None:
 
     A rank that speaks through its job has longer, and an experiment of ``devsan fix``, which needs it, has a minute.
     """
+    from devsan.options import EXPERIMENT  # here: a process that only installs DevSan reads no options
+
     if os.environ.get(EXPERIMENT):
         return _OF_AN_EXPERIMENT
     return PATIENCE if _explaining else None

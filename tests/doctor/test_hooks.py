@@ -18,7 +18,9 @@ ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 
 
-def test_the_hook_runs_a_command_that_is_understood():
+def test_the_hook_runs_a_command_that_is_understood(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
     words = HOOK["entry"].split()
     assert words[:2] == ["devsan", "doctor"]
     assert callable(DoctorCommand().prepare([*words[2:], "ds_config.json", "train.py", "fsdp.yaml"]))

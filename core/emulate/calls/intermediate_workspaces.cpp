@@ -36,7 +36,7 @@ std::size_t square_solution(const at::Tensor& matrix, const at::Tensor& right) {
   constexpr std::int64_t kBatched = 16;
   const std::int64_t unknowns = matrix.dim() < 2 ? 0 : matrix.size(-1);
   const bool is_square = right.dim() >= 2 && right.size(-1) == unknowns && right.size(-2) == unknowns;
-  if (!is_square || unknowns <= kBatched) return 0;
+  if (!is_square || unknowns <= kBatched || !at::are_expandable(matrix.sizes(), right.sizes())) return 0;
   const auto sizes = at::infer_size_dimvector(matrix.sizes(), right.sizes());
   const auto count = static_cast<std::size_t>(c10::multiply_integers(sizes));
   const std::size_t permutation = count_of(matrix) / static_cast<std::size_t>(unknowns) * kLongBytes;
@@ -46,7 +46,7 @@ std::size_t square_solution(const at::Tensor& matrix, const at::Tensor& right) {
 /// aten/src/ATen/native/BatchLinearAlgebra.cpp, linalg_inv_ex_out: the unit matrix, solved; the factors are not kept.
 std::size_t inverse(Workspace::Arguments arguments) {
   const at::Tensor& self = arguments[0].toTensor();
-  if (self.numel() == 0) return 0;
+  if (self.numel() == 0 || self.dim() < 2) return 0;  // the operator refuses less
   const std::size_t pivots = count_of(self) / static_cast<std::size_t>(self.size(-1)) * sizeof(std::int32_t);
   return rounded(count_of(self) * self.itemsize()) + rounded(pivots) + square_solution(self, self);
 }
