@@ -27,9 +27,6 @@ VARIABLE = "DEVSAN_OPTIONS"
 BLOCKS = "DEVSAN_BLOCKS"
 """The variable by which a rehearsal of ``devsan plan`` finds what is asked of it (devsan/blocks/request.py)."""
 
-EXPERIMENT = "DEVSAN_FIX_RUN"
-"""Set in the processes of an experiment, which are found by it; its value is the folder of the run."""
-
 DEFAULT_GPUS = 2
 """The smallest number on which a mismatch between two GPUs can happen."""
 

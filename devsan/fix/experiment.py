@@ -19,12 +19,13 @@ from typing import Any
 
 from devsan import overlay
 from devsan.errors import DevsanError
+from devsan.experiments import VARIABLE as EXPERIMENT
 from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome, read_outcome
 from devsan.fix.run_processes import LEAST_IDLE, RunProcesses, stop_group
 from devsan.fix.stage_process import StageProcess
 from devsan.numbers import compilation, observer, reference
-from devsan.options import EXPERIMENT, VARIABLE
+from devsan.options import VARIABLE
 
 __all__ = ["Laboratory", "Outcome"]
 

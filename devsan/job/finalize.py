@@ -14,10 +14,11 @@ from devsan import active_options
 from devsan.diagnosis.source import shown_path
 from devsan.diagnostics.messages import message
 from devsan.errors import tell
+from devsan.experiments import VARIABLE as EXPERIMENT
 from devsan.job import diagnosis, findings, folder, outcome, record, termination, text
 from devsan.job.exit_watcher import Exit, ExitWatcher, exit_of, read_exits
 from devsan.job.ranks.flight_recorder import read, waited_in
-from devsan.options import EXPERIMENT, Options
+from devsan.options import Options
 from devsan.render import language
 from devsan.render.formats import rendered
 from devsan.render.github import command

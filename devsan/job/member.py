@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from devsan.errors import tell
+from devsan.experiments import VARIABLE as EXPERIMENT
 from devsan.forks import in_each_child
 from devsan.job import folder, termination, watchdog
 from devsan.job.exit_watcher import ExitWatcher, write_exits
@@ -184,8 +185,6 @@ def patience() -> float | None:
 
     A rank that speaks through its job has longer, and an experiment of ``devsan fix``, which needs it, has a minute.
     """
-    from devsan.options import EXPERIMENT  # here: a process that only installs DevSan reads no options
-
     if os.environ.get(EXPERIMENT):
         return _OF_AN_EXPERIMENT
     return PATIENCE if _explaining else None

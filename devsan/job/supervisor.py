@@ -20,9 +20,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 from devsan.errors import EXIT_USAGE, tell
+from devsan.experiments import VARIABLE as EXPERIMENT
 from devsan.job import folder, member, watchdog
 from devsan.job.exit_watcher import ExitWatcher
-from devsan.options import EXPERIMENT, Options
+from devsan.options import Options
 from devsan.run_files.recording import command
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
