@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-VARIABLE = "DEVSAN_FIX_RUN"
+EXPERIMENT = "DEVSAN_FIX_RUN"
 """Set in the processes of an experiment, which are found by it; its value is the folder of the run."""

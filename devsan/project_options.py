@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from devsan.errors import DevsanError, UsageError
-from devsan.experiments import VARIABLE as EXPERIMENT
+from devsan.experiments import EXPERIMENT
 from devsan.options import OPTIONS, VARIABLE, Options, find_option, texts_of_variable
 
 if sys.version_info >= (3, 11):

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "diagnose/predicates.h"
-#include "diagnose/sides.h"
 
 namespace devsan::diagnose {
 
@@ -13,12 +12,6 @@ using model::Event;
 using model::Operand;
 
 namespace {
-
-bool is_same_line(const Event& one, const Event& other) {
-  const model::Frame* first = one.site();
-  const model::Frame* second = other.site();
-  return first != nullptr && second != nullptr && first->file == second->file && first->span.line == second->span.line;
-}
 
 /// Whether other modules stand in the module that holds it.
 bool is_beside_modules(const Context& context, const std::string& path) {
@@ -40,7 +33,7 @@ std::optional<Hypothesis> left_behind(const Context& context) {
     if (part == nullptr || whole == nullptr || !is_weight(operand) || is_weight(*partner) || path.empty()) continue;
     if (part->op != "Module.to" || whole->op != "Module.to" || !is_beside_modules(context, path)) continue;
     const bool together = std::ranges::any_of(partner->provenance, [&](const Event& event) {
-      return &event != part && event.op == "Module.to" && is_same_line(event, *whole);
+      return &event != part && event.op == "Module.to" && is_of_same_statement(event, whole);
     });
     if (!together) continue;
     Hypothesis found(code::kMapGap);

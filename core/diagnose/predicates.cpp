@@ -35,6 +35,16 @@ bool is_answer(const Operand& operand) {
 
 }  // namespace
 
+bool is_weight(const Operand& operand) {
+  return operand.kind == OperandKind::kParameter || operand.kind == OperandKind::kBuffer;
+}
+
+bool is_of_same_statement(const model::Event& event, const model::Event* other) {
+  const model::Frame* first = event.site();
+  const model::Frame* second = other == nullptr ? nullptr : other->site();
+  return first != nullptr && second != nullptr && first->file == second->file && first->span.line == second->span.line;
+}
+
 bool is_loss_boundary(const Context& context) {
   // In the backward pass both sides are what forward has kept: the batch and the labels were on one device there.
   if (context.failure().op.find("_backward") != std::string::npos) return false;
@@ -68,9 +78,7 @@ bool is_loss_boundary(const Context& context) {
     // Computed numbers that are trained with are terms of an objective, whatever they are called.
     const bool trained =
         std::any_of(operands.begin(), operands.end(), [](const Operand& each) { return each.requires_grad; }) &&
-        std::none_of(operands.begin(), operands.end(), [](const Operand& each) {
-          return each.kind == OperandKind::kParameter || each.kind == OperandKind::kBuffer;
-        });
+        std::none_of(operands.begin(), operands.end(), is_weight);
     return in_loss || trained || any_called({"loss", "num_items", "label", "total"});
   }
   return context.op_is({"div", "div_", "mul", "mul_"}) && any_called({"loss", "num_items", "num_tokens", "label"});
@@ -127,8 +135,7 @@ bool joins_adapter_and_weight(const Context& context, const Operand& operand, co
 }
 
 const model::Event* put_in_after(const Context& context, const Operand& operand) {
-  const bool registered = (operand.kind == OperandKind::kParameter || operand.kind == OperandKind::kBuffer) &&
-                          operand.registered && operand.device.is_host();
+  const bool registered = is_weight(operand) && operand.registered && operand.device.is_host();
   const model::Event* placed = placement_of(operand.provenance);
   if (!registered || context.model() == nullptr || (placed != nullptr && placed->kind == model::EventKind::kMoved)) {
     return nullptr;
@@ -342,9 +349,8 @@ const model::Event* left_by_move(const Context& context, const Operand& operand,
   const auto left_it = [&](const model::Event& move) {
     return made > 0 && move.sequence > made && move.kind == model::EventKind::kMoved && move.device == other.device;
   };
-  const bool weight = other.kind == OperandKind::kParameter || other.kind == OperandKind::kBuffer;
   const model::Event* its = placement_of(other.provenance);
-  if (weight && other.holder == operand.holder && its != nullptr && left_it(*its)) return its;
+  if (is_weight(other) && other.holder == operand.holder && its != nullptr && left_it(*its)) return its;
   if (context.model() == nullptr) return nullptr;
   const auto& all = context.model()->placements;
   const auto found = std::find_if(all.begin(), all.end(), [&](const model::Event& move) {
@@ -354,8 +360,7 @@ const model::Event* left_by_move(const Context& context, const Operand& operand,
 }
 
 bool is_replaced_by_result(const Operand& operand) {
-  return (operand.kind == OperandKind::kParameter || operand.kind == OperandKind::kBuffer) &&
-         operand.replaced_at.is_known() && !operand.provenance.empty() &&
+  return is_weight(operand) && operand.replaced_at.is_known() && !operand.provenance.empty() &&
          operand.provenance.front().kind == model::EventKind::kComputed;
 }
 

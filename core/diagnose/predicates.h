@@ -6,6 +6,12 @@ namespace devsan::diagnose {
 
 // Signs that more than one cause asks for: the one they speak for, and those they speak against.
 
+/// A parameter or a buffer of a module.
+bool is_weight(const model::Operand& operand);
+
+/// Whether one statement of the program, or one call of its model, led to both.
+bool is_of_same_statement(const model::Event& event, const model::Event* other);
+
 /// A loss, or an operation whose work is to combine results: the labels' side meets the logits' side.
 bool is_loss_boundary(const Context& context);
 

@@ -12,10 +12,6 @@ using model::DeviceSource;
 using model::Event;
 using model::Operand;
 
-bool is_weight(const Operand& operand) {
-  return operand.kind == model::OperandKind::kParameter || operand.kind == model::OperandKind::kBuffer;
-}
-
 bool is_of_metric(const Context& context, const Operand& operand) {
   if (operand.kind != model::OperandKind::kBuffer || context.model() == nullptr) return false;
   const auto& modules = context.model()->modules;

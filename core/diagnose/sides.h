@@ -21,8 +21,6 @@ struct Sides {
 /// Null where nobody said the device of an operand.
 std::optional<Sides> sides_of(const Context& context);
 
-bool is_weight(const model::Operand& operand);
-
 /// Whether it is the state of a module without parameters, such as a metric: no part of the model decides where it is.
 bool is_of_metric(const Context& context, const model::Operand& operand);
 

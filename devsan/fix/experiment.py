@@ -19,7 +19,7 @@ from typing import Any
 
 from devsan import overlay
 from devsan.errors import DevsanError
-from devsan.experiments import VARIABLE as EXPERIMENT
+from devsan.experiments import EXPERIMENT
 from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome, read_outcome
 from devsan.fix.run_processes import LEAST_IDLE, RunProcesses, stop_group

@@ -96,6 +96,11 @@ class Failure:
         return iter(sorted(found, key=lambda pair: (not pair[0]["offending"], _size(pair[0]), -_size(pair[1]))))
 
 
+def is_weight(operand: Mapping[str, Any]) -> bool:
+    """Returns whether ``operand`` is a parameter or a buffer of a module; what stands for a device alone is none."""
+    return operand.get("kind") in ("parameter", "buffer")
+
+
 def placing_frames(operand: Mapping[str, Any], kind: str = "") -> Iterator[Mapping[str, Any]]:
     """Yields the user's own frames among those that placed ``operand``; of events of that ``kind`` alone, if given."""
     for event in operand["provenance"]:

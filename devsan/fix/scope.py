@@ -15,7 +15,7 @@ from typing import Any
 
 from devsan.diagnostics.torch_names import NEW
 from devsan.fix.calls import function_name, is_factory, moved, own_attribute
-from devsan.fix.failure import Source
+from devsan.fix.failure import Source, is_weight
 
 LITERAL = 25
 """The doubt of a device that is written out."""
@@ -59,8 +59,7 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     called = _called_with(source, node)
     callee = _parsed(called)
     unnamed = callee is not None and not operand["name"] and _root(callee) in bound - {"torch", "F"}
-    is_weight = operand.get("kind") in ("parameter", "buffer")
-    if is_weight and (unnamed or (called and operand["name"].startswith(f"{called}."))):
+    if is_weight(operand) and (unnamed or (called and operand["name"].startswith(f"{called}."))):
         yield f"next({called}.parameters()).device"
     for event in operand["provenance"][:2]:
         text = _parsed(event["device_text"])

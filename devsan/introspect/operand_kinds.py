@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from devsan.diagnostics.codes import words_of
@@ -14,6 +15,7 @@ from devsan.introspect.frames.values import MISSING
 from devsan.introspect.models.functions import keeper_of
 from devsan.introspect.models.referrers import (
     caches_in,
+    classes_of,
     holds,
     in_class,
     in_global,
@@ -48,6 +50,10 @@ class Kinds:
     ) -> None:
         self.registry, self.optimizers, self.frames, self.together = registry, optimizers, frames, together
 
+    @cached_property
+    def _classes(self) -> list[type]:
+        return classes_of(self.frames)
+
     def of(self, value: object, device: str, node: ast.AST | None, frame: Frame | None) -> tuple[str, Home | None]:
         """Returns the name of the core's OperandKind, and where a model keeps the operand.
 
@@ -81,7 +87,7 @@ class Kinds:
         if self._is_input(value, first, frame):
             return "INPUT"
         if is_tensor(value) and (
-            in_global(self.frames, value) or in_class(self.frames, value) or keeper_of(value, self.frames)
+            in_global(self.frames, value) or in_class(self._classes, value) or keeper_of(value, self.frames)
         ):
             return "GLOBAL"
         if frame is None or first is None or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):

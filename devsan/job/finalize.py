@@ -14,7 +14,7 @@ from devsan import active_options
 from devsan.diagnosis.source import shown_path
 from devsan.diagnostics.messages import message
 from devsan.errors import tell
-from devsan.experiments import VARIABLE as EXPERIMENT
+from devsan.experiments import EXPERIMENT
 from devsan.job import diagnosis, findings, folder, outcome, record, termination, text
 from devsan.job.exit_watcher import Exit, ExitWatcher, exit_of, read_exits
 from devsan.job.ranks.flight_recorder import read, waited_in

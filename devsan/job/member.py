@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from devsan.errors import tell
-from devsan.experiments import VARIABLE as EXPERIMENT
+from devsan.experiments import EXPERIMENT
 from devsan.forks import in_each_child
 from devsan.job import folder, termination, watchdog
 from devsan.job.exit_watcher import ExitWatcher, write_exits

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from devsan.errors import EXIT_USAGE, tell
-from devsan.experiments import VARIABLE as EXPERIMENT
+from devsan.experiments import EXPERIMENT
 from devsan.job import folder, member, watchdog
 from devsan.job.exit_watcher import ExitWatcher
 from devsan.options import Options

@@ -16,9 +16,8 @@ namespace {
 const Operand* following(const Context& context) {
   const auto& all = context.operands();
   const auto follows = [&](const Operand& each) { return follows_default_device(context, each); };
-  auto found = std::find_if(all.begin(), all.end(), [&](const Operand& each) {
-    return follows(each) && each.kind != OperandKind::kParameter && each.kind != OperandKind::kBuffer;
-  });
+  auto found =
+      std::find_if(all.begin(), all.end(), [&](const Operand& each) { return follows(each) && !is_weight(each); });
   if (found == all.end()) found = std::find_if(all.begin(), all.end(), follows);
   return found == all.end() ? nullptr : &*found;
 }

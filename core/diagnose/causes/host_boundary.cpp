@@ -99,10 +99,7 @@ std::optional<Hypothesis> model_left_behind(const Context& context) {
   });
   if (devices.size() != 1 || !devices.front().is_host() || was_moved) return std::nullopt;
   for (const Operand& operand : context.operands()) {
-    if (!operand.device.is_host() ||
-        (operand.kind != OperandKind::kParameter && operand.kind != OperandKind::kBuffer)) {
-      continue;
-    }
+    if (!operand.device.is_host() || !is_weight(operand)) continue;
     const Operand* partner = context.partner_of(operand);
     if (partner == nullptr || !partner->device.is_accelerator() || is_built_for_use(context, operand)) continue;
     Hypothesis found(code::kHostBoundary);
@@ -164,8 +161,8 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
   if (!context.host_meets_gpu()) return std::nullopt;
   std::optional<Hypothesis> best = model_left_behind(context);
   for (const Operand& operand : context.operands()) {
-    if (!operand.device.is_host() || operand.kind == OperandKind::kParameter || operand.kind == OperandKind::kBuffer ||
-        operand.kind == OperandKind::kOptimizerState || !operand.registered) {
+    if (!operand.device.is_host() || is_weight(operand) || operand.kind == OperandKind::kOptimizerState ||
+        !operand.registered) {
       continue;
     }
     const bool attribute = operand.kind == OperandKind::kAttribute;

@@ -23,9 +23,7 @@ bool is_sharded(const model::Model& model) {
   return std::ranges::any_of(model.modules, [](const model::Module& each) { return each.type.starts_with("FSDP"); });
 }
 
-bool is_of_model(const Operand& operand) {
-  return (operand.kind == OperandKind::kParameter || operand.kind == OperandKind::kBuffer) && operand.registered;
-}
+bool is_of_model(const Operand& operand) { return is_weight(operand) && operand.registered; }
 
 /// An entry for a parameter of `module`, where an entry for the module was needed.
 const model::MapEntry* entry_for_parameter(const model::Model& model, std::string_view module) {

@@ -14,6 +14,10 @@ using model::SentenceKind;
 
 namespace {
 
+std::string path_of(const model::Module& module, const model::ModuleTensor& tensor) {
+  return module.path.empty() ? tensor.name : module.path + "." + tensor.name;
+}
+
 /// Which registered tensors of the model have no data, where the failing one has no name.
 void tell_of_model(const model::Model& model, Hypothesis& found) {
   std::string first;
@@ -22,7 +26,7 @@ void tell_of_model(const model::Model& model, Hypothesis& found) {
     const bool offloaded = is_offloaded(module);
     for (const model::ModuleTensor& tensor : module.tensors) {
       if (!tensor.device.is_meta() || offloaded) continue;
-      if (count == 0) first = module.path.empty() ? tensor.name : module.path + "." + tensor.name;
+      if (count == 0) first = path_of(module, tensor);
       ++count;
     }
   }
@@ -40,8 +44,7 @@ bool is_in_no_checkpoint(const Context& context, const Operand& operand) {
       context.model() == nullptr || path.empty() ? nullptr : context.model()->find(model::parent_of(path));
   if (module == nullptr || operand.kind != model::OperandKind::kBuffer) return false;
   return std::ranges::any_of(module->tensors, [&](const model::ModuleTensor& tensor) {
-    return !tensor.is_persistent && path.ends_with(tensor.name) &&
-           (path.size() == tensor.name.size() || path[path.size() - tensor.name.size() - 1] == '.');
+    return !tensor.is_persistent && path == path_of(*module, tensor);
   });
 }
 

@@ -123,8 +123,7 @@ std::optional<Hypothesis> made_of_placeholder(const Context& context) {
   if (context.model() == nullptr || !context.is_hooked()) return std::nullopt;
   const auto& operands = context.operands();
   const auto meta = std::find_if(operands.begin(), operands.end(), [](const Operand& each) {
-    const bool weight = each.kind == OperandKind::kParameter || each.kind == OperandKind::kBuffer;
-    return each.device.is_meta() && !weight && each.provenance.empty();
+    return each.device.is_meta() && !is_weight(each) && each.provenance.empty();
   });
   const auto& modules = context.model()->modules;
   const auto offloaded = std::find_if(modules.begin(), modules.end(), has_placeholder);
@@ -148,7 +147,7 @@ std::optional<Hypothesis> placeholder(const Context& context) {
   if (context.failure().kind != model::SentenceKind::kMeta || context.operands().empty()) return std::nullopt;
   const Operand& weight = context.operands().front();
   const model::Event* placed = placement_of(weight.provenance);
-  if (weight.kind != OperandKind::kParameter && weight.kind != OperandKind::kBuffer) return std::nullopt;
+  if (!is_weight(weight)) return std::nullopt;
   if (placed == nullptr || !placed->owner.is(model::owners::kAccelerate) ||
       !placed->owner.mechanism.starts_with("AlignDevicesHook")) {
     return std::nullopt;
@@ -217,7 +216,7 @@ std::optional<Hypothesis> offload_engine(const Context& context) {
     const bool through = hooked != nullptr && std::any_of(frames.begin(), frames.end(), [&](const auto& frame) {
                            return frame.module == hooked->path && last_part(frame.function) == "forward";
                          });
-    const bool own = away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer;
+    const bool own = is_weight(*away);
     const model::Module* running = context.failing_module();
     const bool beside = own && (running == nullptr || running->path != model::parent_of(path));
     if (offloads && (through || beside || away->device.is_meta())) {
@@ -238,8 +237,7 @@ std::optional<Hypothesis> offload_engine(const Context& context) {
                               {{"module", hooked->path.empty() ? hooked->type : hooked->path}}});
     } else if (setting != nullptr) {
       found.add_evidence(60, {"{setting} keeps data on the CPU.", {{"setting", setting_text(*setting)}}});
-      if (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer ||
-          away->kind == OperandKind::kOptimizerState) {
+      if (own || away->kind == OperandKind::kOptimizerState) {
         found.add_evidence(25, {"{name} on {device} is one of the tensors that it keeps there.",
                                 {{"name", name_of(*away)}, {"device", away->device.str()}}});
       } else if (away->kind == OperandKind::kInput) {
@@ -252,8 +250,7 @@ std::optional<Hypothesis> offload_engine(const Context& context) {
       if (partner->is_scalar()) {
         found.add_evidence(10, "A 0-dim CPU tensor may join GPU tensors; a 0-dim GPU tensor may not join CPU tensors.");
       }
-    } else if (const model::Event* brought = brought_for_the_call(context);
-               brought != nullptr && (away->kind == OperandKind::kParameter || away->kind == OperandKind::kBuffer)) {
+    } else if (const model::Event* brought = brought_for_the_call(context); brought != nullptr && own) {
       found.add_evidence(95, {"Weights are moved to the GPU for each call{at}; this tensor is not among them.",
                               {{"at", at_text(*brought)}}});
     }

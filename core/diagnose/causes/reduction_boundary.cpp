@@ -39,10 +39,6 @@ bool is_of_batch(const Operand& operand) {
          Context::is_called(operand, {"label", "target", "num_items"});
 }
 
-bool is_of_loss(const Operand& operand) {
-  return operand.kind == OperandKind::kBuffer || operand.kind == OperandKind::kParameter;
-}
-
 /// That two sides of a loss are on two GPUs: the batch and the model, the loss and the model, or two results.
 Message sides_text(const Operand& side, const Operand& other) {
   std::vector<model::Argument> both = pair_of(side, other);
@@ -52,7 +48,7 @@ Message sides_text(const Operand& side, const Operand& other) {
         "stage.",
         std::move(both)};
   }
-  if (!is_of_loss(side)) {
+  if (!is_weight(side)) {
     return {"{name} is on {device}, {other} on {other_device}; nothing has moved one to the other.", std::move(both)};
   }
   const model::Event* placed = placement_of(side.provenance);
@@ -156,10 +152,9 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
   if (is_loss_boundary(context)) {
     if (auto losses = losses_of_parts(context)) return losses;
     if (auto loss = loss_of_part(context)) return loss;
-    const auto totals = [&](const Operand& operand) { return is_running_total(context, operand); };
-    const bool total = std::any_of(context.operands().begin(), context.operands().end(), totals);
     const model::Event* back = nullptr;  // by a hook, so that the model does not end where its last stage is
     const Operand* labels = label_side(context);
+    const bool total = labels != nullptr && is_running_total(context, *labels);
     if (labels == nullptr && !context.operands().empty()) {
       labels = &context.operands().front();
       if (const Operand* partner = context.partner_of(*labels)) labels = &smaller_of(*labels, *partner);
@@ -185,7 +180,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       const bool chosen = placed != nullptr && labels->device.is_accelerator() &&
                           source_of(*placed) == model::DeviceSource::kLiteral;  // a total that was put there
       const bool begun = has_begun_as_number(context, *labels);
-      if (is_running_total(context, *labels)) {
+      if (total) {
         found.add_evidence(20, {begun ? "{name} is a running total: it is on {device}, where its first term was."
                                       : "{name} is a running total that is kept across steps.",
                                 {{"name", name_of(*labels)}, {"device", labels->device.str()}}});

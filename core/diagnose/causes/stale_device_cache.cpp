@@ -14,13 +14,6 @@ using model::OperandKind;
 
 namespace {
 
-/// Whether one statement of the program, or one call of its model, led to both.
-bool is_of_same_statement(const Event& event, const Event* other) {
-  const model::Frame* first = event.site();
-  const model::Frame* second = other == nullptr ? nullptr : other->site();
-  return first != nullptr && second != nullptr && first->file == second->file && first->span.line == second->span.line;
-}
-
 /// A buffer holds what a statement of the program computed and put there, instead of its own memory.
 std::optional<Hypothesis> replaced_state(const Context& context) {
   for (const Operand& operand : context.operands()) {

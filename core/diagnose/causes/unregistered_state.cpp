@@ -36,9 +36,8 @@ bool is_by_parallel(const Operand& operand) {
 /// A replica of DataParallel's computes with a weight of the module that was copied: what the replicas share, such as a
 /// bound method in an attribute, still leads to that module.
 std::optional<Hypothesis> reached_original(const Context& context, const Operand& operand, const Operand& partner) {
-  const bool weight = operand.kind == OperandKind::kParameter || operand.kind == OperandKind::kBuffer;
-  if (!weight || !operand.registered || !context.is_wrapped_by("torch.nn.DataParallel") || !context.across_gpus() ||
-      is_by_parallel(operand) || !is_by_parallel(partner)) {
+  if (!is_weight(operand) || !operand.registered || !context.is_wrapped_by("torch.nn.DataParallel") ||
+      !context.across_gpus() || is_by_parallel(operand) || !is_by_parallel(partner)) {
     return std::nullopt;
   }
   Hypothesis found(code::kUnregisteredState);

@@ -11,7 +11,7 @@ from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import Message, message
 from devsan.fix.calls import function_name, is_factory, keyword, moved, placed, writes_device_out
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
 from devsan.fix.scope import LITERAL, devices
 
 _DOUBT = 20
@@ -76,8 +76,7 @@ def _as_told(frame: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[C
 
 def _is_settled(operand: Mapping[str, Any], partner: Mapping[str, Any]) -> bool:
     """Whether a weight is on a GPU already, and what meets it is data: it is the data that should come."""
-    weights = ("parameter", "buffer")
-    return operand["kind"] in weights and operand["device"] != "cpu" and partner.get("kind") not in weights
+    return is_weight(operand) and operand["device"] != "cpu" and not is_weight(partner)
 
 
 def _together(source: Source, node: ast.Call, device: str) -> Iterator[tuple[Message, list[ast.Call], int]]:

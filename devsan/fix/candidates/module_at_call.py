@@ -11,7 +11,7 @@ from typing import Any
 
 from devsan.diagnostics.messages import message
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure, Source, is_weight, source_of
 
 _DOUBT = 8
 _LIBRARY = 3  # a part of the module alone
@@ -20,7 +20,7 @@ _UNREGISTERED = "DV108"
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the calls of modules on the way to the failure, the innermost of the user's first."""
-    weights = [each for each in failure.operands if each["kind"] in ("parameter", "buffer")]
+    weights = [each for each in failure.operands if is_weight(each)]
     if not failure.is_mixed or failure.finding["code"] != _UNREGISTERED or not weights:
         return
     for number, frame in enumerate(failure.own_frames):

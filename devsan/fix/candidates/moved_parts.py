@@ -9,7 +9,7 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, is_own, source_of
+from devsan.fix.failure import Failure, is_own, is_weight, source_of
 
 _DOUBT = 2
 _MOST = 8  # lines that a reader takes in
@@ -19,7 +19,7 @@ def propose(failure: Failure) -> Iterator[Change]:
     """Yields the moves of the parts beside that one of which a weight was made where another operand is."""
     for operand in failure.operands:
         events = [event for event in operand["provenance"] if event["kind"] in ("moved", "made")]
-        if operand["kind"] not in ("parameter", "buffer") or [each["kind"] for each in events] != ["moved", "made"]:
+        if not is_weight(operand) or [each["kind"] for each in events] != ["moved", "made"]:
             continue
         move, made = events
         model = next((each for each in failure.models if _is_moved_whole(each, move)), None)

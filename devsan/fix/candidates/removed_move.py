@@ -9,7 +9,7 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
 from devsan.fix.scope import HOST
 
 _DOUBT = 34
@@ -30,7 +30,7 @@ def propose(failure: Failure) -> Iterator[Change]:
 
 def _was_with_others(failure: Failure, operand: Mapping[str, Any], before: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a weight, or that of an average, had been moved to the GPU of another operand by one of ``before``."""
-    if operand["kind"] not in ("parameter", "buffer", "optimizer_state"):
+    if not is_weight(operand) and operand["kind"] != "optimizer_state":
         return False
     others = {each["device"] for each in failure.operands} - {operand["device"], "cpu"}
     return any(event["device"] in others for event in before)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure
+from devsan.fix.failure import Failure, is_weight
 from devsan.fix.origins import origin_of_name
 from devsan.fix.scope import devices
 
@@ -23,7 +23,7 @@ def propose(failure: Failure) -> Iterator[Change]:
     if origin is None or not isinstance(origin.node, ast.Call):
         return
     for operand, partner in failure.pairs():
-        if operand["kind"] not in ("parameter", "buffer") or operand["device"] != "cpu":
+        if not is_weight(operand) or operand["device"] != "cpu":
             continue
         source, made = origin.source, origin.node
         for device, doubt in devices(source, made, partner):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from devsan.diagnostics.codes import words_of
@@ -116,17 +116,18 @@ def in_global(frames: Sequence[Frame], tensor: Any) -> bool:
     return False
 
 
-def in_class(frames: Sequence[Frame], tensor: Any) -> bool:
-    """Returns whether a class of the program keeps ``tensor``, or what it is a part of, for all of its instances."""
-    for kind in _classes_of(frames):
+def in_class(kinds: Iterable[type], tensor: Any) -> bool:
+    """Returns whether one of the classes keeps ``tensor``, or what it is a part of, for all of its instances."""
+    for kind in kinds:
         for value in list(type.__dict__["__dict__"].__get__(kind).values()):
             if (is_tensor(value) or type(value) in (dict, list, tuple)) and keeps_memory_of(value, tensor, 2):
                 return True
     return False
 
 
-def _classes_of(frames: Sequence[Frame]) -> list[type]:
-    """The classes whose methods run, and the others of their files: a cached tensor is used where it was handed to."""
+def classes_of(frames: Sequence[Frame]) -> list[type]:
+    """Returns the program's classes whose methods run, and the others of their files: a cached tensor is used where it
+    was handed to."""
     found: dict[type, None] = {}
     for frame in frames:
         if frame.whose is Whose.HIDDEN:

@@ -26,6 +26,13 @@ def four_gpus() -> Iterator[Emulation]:
         os.environ["CUDA_VISIBLE_DEVICES"] = hidden
 
 
+@pytest.fixture(scope="module")
+def hopper() -> Iterator[Emulation]:
+    """An H100 with 2 GiB in this process, for the module: the GPU on which figures of memory were recorded."""
+    with emulate(gpus="h100-80g", memory="2GiB") as emulation:
+        yield emulation
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Runs a program in a new process; keywords are environment variables. Fails with its stderr.

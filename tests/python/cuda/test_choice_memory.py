@@ -7,22 +7,16 @@ docs/reference/memory.md names.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
-from devsan import emulate
+pytestmark = pytest.mark.usefixtures("hopper")
 
 N = 1 << 20
 DEVICE = "cuda:0"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def hopper() -> Iterator[None]:
-    with emulate(gpus="h100-80g", memory="2GiB"):
-        yield
 
 
 def taken(call: Callable[[], Any]) -> tuple[int, int]:
