@@ -40,6 +40,7 @@ class Refusal:
     op: str
     message: str
     operands: Sequence[RefusedOperand]
+    number: int
 
 def plan_blocks(
     blocks: Sequence[tuple[int, int, int, int, int, int, bool]],
@@ -109,6 +110,9 @@ def settle() -> None:
 
 def last_refusal() -> Refusal | None:
     """The last refusal of any thread of this process."""
+
+def listen_to_refusals(told: Callable[[], None] | None) -> None:
+    """Has ``told`` called for every refusal, on its thread, before its error is raised. It must not raise."""
 
 def join_alignment() -> None:
     """The calling thread goes on after mismatches where another does."""

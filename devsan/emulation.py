@@ -225,6 +225,10 @@ def _parts(options: Options) -> Iterator[ModuleType]:
         from devsan import policy
 
         yield policy
+    else:
+        from devsan import caught
+
+        yield caught
     if "streams" in options.check:
         from devsan import streams
 

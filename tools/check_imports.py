@@ -30,6 +30,7 @@ DOORS = (
     Door("devsan.sample", ("devsan/emulation.py",), "a sample of ranks alone needs it, with torch.distributed"),
     Door("devsan.blocks.in_program", ("devsan/emulation.py",), "the rehearsals of devsan plan alone need it"),
     Door("devsan.policy", ("devsan/emulation.py",), "policy=warn alone needs it, with what reports are made with"),
+    Door("devsan.caught", ("devsan/emulation.py",), "it imports the core"),
     Door("devsan.streams", ("devsan/emulation.py",), "check=streams alone needs it, with what reports are made with"),
     Door("devsan.failure_report", ("devsan/error_report.py", "devsan/checks.py"), "most programs have no device error"),
     Door("devsan.introspect.provenance.shown", ("devsan/checks.py",), "devsan.where alone needs it"),
@@ -53,6 +54,7 @@ DOORS = (
     ),
 )  # Files that stand in every run and seldom have anything to do: they import what they need when they have.
 WAITING = {
+    "devsan/caught.py": "it works where a call is refused, and at the end where that error was caught",
     "devsan/doctor/live/watch.py": "it looks at a program at the first step of an optimizer",
     "devsan/run_files/recording.py": "it works where a run file is written",
     "devsan/overlay/startup/sitecustomize.py": "Python runs it at its start, in every child of an experiment",

@@ -31,6 +31,22 @@ std::string python_site() {
   return {};
 }
 
+/// Has `told()` called for every refusal; None for nothing.
+void listen_to_refusals(std::optional<py::function> told) {
+  if (!told) return guard::set_refusal_listener({});
+  // Leaked: the last thread that has it may not hold the GIL, or may be there when Python is not.
+  auto* kept = new py::function(std::move(*told));
+  guard::set_refusal_listener([kept] {
+    if (!has_python()) return;
+    const py::gil_scoped_acquire gil;
+    try {
+      (*kept)();
+    } catch (py::error_already_set& error) {
+      error.discard_as_unraisable("the listener to refusals");
+    }
+  });
+}
+
 }  // namespace
 
 void bind_refusals(py::module_& module) {
@@ -47,7 +63,8 @@ void bind_refusals(py::module_& module) {
   py::class_<Refusal>(module, "Refusal")
       .def_readonly("op", &Refusal::op)
       .def_readonly("message", &Refusal::message)
-      .def_readonly("operands", &Refusal::operands);
+      .def_readonly("operands", &Refusal::operands)
+      .def_readonly("number", &Refusal::number);
   guard::set_site_source(&python_site);
   guard::set_origin_source(&emulate::origin_of);
   py::class_<MetaMix>(module, "MetaMix")
@@ -57,6 +74,7 @@ void bind_refusals(py::module_& module) {
       .def_readonly("calls", &MetaMix::calls);
   module.def("meta_mixes", &guard::meta_mixes);
   module.def("forget_meta_mixes", &guard::forget_meta_mixes);
+  module.def("listen_to_refusals", &listen_to_refusals, py::arg("told").none(true));
   module.def("last_refusal", []() -> std::optional<Refusal> {
     Refusal refusal = guard::last_refusal_of_process();
     if (refusal.op.empty()) return std::nullopt;

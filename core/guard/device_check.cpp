@@ -48,6 +48,8 @@ CheckTable table_of(Layout layout) {
 
 std::mutex g_mutex;
 Refusal g_last;
+std::uint64_t g_refusals = 0;
+RefusalListener g_listener;
 thread_local Refusal t_last;
 OriginSource g_origin_source = nullptr;
 
@@ -93,9 +95,15 @@ void remember(const OperatorCheck& check, const Operands& operands, std::string 
                                 std::move(shape), storage_of(tensor),
                                 g_origin_source == nullptr ? record::Origin{} : g_origin_source(tensor)});
   }
-  t_last = refusal;
-  const std::lock_guard<std::mutex> lock(g_mutex);
-  g_last = std::move(refusal);
+  RefusalListener listener;
+  {
+    const std::lock_guard<std::mutex> lock(g_mutex);
+    refusal.number = ++g_refusals;
+    t_last = refusal;
+    g_last = std::move(refusal);
+    listener = g_listener;
+  }
+  if (listener) listener();  // without the lock: it takes Python's
 }
 
 }  // namespace
@@ -138,6 +146,11 @@ void remember_refusal(const OperatorCheck& check, const c10::FunctionSchema& sch
 }
 
 void set_origin_source(OriginSource source) { g_origin_source = source; }
+
+void set_refusal_listener(RefusalListener listener) {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  g_listener = std::move(listener);
+}
 
 Refusal last_refusal() { return t_last; }
 

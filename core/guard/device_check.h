@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,7 @@ struct Refusal {
   std::string op;
   std::string message;  ///< torch's own sentence
   std::vector<Operand> operands;
+  std::uint64_t number = 0;  ///< of the refusals of this process, from 1 on
 };
 
 /// Whether a call needs a device check: its tensors are on several devices, or more of them are 0-dim CPU tensors than
@@ -75,6 +77,12 @@ void remember_refusal(const OperatorCheck& check, const c10::FunctionSchema& sch
 /// What tells the origin of a tensor; none is asked while it is null, and none becomes known.
 using OriginSource = record::Origin (*)(const at::Tensor&) noexcept;
 void set_origin_source(OriginSource source);
+
+/// Called for every refusal, on the thread that makes the call, before its error is raised and after `last_refusal` has
+/// the facts. Must not throw.
+using RefusalListener = std::function<void()>;
+/// Has `listener` called from now on, in place of the one before; empty for none.
+void set_refusal_listener(RefusalListener listener);
 
 /// The calling thread's latest refusal (a copy, empty `op` when there was none).
 Refusal last_refusal();

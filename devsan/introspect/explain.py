@@ -41,6 +41,9 @@ _PRESENT = frozenset({Kind.POINTER, Kind.GROUP})
 _RECEIVERS = ("self", "module")  # what a forward calls the module that it is of
 _FROM_AFAR = re.compile(r'^\s*File "[^"\n]+", line \d+, in .+$', re.MULTILINE)
 
+explained_refusals: set[int] = set()
+"""The numbers of the calls that the core refused and that were explained."""
+
 _found: list[core.Finding] = []  # of this process
 
 
@@ -71,6 +74,8 @@ def explain(failure: Failure) -> Explanation | None:
     """
     if not core.is_here():
         return None
+    if failure.refusal is not None:
+        explained_refusals.add(int(failure.refusal.number))
     with plain_attributes():
         explanation = collect(failure)
     explanation.findings = [

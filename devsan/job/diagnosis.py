@@ -10,6 +10,7 @@ It is plain data, as docs/reference/run.schema.json describes it ("job"):
             reports its failure already ("reported"), and the collective that it had not left ("waited_in")
   sample_of of how many ranks these are a sample (``--ranks``); 0 where they are all
   places    the list of places at which ranks went on after mismatches (``policy=warn``); "" without any
+  caught    the list of places at which ranks caught a device error; "" without any
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def made(
          "local_rank": document["process"].get("local_rank", fate.rank)}
         for document, fate in zip(documents, fates, strict=True)
     ]  # fmt: skip
-    went_on = places.joined(documents)
+    went_on, caught = places.joined(documents), places.joined(documents, "caught")
     return {
         "id": f"{first['pid']}-{first['start']}", "command": list(command or first["command"]),
         "program": program_of(first["command"]),
@@ -74,6 +75,7 @@ def made(
         "ranks": ranks,
         "sample_of": 0 if sample is None else sample.world_size,
         "places": places.text_of(went_on, with_ranks=len(documents) > 1) if went_on else "",
+        "caught": places.caught_text_of(caught, with_ranks=len(documents) > 1) if caught else "",
     }  # fmt: skip
 
 

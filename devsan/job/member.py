@@ -168,10 +168,14 @@ def add(report: Diagnostic, explanation: Explanation | None) -> None:
     _update(put)
 
 
-def leave_places(places: list[dict[str, Any]]) -> None:
-    """Puts the places at which this rank went on after mismatches (policy=warn) into its document, in place of those
-    that it had."""
-    _update(lambda record: record.document.update(places=places))
+def leave_places(places: list[dict[str, Any]], kind: str = "places") -> None:
+    """Puts the places at which this rank went on after mismatches into its document, in place of those that it had.
+
+    Args:
+        places: as devsan/job/places.py reads them.
+        kind: "places" where the policy ``warn`` had it go on, "caught" where the program caught the error.
+    """
+    _update(lambda record: record.document.update({kind: places}))
 
 
 def leave_run_file() -> None:

@@ -47,7 +47,7 @@ class Record:
                    "started": folder.started(pid), "start": time.time(), "host": platform.node()}  # fmt: skip
         self.document: dict[str, Any] = {
             "format": FORMAT, "version": VERSION, "process": process, "gpus": [], "facts": None, "findings": [],
-            "places": [], "failure": None, "end": None, "stack": [], "run_file": "",
+            "places": [], "caught": [], "failure": None, "end": None, "stack": [], "run_file": "",
         }  # fmt: skip
         self.number(numbers)
 

@@ -58,10 +58,11 @@ def write(job: Job, stream: TextIO, language: str = "") -> bool:
     worth = is_worth_telling(fates)
     if worth:
         plain.write_lines(list(lines_of(job, fates, say)), stream)
-    if job["places"]:
-        stream.write(f"devsan: {say.text(job['places'])}\n")
+    lists = [job[key] for key in ("places", "caught") if job.get(key)]
+    for text in lists:
+        stream.write(f"devsan: {say.text(text)}\n")
         stream.flush()
-    return worth or bool(job["findings"] or job["places"])
+    return worth or bool(job["findings"] or lists)
 
 
 def write_runs(runs: Sequence[Mapping[str, Any]], stream: TextIO, language: str = "") -> None:
