@@ -1,5 +1,7 @@
 #include "diagnose/source_text.h"
 
+#include "diagnose/texts.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>

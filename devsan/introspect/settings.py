@@ -1,15 +1,22 @@
-"""The settings that decide about devices, as libraries keep them: Trainer's arguments, DeepSpeed's configuration."""
+"""The settings that decide about devices, as libraries keep them: Trainer's arguments, DeepSpeed's configuration.
+
+With them the program's own calls that take such a decision back: accelerate's hooks are gone without a trace.
+"""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from devsan import core
-from devsan.introspect.frames.frames import Frame
+from devsan.introspect.frames.frames import Frame, Whose
+from devsan.introspect.frames.places import place_in
 from devsan.introspect.frames.values import is_a, own_dict
+from devsan.introspect.source.sources import tree_at
 
 _TRAINER = ("_n_gpu", "device", "local_rank", "deepspeed", "fsdp", "dataloader_pin_memory", "use_cpu")
+_REMOVALS = ("remove_hook_from_submodules", "remove_hook_from_module")  # of accelerate.hooks
 _ENGINE = ("zero_optimization", "gradient_clipping", "fp16", "bf16")
 
 
@@ -20,7 +27,19 @@ def settings_in(frames: Sequence[Frame]) -> list[core.Setting]:
         for name, value in list(frame.scope.locals.items()):
             for setting, text in _of(name, value):
                 found.setdefault(setting, text)
-    return [core.Setting(name=name, value=value) for name, value in found.items()]
+    return [core.Setting(name=name, value=value) for name, value in found.items()] + list(_removals(frames))
+
+
+def _removals(frames: Sequence[Frame]) -> Iterator[core.Setting]:
+    """Yields where the program's files remove the hooks of a dispatched model."""
+    for file in dict.fromkeys(frame.file for frame in frames if frame.whose is Whose.PROGRAM):
+        whole = tree_at(file)
+        for node in ast.walk(whole) if whole is not None else ():
+            called = node.func if isinstance(node, ast.Call) else None
+            name = getattr(called, "attr", getattr(called, "id", ""))
+            if name in _REMOVALS and isinstance(node, ast.Call):
+                where = place_in(file, "", node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+                yield core.Setting(name=name, value=name, where=where)
 
 
 def _of(name: str, value: Any) -> Iterator[tuple[str, str]]:

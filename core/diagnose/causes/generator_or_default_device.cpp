@@ -77,10 +77,12 @@ std::optional<Hypothesis> generator_or_default_device(const Context& context) {
         FixKind::kConfiguration,
         "set no global default device; name the device where tensors are created, or use `with torch.device(...)` "
         "around your own code only");
-    found.propose(FixKind::kUseSite,
-                  {"give the sampler a generator of that device: {code}",
-                   {{"code", std::string("DataLoader(generator=torch.Generator(device=...))")}}},
-                  model::Confidence::kPossible);
+    if (context.sentence_has("generator") || context.runs_file("utils/data/")) {
+      found.propose(FixKind::kUseSite,
+                    {"give the sampler a generator of that device: {code}",
+                     {{"code", std::string("DataLoader(generator=torch.Generator(device=...))")}}},
+                    model::Confidence::kPossible);
+    }
   }
   return found;
 }

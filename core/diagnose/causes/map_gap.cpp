@@ -1,6 +1,7 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/functional_call.h"
+#include "diagnose/hooks_removed.h"
 #include "diagnose/left_behind.h"
 #include "diagnose/predicates.h"
 
@@ -255,6 +256,7 @@ std::optional<Hypothesis> map_gap(const Context& context) {
   if (!context.is_mismatch() || context.model() == nullptr) return std::nullopt;
   if (auto left_out = left_out_of_call(context)) return left_out;
   if (auto left = left_behind(context)) return left;
+  if (auto removed = hooks_removed(context)) return removed;
   if (const Operand* torn = is_torn_by_map(context); torn != nullptr && context.partner_of(*torn) != nullptr) {
     const Operand& partner = *context.partner_of(*torn);
     found.add_evidence(

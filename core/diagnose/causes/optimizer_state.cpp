@@ -1,3 +1,4 @@
+#include "diagnose/before_move.h"
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/predicates.h"
@@ -95,6 +96,13 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
                                {"other", name_of(*partner)},
                                {"device", moved->device.str()},
                                {"to", at_text(*moved)}}});
+    } else if (const auto* later = partner == nullptr ? nullptr : moved_without_it(context, *kept, *partner)) {
+      found.add_evidence(30,
+                         {"It was taken while {other} was on {device}, before that was moved to {other_device}{to}.",
+                          {{"other", name_of(*partner)},
+                           {"device", kept->device.str()},
+                           {"other_device", later->device.str()},
+                           {"to", at_text(*later)}}});
     }
     found.title = {"{name} on {device} is state of a parameter on another device",
                    {{"name", name_of(*kept)}, {"device", kept->device.str()}}};

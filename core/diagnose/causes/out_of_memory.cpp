@@ -45,7 +45,7 @@ const PartText& texts_of(HolderKind kind) { return kPartTexts[static_cast<std::s
 
 Message tensors_text(std::uint64_t count) { return {"{n} tensor", "{n} tensors", static_cast<long>(count)}; }
 
-Message text_of(const MemoryHolder& holder) {
+Message holder_text(const MemoryHolder& holder) {
   std::vector<Argument> arguments = {{"bytes", format_size(holder.bytes)}, {"count", tensors_text(holder.tensors)}};
   if (!holder.name.empty()) {
     arguments.push_back({"name", holder.name});
@@ -76,7 +76,7 @@ Message joined(const std::vector<Message>& texts) {
 Message largest_of(const MemoryPart& part) {
   std::vector<Message> texts;
   for (const MemoryHolder& holder : part.largest) {
-    if (says_something(holder)) texts.push_back(text_of(holder));
+    if (says_something(holder)) texts.push_back(holder_text(holder));
   }
   return joined(texts);
 }

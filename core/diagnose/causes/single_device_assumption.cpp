@@ -32,6 +32,21 @@ bool tell_of_weight(const Operand& operand, const Operand& other, Hypothesis& fo
   return true;
 }
 
+/// Moves of one module in two functions of the program: the second one may not know that Module.to works in place.
+void propose_to_leave_weight(const Operand& weight, const Operand& other, Hypothesis& found) {
+  const Event* before = moved_there_before(weight, other);
+  const Event* last = placement_of(weight.provenance);
+  if (before == nullptr || before->kind != model::EventKind::kMoved) return;
+  const model::Frame* first = before->site();
+  const model::Frame* second = last->site();
+  if (first == nullptr || second == nullptr || first->function == second->function) return;
+  found.propose(
+      FixKind::kCreationSite,
+      {"leave the module on {device}: `to` moves it in place{at}; move a copy of it (copy.deepcopy), or move it "
+       "back when that is done",
+       {{"device", before->device.str()}, {"at", at_text(*last)}}});
+}
+
 /// What brought `operand` there, where that is not the program's own doing. Returns whether there was anything to tell.
 /// @param value that said the device of the other side, "" if it is not known
 bool tell_how_it_came(const Operand& operand, const std::string& value, Hypothesis& found) {
@@ -83,6 +98,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                      !combines_results(context);
   if (source_of(placed) == DeviceSource::kScalar) found.value = text;
   const Message culprit_name = name_of(*culprit);
+  const bool taken = tell_of_weight(*partner, *culprit, found);
   if (left != nullptr) {
     found.add_evidence(best, {"{owner} moved {name} to {device} for a call of its own{at}, and left it there.",
                               {{"owner", text_of(left->owner)},
@@ -127,7 +143,6 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   }
   const bool told = tell_how_it_came(*partner, text, found);
   tell_of_weight(*culprit, *partner, found);
-  const bool taken = tell_of_weight(*partner, *culprit, found);
   if (Message said = device_value_of(placed); !said.empty()) found.add_evidence(0, std::move(said));
   const Message partner_name = name_of(*partner);
   const std::string partner_device = partner->device.str();
@@ -205,6 +220,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
     found.propose(FixKind::kCreationSite,
                   {"move the metric to {device}, where what it is given is", {{"device", partner_device}}});
   }
+  propose_to_leave_weight(*partner, *culprit, found);
   const bool itself = culprit->output_of.empty();  // not what a module made of something else
   if (itself && placed.kind == model::EventKind::kMade && source_of(placed) != DeviceSource::kPeer) {
     found.propose(create_with(context, *culprit, placed, *partner));

@@ -1,5 +1,6 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/hooks_removed.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
@@ -78,6 +79,7 @@ std::optional<Hypothesis> split_block(const Context& context) {
   };
   if (comes_from_elsewhere(*first) || comes_from_elsewhere(*partner)) found.score -= 50;
   if (disagreeing_hook(context) != nullptr) found.score -= 40;
+  if (hooks_removed(context)) found.score -= 60;  // with its hooks the module would be given what it needs
   if (is_generation_state(*first) || is_generation_state(*partner) || is_sidecar(*first) || is_sidecar(*partner)) {
     found.score -= 40;
   }

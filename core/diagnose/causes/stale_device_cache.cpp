@@ -1,3 +1,4 @@
+#include "diagnose/before_move.h"
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/predicates.h"
@@ -47,6 +48,7 @@ std::optional<Hypothesis> replaced_state(const Context& context) {
 std::optional<Hypothesis> stale_device_cache(const Context& context) {
   if (!context.is_mismatch()) return std::nullopt;
   if (auto found = replaced_state(context)) return found;
+  if (auto found = buffer_from_before_move(context)) return found;
   std::optional<Hypothesis> best;
   for (const Operand& operand : context.operands()) {
     const bool kept = operand.kind == OperandKind::kAttribute || operand.kind == OperandKind::kGlobal;

@@ -179,14 +179,28 @@ def _state_follows(failure: Failure, source: Source) -> Iterator[Change]:
         written = (each for each in ast.walk(around)
                    if isinstance(each, (ast.Expr, ast.Assign)) and _moves_one_of(source, each, modules))  # fmt: skip
         of_model = (each for each in seen if modules and source.function_around(each) is around)
-        for move in dict.fromkeys((*written, *of_model)):
-            if move.lineno < made.lineno:
-                continue
+        after = [move for move in (*written, *of_model) if move.lineno >= made.lineno]
+        for move in dict.fromkeys((*after, *_last_of_methods(source, made, seen))):
             name = source.segment(made.targets[0])
             text = message("load the state of `{name}` once more after `{move}`, so that it is where the weights are",
                            name=name, move=source.segment(move).split("\n")[0])  # fmt: skip
             line = f"{name}.load_state_dict({name}.state_dict())"
             yield Change(text, "statement_order", (source.insert_after(move, [line]),), doubt=_STATE)
+
+
+def _last_of_methods(
+    source: Source, made: ast.Assign, seen: list[ast.Expr | ast.Assign]
+) -> Iterator[ast.Expr | ast.Assign]:
+    """The last move in each other method of the class that keeps the optimizer: ``self.opt`` is there as well."""
+    target, kind = made.targets[0], source.class_around(made)
+    if kind is None or not isinstance(target, ast.Attribute) or source.segment(target.value) != "self":
+        return
+    last: dict[ast.AST, ast.Expr | ast.Assign] = {}
+    for move in sorted(seen, key=lambda each: each.lineno):
+        method = source.function_around(move)
+        if source.class_around(move) is kind and method is not source.function_around(made):
+            last[method] = move
+    yield from last.values()
 
 
 def _statements_at(source: Source, frame: Mapping[str, Any]) -> Iterator[ast.Expr | ast.Assign]:

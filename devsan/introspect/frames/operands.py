@@ -44,7 +44,25 @@ def _operands_in(failure: Failure, frames: Sequence[Frame], outermost: int) -> l
     _mark_offending(operands, sentence)
     own = [place for place in range(min(outermost + 1, len(frames))) if frames[place].whose is Whose.PROGRAM]
     follow(operands, frames, own[-1] if own else outermost)
-    return operands
+    return _without_results(operands, failure.refusal)
+
+
+def _without_results(operands: list[Tracked], refusal: core.Refusal | None) -> list[Tracked]:
+    """Returns the operands without the result that torch itself has made for an operator that writes into one.
+
+    ``matrix @ vector`` is ``empty(...).addmv_(matrix, vector)``: no source holds that ``self``, and it is where the
+    vector is, so that it tells of nothing more.
+    """
+    op = refusal.op if refusal is not None else ""
+    if not op.endswith(("_", ".out")):
+        return operands
+    seen = {operand.placement.device for operand in operands if operand.at and operand.placement is not None}
+    return [
+        operand
+        for operand in operands
+        if operand.at or operand.offending or operand.role not in ("self", "out") or operand.placement is None
+        or operand.placement.device not in seen
+    ]  # fmt: skip
 
 
 def operands_of_refusal(failure: Failure) -> list[Tracked]:

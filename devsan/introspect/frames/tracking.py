@@ -135,7 +135,10 @@ def _given_to(frame: Frame) -> Iterator[Expression]:
 
 
 def untraced(frames: Sequence[Frame]) -> Sequence[Frame]:
-    """Returns ``frames`` without those of torch.compile's tracer: its expressions stand for the program's own."""
+    """Returns ``frames`` without those of torch.compile's tracer: its expressions stand for the program's own. So does
+    what a mode of torch's (``torch.set_default_device``) calls in place of the program: ``func(*args, **kwargs)``."""
+    while len(frames) > 1 and frames[-1].whose is Whose.HIDDEN and frames[-1].code.co_name == "__torch_function__":
+        frames = frames[:-1]
     for place, frame in enumerate(frames):
         if frame.file.endswith(os.path.join("_dynamo", "convert_frame.py")):
             own = [number for number in range(place) if frames[number].whose is not Whose.HIDDEN]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from devsan.fix.search import Search
 
 Fixed = Callable[..., list[str]]
@@ -258,3 +260,34 @@ main()
 """,
         gpus=2,
     ) == ["optimizer.load_state_dict(optimizer.state_dict())"]
+
+
+@pytest.mark.parametrize("moves", [["self.model.to(device)"],
+                                   ["self.model[0].to(device)", "self.model[1].to(device)"]])  # fmt: skip
+def test_the_state_of_an_optimizer_follows_what_a_method_moves(fixed: Fixed, moves: list[str]):
+    body = "\n        ".join(moves)
+    assert fixed(
+        f"""
+import torch
+
+class Run:
+    def __init__(self):
+        torch.manual_seed(0)
+        self.model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2)).to("cuda:0")
+        self.opt = torch.optim.AdamW(self.model.parameters(), lr=0.1)
+
+    def move(self, device):
+        {body}
+        return self
+
+    def step(self, x):
+        self.model(x).sum().backward()
+        self.opt.step()
+
+run = Run()
+run.step(torch.ones(2, 3, device="cuda:0"))
+run.move("cuda:1")
+run.step(torch.ones(2, 3, device="cuda:1"))
+""",
+        gpus=2,
+    ) == ["self.opt.load_state_dict(self.opt.state_dict())"]
