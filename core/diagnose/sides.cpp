@@ -117,6 +117,10 @@ std::optional<Sides> sides_of(const Context& context) {
     std::swap(culprit, partner);
     best = 65;
   }
+  // Of an object whose other members are all elsewhere, the one that is alone is what the object should not have.
+  if (culprit->member.empty() && partner->member_home == culprit->device && !partner->member.empty()) {
+    std::swap(culprit, partner);
+  }
   const bool number = is_number_for_all(context, *partner, *culprit);
   if (number) std::swap(culprit, partner);
   return Sides{culprit, partner, best, left, number};

@@ -52,6 +52,11 @@ struct Operand {
   Frame replaced_at;       ///< the program's statement that put it in the place of another one of its module's
   std::string left_in;     ///< where an object keeps it that was moved in part, or not at all: "batch.pool_index[0]"
   std::string moved_part;  ///< a part of that object that is on another GPU: "batch.atoms"; "" where nothing was moved
+  std::string
+      member;  ///< what of a program's object holds it, where all else of that object is elsewhere: "self.table"
+  std::string member_of;   ///< the class of that object
+  Device member_home;      ///< where all else of it is
+  Frame member_given;      ///< the line that gave it to the object
   std::string beside;      ///< what it stands beside: path of the base weight of an adapter or a quantization state
   Device beside_device;    ///< where that is
   bool registered = true;  ///< a parameter or buffer of a module that the model does not register (in a list): false

@@ -20,6 +20,7 @@ from devsan.introspect.models.batches import left_in
 from devsan.introspect.models.device_maps import settle
 from devsan.introspect.models.functions import keeper_of
 from devsan.introspect.models.leaves import held_as, leaf_of
+from devsan.introspect.models.members import lone_member
 from devsan.introspect.models.models import Tree, members
 from devsan.introspect.models.producers import made_by_module
 from devsan.introspect.models.referrers import optimizer_state
@@ -111,6 +112,7 @@ class Operands:
             self._replaced(operand, home)
         elif home is None and is_tensor(value):
             operand.left_in, operand.moved_part = left_in(value, self.frames) or ("", "")
+            self._in_object(operand, value)
         if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.models:
             operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it
         return operand
@@ -185,6 +187,14 @@ class Operands:
         place = replaced_at(holder, path, spot_of(self.frames, own[-1]))
         if place is not None:
             operand.replaced_at = place
+
+    def _in_object(self, operand: core.Operand, value: object) -> None:
+        member = lone_member(value, self.frames) if str(operand.device).startswith("cuda") else None
+        if member is not None:
+            operand.member, operand.member_of = member.expression, member.owner
+            operand.member_home = core.Device(member.home)
+            if member.given is not None:
+                operand.member_given = member.given
 
     def _beside(self, operand: core.Operand, tree: Tree, base: str) -> None:
         holder, _, name = base.rpartition(".")

@@ -98,6 +98,20 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                      !combines_results(context);
   if (source_of(placed) == DeviceSource::kScalar) found.value = text;
   const Message culprit_name = name_of(*culprit);
+  const bool lone = !culprit->member.empty() && culprit->member_home == partner->device;
+  const std::vector<model::Argument> of_member = {
+      {"member", quoted(culprit->member)},
+      {"name", culprit_name},
+      {"device", culprit->device.str()},
+      {"owner", culprit->member_of},
+      {"at", culprit->member_given.is_known() ? Message({", at {place}", {{"place", text_of(&culprit->member_given)}}})
+                                              : Message("")},
+      {"home", partner->device.str()}};
+  if (lone) {
+    found.add_evidence(40, {"{owner} was given {member}, which holds {name}, on {device}{at}; everything else that it "
+                            "has is on {home}.",
+                            of_member});
+  }
   const bool taken = tell_of_weight(*partner, *culprit, found);
   if (left != nullptr) {
     found.add_evidence(best, {"{owner} moved {name} to {device} for a call of its own{at}, and left it there.",
@@ -221,6 +235,10 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                   {"move the metric to {device}, where what it is given is", {{"device", partner_device}}});
   }
   propose_to_leave_weight(*partner, *culprit, found);
+  if (lone) {
+    found.propose(FixKind::kCreationSite,
+                  {"give {owner} a {member} of its own on {home}{at}, or move it there", of_member});
+  }
   const bool itself = culprit->output_of.empty();  // not what a module made of something else
   if (itself && placed.kind == model::EventKind::kMade && source_of(placed) != DeviceSource::kPeer) {
     found.propose(create_with(context, *culprit, placed, *partner));

@@ -157,6 +157,29 @@ TEST(LeftBehind, AGradientThatABackwardDidNotBringBack) {
   expect_evidence(finding, "a backward returns the gradient of `x` on the device of `x`, cuda:0");
 }
 
+TEST(LeftBehind, AMemberThatIsAloneWhereItIs) {
+  Case context;
+  context.mixes("aten::index", "cuda:0", "cuda:1").frames({own("sample.py", 49, "gather", "return table[t]")});
+  Event made_there = made("cuda:0", {own("sample.py", 33, "cosine", "grid = torch.linspace(0, 1, n, device=device)")});
+  made_there.device_text = "device";
+  Operand& table = context.operand("self", "table", OperandKind::kLocal, "cuda:0", {made_there});
+  table.member = "self.schedule";
+  table.member_of = "Sampler";
+  table.member_home = "cuda:1";
+  table.member_given = own("sample.py", 120, "main", "schedule");
+  Event full = made("cuda:1", {own("sample.py", 109, "Sampler.sample", "t = torch.full((n,), 3, device=self.device)")});
+  full.device_text = "self.device";
+  full.device_value = "cfg.sample_device";
+  context.operand("indices", "t", OperandKind::kLocal, "cuda:1", {full}).offending = true;
+  const auto finding = expect_code(context, "DV101");
+  expect_operand(context, finding, "table");
+  EXPECT_EQ(finding.evidence.front().text(),
+            "Sampler was given `self.schedule`, which holds `table`, on cuda:0, at sample.py:120; everything else that "
+            "it has is on cuda:1.");
+  EXPECT_EQ(finding.fixes.front().text.text(),
+            "give Sampler a `self.schedule` of its own on cuda:1, at sample.py:120, or move it there");
+}
+
 TEST(LeftBehind, AnAttributeThatReplicasShare) {
   Case context;
   context.mixes("aten::mul", "cuda:1", "cuda:0").frames({forward("cos = cos - onehot * self.margin"), train(51)});

@@ -1,0 +1,50 @@
+"""A function that moves the module it was given works on a copy: ``to`` moves a module in place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from devsan.diagnostics.messages import message
+from devsan.fix.calls import moved
+from devsan.fix.change import Change
+from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
+
+_DOUBT = 2  # before the removal of the move, behind which the function's own tensors are elsewhere
+_IMPORT = "import copy"
+
+
+def propose(failure: Failure) -> Iterator[Change]:
+    """Yields a copy of each module that was taken from where the failing call needs it, in the function that did so."""
+    for operand in failure.operands if failure.is_mixed else ():
+        moves = [event for event in operand["provenance"] if event["kind"] == "moved"]
+        others = {each["device"] for each in failure.operands} - {operand["device"]}
+        if is_weight(operand) and moves and any(event["device"] in others for event in moves[1:]):
+            for frame in moves[0]["frames"]:
+                if is_own(frame["path"]) and not failure.is_live(frame):
+                    yield from _copied(frame)
+
+
+def _copied(frame: Mapping[str, Any]) -> Iterator[Change]:
+    source = source_of(frame["path"])
+    call = source.expression_at(frame) if source is not None else None
+    receiver = moved(call)
+    if source is None or call is None or receiver is None:
+        return
+    statement = source.statement_around(call)
+    if isinstance(statement, ast.Expr):  # what is moved is used by the name that it has
+        return
+    name = source.segment(receiver)
+    text = message("copy `{name}` before `{place}` moves it", name=name, place=source.segment(statement).split("\n")[0])
+    edits = [source.replace(receiver, f"copy.deepcopy({name})")]
+    if not _imports_copy(source):
+        edits.insert(0, source.insert_after(source.last_import, [_IMPORT]))
+    yield Change(text, "creation_site", tuple(edits), doubt=_DOUBT)
+
+
+def _imports_copy(source: Source) -> bool:
+    return any(
+        isinstance(node, ast.Import) and any(each.name == "copy" and each.asname is None for each in node.names)
+        for node in source.tree.body
+    )

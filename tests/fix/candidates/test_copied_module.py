@@ -1,0 +1,40 @@
+"""A module that a function moves in place is copied there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Fixed = Callable[..., list[str]]
+
+
+def test_an_evaluation_on_another_gpu_takes_a_copy(fixed: Fixed):
+    assert fixed("""
+import torch
+
+class Judge:
+    def __init__(self, device):
+        self.device = device
+        self.held_out = torch.ones(4, 3, device=device)
+
+    @torch.no_grad()
+    def score(self, model):
+        judged = model.to(self.device).eval()
+        return judged(self.held_out).mean().item()
+
+def batch():
+    return torch.ones(2, 3).to("cuda:0"), torch.zeros(2, 1).to("cuda:0")
+
+def fit(model, judge, steps=2):
+    model = model.to("cuda:0")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        model.train()
+        optimizer.zero_grad()
+        inputs, targets = batch()
+        torch.nn.functional.mse_loss(model(inputs), targets).backward()
+        optimizer.step()
+        judge.score(model)
+
+torch.manual_seed(0)
+fit(torch.nn.Linear(3, 1), Judge("cuda:1"))
+""", gpus=2) == ["import copy", "judged = copy.deepcopy(model).to(self.device).eval()"]  # fmt: skip
