@@ -738,6 +738,10 @@ class Operand:
     replaced_at: Frame  # the program's statement that put it in the place of another one of its module's
     left_in: str  # where an object keeps it that was moved in part, or not at all: "batch.pool_index[0]"
     moved_part: str  # a part of that object that is on another GPU: "batch.atoms"; "" where nothing was moved
+    member: str  # what of a program's object holds it, where all else of that object is elsewhere: "self.table"
+    member_of: str  # the class of that object
+    member_home: Device  # where all else of it is
+    member_given: Frame  # the line that gave it to the object
     beside: str  # what it stands beside: path of the base weight of an adapter or a quantization state
     beside_device: Device  # where that is
     registered: bool  # a parameter or buffer of a module that the model does not register (in a list): false
@@ -774,6 +778,10 @@ class Operand:
         replaced_at: Frame = ...,
         left_in: str = ...,
         moved_part: str = ...,
+        member: str = ...,
+        member_of: str = ...,
+        member_home: Device | str = ...,
+        member_given: Frame = ...,
         beside: str = ...,
         beside_device: Device | str = ...,
         registered: bool = ...,
