@@ -61,7 +61,7 @@ class Operands:
 
     def describe(self, operands: Sequence[Tracked]) -> list[core.Operand]:
         """Returns the core's Operands, in the order of the source."""
-        self.kinds.together = [operand.value for operand in operands]
+        self.kinds.together = [self._held(operand) for operand in operands]
         return [self._describe(operand) for operand in list(operands)[:_MOST]]
 
     def _describe(self, tracked: Tracked) -> core.Operand:
@@ -131,6 +131,11 @@ class Operands:
         number = self.place if self.place in tracked.at else max(tracked.at)
         return tracked.at[number], self.frames[number]
 
+    def _held(self, tracked: Tracked) -> object:
+        """The operand, or the tensor that it is made from: ``parameter`` of ``parameter.detach()``."""
+        at, frame = self._seen(tracked)
+        return self._value(at, frame, tracked)[0] if at is not None and frame is not None else tracked.value
+
     def _value(self, at: Expression, frame: Frame, tracked: Tracked) -> tuple[object, ast.AST | None]:
         """The tensor that ``at`` stands for; or one that it is made from without leaving its device, and its node."""
         value = at.value(frame)
@@ -165,6 +170,8 @@ class Operands:
         if home.registered and home.kind != ATTRIBUTE:
             operand.qualified_name = home.path
             operand.tied_to = self.registry.tied_to(home)
+        else:
+            operand.kept_as = home.path
         self.main = home.tree
         for base in _bases_of(home.path):
             if not operand.beside:

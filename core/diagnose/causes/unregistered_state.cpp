@@ -169,6 +169,14 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
                "an object.",
                {{"name", name}, {"holder", holder}}});
       found.propose(FixKind::kCreationSite, "keep the modules in nn.ModuleList or nn.ModuleDict");
+    } else if (const std::string object = plain_object_of(operand); !object.empty()) {
+      const std::vector<model::Argument> facts = {
+          {"name", name}, {"path", quoted(operand.kept_as)}, {"object", quoted(object)}, {"holder", holder}};
+      found.add_evidence(65, {"{name} is {path}: {object} is a plain object that {holder} keeps, not a module, so its "
+                              "tensors do not move with the model.",
+                              facts});
+      found.propose(FixKind::kCreationSite,
+                    {"make the class of {object} an nn.Module, and register its tensors as buffers", facts});
     } else if (attribute) {
       found.add_evidence(
           65, {"{name} is a plain attribute of {holder}, not a parameter or buffer, so it does not move with the "
@@ -187,7 +195,7 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
       found.propose(FixKind::kCreationSite, "make it a buffer of the module that uses it");
       found.propose(move_at_use(context, operand, *partner));
     }
-    if (placed != nullptr && (Context::at_construction(*placed) || Context::at_module_level(*placed))) {
+    if (is_as_constructed(operand)) {
       found.add_evidence(20, {"It is where it was when it was constructed{at}.", {{"at", at_text(*placed)}}});
     } else if (left != nullptr) {
       found.add_evidence(

@@ -1,4 +1,4 @@
-"""Who else keeps tensors: containers, caches, averages of weights, globals, optimizers."""
+"""Who else keeps tensors: containers, caches, globals, optimizers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.places import package_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
 from devsan.introspect.frames.values import dict_in, is_a, own_dict
-from devsan.introspect.models.models import Tree, members
 
 MANY = 64
 """Elements of one container that are looked at."""
@@ -76,21 +75,6 @@ def caches_in(frames: Sequence[Frame]) -> Iterator[Any]:
                 yield value
         if frame.code.co_name in _OF_CACHES:
             yield frame.scope.locals.get("self")
-
-
-def is_average(frames: Sequence[Frame], tensor: Any) -> bool:
-    """Returns whether an average of weights (EMA, SWA) in the variables of ``frames`` keeps ``tensor``."""
-    for frame in frames:
-        holder = frame.scope.locals.get("self")
-        name = type(holder).__name__.lower()
-        if any(word in name for word in ("ema", "averag", "polyak", "swa")) and not name.startswith("sema"):
-            kept = [*own_dict(holder).values(), *members(holder, "_modules").values()]
-            for held in kept:
-                if is_module(held) and any(holds(each, tensor) for _, _, each, _ in Tree(held, "").tensors()):
-                    return True
-                if holds(held, tensor):
-                    return True
-    return False
 
 
 def is_constant_name(name: str) -> bool:

@@ -1,0 +1,25 @@
+// What a move, a dispatch or a wrapper does not reach: state that is no module's, and parts of the model.
+
+#include "diagnose/programs.h"
+
+namespace devsan::diagnose::test {
+
+using model::FixKind;
+
+TEST(UnregisteredState, APlainObjectOfAModuleKeepsIt) {
+  Case context;
+  context.module("", "Quantizer", {weight("cuda:0")});
+  context.mixes("aten::mm", "cuda:0", "cpu").frames({forward("return x @ self.codes.t()"), train(40)});
+  context.operand("self", "x", OperandKind::kInput, "cuda:0");
+  Operand& codes = context.operand("mat2", "self.codes", OperandKind::kAttribute, "cpu",
+                                   {made("cpu", {own("net.py", 5, "Codes.__init__", "self.codes = torch.ones(8)")})});
+  codes.holder = "Quantizer";
+  codes.kept_as = "codes_of_frames.codes";
+  const auto finding = expect_code(context, "DV108");
+  expect_evidence(finding, "`codes_of_frames` is a plain object that Quantizer keeps");
+  expect_fix(finding, FixKind::kCreationSite, "make the class of `codes_of_frames` an nn.Module");
+  context.facts.failure.operands.back().kept_as = "codes_of_frames['a.b']";  // an element of a dict
+  expect_evidence(expect_code(context, "DV108"), "a plain attribute of Quantizer");
+}
+
+}  // namespace devsan::diagnose::test
