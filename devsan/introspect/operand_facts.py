@@ -91,6 +91,7 @@ class Operands:
             operand.holder = type(frame.scope.locals["self"]).__name__
         if kind == "GLOBAL" and is_tensor(value):
             operand.holder = keeper_of(value, self.frames)
+            operand.kept_as = "" if operand.holder else self.kinds.in_class(value)
         if at is None and not is_tensor(value):
             self._of_callee(operand)
         if frame is not None and frame.whose is Whose.HIDDEN:

@@ -54,6 +54,10 @@ class Kinds:
     def _classes(self) -> list[type]:
         return classes_of(self.frames)
 
+    def in_class(self, value: object) -> str:
+        """Returns what ``value`` is called as an attribute of a class; "" where none keeps it."""
+        return in_class(self._classes, value)
+
     def of(self, value: object, device: str, node: ast.AST | None, frame: Frame | None) -> tuple[str, Home | None]:
         """Returns the name of the core's OperandKind, and where a model keeps the operand.
 
@@ -87,7 +91,7 @@ class Kinds:
         if self._is_input(value, first, frame):
             return "INPUT"
         if is_tensor(value) and (
-            in_global(self.frames, value) or in_class(self._classes, value) or keeper_of(value, self.frames)
+            in_global(self.frames, value) or self.in_class(value) or keeper_of(value, self.frames)
         ):
             return "GLOBAL"
         if frame is None or first is None or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):

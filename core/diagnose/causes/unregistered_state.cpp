@@ -189,6 +189,11 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
                            {"{name} is kept by the function {function}, in a default argument or a captured variable, "
                             "which no model moves.",
                             {{"name", name}, {"function", quoted(operand.holder)}}});
+      } else if (is_of_class(operand)) {
+        found.add_evidence(45,
+                           {"{name} is {attribute}, an attribute of the class, which all of its instances share and "
+                            "no model moves.",
+                            {{"name", name}, {"attribute", quoted(operand.kept_as)}}});
       } else {
         found.add_evidence(45, {"{name} is a global of its file or class, which no model moves.", {{"name", name}}});
       }

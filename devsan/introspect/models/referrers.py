@@ -100,13 +100,16 @@ def in_global(frames: Sequence[Frame], tensor: Any) -> bool:
     return False
 
 
-def in_class(kinds: Iterable[type], tensor: Any) -> bool:
-    """Returns whether one of the classes keeps ``tensor``, or what it is a part of, for all of its instances."""
+def in_class(kinds: Iterable[type], tensor: Any) -> str:
+    """Returns what ``tensor``, or what it is a part of, is called as an attribute of one of the classes, which keeps it
+    for all of its instances: ``Norm.mean``, ``Rope.tables[16]``; "" where none does."""
     for kind in kinds:
-        for value in list(type.__dict__["__dict__"].__get__(kind).values()):
+        for name, value in list(type.__dict__["__dict__"].__get__(kind).items()):
             if (is_tensor(value) or type(value) in (dict, list, tuple)) and keeps_memory_of(value, tensor, 2):
-                return True
-    return False
+                steps = () if is_tensor(value) else parts(value)
+                step = next((each for each, held in steps if keeps_memory_of(held, tensor, 1)), "")
+                return f"{type.__dict__['__name__'].__get__(kind)}.{name}{step}"
+    return ""
 
 
 def classes_of(frames: Sequence[Frame]) -> list[type]:

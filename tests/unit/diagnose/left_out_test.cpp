@@ -22,4 +22,19 @@ TEST(UnregisteredState, APlainObjectOfAModuleKeepsIt) {
   expect_evidence(expect_code(context, "DV108"), "a plain attribute of Quantizer");
 }
 
+TEST(StaleDeviceCache, AClassKeepsWhatOneInstanceComputed) {
+  Case context;
+  context.mixes("aten::lerp", "cuda:0", "cuda:1")
+      .frames({own("norm.py", 9, "Norm.update", "cls.mean = torch.lerp(cls.mean, mean, 0.1)"), train(40)});
+  Event moved_part = moved("cuda:0", {own("norm.py", 30, "Stage.__init__", "self.to(device)"), train(5)});
+  moved_part.op = "Module.to";
+  context
+      .operand("self", "cls.mean", OperandKind::kGlobal, "cuda:0", {computed("cuda:0", "aten::mean", "x"), moved_part})
+      .kept_as = "Norm.mean";
+  context.operand("end", "mean", OperandKind::kLocal, "cuda:1", {computed("cuda:1", "aten::mean", "x")});
+  const auto finding = expect_code(context, "DV113");
+  expect_evidence(finding, "`Norm.mean` is kept on the class: all instances of `Norm` share it");
+  expect_fix(finding, FixKind::kCreationSite, "keep `Norm.mean` in each instance");
+}
+
 }  // namespace devsan::diagnose::test

@@ -1,4 +1,4 @@
-"""What a tensor that nothing registers is called by what keeps it: a path in the model."""
+"""What a tensor that nothing registers is called by what keeps it: a path in the model, an attribute of a class."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ MODEL = """
         return x + by
 
     class Block(nn.Module):
+        shared, tables = None, {{}}
+
         def __init__(self):
             super().__init__()
             self.linear = nn.Linear(4, 4)
@@ -47,6 +49,8 @@ MODEL = """
     for number, net in enumerate(nets):
         net(torch.ones(2, 4, device=f"cuda:{{number}}"))
 """
+SHARED = "Block.shared = x.mean(0) if Block.shared is None else Block.shared; return x + Block.shared"
+TABLES = "table = Block.tables.setdefault(len(x), x.mean(0)); return x * table"
 
 
 @pytest.mark.parametrize(
@@ -55,6 +59,8 @@ MODEL = """
         ("return shifted(x, self.shift)", "by", "block.shift"),
         ("rows = self.books[0].rows; return x + rows", "rows", "block.books[0].rows"),
         ("return self.scaled(x)", "table", "block.scaled(table)"),
+        (SHARED, "Block.shared", "Block.shared"),
+        (TABLES, "table", "Block.tables[2]"),
     ],
 )
 def test_by_what_keeps_it(
