@@ -19,6 +19,7 @@ from devsan.introspect.frames.values import MISSING
 from devsan.introspect.models.batches import left_in
 from devsan.introspect.models.device_maps import settle
 from devsan.introspect.models.functions import keeper_of
+from devsan.introspect.models.ignored import ignored_at
 from devsan.introspect.models.leaves import held_as, leaf_of
 from devsan.introspect.models.models import Tree, members
 from devsan.introspect.models.producers import made_by_module
@@ -110,6 +111,7 @@ class Operands:
             self._as_gradient(operand, value)
         if home is not None and home.registered and home.kind != ATTRIBUTE:
             self._replaced(operand, home)
+            self._ignored(operand, home)
         elif home is None and is_tensor(value):
             operand.left_in, operand.moved_part = left_in(value, self.frames) or ("", "")
         if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.models:
@@ -193,6 +195,13 @@ class Operands:
         place = replaced_at(holder, path, spot_of(self.frames, own[-1]))
         if place is not None:
             operand.replaced_at = place
+
+    def _ignored(self, operand: core.Operand, home: Home) -> None:
+        own = [number for number, each in enumerate(self.frames) if each.whose is Whose.PROGRAM]
+        if str(operand.device) == "cpu" and own:
+            place = ignored_at(self.registry.trees[home.tree], spot_of(self.frames, own[-1]))
+            if place is not None:
+                operand.ignored_at = place
 
     def _beside(self, operand: core.Operand, tree: Tree, base: str) -> None:
         holder, _, name = base.rpartition(".")

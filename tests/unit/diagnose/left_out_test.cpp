@@ -37,4 +37,28 @@ TEST(StaleDeviceCache, AClassKeepsWhatOneInstanceComputed) {
   expect_fix(finding, FixKind::kCreationSite, "keep `Norm.mean` in each instance");
 }
 
+TEST(MapGap, FsdpWasToldToIgnoreIt) {
+  Case context;
+  context.model().expression = "model";
+  context.module("", "FSDPTagger");
+  context.module("table", "Embedding", {weight("cpu")});
+  context.module("head", "FSDPLinear", {weight("cuda:0")});
+  context.mixes("aten::index_select", "cpu", "cuda:0").frames({forward("x = self.table(words)"), train(40)});
+  Operand& table =
+      context.operand("self", "self.table.weight", OperandKind::kParameter, "cpu",
+                      {made("cpu", {own("net.py", 5, "Net.__init__", "self.table = nn.Embedding(9, 8)")})});
+  table.qualified_name = "table.weight";
+  table.ignored_at = own("train.py", 12, "train", "fully_shard(model, ignored_params=frozen)");
+  context.operand("index", "words", OperandKind::kInput, "cuda:0");
+  const auto finding = expect_code(context, "DV105");
+  expect_evidence(finding, "FSDP was told at train.py:12 what it has to ignore");
+  expect_fix(finding, FixKind::kConfiguration, "model.table.to(torch.cuda.current_device())");
+  // What was made when the others had been moved was put in later, whatever FSDP had ignored.
+  Event sharded = moved("cuda:0", {train(12)});
+  sharded.sequence = 4;
+  context.model().placements = {sharded};
+  context.facts.failure.operands.front().provenance.front().sequence = 9;
+  EXPECT_EQ(expect_code(context, "DV105").evidence.front().text().find("ignore"), std::string::npos);
+}
+
 }  // namespace devsan::diagnose::test
