@@ -30,6 +30,7 @@ from devsan.introspect.operand_kinds import Kinds
 from devsan.introspect.provenance import creation
 from devsan.introspect.provenance.device_values import say_value
 from devsan.introspect.provenance.lineage import Lineage
+from devsan.introspect.provenance.peer_names import device_there
 from devsan.introspect.provenance.reader import ProvenanceReader
 from devsan.owners.program import BACKWARD
 
@@ -63,7 +64,10 @@ class Operands:
     def describe(self, operands: Sequence[Tracked]) -> list[core.Operand]:
         """Returns the core's Operands, in the order of the source."""
         self.kinds.together = [self._held(operand) for operand in operands]
-        return [self._describe(operand) for operand in list(operands)[:_MOST]]
+        described = [self._describe(operand) for operand in list(operands)[:_MOST]]
+        for operand in described:
+            _name_device(operand, described)
+        return described
 
     def _describe(self, tracked: Tracked) -> core.Operand:
         at, frame = self._seen(tracked)
@@ -336,6 +340,17 @@ class Operands:
             if held is not MISSING and not is_tensor(held) and not is_module(held):
                 return list(creation.dropped_moves(held, self.frames))
         return []
+
+
+def _name_device(operand: core.Operand, all_of_them: Sequence[core.Operand]) -> None:
+    """Says what the function that loaded ``operand`` calls the device of the one that it meets."""
+    placed = operand.placement
+    if placed is None or placed.kind != core.EventKind.LOADED or not operand.kept_as:
+        return
+    for other in all_of_them:
+        if str(other.device) != str(operand.device):
+            operand.device_there = device_there(placed, str(other.device), other.placement)
+            return
 
 
 def _is_by_backward(events: Sequence[core.Event]) -> bool:

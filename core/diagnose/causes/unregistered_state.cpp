@@ -136,6 +136,31 @@ std::optional<Hypothesis> recomputed(const Context& context, const Operand& oper
   return found;
 }
 
+/// What torch.load gave and nobody has moved is where its map_location said.
+void weigh_loaded(const Operand& operand, const Operand& partner, const Event& loaded, Hypothesis& found) {
+  const std::string& setting = loaded.owner.setting;
+  const bool said = setting.starts_with("map_location=");
+  const std::vector<model::Argument> facts = {
+      {"device", place_text(operand.device)}, {"at", at_text(loaded)}, {"setting", quoted(setting)}};
+  found.add_evidence(25, said ? Message{"torch.load put it on {device}{at}: {setting}.", facts}
+                              : Message{"torch.load put it on {device}{at}, where it was when it was saved.", facts});
+  if (Message value = device_value_of(loaded); !value.empty()) found.add_evidence(0, std::move(value));
+  const std::string device = operand.device_there.empty() ? "\"" + partner.device.str() + "\"" : operand.device_there;
+  const std::string asked = "map_location=" + device;
+  std::optional<model::Edit> edit;
+  const model::Frame* site = loaded.owner.where.is_known() ? &loaded.owner.where : loaded.written();
+  if (said && !operand.device_there.empty() && site != nullptr) {
+    if (auto after = with_keyword(site->source, "map_location", operand.device_there)) {
+      edit = model::Edit{site->file, site->span.line, site->source, std::move(*after)};
+    }
+  }
+  found.fixes.insert(found.fixes.begin(),
+                     model::Fix{FixKind::kCreationSite,
+                                {"load it to where {other} is: {code}", {{"other", name_of(partner)}, {"code", asked}}},
+                                std::move(edit),
+                                model::Confidence::kLikely});
+}
+
 }  // namespace
 
 // A module holds it, but has not registered it: Module.to and the copies of DataParallel pass it by.
@@ -200,7 +225,9 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
       found.propose(FixKind::kCreationSite, "make it a buffer of the module that uses it");
       found.propose(move_at_use(context, operand, *partner));
     }
-    if (is_as_constructed(operand)) {
+    if (attribute && placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load")) {
+      weigh_loaded(operand, *partner, *placed, found);
+    } else if (is_as_constructed(operand)) {
       found.add_evidence(20, {"It is where it was when it was constructed{at}.", {{"at", at_text(*placed)}}});
     } else if (left != nullptr) {
       found.add_evidence(

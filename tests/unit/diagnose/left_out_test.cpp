@@ -22,6 +22,27 @@ TEST(UnregisteredState, APlainObjectOfAModuleKeepsIt) {
   expect_evidence(expect_code(context, "DV108"), "a plain attribute of Quantizer");
 }
 
+TEST(UnregisteredState, ACheckpointPutItThere) {
+  Case context;
+  context.module("", "Net", {weight("cuda:1")});
+  context.mixes("aten::sub", "cuda:1", "cuda:0").frames({forward("return x - self.mean"), train(40)});
+  context.operand("self", "x", OperandKind::kInput, "cuda:1");
+  Event loaded = event(EventKind::kLoaded, "cuda:0", "torch.load",
+                       {own("net.py", 20, "load", "saved = torch.load(file, map_location='cuda:0')[\"mean\"]")});
+  loaded.owner.setting = "map_location='cuda:0'";
+  Operand& mean = context.operand("other", "self.mean", OperandKind::kAttribute, "cuda:0", {loaded});
+  mean.holder = "Net";
+  mean.kept_as = "mean";
+  const auto finding = expect_code(context, "DV108");
+  expect_evidence(finding, "torch.load put it on cuda:0, at net.py:20: `map_location='cuda:0'`.");
+  expect_fix(finding, FixKind::kCreationSite, "load it to where `x` is: map_location=\"cuda:1\"");
+  EXPECT_FALSE(finding.fixes.front().edit);
+  context.facts.failure.operands.back().device_there = "device";
+  const auto named = expect_code(context, "DV108");
+  ASSERT_TRUE(named.fixes.front().edit);
+  EXPECT_EQ(named.fixes.front().edit->after, "saved = torch.load(file, map_location=device)[\"mean\"]");
+}
+
 TEST(StaleDeviceCache, AClassKeepsWhatOneInstanceComputed) {
   Case context;
   context.mixes("aten::lerp", "cuda:0", "cuda:1")
