@@ -1,6 +1,7 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/functional_call.h"
+#include "diagnose/inner_part.h"
 #include "diagnose/left_behind.h"
 #include "diagnose/predicates.h"
 
@@ -212,6 +213,10 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
   }
   if (weigh_replaced(context, operand, partner, found)) return;
   if (never_moved && weigh_ignored(context, operand, module, found)) return;
+  if (const auto inner = never_moved ? inner_part(context, operand, partner) : std::nullopt) {
+    weigh_inner_part(context, *inner, partner, 80, found);
+    return;
+  }
   const bool others_moved =
       std::any_of(model.placements.begin(), model.placements.end(), [&](const model::Event& event) {
         return !event.subject.empty() && !model::is_under(module, event.subject) && event.device.is_accelerator();

@@ -82,4 +82,31 @@ TEST(MapGap, FsdpWasToldToIgnoreIt) {
   EXPECT_EQ(expect_code(context, "DV105").evidence.front().text().find("ignore"), std::string::npos);
 }
 
+TEST(MapGap, OnlyAnInnerPartWasPlaced) {
+  Case context;
+  context.model().expression = "model";
+  context.model().type = "Prefixed";
+  context.module("", "Prefixed");
+  context.module("backbone", "Backbone");
+  context.module("backbone.layer", "Linear", {weight("cuda:0")});
+  context.module("prefix", "Sequential");
+  context.module("prefix.table", "Embedding", {weight("cpu")});
+  Event placed = moved("cuda:0", {own("train.py", 7, "<module>", "model.backbone.to(\"cuda:0\")")});
+  placed.op = "Module.to";
+  placed.subject = "backbone";
+  context.model().placements = {placed};
+  context.mixes("aten::cat", "cpu", "cuda:0").frames({forward("x = torch.cat([prefix, tokens])"), train(40)});
+  context.operand("tensors[0]", "prefix", OperandKind::kLocal, "cpu",
+                  {computed("cpu", "aten::embedding", "prefix.table.weight"), made("cpu", {train(3)})});
+  context.operand("tensors[1]", "tokens", OperandKind::kLocal, "cuda:0");
+  const auto finding = expect_code(context, "DV105");
+  expect_evidence(finding, "Only `backbone` was placed, by this program, at train.py:7; `prefix` is outside of it");
+  expect_fix(finding, FixKind::kConfiguration, "model.prefix.to(\"cuda:0\")");
+  // An adapter's prompts, of which no path is known: they are of the only module that is left.
+  Operand& prompts = context.facts.failure.operands.front();
+  prompts.name = "prompts";
+  prompts.provenance = {made("cpu", {lib("peft", "peft/peft_model.py", 900, "PeftModel.get_prompt")}, "peft")};
+  expect_fix(expect_code(context, "DV109"), FixKind::kConfiguration, "model.prefix.to(\"cuda:0\")");
+}
+
 }  // namespace devsan::diagnose::test
