@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from devsan.introspect.models.functions import keeper_of
 from devsan.introspect.models.ignored import ignored_at
 from devsan.introspect.models.leaves import held_as, leaf_of
 from devsan.introspect.models.models import Tree, members
+from devsan.introspect.models.overrides import override_of
 from devsan.introspect.models.producers import made_by_module
 from devsan.introspect.models.referrers import optimizer_state
 from devsan.introspect.models.registry import ATTRIBUTE, Home, Registry
@@ -179,6 +181,10 @@ class Operands:
             operand.tied_to = self.registry.tied_to(home)
         else:
             operand.kept_as = home.path
+            attribute = re.split(r"[.\[(]", home.name)[0]
+            override = override_of(tree.modules.get(home.holder), attribute) if home.holder else None
+            if override is not None:  # the root's own is called
+                operand.override_at = override
         self.main = home.tree
         for base in _bases_of(home.path):
             if not operand.beside:

@@ -136,6 +136,33 @@ std::optional<Hypothesis> recomputed(const Context& context, const Operand& oper
   return found;
 }
 
+/// A module keeps it without having registered it. Where the failing line calls it something else, its path tells what.
+void weigh_attribute(const Operand& operand, const Message& name, const Message& holder, Hypothesis& found) {
+  const std::string_view last = last_part(operand.kept_as);
+  const bool named = operand.kept_as.empty() || operand.name.find(last) != std::string::npos;
+  found.add_evidence(
+      65, {named ? "{name} is a plain attribute of {holder}, not a parameter or buffer, so it does not move with the "
+                   "model."
+                 : "{name} is {path}, a plain attribute of {holder}, not a parameter or buffer, so it does not move "
+                   "with the model.",
+           {{"name", name}, {"path", quoted(operand.kept_as)}, {"holder", holder}}});
+}
+
+/// The class has a `to` of its own that moves it. Only who calls that moves it: torch.nn.Module reaches the modules below
+/// by `_apply` (torch/nn/modules/module.py).
+void weigh_override(const Operand& operand, Hypothesis& found) {
+  if (!operand.override_at.is_known()) return;
+  const std::vector<model::Argument> facts = {{"method", quoted(operand.override_at.function)},
+                                              {"place", text_of(&operand.override_at)},
+                                              {"holder", operand.holder}};
+  found.add_evidence(10, {"{method}, at {place}, moves it, but is called only on {holder} itself: the move of a parent "
+                          "module reaches {holder} by `_apply`.",
+                          facts});
+  found.propose(FixKind::kCreationSite, {"override `_apply` in place of {method}, at {place}: every move goes "
+                                         "through it",
+                                         facts});
+}
+
 /// What torch.load gave and nobody has moved is where its map_location said.
 void weigh_loaded(const Operand& operand, const Operand& partner, const Event& loaded, Hypothesis& found) {
   const std::string& setting = loaded.owner.setting;
@@ -203,11 +230,9 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
       found.propose(FixKind::kCreationSite,
                     {"make the class of {object} an nn.Module, and register its tensors as buffers", facts});
     } else if (attribute) {
-      found.add_evidence(
-          65, {"{name} is a plain attribute of {holder}, not a parameter or buffer, so it does not move with the "
-               "model.",
-               {{"name", name}, {"holder", holder}}});
+      weigh_attribute(operand, name, holder, found);
       found.propose(register_where_made(context, operand, placed));
+      weigh_override(operand, found);
     } else {
       if (!operand.holder.empty()) {
         found.add_evidence(55,

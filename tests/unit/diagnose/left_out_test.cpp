@@ -22,6 +22,23 @@ TEST(UnregisteredState, APlainObjectOfAModuleKeepsIt) {
   expect_evidence(expect_code(context, "DV108"), "a plain attribute of Quantizer");
 }
 
+TEST(UnregisteredState, ItsPathIsToldWhereAParameterIsCalledOtherwise) {
+  Case context;
+  context.module("", "Net", {weight("cuda:0")});
+  context.module("warp", "Warp", {weight("cuda:0")});
+  context.mixes("aten::add", "cuda:0", "cpu").frames({own("net.py", 9, "sample", "return x + grid"), train(40)});
+  context.operand("self", "x", OperandKind::kLocal, "cuda:0");
+  Operand& grid = context.operand("other", "grid", OperandKind::kAttribute, "cpu",
+                                  {made("cpu", {own("net.py", 5, "Warp.__init__", "self.table = torch.ones(8)")})});
+  grid.holder = "warp";
+  grid.kept_as = "warp.table";
+  grid.override_at = own("net.py", 12, "Warp.to", "def to(self, *args, **kwargs):");
+  const auto finding = expect_code(context, "DV108");
+  expect_evidence(finding, "`grid` is `warp.table`, a plain attribute of warp");
+  expect_evidence(finding, "`Warp.to`, at net.py:12, moves it, but is called only on warp itself");
+  expect_fix(finding, FixKind::kCreationSite, "override `_apply`");
+}
+
 TEST(UnregisteredState, ACheckpointPutItThere) {
   Case context;
   context.module("", "Net", {weight("cuda:1")});
