@@ -734,8 +734,12 @@ class Operand:
     provenance: Sequence[Event]  # how it came to be where it is, newest first
     copies: Sequence[Event]  # copies of it on other devices that were made since: `y = x.to(d)`, `x.to(d)`
     holder: str  # path of the module that holds it, registered or not: "model.layers.17.attn"; a global's function
+    kept_as: str  # what is not registered, by how it is kept: "layers.1.codebook.codes", a class's "Norm.mean"
     tied_to: str  # path of another module's parameter that is the same tensor; "" where there is none
     replaced_at: Frame  # the program's statement that put it in the place of another one of its module's
+    ignored_at: Frame  # the program's call that told FSDP to leave parameters where they are, where it has the model
+    override_at: Frame  # its holder's own `to` or `cuda`, which moves it and which no move of a parent calls
+    device_there: str  # what the function that placed it calls the device of another operand: "device"
     left_in: str  # where an object keeps it that was moved in part, or not at all: "batch.pool_index[0]"
     moved_part: str  # a part of that object that is on another GPU: "batch.atoms"; "" where nothing was moved
     member: str  # what of a program's object holds it, where all else of that object is elsewhere: "self.table"
@@ -774,8 +778,12 @@ class Operand:
         provenance: Sequence[Event] = ...,
         copies: Sequence[Event] = ...,
         holder: str = ...,
+        kept_as: str = ...,
         tied_to: str = ...,
         replaced_at: Frame = ...,
+        ignored_at: Frame = ...,
+        override_at: Frame = ...,
+        device_there: str = ...,
         left_in: str = ...,
         moved_part: str = ...,
         member: str = ...,

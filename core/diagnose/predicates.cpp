@@ -359,6 +359,26 @@ const model::Event* left_by_move(const Context& context, const Operand& operand,
   return found == all.end() ? nullptr : &*found;
 }
 
+bool is_as_constructed(const Operand& operand) {
+  const model::Event* placed = placement_of(operand.provenance);
+  if (placed == nullptr) return false;
+  const bool result = operand.provenance.front().kind == model::EventKind::kComputed;
+  if (result && placed->op == "Module.to") return false;
+  return Context::at_construction(*placed) || Context::at_module_level(*placed);
+}
+
+bool is_of_class(const Operand& operand) { return operand.kind == OperandKind::kGlobal && !operand.kept_as.empty(); }
+
+std::string plain_object_of(const Operand& operand) {
+  if (operand.kind != OperandKind::kAttribute || !operand.registered) return "";
+  const std::string path = model::is_under(operand.kept_as, operand.holder) && operand.kept_as != operand.holder
+                               ? operand.kept_as.substr(operand.holder.size() + 1)
+                               : operand.kept_as;  // the root's own
+  const auto dot = path.rfind('.');
+  // An element of a container, or what a function captured, is of no object of its own.
+  return dot == std::string::npos || path.ends_with(']') || path.ends_with(')') ? "" : path.substr(0, dot);
+}
+
 bool is_replaced_by_result(const Operand& operand) {
   return is_weight(operand) && operand.replaced_at.is_known() && !operand.provenance.empty() &&
          operand.provenance.front().kind == model::EventKind::kComputed;

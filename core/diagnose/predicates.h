@@ -97,6 +97,16 @@ const model::Event* moved_from_map(const model::Operand& operand);
 /// was made; null where there was none. Not what an earlier call has kept: a cache.
 const model::Event* left_by_move(const Context& context, const model::Operand& operand, const model::Operand& other);
 
+/// Whether it has been where it is since an object was constructed, or its file imported. What a module has computed is
+/// younger than the move of the module's weights.
+bool is_as_constructed(const model::Operand& operand);
+
+/// Whether a class keeps it, for all of its instances.
+bool is_of_class(const model::Operand& operand);
+
+/// A tensor of a plain object that a module keeps: what the object is called there, "codebook"; "" where it is none.
+std::string plain_object_of(const model::Operand& operand);
+
 /// Whether a statement of the program has put a result in the place of this parameter or buffer.
 bool is_replaced_by_result(const model::Operand& operand);
 

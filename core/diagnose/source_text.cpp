@@ -217,4 +217,13 @@ std::optional<std::string> with_device(std::string_view statement, std::string_v
          std::string(statement.substr(end));
 }
 
+std::optional<std::string> with_keyword(std::string_view statement, std::string_view name, std::string_view value) {
+  const std::string given = std::string(name) + "=";
+  const auto at = statement.find(given);
+  if (at == std::string_view::npos || statement.find(given, at + 1) != std::string_view::npos) return std::nullopt;
+  const auto end = end_of_argument(statement, at + given.size());
+  if (end == std::string_view::npos || (at > 0 && is_name(statement[at - 1]))) return std::nullopt;
+  return std::string(statement.substr(0, at)) + given + std::string(value) + std::string(statement.substr(end));
+}
+
 }  // namespace devsan::diagnose

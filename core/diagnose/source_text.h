@@ -36,4 +36,7 @@ std::optional<std::string> replace_word(std::string_view text, std::string_view 
 /// device that it gives; none where the text does not show one whole such call.
 std::optional<std::string> with_device(std::string_view statement, std::string_view op, std::string_view device);
 
+/// `statement` with another value of the keyword `name` of its only call that gives one; none where it shows no such value.
+std::optional<std::string> with_keyword(std::string_view statement, std::string_view name, std::string_view value);
+
 }  // namespace devsan::diagnose

@@ -48,9 +48,13 @@ struct Operand {
   std::vector<Event> copies;  ///< copies of it on other devices that were made since: `y = x.to(d)`, `x.to(d)`
   std::string
       holder;  ///< path of the module that holds it, registered or not: "model.layers.17.attn"; a global's function
-  std::string tied_to;     ///< path of another module's parameter that is the same tensor; "" where there is none
-  Frame replaced_at;       ///< the program's statement that put it in the place of another one of its module's
-  std::string left_in;     ///< where an object keeps it that was moved in part, or not at all: "batch.pool_index[0]"
+  std::string kept_as;  ///< what is not registered, by how it is kept: "layers.1.codebook.codes", a class's "Norm.mean"
+  std::string tied_to;  ///< path of another module's parameter that is the same tensor; "" where there is none
+  Frame replaced_at;    ///< the program's statement that put it in the place of another one of its module's
+  Frame ignored_at;   ///< the program's call that told FSDP to leave parameters where they are, where it has the model
+  Frame override_at;  ///< its holder's own `to` or `cuda`, which moves it and which no move of a parent calls
+  std::string device_there;  ///< what the function that placed it calls the device of another operand: "device"
+  std::string left_in;       ///< where an object keeps it that was moved in part, or not at all: "batch.pool_index[0]"
   std::string moved_part;  ///< a part of that object that is on another GPU: "batch.atoms"; "" where nothing was moved
   std::string
       member;  ///< what of a program's object holds it, where all else of that object is elsewhere: "self.table"

@@ -90,6 +90,9 @@ def _placed(operand: core.Operand, event: core.Event, rows: list[Operand], model
             name, qualified_name = row.name, row.qualified_name
             rows.remove(row)
             break
+    kept = str(operand.kept_as)
+    if qualified_name is None and kept and kept.rpartition(".")[2] not in name:  # a parameter is called otherwise
+        qualified_name = kept
     newest = operand.provenance[0]
     owner = owner_text(str(event.owner.name), str(event.owner.mechanism), str(operand.holder))
     followed = str(newest.followed) if newest.sequence != event.sequence or newest.op != event.op else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,9 +20,11 @@ from devsan.introspect.frames.values import MISSING
 from devsan.introspect.models.batches import left_in
 from devsan.introspect.models.device_maps import settle
 from devsan.introspect.models.functions import keeper_of
+from devsan.introspect.models.ignored import ignored_at
 from devsan.introspect.models.leaves import held_as, leaf_of
 from devsan.introspect.models.members import lone_member
 from devsan.introspect.models.models import Tree, members
+from devsan.introspect.models.overrides import override_of
 from devsan.introspect.models.producers import made_by_module
 from devsan.introspect.models.referrers import optimizer_state
 from devsan.introspect.models.registry import ATTRIBUTE, Home, Registry
@@ -30,6 +33,7 @@ from devsan.introspect.operand_kinds import Kinds
 from devsan.introspect.provenance import creation
 from devsan.introspect.provenance.device_values import say_value
 from devsan.introspect.provenance.lineage import Lineage
+from devsan.introspect.provenance.peer_names import device_there
 from devsan.introspect.provenance.reader import ProvenanceReader
 from devsan.owners.program import BACKWARD
 
@@ -62,8 +66,11 @@ class Operands:
 
     def describe(self, operands: Sequence[Tracked]) -> list[core.Operand]:
         """Returns the core's Operands, in the order of the source."""
-        self.kinds.together = [operand.value for operand in operands]
-        return [self._describe(operand) for operand in list(operands)[:_MOST]]
+        self.kinds.together = [self._held(operand) for operand in operands]
+        described = [self._describe(operand) for operand in list(operands)[:_MOST]]
+        for operand in described:
+            _name_device(operand, described)
+        return described
 
     def _describe(self, tracked: Tracked) -> core.Operand:
         at, frame = self._seen(tracked)
@@ -92,6 +99,7 @@ class Operands:
             operand.holder = type(frame.scope.locals["self"]).__name__
         if kind == "GLOBAL" and is_tensor(value):
             operand.holder = keeper_of(value, self.frames)
+            operand.kept_as = "" if operand.holder else self.kinds.in_class(value)
         if at is None and not is_tensor(value):
             self._of_callee(operand)
         if frame is not None and frame.whose is Whose.HIDDEN:
@@ -110,6 +118,7 @@ class Operands:
             self._as_gradient(operand, value)
         if home is not None and home.registered and home.kind != ATTRIBUTE:
             self._replaced(operand, home)
+            self._ignored(operand, home)
         elif home is None and is_tensor(value):
             operand.left_in, operand.moved_part = left_in(value, self.frames) or ("", "")
             self._in_object(operand, value)
@@ -132,6 +141,11 @@ class Operands:
             return None, None
         number = self.place if self.place in tracked.at else max(tracked.at)
         return tracked.at[number], self.frames[number]
+
+    def _held(self, tracked: Tracked) -> object:
+        """The operand, or the tensor that it is made from: ``parameter`` of ``parameter.detach()``."""
+        at, frame = self._seen(tracked)
+        return self._value(at, frame, tracked)[0] if at is not None and frame is not None else tracked.value
 
     def _value(self, at: Expression, frame: Frame, tracked: Tracked) -> tuple[object, ast.AST | None]:
         """The tensor that ``at`` stands for; or one that it is made from without leaving its device, and its node."""
@@ -167,6 +181,12 @@ class Operands:
         if home.registered and home.kind != ATTRIBUTE:
             operand.qualified_name = home.path
             operand.tied_to = self.registry.tied_to(home)
+        else:
+            operand.kept_as = home.path
+            attribute = re.split(r"[.\[(]", home.name)[0]
+            override = override_of(tree.modules.get(home.holder), attribute) if home.holder else None
+            if override is not None:  # the root's own is called
+                operand.override_at = override
         self.main = home.tree
         for base in _bases_of(home.path):
             if not operand.beside:
@@ -195,6 +215,13 @@ class Operands:
             operand.member_home = core.Device(member.home)
             if member.given is not None:
                 operand.member_given = member.given
+
+    def _ignored(self, operand: core.Operand, home: Home) -> None:
+        own = [number for number, each in enumerate(self.frames) if each.whose is Whose.PROGRAM]
+        if str(operand.device) == "cpu" and own:
+            place = ignored_at(self.registry.trees[home.tree], spot_of(self.frames, own[-1]))
+            if place is not None:
+                operand.ignored_at = place
 
     def _beside(self, operand: core.Operand, tree: Tree, base: str) -> None:
         holder, _, name = base.rpartition(".")
@@ -329,6 +356,17 @@ class Operands:
             if held is not MISSING and not is_tensor(held) and not is_module(held):
                 return list(creation.dropped_moves(held, self.frames))
         return []
+
+
+def _name_device(operand: core.Operand, all_of_them: Sequence[core.Operand]) -> None:
+    """Says what the function that loaded ``operand`` calls the device of the one that it meets."""
+    placed = operand.placement
+    if placed is None or placed.kind != core.EventKind.LOADED or not operand.kept_as:
+        return
+    for other in all_of_them:
+        if str(other.device) != str(operand.device):
+            operand.device_there = device_there(placed, str(other.device), other.placement)
+            return
 
 
 def _is_by_backward(events: Sequence[core.Event]) -> bool:

@@ -12,6 +12,7 @@ from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.roots import first_name
 from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.frames.values import MISSING
+from devsan.introspect.models.averages import is_average
 from devsan.introspect.models.functions import keeper_of
 from devsan.introspect.models.referrers import (
     caches_in,
@@ -19,7 +20,6 @@ from devsan.introspect.models.referrers import (
     holds,
     in_class,
     in_global,
-    is_average,
     is_constant_name,
     keeps_memory_of,
     optimizer_state,
@@ -54,6 +54,10 @@ class Kinds:
     def _classes(self) -> list[type]:
         return classes_of(self.frames)
 
+    def in_class(self, value: object) -> str:
+        """Returns what ``value`` is called as an attribute of a class; "" where none keeps it."""
+        return in_class(self._classes, value)
+
     def of(self, value: object, device: str, node: ast.AST | None, frame: Frame | None) -> tuple[str, Home | None]:
         """Returns the name of the core's OperandKind, and where a model keeps the operand.
 
@@ -69,7 +73,7 @@ class Kinds:
 
     def _kind(self, value: object, device: str, node: ast.AST | None, frame: Frame | None, home: Home | None) -> str:
         if is_tensor(value):
-            if is_average(self.frames, value):
+            if is_average(self.frames, value, self.registry, self.together):
                 return "OPTIMIZER_STATE"
             if device == "cpu" and copy_of_weight(self.registry, value, self.together):
                 return "OPTIMIZER_STATE"  # as a copy of the weights is
@@ -87,7 +91,7 @@ class Kinds:
         if self._is_input(value, first, frame):
             return "INPUT"
         if is_tensor(value) and (
-            in_global(self.frames, value) or in_class(self._classes, value) or keeper_of(value, self.frames)
+            in_global(self.frames, value) or self.in_class(value) or keeper_of(value, self.frames)
         ):
             return "GLOBAL"
         if frame is None or first is None or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):

@@ -46,7 +46,18 @@ SHAPES = {
     ),
     "Operand": Shape(
         "operand",
-        without=frozenset({"beside", "beside_device", "registered", "is_leaf"}),
+        without=frozenset(
+            {
+                "beside",
+                "beside_device",
+                "registered",
+                "is_leaf",
+                "kept_as",
+                "ignored_at",
+                "override_at",
+                "device_there",
+            },
+        ),
         late=frozenset({"output_of"}),
     ),
     "Failure": Shape(

@@ -2,6 +2,7 @@
 #include "diagnose/edits.h"
 #include "diagnose/functional_call.h"
 #include "diagnose/hooks_removed.h"
+#include "diagnose/inner_part.h"
 #include "diagnose/left_behind.h"
 #include "diagnose/predicates.h"
 
@@ -124,6 +125,31 @@ std::optional<Hypothesis> left_out_of_call(const Context& context) {
   return std::nullopt;
 }
 
+/// FSDP was told to leave parameters where they are, and this one was there when it placed the others.
+bool weigh_ignored(const Context& context, const Operand& operand, const std::string& module, Hypothesis& found) {
+  if (!operand.ignored_at.is_known() || !operand.device.is_host()) return false;
+  const model::Model& model = *context.model();
+  // Of what fully_shard has sharded no move is known.
+  const auto made = operand.provenance.empty() ? 0 : operand.provenance.front().sequence;
+  const bool any_move = std::ranges::any_of(
+      model.placements, [](const model::Event& event) { return event.device.is_accelerator() && event.sequence > 0; });
+  const bool later = made > 0 && any_move && std::ranges::none_of(model.placements, [&](const model::Event& event) {
+                       return event.device.is_accelerator() && event.sequence > made;
+                     });
+  if (later) return false;  // it was put in when the others had been placed
+  const std::string path = model.expression.empty() || module.empty() ? module : model.expression + "." + module;
+  const std::vector<model::Argument> facts = {{"module", module.empty() ? quoted(operand.best_name()) : quoted(module)},
+                                              {"place", text_of(&operand.ignored_at)},
+                                              {"code", path + ".to(torch.cuda.current_device())"}};
+  found.add_evidence(90, {"FSDP was told at {place} what it has to ignore: it neither shards that nor moves it to the "
+                          "GPU, and nothing else has moved {module}, which has never left the CPU.",
+                          facts});
+  found.propose(FixKind::kConfiguration,
+                module.empty() ? Message{"move {module} to this rank's GPU by hand, before {place}", facts}
+                               : Message{"move {module} to this rank's GPU by hand, before {place}: {code}", facts});
+  return true;
+}
+
 /// Weighs why nothing brought `operand` to where it is used.
 void weigh(const Context& context, const Operand& operand, const Operand& partner, const std::string& module,
            Hypothesis& found) {
@@ -187,6 +213,11 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
     return;
   }
   if (weigh_replaced(context, operand, partner, found)) return;
+  if (never_moved && weigh_ignored(context, operand, module, found)) return;
+  if (const auto inner = never_moved ? inner_part(context, operand, partner) : std::nullopt) {
+    weigh_inner_part(context, *inner, partner, 80, found);
+    return;
+  }
   const bool others_moved =
       std::any_of(model.placements.begin(), model.placements.end(), [&](const model::Event& event) {
         return !event.subject.empty() && !model::is_under(module, event.subject) && event.device.is_accelerator();

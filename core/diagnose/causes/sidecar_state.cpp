@@ -2,6 +2,7 @@
 
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/inner_part.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
@@ -44,6 +45,7 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
     const Event* placed = placement_of(operand.provenance);
     found.origin = placed;
     found.operands = {context.index_of(operand), context.index_of(*partner)};
+    const auto inner = inner_part(context, operand, *partner);
     if (late != nullptr) {
       found.add_evidence(90, {"{name} is next to weights that were moved{at}, and was added afterwards.",
                               {{"name", name_of(operand)}, {"at", at_text(*late)}}});
@@ -54,6 +56,7 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
       found.add_evidence(
           65, {"{name} is an adapter's weight or the state of a quantized one.", {{"name", name_of(operand)}}});
     }
+    if (inner) weigh_inner_part(context, *inner, *partner, 25, found);
     if (!operand.beside.empty()) {
       if (operand.beside_device == operand.device) {
         found.score -= 40;
@@ -73,6 +76,7 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
     const std::string device = operand.beside_device.is_known() ? operand.beside_device.str() : partner->device.str();
     found.title = {"{name} on {device} is used with a weight on {other_device}",
                    {{"name", name_of(operand)}, {"device", operand.device.str()}, {"other_device", device}}};
+    if (inner) return found;
     found.propose(FixKind::kConfiguration,
                   "add the adapter before the model is dispatched, or move it by the library's own method");
     if (joins && !is_sidecar(operand)) {

@@ -42,6 +42,37 @@ std::optional<Hypothesis> replaced_state(const Context& context) {
   return std::nullopt;
 }
 
+/// A class keeps what one of its instances computed, and another one, on another GPU, is given it.
+std::optional<Hypothesis> shared_by_instances(const Context& context) {
+  for (const Operand& operand : context.operands()) {
+    const Operand* partner = context.partner_of(operand);
+    // What a class keeps by a key may be made right by the key.
+    if (partner == nullptr || !is_of_class(operand) || operand.kept_as.ends_with(']') || !context.across_gpus() ||
+        operand.provenance.empty() || operand.provenance.front().kind != EventKind::kComputed ||
+        is_as_constructed(operand)) {
+      continue;
+    }
+    Hypothesis found(code::kStaleDeviceCache);
+    found.origin = placement_of(operand.provenance);
+    found.operands = {context.index_of(operand), context.index_of(*partner)};
+    std::vector<model::Argument> facts = pair_of(operand, *partner);
+    facts.push_back({"attribute", quoted(operand.kept_as)});
+    facts.push_back({"class", quoted(operand.kept_as.substr(0, operand.kept_as.find('.')))});
+    found.add_evidence(110, {"{attribute} is kept on the class: all instances of {class} share it. It was computed on "
+                             "{device}, and is used on {other_device}.",
+                             facts});
+    found.title = {"{attribute} is shared by all instances of {class} and is on {device}, {other} is on {other_device}",
+                   facts};
+    found.propose(
+        FixKind::kCreationSite,
+        {"keep {attribute} in each instance: a registered buffer where {class} is a module, else an attribute "
+         "of self that its constructor makes",
+         facts});
+    return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 // An earlier call made it and kept it, and the key under which it was kept does not say for which device.
@@ -49,6 +80,7 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
   if (!context.is_mismatch()) return std::nullopt;
   if (auto found = replaced_state(context)) return found;
   if (auto found = buffer_from_before_move(context)) return found;
+  if (auto found = shared_by_instances(context)) return found;
   std::optional<Hypothesis> best;
   for (const Operand& operand : context.operands()) {
     const bool kept = operand.kind == OperandKind::kAttribute || operand.kind == OperandKind::kGlobal;
@@ -61,12 +93,12 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     if (combines_a_list(context) && is_of_same_statement(*placed, placement_of(partner->provenance))) continue;
     const bool earlier = context.in_earlier_call(*placed);
     if (!kept && !earlier) continue;
-    if (Context::at_construction(*placed) || Context::at_module_level(*placed) || context.in_failing_call(*placed))
-      continue;
+    if (is_as_constructed(operand) || context.in_failing_call(*placed)) continue;
     Hypothesis found(code::kStaleDeviceCache);
     found.origin = placed;
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     const Message holder = !operand.holder.empty()                ? Message(operand.holder)
+                           : is_of_class(operand)                 ? Message(quoted(operand.kept_as))
                            : operand.kind == OperandKind::kGlobal ? Message("a global or a class")
                                                                   : Message("a longer-lived object");
     found.add_evidence(65, {"{name} was computed by an earlier call{at} and is kept by {holder}.",

@@ -136,6 +136,58 @@ std::optional<Hypothesis> recomputed(const Context& context, const Operand& oper
   return found;
 }
 
+/// A module keeps it without having registered it. Where the failing line calls it something else, its path tells what.
+void weigh_attribute(const Operand& operand, const Message& name, const Message& holder, Hypothesis& found) {
+  const std::string_view last = last_part(operand.kept_as);
+  const bool named = operand.kept_as.empty() || operand.name.find(last) != std::string::npos;
+  found.add_evidence(
+      65, {named ? "{name} is a plain attribute of {holder}, not a parameter or buffer, so it does not move with the "
+                   "model."
+                 : "{name} is {path}, a plain attribute of {holder}, not a parameter or buffer, so it does not move "
+                   "with the model.",
+           {{"name", name}, {"path", quoted(operand.kept_as)}, {"holder", holder}}});
+}
+
+/// The class has a `to` of its own that moves it. Only who calls that moves it: torch.nn.Module reaches the modules below
+/// by `_apply` (torch/nn/modules/module.py).
+void weigh_override(const Operand& operand, Hypothesis& found) {
+  if (!operand.override_at.is_known()) return;
+  const std::vector<model::Argument> facts = {{"method", quoted(operand.override_at.function)},
+                                              {"place", text_of(&operand.override_at)},
+                                              {"holder", operand.holder}};
+  found.add_evidence(10, {"{method}, at {place}, moves it, but is called only on {holder} itself: the move of a parent "
+                          "module reaches {holder} by `_apply`.",
+                          facts});
+  found.propose(FixKind::kCreationSite, {"override `_apply` in place of {method}, at {place}: every move goes "
+                                         "through it",
+                                         facts});
+}
+
+/// What torch.load gave and nobody has moved is where its map_location said.
+void weigh_loaded(const Operand& operand, const Operand& partner, const Event& loaded, Hypothesis& found) {
+  const std::string& setting = loaded.owner.setting;
+  const bool said = setting.starts_with("map_location=");
+  const std::vector<model::Argument> facts = {
+      {"device", place_text(operand.device)}, {"at", at_text(loaded)}, {"setting", quoted(setting)}};
+  found.add_evidence(25, said ? Message{"torch.load put it on {device}{at}: {setting}.", facts}
+                              : Message{"torch.load put it on {device}{at}, where it was when it was saved.", facts});
+  if (Message value = device_value_of(loaded); !value.empty()) found.add_evidence(0, std::move(value));
+  const std::string device = operand.device_there.empty() ? "\"" + partner.device.str() + "\"" : operand.device_there;
+  const std::string asked = "map_location=" + device;
+  std::optional<model::Edit> edit;
+  const model::Frame* site = loaded.owner.where.is_known() ? &loaded.owner.where : loaded.written();
+  if (said && !operand.device_there.empty() && site != nullptr) {
+    if (auto after = with_keyword(site->source, "map_location", operand.device_there)) {
+      edit = model::Edit{site->file, site->span.line, site->source, std::move(*after)};
+    }
+  }
+  found.fixes.insert(found.fixes.begin(),
+                     model::Fix{FixKind::kCreationSite,
+                                {"load it to where {other} is: {code}", {{"other", name_of(partner)}, {"code", asked}}},
+                                std::move(edit),
+                                model::Confidence::kLikely});
+}
+
 }  // namespace
 
 // A module holds it, but has not registered it: Module.to and the copies of DataParallel pass it by.
@@ -169,25 +221,38 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
                "an object.",
                {{"name", name}, {"holder", holder}}});
       found.propose(FixKind::kCreationSite, "keep the modules in nn.ModuleList or nn.ModuleDict");
+    } else if (const std::string object = plain_object_of(operand); !object.empty()) {
+      const std::vector<model::Argument> facts = {
+          {"name", name}, {"path", quoted(operand.kept_as)}, {"object", quoted(object)}, {"holder", holder}};
+      found.add_evidence(65, {"{name} is {path}: {object} is a plain object that {holder} keeps, not a module, so its "
+                              "tensors do not move with the model.",
+                              facts});
+      found.propose(FixKind::kCreationSite,
+                    {"make the class of {object} an nn.Module, and register its tensors as buffers", facts});
     } else if (attribute) {
-      found.add_evidence(
-          65, {"{name} is a plain attribute of {holder}, not a parameter or buffer, so it does not move with the "
-               "model.",
-               {{"name", name}, {"holder", holder}}});
+      weigh_attribute(operand, name, holder, found);
       found.propose(register_where_made(context, operand, placed));
+      weigh_override(operand, found);
     } else {
       if (!operand.holder.empty()) {
         found.add_evidence(55,
                            {"{name} is kept by the function {function}, in a default argument or a captured variable, "
                             "which no model moves.",
                             {{"name", name}, {"function", quoted(operand.holder)}}});
+      } else if (is_of_class(operand)) {
+        found.add_evidence(45,
+                           {"{name} is {attribute}, an attribute of the class, which all of its instances share and "
+                            "no model moves.",
+                            {{"name", name}, {"attribute", quoted(operand.kept_as)}}});
       } else {
         found.add_evidence(45, {"{name} is a global of its file or class, which no model moves.", {{"name", name}}});
       }
       found.propose(FixKind::kCreationSite, "make it a buffer of the module that uses it");
       found.propose(move_at_use(context, operand, *partner));
     }
-    if (placed != nullptr && (Context::at_construction(*placed) || Context::at_module_level(*placed))) {
+    if (attribute && placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load")) {
+      weigh_loaded(operand, *partner, *placed, found);
+    } else if (is_as_constructed(operand)) {
       found.add_evidence(20, {"It is where it was when it was constructed{at}.", {{"at", at_text(*placed)}}});
     } else if (left != nullptr) {
       found.add_evidence(

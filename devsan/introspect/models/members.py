@@ -66,7 +66,8 @@ def lone_member(tensor: Any, frames: Sequence[Frame]) -> Member | None:
         if len(home) != 1 or any(devices != home for devices in voting) or str(tensor.device) in home:
             continue
         if said or len(voting) > 1:
-            return Member(f"self.{holder}", type(owner).__name__, *home, _given(holder, frames, number))
+            [device] = home
+            return Member(f"self.{holder}", type(owner).__name__, device, _given(holder, frames, number))
     return None
 
 

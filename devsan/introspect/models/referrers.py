@@ -1,4 +1,4 @@
-"""Who else keeps tensors: containers, caches, averages of weights, globals, optimizers."""
+"""Who else keeps tensors: containers, caches, globals, optimizers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.places import package_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
 from devsan.introspect.frames.values import dict_in, is_a, own_dict
-from devsan.introspect.models.models import Tree, members
 
 MANY = 64
 """Elements of one container that are looked at."""
@@ -78,21 +77,6 @@ def caches_in(frames: Sequence[Frame]) -> Iterator[Any]:
             yield frame.scope.locals.get("self")
 
 
-def is_average(frames: Sequence[Frame], tensor: Any) -> bool:
-    """Returns whether an average of weights (EMA, SWA) in the variables of ``frames`` keeps ``tensor``."""
-    for frame in frames:
-        holder = frame.scope.locals.get("self")
-        name = type(holder).__name__.lower()
-        if any(word in name for word in ("ema", "averag", "polyak", "swa")) and not name.startswith("sema"):
-            kept = [*own_dict(holder).values(), *members(holder, "_modules").values()]
-            for held in kept:
-                if is_module(held) and any(holds(each, tensor) for _, _, each, _ in Tree(held, "").tensors()):
-                    return True
-                if holds(held, tensor):
-                    return True
-    return False
-
-
 def is_constant_name(name: str) -> bool:
     """Returns whether a global of a script is named as what stays: ``MEAN``, ``_cache``."""
     return name.isupper() or name.startswith("_")
@@ -116,13 +100,16 @@ def in_global(frames: Sequence[Frame], tensor: Any) -> bool:
     return False
 
 
-def in_class(kinds: Iterable[type], tensor: Any) -> bool:
-    """Returns whether one of the classes keeps ``tensor``, or what it is a part of, for all of its instances."""
+def in_class(kinds: Iterable[type], tensor: Any) -> str:
+    """Returns what ``tensor``, or what it is a part of, is called as an attribute of one of the classes, which keeps it
+    for all of its instances: ``Norm.mean``, ``Rope.tables[16]``; "" where none does."""
     for kind in kinds:
-        for value in list(type.__dict__["__dict__"].__get__(kind).values()):
+        for name, value in list(type.__dict__["__dict__"].__get__(kind).items()):
             if (is_tensor(value) or type(value) in (dict, list, tuple)) and keeps_memory_of(value, tensor, 2):
-                return True
-    return False
+                steps = () if is_tensor(value) else parts(value)
+                step = next((each for each, held in steps if keeps_memory_of(held, tensor, 1)), "")
+                return f"{type.__dict__['__name__'].__get__(kind)}.{name}{step}"
+    return ""
 
 
 def classes_of(frames: Sequence[Frame]) -> list[type]:

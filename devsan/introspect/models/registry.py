@@ -125,7 +125,8 @@ class Registry:
         if is_module(value):
             self._unregistered(value, _within(home, steps), found)
             return
-        for step, held in kept_by(value) if isinstance(value, KEEPING) else parts(value):
+        by_function = ((f"({step[1:]})" if step else "", held) for step, held in kept_by(value))
+        for step, held in by_function if isinstance(value, KEEPING) else parts(value):
             if type(held) not in _PLAIN:
                 self._into(held, home, steps + step, found, seen, left, deep - 1)
 

@@ -26,7 +26,11 @@ def _complete(model: core.Model, tree: Tree, reader: ProvenanceReader) -> None:
     first: dict[Any, int] = {}  # placement of each call that moved some
     events: dict[int, core.Event] = {}
     last: dict[int, list[core.Event]] = {}
+    seen: set[int] = set()
     for path, _, tensor, _ in tree.tensors():
+        if id(tensor) in seen:  # a tied weight was moved under its first path: the depth is of that
+            continue
+        seen.add(id(tensor))
         number, _ = reader.origin_of(tensor)
         if number not in last:
             last[number] = reader.from_placement(number)
