@@ -11,7 +11,7 @@ from devsan.diagnostics.placement import Placement
 from devsan.introspect.frames.expressions import Expression, operands_at
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.places import clean, place
-from devsan.introspect.frames.roots import held_in, is_view_of, only_tensor, root_of
+from devsan.introspect.frames.roots import held_as, held_in, is_view_of, only_tensor, root_of
 from devsan.introspect.frames.scopes import spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of, placement_of
 from devsan.introspect.frames.tracking import Tracked
@@ -19,7 +19,7 @@ from devsan.introspect.frames.values import MISSING
 from devsan.introspect.models.batches import left_in
 from devsan.introspect.models.device_maps import settle
 from devsan.introspect.models.functions import keeper_of
-from devsan.introspect.models.leaves import held_as, leaf_of
+from devsan.introspect.models.leaves import leaf_of
 from devsan.introspect.models.models import Tree, members
 from devsan.introspect.models.producers import made_by_module
 from devsan.introspect.models.referrers import optimizer_state
