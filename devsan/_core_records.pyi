@@ -244,11 +244,12 @@ class Event:
     device_text: str  # the argument that said the device, as written: `f"cuda:{hparams.device}"`
     device_value: str  # what that argument was given elsewhere, if it is a name: "next(model.parameters()).device"
     device_value_at: str  # where that stands: "train.py:76"
-    followed: str  # of a result: the operand whose device it took, as the source names it
+    followed: str  # of a result: the operand whose device it took; of a move: what it is of, as written
     subject: str  # of a module's event: its path, "" for the whole model; unused in a tensor's provenance
     sequence: int  # orders the events of one process; 0 is not known
     step: int  # of two calls of the failing function the earlier has the lower number; -1: not known
     discarded: bool  # the statement threw the result away: `x.to(device)` on a line of its own
+    amended: str  # of a move without effect: its statement as it would have one; "" if not known
     @property
     def site(self) -> Frame | None:
         """The innermost frame of the program; the innermost of all where none is the program's; null without a
@@ -278,6 +279,7 @@ class Event:
         sequence: int = ...,
         step: int = ...,
         discarded: bool = ...,
+        amended: str = ...,
     ) -> None: ...
 
 class OptimizerState:

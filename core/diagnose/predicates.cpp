@@ -434,8 +434,14 @@ model::Message second_move_of(const Operand& weight, const model::Event& before)
 }
 
 const model::Event* dropped_move_of(const Operand& operand) {
-  const auto found = std::ranges::find_if(operand.copies, &model::Event::discarded);
+  const auto found = std::ranges::find_if(operand.copies, [&](const model::Event& copy) {
+    return copy.discarded && copy.device != operand.device;  // `x.cpu()` of what is there is another mistake
+  });
   return found == operand.copies.end() ? nullptr : &*found;
+}
+
+bool is_move_without_effect(const model::Event& event) {
+  return event.kind == model::EventKind::kMoved && event.from.is_known() && event.from == event.device;
 }
 
 bool is_offloaded(const model::Module& module) { return std::ranges::any_of(module.hooks, &model::Hook::offload); }

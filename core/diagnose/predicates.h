@@ -132,6 +132,9 @@ model::Message second_move_of(const model::Operand& weight, const model::Event& 
 /// The move of it, or of the object that holds it, whose result the statement threw away; null where there is none.
 const model::Event* dropped_move_of(const model::Operand& operand);
 
+/// Whether the program sent it to where it already was: its last word on the device, which a recorder does not see.
+bool is_move_without_effect(const model::Event& event);
+
 /// Whether a hook keeps the module's weights elsewhere, and brings them for its forward.
 bool is_offloaded(const model::Module& module);
 

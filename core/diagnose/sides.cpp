@@ -70,19 +70,24 @@ bool is_number_for_all(const Context& context, const Operand& number, const Oper
 std::optional<Sides> sides_of(const Context& context) {
   const Operand* culprit = nullptr;
   bool culprit_by_model = false;
+  bool culprit_idle = false;
   int best = 0;
   for (const Operand& operand : context.operands()) {
     const Event* placed = placement_of(operand.provenance);
     if (placed == nullptr || !operand.device.is_accelerator() || context.is_placed_by_map(operand)) continue;
-    // Of two that weigh the same the one that no part of the model computed, then the one that torch names.
+    // Of two that weigh the same the one that was sent for nothing to where it was, or that no part of the model
+    // computed, then the one that torch names.
     const int weight = weight_of(*placed);
     const bool by_model = placed->op == "Module.to";
-    const bool rather = by_model == culprit_by_model ? operand.offending && culprit != nullptr && !culprit->offending
-                                                     : culprit_by_model;
+    const bool idle = is_move_without_effect(*placed);
+    const bool rather = idle != culprit_idle           ? idle
+                        : by_model == culprit_by_model ? operand.offending && culprit != nullptr && !culprit->offending
+                                                       : culprit_by_model;
     if (weight > best || (weight == best && weight > 0 && rather)) {
       best = weight;
       culprit = &operand;
       culprit_by_model = by_model;
+      culprit_idle = idle;
     }
   }
   if (culprit == nullptr) return std::nullopt;

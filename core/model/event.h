@@ -43,11 +43,12 @@ struct Event {
   std::string
       device_value;  ///< what that argument was given elsewhere, if it is a name: "next(model.parameters()).device"
   std::string device_value_at;  ///< where that stands: "train.py:76"
-  std::string followed;         ///< of a result: the operand whose device it took, as the source names it
+  std::string followed;         ///< of a result: the operand whose device it took; of a move: what it is of, as written
   std::string subject;  ///< of a module's event: its path, "" for the whole model; unused in a tensor's provenance
   std::uint64_t sequence = 0;  ///< orders the events of one process; 0 is not known
   int step = -1;               ///< of two calls of the failing function the earlier has the lower number; -1: not known
   bool discarded = false;      ///< the statement threw the result away: `x.to(device)` on a line of its own
+  std::string amended;         ///< of a move without effect: its statement as it would have one; "" if not known
 
   /// The innermost frame of the program; the innermost of all where none is the program's; null without a stack.
   const Frame* site() const;

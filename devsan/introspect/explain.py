@@ -32,6 +32,7 @@ from devsan.introspect.models.replicas import name_operands, place_in_text
 from devsan.introspect.operand_facts import Operands
 from devsan.introspect.provenance import placed
 from devsan.introspect.provenance.earlier import count_calls
+from devsan.introspect.provenance.generators import handed_over, named_by_program
 from devsan.introspect.provenance.reader import ProvenanceReader
 
 _WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.HOST, Kind.META})
@@ -139,9 +140,11 @@ def collect(failure: Failure) -> Explanation:
         operands[0].name, operands[1].name = returned.of, clean(ast.unparse(returned.value))
         operands[1].provenance = described.lineage.at(returned.value, returned.spot, str(operands[1].device))
     if sentence.kind is Kind.GENERATOR:
-        for operand in operands:
+        for operand, each in zip(operands, tracked, strict=False):
             if operand.offending:
                 operand.kind = core.OperandKind.GENERATOR
+                given = handed_over(each.value, frames, place)
+                operand.provenance = [*([given] if given is not None else []), *operand.provenance]
     step = count_calls(reader, frames, place, operands)
     places = _places(frames, registry)
     if elsewhere is not None:
@@ -174,16 +177,18 @@ def tracked_operands(failure: Failure, frames: Sequence[Frame], place: int, regi
         return [_at(tracked, place, expression) for tracked, expression in _present(frame)]
     if sentence.kind is Kind.GENERATOR:
         subjects, place = generator_of_call(frames, place, sentence.devices[-1], sentence.devices[0])
-        return [
+        found = [
             Tracked(
                 None,
                 Placement(subject.device.split("  ")[0]),
                 number,
                 subject.offending,
+                value=subject.expression.value(frames[place]),
                 at={place: subject.expression},
             )
             for number, subject in enumerate(subjects)
         ]
+        return named_by_program(found, frames)
     if sentence.kind is Kind.ORDINAL:
         subject = ordinal_in(frame, device_count())
         found = [Tracked(None, Placement(subject.device), offending=True)] if subject is not None else []

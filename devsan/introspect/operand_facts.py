@@ -12,7 +12,7 @@ from devsan.diagnostics.placement import Placement
 from devsan.introspect.frames.expressions import Expression, operands_at
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.places import clean, place
-from devsan.introspect.frames.roots import held_in, is_view_of, only_tensor, root_of
+from devsan.introspect.frames.roots import held_as, held_in, is_view_of, only_tensor, root_of
 from devsan.introspect.frames.scopes import spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of, placement_of
 from devsan.introspect.frames.tracking import Tracked
@@ -21,7 +21,7 @@ from devsan.introspect.models.batches import left_in
 from devsan.introspect.models.device_maps import settle
 from devsan.introspect.models.functions import keeper_of
 from devsan.introspect.models.ignored import ignored_at
-from devsan.introspect.models.leaves import held_as, leaf_of
+from devsan.introspect.models.leaves import leaf_of
 from devsan.introspect.models.members import lone_member
 from devsan.introspect.models.models import Tree, members
 from devsan.introspect.models.overrides import override_of
@@ -35,6 +35,7 @@ from devsan.introspect.provenance.device_values import say_value
 from devsan.introspect.provenance.lineage import Lineage
 from devsan.introspect.provenance.peer_names import device_there
 from devsan.introspect.provenance.reader import ProvenanceReader
+from devsan.introspect.provenance.without_effect import MovesWithoutEffect, Seen, with_last_word
 from devsan.owners.program import BACKWARD
 
 _MOST = 16  # operands
@@ -63,6 +64,7 @@ class Operands:
         self.kinds = Kinds(registry, optimizers, frames, ())
         self.main: int | None = None  # number of the model that the operands belong to
         self.lineage = Lineage(frames, self._computed_by)
+        self.moves = MovesWithoutEffect(frames)
 
     def describe(self, operands: Sequence[Tracked]) -> list[core.Operand]:
         """Returns the core's Operands, in the order of the source."""
@@ -70,6 +72,14 @@ class Operands:
         described = [self._describe(operand) for operand in list(operands)[:_MOST]]
         for operand in described:
             _name_device(operand, described)
+        seen = [self._seen(operand) for operand in list(operands)[:_MOST]]
+        weights = (core.OperandKind.PARAMETER, core.OperandKind.BUFFER)
+        everywhere = [Seen(at.plain().node, self.frames.index(frame), str(operand.device))
+                      for (at, frame), operand in zip(seen, described, strict=True) if at and frame]  # fmt: skip
+        for (at, frame), operand in zip(seen, described, strict=True):
+            others = [each for each in everywhere if each.device not in ("", "meta", str(operand.device))]
+            if at is not None and frame is not None and others and operand.kind not in weights:
+                self._without_effect(operand, at, frame, others)
         return described
 
     def _describe(self, tracked: Tracked) -> core.Operand:
@@ -261,8 +271,18 @@ class Operands:
             say_value(event)
         operand.provenance = settled
         if frame is not None and operand.name:
-            copies = list(creation.copies_of(operand.name, frame)) or self._left_behind(operand, frame)
-            operand.copies = copies or self._dropped(at, frame)
+            operand.copies = list(creation.copies_of(operand.name, frame)) or self._left_behind(operand, frame)
+
+    def _without_effect(self, operand: core.Operand, at: Expression, frame: Frame, others: Sequence[Seen]) -> None:
+        """Notes the move that the program wrote for ``operand`` and that moved nothing, so that it met ``others``."""
+        seen = Seen(at.plain().node, self.frames.index(frame), str(operand.device))
+        if not operand.copies:
+            found = self.moves.dropped(seen, {each.device for each in others})
+            operand.copies = [found] if found is not None else list(self._dropped(at, frame))
+        across = seen.device != "cpu" and others[0].device != "cpu"
+        idle = self.moves.idle(seen, others[0]) if across and not operand.copies else None
+        if idle is not None:
+            operand.provenance = with_last_word(operand.provenance, idle)
 
     def _given(self, operand: core.Operand, value: Any, frame: Frame | None) -> list[core.Event]:
         """The provenance of a tensor of the host as the program's own frames write it, where they gave it to the

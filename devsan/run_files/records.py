@@ -47,6 +47,7 @@ def event_of(event: core.Event) -> Plain:
         "followed": event.followed,
         "subject": event.subject,
         "discarded": event.discarded,
+        "amended": event.amended,
         "site": frame_of(event.site),
         "sentence": sentence_of(event),
     }
@@ -69,6 +70,7 @@ def event_from(plain: Plain) -> core.Event:
         followed=plain["followed"],
         subject=plain["subject"],
         discarded=plain["discarded"],
+        amended=plain["amended"],
     )
 
 

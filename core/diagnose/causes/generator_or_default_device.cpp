@@ -22,6 +22,27 @@ const Operand* following(const Context& context) {
   return found == all.end() ? nullptr : &*found;
 }
 
+/// Where the generator was made, and to which of torch's objects the program handed it.
+void tell_whose(const Operand& generator, Hypothesis& found) {
+  const model::Event* made = placement_of(generator.provenance);
+  const bool handed = !generator.provenance.empty() && generator.provenance.front().kind == model::EventKind::kShared;
+  const model::Event* given = handed ? &generator.provenance.front() : nullptr;
+  if (made != nullptr) {
+    found.origin = made;
+    found.add_evidence(0, {"{name} was made on {device}{at}.",
+                           {{"name", name_of(generator)}, {"device", generator.device.str()}, {"at", at_text(*made)}}});
+  }
+  if (given == nullptr) return;
+  found.add_evidence(0, {"{name} was given to {taker}{at}, which draws on another device.",
+                         {{"name", name_of(generator)}, {"taker", quoted(given->op)}, {"at", at_text(*given)}}});
+  const model::Frame* site = given->site();
+  if (site == nullptr || given->amended.empty()) return;
+  found.propose({FixKind::kCreationSite,
+                 {"give {taker} a CPU generator of its own, with the same seed", {{"taker", quoted(given->op)}}},
+                 model::Edit{site->file, site->span.line, site->source, given->amended},
+                 model::Confidence::kLikely});
+}
+
 }  // namespace
 
 // A generator belongs to one device, and torch's default device changes where every factory without one works,
@@ -38,6 +59,7 @@ std::optional<Hypothesis> generator_or_default_device(const Context& context) {
       found.operands = {context.index_of(operand)};
       found.title = {"the generator {name} is on {device}, what it fills is not",
                      {{"name", name_of(operand)}, {"device", operand.device.str()}}};
+      tell_whose(operand, found);
     }
     if (!changed) {
       found.propose(FixKind::kCreationSite,

@@ -149,15 +149,80 @@ void tell_of_unprepared(const Operand& operand, const Operand& partner, Hypothes
                 "accelerator.device before the optimizer is built");
 }
 
+/// That the result of a move was thrown away, and the statement that keeps it. What is moved is the operand itself, what
+/// it was computed from, or the object that holds it.
+void tell_of_dropped(const Operand& operand, const Event& dropped, Hypothesis& found) {
+  const Message at = at_text(dropped);
+  if (!dropped.op.starts_with("Tensor.")) {
+    found.add_evidence(70, {"That object was moved{at}, but the result was discarded: its `to` returns another object.",
+                            {{"at", at}}});
+    found.propose(FixKind::kCreationSite, "move the object before others are given it, and keep what the move returns");
+    return;
+  }
+  const bool itself = dropped.followed.empty() || dropped.followed == operand.name;
+  if (itself && operand.device.is_host()) {
+    found.add_evidence(60, {"It was moved{at}, but the result was discarded: Tensor.to returns a copy.", {{"at", at}}});
+  } else {
+    found.add_evidence(operand.device.is_host() ? 60 : 95,
+                       {"{moved} was moved{at}, but the result was discarded: Tensor.to returns a copy, so {name} is "
+                        "still on {device}.",
+                        {{"moved", itself ? name_of(operand) : Message(quoted(dropped.followed))},
+                         {"at", at},
+                         {"name", name_of(operand)},
+                         {"device", place_text(operand.device)}}});
+  }
+  const model::Frame* site = dropped.site();
+  std::optional<model::Edit> edit;
+  if (site != nullptr && !dropped.amended.empty()) {
+    edit = model::Edit{site->file, site->span.line, site->source, dropped.amended};
+  }
+  const std::string& moved = itself ? operand.best_name() : dropped.followed;
+  if (edit || itself) {
+    const std::string kept = moved + " = ...";
+    const bool assigns = dropped.amended.empty() || dropped.amended.starts_with(moved + " = ");
+    found.propose(FixKind::kCreationSite,
+                  {"keep the result of the move: {code}", {{"code", assigns ? kept : dropped.amended}}},
+                  Confidence::kCertain, std::move(edit));
+  } else {
+    found.propose(FixKind::kCreationSite,
+                  {"put the result of the move where {moved} came from{at}", {{"moved", quoted(moved)}, {"at", at}}},
+                  Confidence::kCertain);
+  }
+}
+
+/// Between two GPUs, too, a tensor stays where it was if the result of its move is thrown away.
+std::optional<Hypothesis> dropped_between_gpus(const Context& context) {
+  if (!context.across_gpus()) return std::nullopt;
+  for (const Operand& operand : context.operands()) {
+    const Event* dropped = dropped_move_of(operand);
+    const Operand* partner = context.partner_of(operand);
+    if (dropped == nullptr || partner == nullptr || is_weight(operand) || !operand.device.is_accelerator() ||
+        !partner->device.is_accelerator() || (dropped->device.is_known() && dropped->device != partner->device)) {
+      continue;
+    }
+    Hypothesis found(code::kHostBoundary);
+    found.origin = placement_of(operand.provenance);
+    found.operands = {context.index_of(operand), context.index_of(*partner)};
+    tell_of_dropped(operand, *dropped, found);
+    found.title = {
+        "{name} is still on {device}, because the result of a move was discarded; {other} is on "
+        "{other_device}",
+        pair_of(operand, *partner)};
+    return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-// The edge between the host and the GPU: an input that nobody moved, a move whose result was dropped, a second name that
-// was bound before the move, NumPy, a collective on a host tensor.
+// The edge between the host and the GPU: an input that nobody moved, a second name that was bound before the move, NumPy, a
+// collective on a host tensor. And a move whose result was dropped, between two GPUs as well.
 std::optional<Hypothesis> host_boundary(const Context& context) {
   if (context.failure().kind == SentenceKind::kNumpy) return numpy(context);
   if (context.failure().kind == SentenceKind::kHost) return read_on_host(context);
   if (context.failure().kind == SentenceKind::kFork) return forked();
   if (context.failure().kind == SentenceKind::kGroup) return collective(context);
+  if (auto dropped = dropped_between_gpus(context)) return dropped;
   if (!context.host_meets_gpu()) return std::nullopt;
   std::optional<Hypothesis> best = model_left_behind(context);
   for (const Operand& operand : context.operands()) {
@@ -236,23 +301,8 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
     if (placed != nullptr && placed->owner.is(model::owners::kDataLoader)) {
       found.add_evidence(15, "It is from a DataLoader, whose tensors are on the CPU.");
     }
-    if (dropped != nullptr && attribute) {
-      found.add_evidence(70,
-                         {"That object was moved{at}, but the result was discarded: its `to` returns another object.",
-                          {{"at", at_text(*dropped)}}});
-      found.propose(FixKind::kCreationSite,
-                    "move the object before others are given it, and keep what the move returns");
-    } else if (dropped != nullptr) {
-      found.add_evidence(60, {"It was moved{at}, but the result was discarded: Tensor.to returns a copy.",
-                              {{"at", at_text(*dropped)}}});
-      const model::Frame* site = dropped->site();
-      std::optional<model::Edit> edit;
-      if (site != nullptr && site->source.starts_with(operand.name + ".")) {
-        edit = model::Edit{site->file, site->span.line, site->source, operand.name + " = " + site->source};
-      }
-      found.propose(FixKind::kCreationSite,
-                    {"keep the result of the move: {code}", {{"code", operand.best_name() + " = ..."}}},
-                    Confidence::kCertain, std::move(edit));
+    if (dropped != nullptr) {
+      tell_of_dropped(operand, *dropped, found);
     } else if (!operand.copies.empty()) {
       const Event& copy = operand.copies.front();
       found.add_evidence(60, {"A copy of it was moved to {device}{at}, but this name still refers to the original.",

@@ -134,6 +134,10 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
   // torch/nn/utils/convert_parameters.py: parameters_to_vector and its reverse.
   const bool flattened = context.sentence_has("Found two parameters on different devices");
   if (!context.is_mismatch() && !original && !flattened) return std::nullopt;
+  // The program meant to bring one side to the other.
+  if (std::ranges::any_of(context.operands(), [](const Operand& each) { return dropped_move_of(each) != nullptr; })) {
+    return std::nullopt;
+  }
   Hypothesis found(code::kReductionBoundary);
   if (flattened) {
     found.add_evidence(95, "One vector is made of the weights of modules that are on several GPUs.");

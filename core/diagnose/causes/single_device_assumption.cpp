@@ -96,6 +96,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   const bool chosen = source_of(placed) == DeviceSource::kMap && !text.empty();
   const bool apart = part_of_result(*culprit) != nullptr && part_of_result(*partner) != nullptr && !context.has_map() &&
                      !combines_results(context);
+  const bool idle = is_move_without_effect(placed);
   if (source_of(placed) == DeviceSource::kScalar) found.value = text;
   const Message culprit_name = name_of(*culprit);
   const bool lone = !culprit->member.empty() && culprit->member_home == partner->device;
@@ -135,6 +136,13 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                                {"device", placed.device.str()},
                                {"at", at_text(placed)},
                                {"other_device", partner->device.str()}}});
+  } else if (idle) {
+    found.add_evidence(best,
+                       {"{name} was sent to {value}{at}, which is {device}, where it already was: that moved nothing.",
+                        {{"name", placed.followed.empty() ? culprit_name : Message(quoted(placed.followed))},
+                         {"value", quoted(text)},
+                         {"at", at_text(placed)},
+                         {"device", placed.device.str()}}});
   } else if (chosen) {
     found.add_evidence(
         best,
@@ -191,6 +199,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (is_result_in_cut_block(context, *culprit)) found.score -= 50;
   if (is_loss_boundary(context)) found.score -= 45;
   if (is_torn_by_map(context) != nullptr) found.score -= 50;
+  if (dropped_move_of(*culprit) != nullptr || dropped_move_of(*partner) != nullptr) found.score -= 50;  // meant to move
   if (combines_results(context)) found.score -= 35;
   if (joins_adapter_and_weight(context, *culprit, *partner)) found.score -= 50;
   if (left_by_move(context, *culprit, *partner) != nullptr || left_by_move(context, *partner, *culprit) != nullptr) {
@@ -238,6 +247,16 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (lone) {
     found.propose(FixKind::kCreationSite,
                   {"give {owner} a {member} of its own on {home}{at}, or move it there", of_member});
+  }
+  if (idle) {
+    model::Fix fix{FixKind::kCreationSite,
+                   {"send it to the device of {other} instead{at}", {{"other", partner_name}, {"at", at_text(placed)}}},
+                   std::nullopt,
+                   Confidence::kLikely};
+    if (const model::Frame* site = placed.site(); site != nullptr && !placed.amended.empty()) {
+      fix.edit = model::Edit{site->file, site->span.line, site->source, placed.amended};
+    }
+    found.propose(std::move(fix));
   }
   const bool itself = culprit->output_of.empty();  // not what a module made of something else
   if (itself && placed.kind == model::EventKind::kMade && source_of(placed) != DeviceSource::kPeer) {

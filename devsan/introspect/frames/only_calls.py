@@ -21,7 +21,7 @@ _MOST_FILES = 64
 def only_call(function: Spot) -> tuple[ast.Call, Spot] | None:
     """Returns the only call of ``function``, of its class where it is a constructor, and where it stands; or None."""
     owner, _, name = function.function.rpartition(".")
-    return _only_call_of(owner.rpartition(".")[2] if name == "__init__" else name, function)
+    return only_call_of(owner.rpartition(".")[2] if name == "__init__" else name, function)
 
 
 def given_at_only_call(function: Spot, parameter: str) -> tuple[ast.expr, Spot] | None:
@@ -45,7 +45,7 @@ def field_at_only_call(kind: type, field: str, near: Spot) -> tuple[ast.expr, Sp
     if not dataclasses.is_dataclass(kind):
         return None
     names = [each.name for each in dataclasses.fields(kind) if each.init]
-    found = _only_call_of(kind.__name__, near) if field in names else None
+    found = only_call_of(kind.__name__, near) if field in names else None
     return _given(found, names, field) if found is not None else None
 
 
@@ -57,7 +57,13 @@ def _given(found: tuple[ast.Call, Spot], names: Sequence[str], parameter: str) -
     return (given[parameter], spot) if parameter in given else None
 
 
-def _only_call_of(name: str, near: Spot) -> tuple[ast.Call, Spot] | None:
+def only_call_of(name: str, near: Spot) -> tuple[ast.Call, Spot] | None:
+    """Returns the only call of what is called ``name``, and where it stands; or None.
+
+    Args:
+        name: the last word of a function or class.
+        near: a spot in the file that is searched first.
+    """
     found: tuple[ast.Call, Spot] | None = None
     for file, variables in program_files(near):
         whole = tree_at(file)

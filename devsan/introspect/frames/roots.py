@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
-from devsan.introspect.frames.frames import Frame
+from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.inference import NOT_TENSORS
 from devsan.introspect.frames.tensors import is_tensor
+from devsan.introspect.frames.values import own_dict
 
 _LEAVES = NOT_TENSORS | {"to", "cuda", "cpu", "type", "pin_memory"}  # methods whose result may be elsewhere
 
@@ -78,6 +80,23 @@ def only_tensor(node: ast.AST, frame: Frame) -> ast.AST | None:
         else:
             waiting.extend(ast.iter_child_nodes(each))
     return found[0] if len(found) == 1 else None
+
+
+def held_as(value: object, frames: Sequence[Frame]) -> tuple[int, ast.expr] | None:
+    """Returns the variable of the program's own frames that holds ``value``, or the attribute of one; or None.
+
+    The innermost frame's is taken, with its number; a variable before an attribute.
+    """
+    for number in reversed(range(len(frames))):
+        held = list(frames[number].scope.locals.items()) if frames[number].whose is Whose.PROGRAM else []
+        for name, known in held:
+            if known is value:
+                return number, ast.Name(name, ast.Load())
+        for name, known in held:
+            for attribute, part in list(own_dict(known).items()):
+                if part is value:
+                    return number, ast.Attribute(ast.Name(name, ast.Load()), attribute, ast.Load())
+    return None
 
 
 def first_name(node: ast.AST | None) -> str | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from devsan.introspect.frames.expressions import Expression, arguments_of
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.inference import infer
+from devsan.introspect.frames.roots import held_as
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import MISSING, own_dict
 
@@ -65,11 +66,9 @@ def _held_generator(frames: Sequence[Frame], place: int, generator: str) -> tupl
             device = str(held.device)  # type: ignore[union-attr]
             if not device.startswith(generator):
                 continue
-            for number in range(place, -1, -1):
-                for name, known in list(frames[number].scope.locals.items()):
-                    if known is held:
-                        found = Expression(ast.Name(name, ast.Load()), role="generator")
-                        return [Subject(found, device, offending=True)], number
+            known = held_as(held, frames[: place + 1])
+            if known is not None:
+                return [Subject(Expression(known[1], role="generator"), device, offending=True)], known[0]
     return [], place
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from types import MethodType
 from typing import Any
 
 from devsan import core
 from devsan.diagnostics.torch_names import MOVES
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.places import place
+from devsan.introspect.frames.scopes import Spot
+from devsan.introspect.provenance.amended import kept, target_of
+from devsan.introspect.provenance.dropped_results import is_move, receiver_of_move
+from devsan.introspect.provenance.named_device import device_named
 from devsan.introspect.provenance.reader import event_at
+from devsan.introspect.source.sources import statements_of, tree_of
 from devsan.introspect.source.statements import said_by
 from devsan.introspect.source.syntax import function_around
 
@@ -26,14 +32,11 @@ def last_value(name: str, frame: Frame) -> ast.expr | None:
 
 def copies_of(name: str, frame: Frame) -> Iterator[core.Event]:
     """Yields an event for each copy of ``name`` that the function makes before the failing line: ``y = x.to(d)``."""
-    tree = function_around(frame.file, frame.line)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in statements_of(tree_of(frame.code) or ast.Module([], [])):
         if not isinstance(node, (ast.Expr, ast.Assign)) or node.lineno >= frame.line:
             continue
         call = node.value
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-            continue
-        if call.func.attr not in MOVES or ast.unparse(call.func.value) != name:
+        if not is_move(call) or ast.unparse(receiver_of_move(call)) != name:
             continue
         if isinstance(node, ast.Assign) and any(ast.unparse(target) == name for target in node.targets):
             continue
@@ -47,16 +50,35 @@ def dropped_moves(holder: object, frames: Sequence[Frame]) -> Iterator[core.Even
         for node in ast.walk(tree) if tree is not None else ():
             call = node.value if isinstance(node, ast.Expr) and node.lineno < frame.line else None
             method = call.func if isinstance(call, ast.Call) else None
-            if isinstance(method, ast.Attribute) and method.attr in MOVES and frame.scope.value(method.value) is holder:
-                yield _copied(node, call, frame)
+            if not isinstance(method, ast.Attribute) or method.attr not in MOVES:
+                continue
+            if frame.scope.value(method.value) is holder and _returns_another(frame.scope.value(method)):
+                event = _copied(node, call, frame)
+                event.op, event.amended = f"{type(holder).__name__}.{method.attr}", ""
+                yield event
+
+
+def _returns_another(method: object) -> bool:
+    """Whether a ``to`` may return another object: one that returns nothing, or ``self``, has moved its own, if any."""
+    tree = tree_of(method.__func__.__code__) if isinstance(method, MethodType) else None
+    if tree is None:
+        return True
+    returned = [node.value for node in statements_of(tree) if isinstance(node, ast.Return) and node.value is not None]
+    return any(getattr(value, "id", "") != "self" for value in returned)
 
 
 def _copied(node: Any, call: Any, frame: Frame) -> core.Event:
     here = place(frame.code, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
     said = said_by(call)
     event = event_at([here], "", f"Tensor.{said.call}", is_move=True)
-    event.device_text = said.device or ""
+    event.op, event.device_text, event.followed = f"Tensor.{said.call}", said.device or "", said.receiver
+    tree = function_around(frame.file, frame.line) or ast.Module([], [])
+    spot = Spot(frame.file, frame.function, tree, node.lineno, frame, globals=frame.scope.globals)
+    named = device_named(target_of(call), spot)
+    if named is not None and (":" in named.device or named.device == "cpu"):
+        event.device = core.Device(named.device)
     event.discarded = isinstance(node, ast.Expr)
+    event.amended = kept(node, spot) if event.discarded else ""
     return event
 
 

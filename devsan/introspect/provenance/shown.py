@@ -88,6 +88,8 @@ def sentence_of(event: core.Event) -> str:
     kinds = core.EventKind
     if event.kind == kinds.COMPUTED:
         return f"computed on {event.device} by {event.op}"
+    if event.kind == kinds.SHARED:
+        return f"shared on {event.device} with {event.op}"
     if event.kind == kinds.MADE:
         return f"made on {event.device}{by}, {event.op}"
     verb = "loaded" if event.kind == kinds.LOADED else "moved"

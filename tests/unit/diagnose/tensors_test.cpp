@@ -147,7 +147,9 @@ TEST(HostBoundary, EfficientNet52DiscardedMove) {
                       {made("cpu", {own("infer.py", 8, "<module>", "img = tfms(Image.open(path)).unsqueeze(0)")})});
   image.offending = true;
   Event dropped = moved("cuda:0", {own("infer.py", 10, "<module>", "img.to(device)")});
+  dropped.op = "Tensor.to";
   dropped.discarded = true;
+  dropped.amended = "img = img.to(device)";
   image.copies = {dropped};
   context.operand("weight", "self.weight", OperandKind::kParameter, "cuda:0").qualified_name = "conv.weight";
   const auto finding = expect_code(context, "DV103");

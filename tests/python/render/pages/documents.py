@@ -42,7 +42,7 @@ def event(kind: str, device: str, op: str, site: Document, owner: str = "program
         "owner": {"name": owner, "mechanism": more.pop("mechanism", ""), "setting": setting, "where": where},
         "site": site, "frames": [site], "source": "unknown", "device_text": "",
         "device_value": "", "device_value_at": "", "followed": "", "subject": "",
-        "discarded": False, "sentence": f"{kind} on {device}",
+        "discarded": False, "amended": "", "sentence": f"{kind} on {device}",
     }  # fmt: skip
     return {**made, **more}
 
