@@ -9,7 +9,9 @@
 #include "emulate/calls/host_tensors.h"
 #include "emulate/calls/workspaces.h"
 #include "emulate/runtime/device.h"
+#include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/kernel_memory.h"
+#include "emulate/runtime/origin.h"
 #include "emulate/runtime/torch_release.h"
 #include "guard/device_check.h"
 #include "guard/dtype_check.h"
@@ -38,6 +40,26 @@ emulate::Placement placement_of(Arguments&... arguments) {
   emulate::Placement placement;
   (look_at(placement, arguments), ...);
   return placement;
+}
+
+/// Takes the origin of an unboxed argument, unless one before it has had one; of what is no tensor there is none.
+inline void take_origin(record::Origin& origin, const at::Tensor& argument) {
+  if (origin.placement == record::kUnknownPlacement) origin = emulate::origin_of(argument);
+}
+inline void take_origin(record::Origin& origin, const std::optional<at::Tensor>& argument) {
+  if (argument.has_value()) take_origin(origin, *argument);
+}
+template <typename Argument>
+void take_origin(record::Origin& /*origin*/, const Argument& /*argument*/) {}
+
+/// What `op` computes of a call's unboxed arguments comes from the first of them that says where it comes from: see NOTE
+/// [Origins] in emulate/runtime/origin.h.
+template <typename... Arguments>
+record::Origin origin_of_results(record::OperatorId op, const Arguments&... arguments) {
+  record::Origin origin;
+  (take_origin(origin, arguments), ...);
+  if (origin.placement != record::kUnknownPlacement) origin.computed_by = op;
+  return origin;
 }
 
 /// An operator's check of devices and dtypes, made ready once, so that a call looks nothing up.
@@ -122,12 +144,15 @@ void keep(emulate::KernelMemory& memory, const std::tuple<Results...>& results) 
 template <typename Return, typename... Arguments>
 auto one_kernel(const char* name, const char* overload, Return (*carry_out)(Arguments...)) {
   const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
-  const emulate::Workspace workspace = emulate::workspace_of(c10::toString(op.operator_name()));
-  return [check = std::make_shared<const DeviceCheck>(op), workspace, carry_out](Arguments... arguments) -> Return {
+  const std::string full_name = c10::toString(op.operator_name());
+  const emulate::Workspace workspace = emulate::workspace_of(full_name);
+  const record::OperatorId id = record::Recorder::instance().intern(full_name);
+  return [check = std::make_shared<const DeviceCheck>(op), workspace, id, carry_out](Arguments... arguments) -> Return {
     const emulate::Placement placement = placement_of(arguments...);
     (*check)(placement, [&] { return torch::jit::Stack{c10::IValue(arguments)...}; });
     const c10::Device device =
         placement.any ? placement.device : c10::Device(c10::DeviceType::CUDA, emulate::current_device());
+    const emulate::OriginScope origin(origin_of_results(id, arguments...));
     emulate::KernelMemory memory(device.index());
     Return result = carry_out(arguments...);
     memory.close();

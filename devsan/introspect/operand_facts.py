@@ -279,6 +279,7 @@ class Operands:
         if not operand.copies:
             found = self.moves.dropped(seen, {each.device for each in others})
             operand.copies = [found] if found is not None else list(self._dropped(at, frame))
+            operand.copies = operand.copies or self.moves.dropped_of_holder(seen)
         across = seen.device != "cpu" and others[0].device != "cpu"
         idle = self.moves.idle(seen, others[0]) if across and not operand.copies else None
         if idle is not None:

@@ -1,3 +1,4 @@
+#include "diagnose/before_move.h"
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/joined_outside.h"
@@ -195,6 +196,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
     found.add_evidence(
         10, {"{name} on {device} was placed by other means.", {{"name", partner_name}, {"device", partner_device}}});
   }
+  if (buffer_from_before_move(context)) found.score -= 50;
   if (moved_from_map(*culprit) != nullptr) found.score -= 40;  // a second owner moved it
   if (is_result_in_cut_block(context, *culprit)) found.score -= 50;
   if (is_loss_boundary(context)) found.score -= 45;

@@ -10,6 +10,7 @@
 #include "emulate/runtime/generator.h"
 #include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/kernel_memory.h"
+#include "emulate/runtime/origin.h"
 
 namespace devsan::emulate {
 namespace {
@@ -120,6 +121,18 @@ bool drops_out(const c10::FunctionSchema& schema, const c10::IValue* argument) {
   return trains && drops;
 }
 
+/// That of the first operand that has one: see NOTE [Origins].
+record::Origin origin_of_operands(const c10::IValue* argument, const CallPlan& plan) {
+  record::Origin found;
+  for (std::size_t i = 0; i < plan.arguments && found.placement == record::kUnknownPlacement; ++i) {
+    for_each_tensor(argument[i], [&found](const at::Tensor& tensor) {
+      if (found.placement == record::kUnknownPlacement && is_virtual(tensor)) found = origin_of(tensor);
+    });
+  }
+  if (found.placement != record::kUnknownPlacement) found.computed_by = plan.op;
+  return found;
+}
+
 }  // namespace
 
 CompositeNumbers::CompositeNumbers(const at::Generator& generator) : before_(t_numbers), generator_(generator) {
@@ -143,6 +156,7 @@ void call_cpu_fallback(const c10::OperatorHandle& op, const CallPlan& plan, torc
   c10::IValue* argument = stack->data() + (stack->size() - plan.arguments);
   std::optional<CompositeNumbers> numbers;
   if (drops_out(op.schema(), argument)) numbers.emplace(host_generator(at::Generator(), device.index()));
+  const OriginScope origin(origin_of_operands(argument, plan));
   Crossing crossing(is_recorded(argument, plan.arguments));
   for (std::size_t i = 0; i < plan.arguments; ++i) crossing.send(argument[i]);
   {

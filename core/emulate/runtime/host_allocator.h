@@ -88,10 +88,11 @@ class ExpectedResults {
 };
 
 /// While it lives, the calling thread's CPU allocations are charged to `cuda:index`: at once, or, where `results` says what
-/// the call returns, when they are kept.
+/// the call returns, when they are kept. They say that they come from `origin`, or as it was said before.
 class DeviceScope {
  public:
-  explicit DeviceScope(c10::DeviceIndex index, record::Origin origin = {}, ExpectedResults* results = nullptr) noexcept;
+  explicit DeviceScope(c10::DeviceIndex index, record::Origin origin = current_origin(),
+                       ExpectedResults* results = nullptr) noexcept;
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;

@@ -14,9 +14,10 @@ from devsan import core
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.places import place_in, place_of
 from devsan.introspect.frames.scopes import Spot
-from devsan.introspect.frames.tensors import is_tensor
+from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.frames.values import MISSING
 from devsan.introspect.provenance.amended import kept, sent_to, target_of
+from devsan.introspect.provenance.creation import dropped_moves
 from devsan.introspect.provenance.dropped_results import dropped_at, is_move, receiver_of_move
 from devsan.introspect.provenance.named_device import Named, device_named
 from devsan.introspect.provenance.reader import event_at
@@ -65,6 +66,17 @@ class MovesWithoutEffect:
                 if is_own(spot) and (target is None or any(_is_same(target.device, each) for each in wanted)):
                     return self._event(statement, call, spot, target)
         return None
+
+    def dropped_of_holder(self, operand: Seen) -> list[core.Event]:
+        """Returns the statements that moved the object that holds the operand, and threw away the other object that its
+        own ``to`` returned."""
+        for step in self.way.back_from(operand.node, operand.number, operand.device):
+            held = step.spot.value(step.node) if step.part is not None and step.spot.frame is not None else MISSING
+            if held is not MISSING and not is_tensor(held) and not is_module(held):
+                found = list(dropped_moves(held, self.frames))
+                if found:
+                    return found
+        return []
 
     def idle(self, operand: Seen, partner: Seen) -> core.Event | None:
         """Returns the last move on the operand's way, where that names the device on which it was already; or None.
