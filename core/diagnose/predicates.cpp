@@ -320,6 +320,11 @@ bool is_brought_to_host(const model::Event& event) {
   return event.kind == model::EventKind::kMoved && event.device.is_host();
 }
 
+bool is_cache_entry(const Operand& operand) {
+  const std::string& path = operand.kept_as;
+  return path.ends_with("]") && (path.ends_with("[...]") || path.find("cache") != std::string::npos);
+}
+
 bool is_deep_copy(const model::Event& event) {
   return event.kind == model::EventKind::kMade && Context::in_function(event, "deepcopy");
 }

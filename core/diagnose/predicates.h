@@ -87,6 +87,9 @@ bool wraps_host_memory(const model::Event& event);
 /// Whether it took a tensor from an accelerator to the host: someone wanted it there.
 bool is_brought_to_host(const model::Event& event);
 
+/// Whether a module keeps it in a dictionary whose key is no name, or which it calls a cache.
+bool is_cache_entry(const model::Operand& operand);
+
 /// Whether copy.deepcopy made it: it is where the original was then.
 bool is_deep_copy(const model::Event& event);
 

@@ -69,10 +69,11 @@ class Operands:
     def describe(self, operands: Sequence[Tracked]) -> list[core.Operand]:
         """Returns the core's Operands, in the order of the source."""
         self.kinds.together = [self._held(operand) for operand in operands]
-        described = [self._describe(operand) for operand in list(operands)[:_MOST]]
+        few = _few(operands)
+        described = [self._describe(operand) for operand in few]
         for operand in described:
             _name_device(operand, described)
-        seen = [self._seen(operand) for operand in list(operands)[:_MOST]]
+        seen = [self._seen(operand) for operand in few]
         weights = (core.OperandKind.PARAMETER, core.OperandKind.BUFFER)
         everywhere = [Seen(at.plain().node, self.frames.index(frame), str(operand.device))
                       for (at, frame), operand in zip(seen, described, strict=True) if at and frame]  # fmt: skip
@@ -388,6 +389,17 @@ def _name_device(operand: core.Operand, all_of_them: Sequence[core.Operand]) -> 
         if str(other.device) != str(operand.device):
             operand.device_there = device_there(placed, str(other.device), other.placement)
             return
+
+
+def _few(operands: Sequence[Tracked]) -> list[Tracked]:
+    """Returns the first operands, and the first of each device that none of these is on: lists may be long."""
+    few = list(operands[:_MOST])
+    devices = {each.placement.device for each in few if each.placement is not None}
+    for each in operands[_MOST:]:
+        if each.placement is not None and each.placement.device not in devices:
+            devices.add(each.placement.device)
+            few.append(each)
+    return few
 
 
 def _is_by_backward(events: Sequence[core.Event]) -> bool:

@@ -1,6 +1,7 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/predicates.h"
+#include "diagnose/sides.h"
 #include "diagnose/source_text.h"
 
 #include <algorithm>
@@ -211,6 +212,10 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       return is_replaced_by_result(operand) || (operand.device.is_host() && operand.kind == OperandKind::kBuffer);
     };
     if (std::any_of(context.operands().begin(), context.operands().end(), of_loss)) found.score -= 50;
+    if (partner != nullptr && labels->kind == OperandKind::kAttribute &&
+        is_of_replica(placement_of(partner->provenance))) {
+      found.score -= 40;  // replicas share what their module has not registered
+    }
     if (context.model_spans_gpus() && back == nullptr && !total)
       found.add_evidence(15, "The model ends on another GPU than it begins.");
     return found;

@@ -73,6 +73,23 @@ std::optional<Hypothesis> shared_by_instances(const Context& context) {
   return std::nullopt;
 }
 
+/// What a module has cached was copied with the module, and stayed where it was when the copy was moved.
+Hypothesis copied_cache(const Context& context, const Operand& operand, const Operand& partner) {
+  Hypothesis found(code::kStaleDeviceCache);
+  found.origin = placement_of(operand.provenance);
+  found.operands = {context.index_of(operand), context.index_of(partner)};
+  std::vector<model::Argument> facts = pair_of(operand, partner);
+  facts.push_back({"path", quoted(operand.kept_as)});
+  facts.push_back({"at", at_text(*found.origin)});
+  found.add_evidence(85,
+                     {"{name} is {path}: a call made it on {device}, and the copy of its module has it, too{at}. Its "
+                      "key does not say for which device it was made, and no move of the module moves it.",
+                      facts});
+  found.title = {"{name} was cached on {device} and is used with {other} on {other_device}", facts};
+  found.propose(FixKind::kCreationSite, "make the device part of the key, or keep one copy for each device");
+  return found;
+}
+
 }  // namespace
 
 // An earlier call made it and kept it, and the key under which it was kept does not say for which device.
@@ -88,7 +105,11 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     const Event* placed = placement_of(operand.provenance);
     if (!operand.registered || partner == nullptr || placed == nullptr) continue;
     if (placed->kind == EventKind::kLoaded) continue;  // read from a checkpoint, not computed for a device
-    if (is_deep_copy(*placed)) continue;
+    if (is_deep_copy(*placed)) {
+      if (!best && is_cache_entry(operand) && operand.device.is_accelerator())
+        best = copied_cache(context, operand, *partner);
+      continue;
+    }
     if (placed->owner.mechanism == "replicate") continue;  // a replica lives as long as its call
     if (combines_a_list(context) && is_of_same_statement(*placed, placement_of(partner->provenance))) continue;
     const bool earlier = context.in_earlier_call(*placed);

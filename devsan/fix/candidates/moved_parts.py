@@ -46,7 +46,7 @@ def _beside(modules: Sequence[Mapping[str, Any]], path: str) -> list[str]:
     by_path = {module["path"]: module for module in modules}
     for deep, name in enumerate(way):
         around = ".".join(way[:deep])
-        if by_path[around]["tensors"]:
+        if around not in by_path or by_path[around]["tensors"]:  # of a large model not all are recorded
             return []
         children = [each for each in by_path if each and each.rpartition(".")[0] == around]
         if name.isdigit():

@@ -1,4 +1,4 @@
-"""A program that asks for forgiveness: the refusal is its own business."""
+"""A program that asks for forgiveness: where it did so is told at its end, and is no finding."""
 
 import torch
 
