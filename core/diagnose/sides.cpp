@@ -47,7 +47,9 @@ int weight_of(const Event& placed) {
 /// The move by which a library left what one of its objects holds on another GPU: a schedule's table. Null: none.
 const Event* left_by_library(const Operand& operand) {
   const Event* placed = placement_of(operand.provenance);
-  const bool held = operand.kind == model::OperandKind::kAttribute || operand.name.find('.') != std::string::npos;
+  const bool held = operand.kind == model::OperandKind::kAttribute ||
+                    (operand.name.find('.') != std::string::npos && operand.name.find('(') == std::string::npos);
+  if (brought_back(operand) != nullptr) return nullptr;  // to where the inputs are, on purpose
   const bool by_library = placed != nullptr && placed->owner.is_known() && !placed->owner.is(model::owners::kProgram) &&
                           source_of(*placed) != DeviceSource::kMap;
   return by_library && held && !is_weight(operand) && !is_of_replica(placed) && placed->kind == model::EventKind::kMoved
