@@ -438,9 +438,17 @@ model::Message second_move_of(const Operand& weight, const model::Event& before)
            {"to", at_text(*placement_of(weight.provenance))}}};
 }
 
-const model::Event* dropped_move_of(const Operand& operand) {
+const model::Event* dropped_move_of(const Context& context, const Operand& operand) {
+  const Operand* partner = context.partner_of(operand);
+  const auto is_to_another = [&](const model::Event& copy) {  // it would not have helped
+    const bool written = copy.device_text.starts_with('"');
+    return partner != nullptr && ((copy.device.is_known() && copy.device != partner->device) ||
+                                  (written && copy.device_text.find(':') != std::string::npos &&
+                                   copy.device_text != "\"" + partner->device.str() + "\""));
+  };
   const auto found = std::ranges::find_if(operand.copies, [&](const model::Event& copy) {
-    return copy.discarded && copy.device != operand.device;  // `x.cpu()` of what is there is another mistake
+    // `x.cpu()` of what is there is another mistake.
+    return copy.discarded && copy.device != operand.device && !is_to_another(copy);
   });
   return found == operand.copies.end() ? nullptr : &*found;
 }

@@ -132,8 +132,9 @@ const model::Event* moved_there_before(const model::Operand& weight, const model
 /// That it was moved twice: `before`, then to where it is.
 model::Message second_move_of(const model::Operand& weight, const model::Event& before);
 
-/// The move of it, or of the object that holds it, whose result the statement threw away; null where there is none.
-const model::Event* dropped_move_of(const model::Operand& operand);
+/// The move of it to where its partner is, or of the object that holds it, whose result the statement threw away; null
+/// where there is none.
+const model::Event* dropped_move_of(const Context& context, const model::Operand& operand);
 
 /// Whether the program sent it to where it already was: its last word on the device, which a recorder does not see.
 bool is_move_without_effect(const model::Event& event);

@@ -98,10 +98,6 @@ def operand_of(operand: core.Operand) -> Plain:
         "replaced_at": frame_of(operand.replaced_at),
         "left_in": operand.left_in,
         "moved_part": operand.moved_part,
-        "member": operand.member,
-        "member_of": operand.member_of,
-        "member_home": str(operand.member_home),
-        "member_given": frame_of(operand.member_given),
         "requires_grad": operand.requires_grad,
     }
 

@@ -111,7 +111,7 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
     if (operand.device.is_host() && loading) found.score -= 25;
     if (is_running_total(context, operand)) found.score -= 40;
     if (is_moved_by_call(context, *partner)) found.score -= 50;  // that one is to come back
-    if (dropped_move_of(operand) != nullptr || dropped_move_of(*partner) != nullptr)
+    if (dropped_move_of(context, operand) != nullptr || dropped_move_of(context, *partner) != nullptr)
       found.score -= 50;  // meant to move
     if (is_sidecar(operand) || is_generation_state(operand)) found.score -= 40;
     found.title = {"{name} is created on {device} and used with {other} on {other_device}",

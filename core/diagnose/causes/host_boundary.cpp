@@ -194,7 +194,7 @@ void tell_of_dropped(const Operand& operand, const Event& dropped, Hypothesis& f
 std::optional<Hypothesis> dropped_between_gpus(const Context& context) {
   if (!context.across_gpus()) return std::nullopt;
   for (const Operand& operand : context.operands()) {
-    const Event* dropped = dropped_move_of(operand);
+    const Event* dropped = dropped_move_of(context, operand);
     const Operand* partner = context.partner_of(operand);
     if (dropped == nullptr || partner == nullptr || is_weight(operand) || !operand.device.is_accelerator() ||
         !partner->device.is_accelerator() || (dropped->device.is_known() && dropped->device != partner->device)) {
@@ -233,7 +233,7 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
     const bool attribute = operand.kind == OperandKind::kAttribute;
     const Event* placed = placement_of(operand.provenance);
     const bool taken_off = placed != nullptr && is_brought_to_host(*placed);
-    const Event* dropped = dropped_move_of(operand);
+    const Event* dropped = dropped_move_of(context, operand);
     // A module's: whether it is registered is the question, unless the program took it off a GPU, or meant to move it.
     if (attribute && !operand.holder.empty() && !taken_off && dropped == nullptr) continue;
     if (operand.kind == OperandKind::kGlobal && operand.copies.empty()) continue;  // a constant: not data

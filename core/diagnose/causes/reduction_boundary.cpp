@@ -136,7 +136,8 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
   const bool flattened = context.sentence_has("Found two parameters on different devices");
   if (!context.is_mismatch() && !original && !flattened) return std::nullopt;
   // The program meant to bring one side to the other.
-  if (std::ranges::any_of(context.operands(), [](const Operand& each) { return dropped_move_of(each) != nullptr; })) {
+  if (std::ranges::any_of(context.operands(),
+                          [&](const Operand& each) { return dropped_move_of(context, each) != nullptr; })) {
     return std::nullopt;
   }
   Hypothesis found(code::kReductionBoundary);

@@ -201,7 +201,8 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (is_result_in_cut_block(context, *culprit)) found.score -= 50;
   if (is_loss_boundary(context)) found.score -= 45;
   if (is_torn_by_map(context) != nullptr) found.score -= 50;
-  if (dropped_move_of(*culprit) != nullptr || dropped_move_of(*partner) != nullptr) found.score -= 50;  // meant to move
+  if (dropped_move_of(context, *culprit) != nullptr || dropped_move_of(context, *partner) != nullptr)
+    found.score -= 50;  // meant to move
   if (combines_results(context)) found.score -= 35;
   if (joins_adapter_and_weight(context, *culprit, *partner)) found.score -= 50;
   if (left_by_move(context, *culprit, *partner) != nullptr || left_by_move(context, *partner, *culprit) != nullptr) {

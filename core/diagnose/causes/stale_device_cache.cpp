@@ -137,7 +137,7 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     if (!earlier && operand.device.is_host())
       found.score -= source_of(*placed) == model::DeviceSource::kDefault ? 45 : 25;
     if (is_generation_state(operand) || is_sidecar(operand) || is_loss_of_part(context, operand)) found.score -= 50;
-    if (dropped_move_of(operand) != nullptr) found.score -= 50;  // someone meant to move it
+    if (dropped_move_of(context, operand) != nullptr) found.score -= 50;  // someone meant to move it
     // A hook of a layer is given what any layer computed: what it keeps has no key that could say for which.
     const bool in_hook = context.failing_module() != nullptr && !stands_in_module(context);
     if (in_hook && context.is_placed_by_map(operand) && context.is_placed_by_map(*partner)) found.score -= 30;

@@ -276,7 +276,7 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     if (by_value || (placed != nullptr && is_brought_to_host(*placed))) found.score -= 30;
     if (is_sidecar(operand) || is_generation_state(operand)) found.score -= 50;
     if (follows_default_device(context, operand)) found.score -= 30;
-    if (dropped_move_of(operand) != nullptr) found.score -= 50;                         // someone meant to move it
+    if (dropped_move_of(context, operand) != nullptr) found.score -= 50;                // someone meant to move it
     if (is_cache_entry(operand) && operand.device.is_accelerator()) found.score -= 45;  // a call made it for its input
     found.title = {"{name} is not registered and stayed on {device}, {other} is on {other_device}",
                    {{"name", name},
