@@ -54,13 +54,9 @@ def _on_refusal() -> None:
 
 def _spot() -> Spot | None:
     """Where the program is: in its own innermost code, else in the innermost library's. None in DevSan's own work."""
-    from devsan.introspect.frames.places import (
-        DEVSAN,
-        PYTHON,
-        package_of,
-    )  # with what it needs, where a call is refused
+    from devsan.introspect.frames.places import DEVSAN, PYTHON, package_of
 
-    frames = list(_frames(sys._getframe(2)))
+    frames = list(_frames(sys._getframe(1).f_back))
     if not frames:  # a thread of autograd's; the program waits for it
         frames = list(_frames(sys._current_frames().get(threading.main_thread().ident or 0)))
     packages = [package_of(frame.f_code.co_filename) for frame in frames]

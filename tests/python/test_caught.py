@@ -85,6 +85,21 @@ except RuntimeError:
     assert code == 0 and "train.py:11:16  operands of aten::mul" in told
 
 
+def test_an_error_on_a_thread_of_autograd_is_told_where_the_program_waits(tmp_path):
+    code, told = run(tmp_path, """\
+import torch
+
+x, w = (torch.ones(3, device="cuda:0", requires_grad=True) for _ in range(2))
+loss = (x * w).sum()
+w.data = w.data.to("cuda:1")
+try:
+    loss.backward()
+except RuntimeError:
+    pass
+""")  # fmt: skip
+    assert code == 0 and "could not be noted" not in told and "train.py:7:5  operands of aten::mul" in told
+
+
 def test_the_ranks_of_a_job_tell_one_list(tmp_path):
     (tmp_path / "train.py").write_text(
         "import os, torch\n" + 'torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))\n' + CATCHES
