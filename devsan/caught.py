@@ -14,7 +14,7 @@ from dataclasses import asdict
 from types import CodeType, FrameType
 
 from devsan import _core, core
-from devsan.errors import tell
+from devsan.errors import tell_failure
 from devsan.job import member
 from devsan.job.places import Place, caught_text_of
 from devsan.options import Options
@@ -49,7 +49,7 @@ def _on_refusal() -> None:
         if key in _refused or len(_refused) < _MOST:
             _refused.setdefault(key, (refusal, set()))[1].add(refusal.number)
     except Exception as own:
-        tell(f"a device error could not be noted: {type(own).__name__}: {' '.join(str(own).split())}")
+        tell_failure("a device error could not be noted", own)
 
 
 def _spot() -> Spot | None:

@@ -39,6 +39,11 @@ def one_line(error: BaseException) -> str:
     return f"DevSan cannot start: {name}: {text}" if text else f"DevSan cannot start: {name}"
 
 
+def tell_failure(what: str, error: BaseException) -> None:
+    """Tells in one line that DevSan itself has failed at something, and of what: the program goes on without it."""
+    tell(f"{what}: {type(error).__name__}: {' '.join(str(error).split())}")
+
+
 def tell(sentence: str) -> None:
     """Writes one of DevSan's own sentences to stderr. stdout belongs to the program that is being run."""
     if sys.stderr is not None:  # a program without a console has none

@@ -22,7 +22,7 @@ from devsan.diagnosis.cause import explained
 from devsan.diagnosis.gc_pause import Paused
 from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import Message, message
-from devsan.errors import tell
+from devsan.errors import tell_failure
 from devsan.introspect.explain import Explanation
 from devsan.introspect.frames.chain import failure_of
 from devsan.introspect.frames.error_match import recognize
@@ -110,7 +110,7 @@ def _on_mismatch(sentence: str) -> None:
         if _speaks_through_its_job():
             _leave_places()  # a rank that is killed has no end
     except Exception as own:
-        tell(f"a mismatch could not be explained: {type(own).__name__}: {' '.join(str(own).split())}")
+        tell_failure("a mismatch could not be explained", own)
 
 
 def _innermost(frame: FrameType | None) -> FrameType | None:

@@ -19,7 +19,7 @@ from devsan.diagnosis.source import shown_path, whole_path
 from devsan.diagnostics.codes import all_codes
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Place
 from devsan.diagnostics.messages import Message, message
-from devsan.errors import tell
+from devsan.errors import tell_failure
 from devsan.introspect.frames.places import DEVSAN, place_at
 from devsan.introspect.frames.values import own_dict
 from devsan.job import member
@@ -80,7 +80,7 @@ def _on_race(kind: str, earlier: Access, later: Access, freed: Frames) -> None:
                 write(report, sys.stderr)
             recording.add_finding(report, None)
     except Exception as own:
-        tell(f"a race of streams could not be explained: {type(own).__name__}: {' '.join(str(own).split())}")
+        tell_failure("a race of streams could not be explained", own)
 
 
 def _is_first(report: Diagnostic) -> bool:

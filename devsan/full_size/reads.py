@@ -19,7 +19,7 @@ from devsan.diagnosis.source import label_at, site_at
 from devsan.diagnostics.codes import all_codes
 from devsan.diagnostics.diagnostic import Diagnostic, Fix, Place
 from devsan.diagnostics.messages import message
-from devsan.errors import tell
+from devsan.errors import tell_failure
 from devsan.introspect.frames.frames import Frame, Whose, whose
 from devsan.job import member
 from devsan.render.terminal.printer import write
@@ -92,7 +92,7 @@ def _on_read(op: str) -> None:
                 write(report, sys.stderr)
             recording.add_finding(report, None)
     except Exception as own:
-        tell(f"a read of {op} could not be explained: {type(own).__name__}: {' '.join(str(own).split())}")
+        tell_failure(f"a read of {op} could not be explained", own)
 
 
 def _of_program(frame: FrameType | None) -> FrameType | None:
