@@ -145,6 +145,12 @@ Fix register_where_made(const Context& context, const Operand& operand, const mo
   return fix;
 }
 
+std::optional<Edit> amended_edit(const model::Event& event) {
+  const model::Frame* site = event.site();
+  if (site == nullptr || event.amended.empty()) return std::nullopt;
+  return Edit{site->file, site->span.line, site->source, event.amended};
+}
+
 const Operand& smaller_of(const Operand& one, const Operand& other) {
   return size_of(other) < size_of(one) ? other : one;
 }

@@ -19,6 +19,9 @@ model::Fix move_at_use(const Context& context, const model::Operand& operand, co
 /// one line.
 model::Fix register_where_made(const Context& context, const model::Operand& operand, const model::Event* made);
 
+/// The edit that puts the statement of a move without effect as it would have one in its place; none if it is not known.
+std::optional<model::Edit> amended_edit(const model::Event& event);
+
 /// The smaller of two operands, by bytes, then by elements: the one that is cheap to move.
 const model::Operand& smaller_of(const model::Operand& one, const model::Operand& other);
 

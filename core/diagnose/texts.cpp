@@ -52,12 +52,14 @@ std::string text_of(const Frame* frame) {
   return frame->span.line > 0 ? file + ":" + std::to_string(frame->span.line) : file;
 }
 
+Message at_text(const Frame* frame) {
+  const std::string place = text_of(frame);
+  return place.empty() ? Message() : Message{", at {place}", {{"place", place}}};
+}
+
 Message at_text(const Event& event) {
   const bool by_owner = event.owner.where.is_known();
-  const std::string place = text_of(by_owner                         ? &event.owner.where
-                                    : event.kind == EventKind::kMade ? event.written()
-                                                                     : event.site());
-  return place.empty() ? Message() : Message{", at {place}", {{"place", place}}};
+  return at_text(by_owner ? &event.owner.where : event.kind == EventKind::kMade ? event.written() : event.site());
 }
 
 }  // namespace devsan::diagnose

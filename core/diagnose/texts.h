@@ -31,7 +31,8 @@ model::Message text_of(const model::Owner& owner);
 /// "train.py:12", with the file's own name only; "" for a frame that is not known.
 std::string text_of(const model::Frame* frame);
 
-/// ", at train.py:12" or nothing: for the end of a sentence about an event.
+/// ", at train.py:12" or nothing: for the end of a sentence about a place, or an event.
+model::Message at_text(const model::Frame* frame);
 model::Message at_text(const model::Event& event);
 
 }  // namespace devsan::diagnose

@@ -42,23 +42,21 @@ emulate::Placement placement_of(Arguments&... arguments) {
   return placement;
 }
 
-/// Takes the origin of an unboxed argument, unless one before it has had one; of what is no tensor there is none.
-inline void take_origin(record::Origin& origin, const at::Tensor& argument) {
-  if (origin.placement == record::kUnknownPlacement) origin = emulate::origin_of(argument);
+/// `emulate::take_origin` of one unboxed argument: a tensor, one that may be absent, or what is no tensor.
+inline void take_origin(record::Origin& origin, record::OperatorId op, const at::Tensor& argument) {
+  emulate::take_origin(origin, op, argument);
 }
-inline void take_origin(record::Origin& origin, const std::optional<at::Tensor>& argument) {
-  if (argument.has_value()) take_origin(origin, *argument);
+inline void take_origin(record::Origin& origin, record::OperatorId op, const std::optional<at::Tensor>& argument) {
+  if (argument.has_value()) emulate::take_origin(origin, op, *argument);
 }
 template <typename Argument>
-void take_origin(record::Origin& /*origin*/, const Argument& /*argument*/) {}
+void take_origin(record::Origin& /*origin*/, record::OperatorId /*op*/, const Argument& /*argument*/) {}
 
-/// What `op` computes of a call's unboxed arguments comes from the first of them that says where it comes from: see NOTE
-/// [Origins] in emulate/runtime/origin.h.
+/// Where what `op` computes of a call's unboxed arguments comes from.
 template <typename... Arguments>
 record::Origin origin_of_results(record::OperatorId op, const Arguments&... arguments) {
   record::Origin origin;
-  (take_origin(origin, arguments), ...);
-  if (origin.placement != record::kUnknownPlacement) origin.computed_by = op;
+  (take_origin(origin, op, arguments), ...);
   return origin;
 }
 

@@ -279,8 +279,7 @@ class Operands:
         seen = Seen(at.plain().node, self.frames.index(frame), str(operand.device))
         if not operand.copies:
             found = self.moves.dropped(seen, {each.device for each in others})
-            operand.copies = [found] if found is not None else list(self._dropped(at, frame))
-            operand.copies = operand.copies or self.moves.dropped_of_holder(seen)
+            operand.copies = [found] if found is not None else self.moves.dropped_of_holder(seen)
         across = seen.device != "cpu" and others[0].device != "cpu"
         idle = self.moves.idle(seen, others[0]) if across and not operand.copies else None
         if idle is not None:
@@ -369,14 +368,6 @@ class Operands:
             held = frame.scope.value(node) if isinstance(node, (ast.Name, ast.Attribute)) else MISSING
             if is_tensor(held) and str(held.device) != str(operand.device) and self.registry.home_of(held) is not None:  # type: ignore[attr-defined]
                 return self.reader.of(held)[:1]
-        return []
-
-    def _dropped(self, at: Expression | None, frame: Frame) -> list[core.Event]:
-        """The moves of the object that holds the tensor whose results, other objects, nobody kept."""
-        for node in ast.walk(at.node) if at is not None else ():
-            held = frame.scope.value(node.value) if isinstance(node, ast.Attribute) else MISSING
-            if held is not MISSING and not is_tensor(held) and not is_module(held):
-                return list(creation.dropped_moves(held, self.frames))
         return []
 
 

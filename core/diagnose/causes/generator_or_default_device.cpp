@@ -1,4 +1,5 @@
 #include "diagnose/causes.h"
+#include "diagnose/edits.h"
 #include "diagnose/predicates.h"
 
 #include <algorithm>
@@ -35,12 +36,11 @@ void tell_whose(const Operand& generator, Hypothesis& found) {
   if (given == nullptr) return;
   found.add_evidence(0, {"{name} was given to {taker}{at}, which draws on another device.",
                          {{"name", name_of(generator)}, {"taker", quoted(given->op)}, {"at", at_text(*given)}}});
-  const model::Frame* site = given->site();
-  if (site == nullptr || given->amended.empty()) return;
-  found.propose({FixKind::kCreationSite,
-                 {"give {taker} a CPU generator of its own, with the same seed", {{"taker", quoted(given->op)}}},
-                 model::Edit{site->file, site->span.line, site->source, given->amended},
-                 model::Confidence::kLikely});
+  if (auto edit = amended_edit(*given)) {
+    found.propose(FixKind::kCreationSite,
+                  {"give {taker} a CPU generator of its own, with the same seed", {{"taker", quoted(given->op)}}},
+                  model::Confidence::kLikely, std::move(edit));
+  }
 }
 
 }  // namespace

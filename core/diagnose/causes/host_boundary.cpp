@@ -171,11 +171,7 @@ void tell_of_dropped(const Operand& operand, const Event& dropped, Hypothesis& f
                          {"name", name_of(operand)},
                          {"device", place_text(operand.device)}}});
   }
-  const model::Frame* site = dropped.site();
-  std::optional<model::Edit> edit;
-  if (site != nullptr && !dropped.amended.empty()) {
-    edit = model::Edit{site->file, site->span.line, site->source, dropped.amended};
-  }
+  std::optional<model::Edit> edit = amended_edit(dropped);
   const std::string& moved = itself ? operand.best_name() : dropped.followed;
   if (edit || itself) {
     const std::string kept = moved + " = ...";
@@ -197,7 +193,7 @@ std::optional<Hypothesis> dropped_between_gpus(const Context& context) {
     const Event* dropped = dropped_move_of(context, operand);
     const Operand* partner = context.partner_of(operand);
     if (dropped == nullptr || partner == nullptr || is_weight(operand) || !operand.device.is_accelerator() ||
-        !partner->device.is_accelerator() || (dropped->device.is_known() && dropped->device != partner->device)) {
+        !partner->device.is_accelerator()) {
       continue;
     }
     Hypothesis found(code::kHostBoundary);

@@ -102,13 +102,9 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   const Message culprit_name = name_of(*culprit);
   const bool lone = !culprit->member.empty() && culprit->member_home == partner->device;
   const std::vector<model::Argument> of_member = {
-      {"member", quoted(culprit->member)},
-      {"name", culprit_name},
-      {"device", culprit->device.str()},
-      {"owner", culprit->member_of},
-      {"at", culprit->member_given.is_known() ? Message({", at {place}", {{"place", text_of(&culprit->member_given)}}})
-                                              : Message("")},
-      {"home", partner->device.str()}};
+      {"member", quoted(culprit->member)},     {"name", culprit_name},
+      {"device", culprit->device.str()},       {"owner", culprit->member_of},
+      {"at", at_text(&culprit->member_given)}, {"home", partner->device.str()}};
   if (lone) {
     found.add_evidence(40, {"{owner} was given {member}, which holds {name}, on {device}{at}; everything else that it "
                             "has is on {home}.",
@@ -252,14 +248,9 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                   {"give {owner} a {member} of its own on {home}{at}, or move it there", of_member});
   }
   if (idle) {
-    model::Fix fix{FixKind::kCreationSite,
-                   {"send it to the device of {other} instead{at}", {{"other", partner_name}, {"at", at_text(placed)}}},
-                   std::nullopt,
-                   Confidence::kLikely};
-    if (const model::Frame* site = placed.site(); site != nullptr && !placed.amended.empty()) {
-      fix.edit = model::Edit{site->file, site->span.line, site->source, placed.amended};
-    }
-    found.propose(std::move(fix));
+    found.propose(FixKind::kCreationSite,
+                  {"send it to the device of {other} instead{at}", {{"other", partner_name}, {"at", at_text(placed)}}},
+                  Confidence::kLikely, amended_edit(placed));
   }
   const bool itself = culprit->output_of.empty();  // not what a module made of something else
   if (itself && placed.kind == model::EventKind::kMade && source_of(placed) != DeviceSource::kPeer) {

@@ -124,12 +124,9 @@ bool drops_out(const c10::FunctionSchema& schema, const c10::IValue* argument) {
 /// That of the first operand that has one: see NOTE [Origins].
 record::Origin origin_of_operands(const c10::IValue* argument, const CallPlan& plan) {
   record::Origin found;
-  for (std::size_t i = 0; i < plan.arguments && found.placement == record::kUnknownPlacement; ++i) {
-    for_each_tensor(argument[i], [&found](const at::Tensor& tensor) {
-      if (found.placement == record::kUnknownPlacement && is_virtual(tensor)) found = origin_of(tensor);
-    });
+  for (std::size_t i = 0; i < plan.arguments; ++i) {
+    for_each_tensor(argument[i], [&](const at::Tensor& tensor) { take_origin(found, plan.op, tensor); });
   }
-  if (found.placement != record::kUnknownPlacement) found.computed_by = plan.op;
   return found;
 }
 

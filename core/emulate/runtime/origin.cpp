@@ -100,6 +100,12 @@ record::Origin origin_of(const at::Tensor& tensor) noexcept {
   return memory == nullptr ? record::Origin{} : origin_of(*memory);
 }
 
+void take_origin(record::Origin& origin, record::OperatorId op, const at::Tensor& operand) noexcept {
+  if (origin.placement != record::kUnknownPlacement || !operand.defined() || !is_virtual(operand)) return;
+  const record::PlacementId placement = origin_of(operand).placement;
+  if (placement != record::kUnknownPlacement) origin = {placement, op};
+}
+
 const memory::Block* block_of(const at::Tensor& tensor) noexcept {
   const c10::DataPtr* memory = tensor.defined() ? memory_of(tensor) : nullptr;
   return memory == nullptr ? nullptr : block_of(*memory);

@@ -38,6 +38,9 @@ record::Origin note_made_on_host(record::OperatorId op);
 /// Has `result` say that it comes from where `operand` was placed, and was computed by `op` there.
 void note_computed_from(record::OperatorId op, const at::Tensor& result, const at::Tensor& operand);
 
+/// Has what `op` computes come from `operand`, unless an operand before it said where it comes from: see NOTE [Origins].
+void take_origin(record::Origin& origin, record::OperatorId op, const at::Tensor& operand) noexcept;
+
 /// Adds the placements that memory of GPUs carries.
 void collect_live(std::vector<record::PlacementId>& live);
 

@@ -59,15 +59,11 @@ def lone_member(tensor: Any, frames: Sequence[Frame]) -> Member | None:
         holder = next((name for name, value in members if not is_module(value) and holds(value, tensor)), None)
         if holder is None:
             continue
-        others = {name: set(_devices(value)) for name, value in members if name != holder}
-        voting = [devices for devices in others.values() if devices]
-        home = voting[0] if voting else set()
-        said = any(_said(value) for name, value in members if name != holder)
-        if len(home) != 1 or any(devices != home for devices in voting) or str(tensor.device) in home:
-            continue
-        if said or len(voting) > 1:
-            [device] = home
-            return Member(f"self.{holder}", type(owner).__name__, device, _given(holder, frames, number))
+        others = [value for name, value in members if name != holder]
+        voting = [devices for devices in (set(_devices(value)) for value in others) if devices]
+        home = set().union(*voting)
+        if len(home) == 1 and str(tensor.device) not in home and (len(voting) > 1 or any(map(_said, others))):
+            return Member(f"self.{holder}", type(owner).__name__, home.pop(), _given(holder, frames, number))
     return None
 
 
