@@ -16,26 +16,32 @@ def digest(tensor: Any) -> dict[str, Any] | None:
     """Returns shape, dtype and numbers of ``tensor``, wherever it is; None for one without values (meta, fake).
 
     The numbers of a large tensor are its sum, its norm and its product with a fixed vector, all in float64: a value
-    that moves to another place changes the last of them. Of a DTensor the local shard is kept.
+    that moves to another place changes the last of them. Of a DTensor the local shard is kept. No mode sees how they
+    are computed: it would take that for calls of the program.
     """
     import torch
 
-    if hasattr(tensor, "to_local"):
-        tensor = tensor.to_local()
+    local = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        return _digest_of_local(local)
+
+
+def _digest_of_local(tensor: Any) -> dict[str, Any] | None:
+    import torch
+
     plain = type(tensor).__torch_dispatch__ is torch.Tensor.__torch_dispatch__
     if not plain or tensor.is_meta or tensor.layout != torch.strided or tensor.is_quantized:
         return None
-    with torch.no_grad():
-        flat = _on_host(tensor).reshape(-1)
-        if flat.is_complex():
-            flat = torch.view_as_real(flat.resolve_conj()).reshape(-1)
-        exact = not flat.is_floating_point()
-        flat = flat.to(torch.float64)
-        if flat.numel() <= SMALL:
-            values = flat.tolist()
-        else:
-            places = torch.arange(flat.numel(), dtype=torch.float64, device="cpu")
-            values = [float(flat.sum()), float(flat.norm()), float(torch.dot(flat, torch.cos(places * _STEP)))]
+    flat = _on_host(tensor).reshape(-1)
+    if flat.is_complex():
+        flat = torch.view_as_real(flat.resolve_conj()).reshape(-1)
+    exact = not flat.is_floating_point()
+    flat = flat.to(torch.float64)
+    if flat.numel() <= SMALL:
+        values = flat.tolist()
+    else:
+        places = torch.arange(flat.numel(), dtype=torch.float64, device="cpu")
+        values = [float(flat.sum()), float(flat.norm()), float(torch.dot(flat, torch.cos(places * _STEP)))]
     return {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch."), "exact": exact,
             "whole": len(values) == flat.numel(), "values": values}  # fmt: skip
 

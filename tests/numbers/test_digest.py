@@ -1,0 +1,30 @@
+"""What is kept of a tensor is read without the program's modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from devsan.numbers.digest import digest
+
+
+class Calls(TorchFunctionMode):
+    """The names of the functions that were called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(function.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+def test_a_digest_makes_no_call_that_a_mode_sees():
+    small, large = torch.nn.Parameter(torch.arange(2.0)), torch.ones(100, dtype=torch.complex64)
+    with Calls() as calls:
+        kept = [digest(small), digest(large)]
+    assert calls.names == []
+    assert [(each["whole"], each["values"][0]) for each in kept if each] == [(True, 0.0), (False, 100.0)]
