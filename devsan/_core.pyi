@@ -4,7 +4,7 @@ A device is an ordinal among the GPUs that are shown. An ordinal that is not the
 CUDA's words, and memory that is not there torch.OutOfMemoryError in torch's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from devsan._core_records import *  # noqa: F403
@@ -108,6 +108,9 @@ def tell_unknown_reads(told: Callable[[str], None] | None) -> None:
 def settle() -> None:
     """Ends what the autograd threads still hold. For the end of the process."""
 
+def refusal_in(text: str) -> Refusal | None:
+    """The latest of the last 64 refused calls, of any thread, whose message is in the text."""
+
 def last_refusal() -> Refusal | None:
     """The last refusal of any thread of this process."""
 
@@ -209,8 +212,26 @@ def watch_peaks(wanted: bool) -> None: ...
 def has_new_peak() -> bool:
     """Whether a GPU has held more since ``peaks`` was asked the last time."""
 
-def peaks(named: Sequence[tuple[Any, HolderKind, str]]) -> list[PeakMemory]:
-    """Returns who held the memory of each GPU when the most was held, as far as it was watched; names are kept."""
+def peaks(named: Sequence[tuple[Any, HolderKind, str]], modules: Mapping[int, str]) -> list[PeakMemory]:
+    """Returns who held the memory of each GPU when the most was held, as far as it was watched; names are kept.
+
+    Args:
+        named: live tensors, what each is, and its name.
+        modules: a name for what the forward pass of each module computed, by the module's ``id``; see ModuleCalls.
+    """
+
+class ModuleCalls:
+    """Stands in the place of ``torch.nn.Module.__call__``, and notes which module runs on each thread.
+
+    No frame of it is in a stack, and the class itself shows the ``__call__`` that it was given.
+    """
+
+    def __init__(self, call: Any, then: Callable[[], None]) -> None: ...
+    def await_call(self) -> None:
+        """Has the next call of a module call ``then`` before it begins."""
+
+    def stop_waiting(self) -> None:
+        """The next call is a call like any other."""
 
 def record_memory_history(enabled: bool, max_entries: int) -> None: ...
 def is_memory_history_recorded() -> bool: ...

@@ -75,16 +75,19 @@ def _frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _at_the_end() -> None:
-    """Tells the places whose errors nothing explained. A test runner catches every error and reports it itself."""
+    """Tells the places at which nothing was explained: replicas fail at one place, and one of them is enough.
+
+    A test runner catches every error and reports it itself.
+    """
     if not _refused or "_pytest" in sys.modules:
         return
     from devsan.introspect.explain import explained_refusals
 
     places = []
     for (spot, _), (refusal, numbers) in _refused.items():
-        title, times = _title(refusal), len(numbers - explained_refusals)
-        if title and times:
-            places.append(Place(_where(spot), title, "", "", {0: times}))
+        title = "" if numbers & explained_refusals else _title(refusal)
+        if title:
+            places.append(Place(_where(spot), title, "", "", {0: len(numbers)}))
     _refused.clear()
     if places and member.is_silent():
         member.leave_places([{**asdict(place), "times": place.times[0]} for place in places], "caught")

@@ -115,7 +115,11 @@ void bind_memory_history(py::module_& module) {
   module.def("watch_peaks", &memory::PeakWatch::watch, py::arg("wanted"));
   module.def("has_new_peak", &emulate::has_new_peak);
   module.def(
-      "peaks", [](const std::vector<Named>& named) { return emulate::peaks(as_named(named)); }, py::arg("named"));
+      "peaks",
+      [](const std::vector<Named>& named, const emulate::ScopeNames& modules) {
+        return emulate::peaks(as_named(named), modules);
+      },
+      py::arg("named"), py::arg("modules"));
   module.def("record_memory_history", &record_memory_history, py::arg("enabled"), py::arg("max_entries"));
   module.def("is_memory_history_recorded",
              [] { return emulate::device_count() > 0 && emulate::device(0).allocator.is_history_recorded(); });

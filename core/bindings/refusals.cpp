@@ -31,6 +31,11 @@ std::string python_site() {
   return {};
 }
 
+std::optional<Refusal> known(Refusal refusal) {
+  if (refusal.op.empty()) return std::nullopt;
+  return refusal;
+}
+
 /// Has `told()` called for every refusal; None for nothing.
 void listen_to_refusals(std::optional<py::function> told) {
   if (!told) return guard::set_refusal_listener({});
@@ -75,11 +80,9 @@ void bind_refusals(py::module_& module) {
   module.def("meta_mixes", &guard::meta_mixes);
   module.def("forget_meta_mixes", &guard::forget_meta_mixes);
   module.def("listen_to_refusals", &listen_to_refusals, py::arg("told").none(true));
-  module.def("last_refusal", []() -> std::optional<Refusal> {
-    Refusal refusal = guard::last_refusal_of_process();
-    if (refusal.op.empty()) return std::nullopt;
-    return refusal;
-  });
+  module.def("last_refusal", [] { return known(guard::last_refusal_of_process()); });
+  module.def(
+      "refusal_in", [](const std::string& text) { return known(guard::refusal_in(text)); }, py::arg("text"));
 }
 
 }  // namespace devsan::bindings

@@ -1,6 +1,7 @@
 #include "guard/device_check.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 
 #include <ATen/core/Tensor.h>
@@ -47,7 +48,7 @@ CheckTable table_of(Layout layout) {
 }
 
 std::mutex g_mutex;
-Refusal g_last;
+std::array<Refusal, kRecent> g_recent;  // a ring: the refusal `number` is at `number` modulo its size
 std::uint64_t g_refusals = 0;
 RefusalListener g_listener;
 thread_local Refusal t_last;
@@ -100,7 +101,7 @@ void remember(const OperatorCheck& check, const Operands& operands, std::string 
     const std::lock_guard<std::mutex> lock(g_mutex);
     refusal.number = ++g_refusals;
     t_last = refusal;
-    g_last = std::move(refusal);
+    g_recent[refusal.number % kRecent] = std::move(refusal);
     listener = g_listener;
   }
   if (listener) listener();  // without the lock: it takes Python's
@@ -156,12 +157,21 @@ Refusal last_refusal() { return t_last; }
 
 void forget_last_refusal() {
   const std::lock_guard<std::mutex> lock(g_mutex);
-  g_last = {};
+  g_recent.fill({});
 }
 
 Refusal last_refusal_of_process() {
   const std::lock_guard<std::mutex> lock(g_mutex);
-  return g_last;
+  return g_recent[g_refusals % kRecent];
+}
+
+Refusal refusal_in(std::string_view text) {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  for (std::uint64_t back = 0; back < kRecent; ++back) {
+    const Refusal& each = g_recent[(g_refusals - back) % kRecent];
+    if (!each.message.empty() && text.find(each.message) != std::string_view::npos) return each;
+  }
+  return {};
 }
 
 }  // namespace devsan::guard

@@ -88,6 +88,11 @@ void set_refusal_listener(RefusalListener listener);
 Refusal last_refusal();
 /// As `last_refusal`, but the latest of any thread: autograd's workers raise in their caller.
 Refusal last_refusal_of_process();
+/// The latest refusal of any thread whose message is in `text`; an empty `op` where there is none. The replicas of
+/// DataParallel fail side by side, and it raises the error of the first of them.
+/// Of the last `kRecent` refusals.
+Refusal refusal_in(std::string_view text);
+inline constexpr std::size_t kRecent = 64;
 /// New GPUs begin without one: the same sentence, raised by the program itself, is not about an earlier call.
 void forget_last_refusal();
 

@@ -56,7 +56,7 @@ OutOfMemory CachingAllocator::out_of_memory(const Request& request, std::size_t 
 std::vector<TaggedBlock> CachingAllocator::held_blocks() const {
   std::vector<TaggedBlock> held;
   blocks_.for_each([&held](const Block& block) {
-    if (block.allocated) held.push_back({block.address, block.size, block.tag, block.serial});
+    if (block.allocated) held.push_back({block.address, block.size, block.tag, block.serial, block.scope});
   });
   return held;
 }

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "memory/scope.h"
+
 namespace devsan::memory {
 
 class BlockPool;
@@ -32,6 +34,7 @@ struct Block {
   StackId stack = 0;               ///< the caller's stack of the allocation
   int device = 0;
   Tag tag = 0;               ///< the caller's, while `allocated`
+  Scope scope = 0;           ///< what took it, while `allocated` and where peaks were watched
   std::uint64_t serial = 0;  ///< of the allocation, while `allocated`: no two of a device have the same
 
   bool allocated = false;            ///< held by the program

@@ -45,7 +45,9 @@ Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId st
   Block* block = hand_out(found, request, bytes);
   block->tag = tag;
   block->serial = ++allocations_;
+  block->scope = 0;
   if (PeakWatch::is_on()) {
+    block->scope = ScopeGuard::current();
     peak_.rose(static_cast<std::uint64_t>(stats_.allocated_bytes.all().current));
   }
   return block;

@@ -46,7 +46,8 @@ std::vector<MemoryPart> parts_of(std::span<const HeldBlock> blocks, std::span<co
     const auto found = named_at.find(block.address);
     const NamedBlock* named = found == named_at.end() ? nullptr : found->second;
     const HolderKind kind = kind_of(block, named, tells_origin);
-    const std::string name = named == nullptr ? "" : named->name;
+    std::string name = named == nullptr ? "" : named->name;
+    if (name.empty() && kind == HolderKind::kActivation) name = block.part;
     const std::string op = name.empty() ? block.computed_by : "";
     const std::uint64_t placement = name.empty() && op.empty() ? block.placement : 0;
     MemoryHolder& holder = holders[{kind, name, op, placement}];

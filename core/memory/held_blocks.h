@@ -17,6 +17,7 @@ struct HeldBlock {
   std::uint64_t bytes = 0;
   std::string computed_by;      ///< "aten::relu"; "" for what no operator computed
   std::uint64_t placement = 0;  ///< the number of its placement; 0: of none
+  std::string part;             ///< of a model, that computed it: "layers.*.mlp"; "" where none did, or nobody says
 };
 
 /// What a live object says of a block. The kind of a variable is kUnknown: that decides the block.

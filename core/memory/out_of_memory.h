@@ -47,6 +47,7 @@ struct TaggedBlock {
   std::size_t size = 0;
   Tag tag = 0;
   std::uint64_t serial = 0;  ///< of its allocation
+  Scope scope = 0;           ///< what took it; 0 where peaks were not watched
 };
 
 /// What a device held when memory ran out: kept until it runs out again, because a report is made after the stack of the

@@ -19,6 +19,7 @@ from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.tensors import is_tensor, plain_attributes
 from devsan.introspect.frames.values import is_a, own_dict
 from devsan.introspect.kept_graphs import saved_by_several_passes
+from devsan.introspect.models.alike import alike_names
 from devsan.introspect.models.heap import instances_of, live_models
 from devsan.introspect.models.optimizers import states_of
 from devsan.introspect.models.registry import Registry
@@ -57,7 +58,8 @@ def held_memory(
 def peaks() -> list[core.PeakMemory]:
     """Returns who held the memory of each GPU when the most was held; looks at the models that are alive now.
 
-    What was freed since is there under what computed or placed it, unless an earlier call has named it.
+    What was freed since is there under what computed or placed it, unless an earlier call has named it: results of
+    operators under the module that ran.
     """
     with plain_attributes():
         registry = Registry(live_models())
@@ -65,7 +67,7 @@ def peaks() -> list[core.PeakMemory]:
         optimizers = instances_of(base) if isinstance(base, type) else []
         named = [*_of_models(registry), *_of_optimizers(optimizers, registry)]
         reader = ProvenanceReader()
-        found = core.peaks([(_own(tensor), kind, name) for tensor, kind, name in named])
+        found = core.peaks([(_own(tensor), kind, name) for tensor, kind, name in named], _modules(registry))
         for peak in found:
             peak.parts = [_with_places(part, reader) for part in peak.parts]
             events = reader.from_placement(peak.placement) if peak.placement else []
@@ -81,11 +83,21 @@ def _own(tensor: Any) -> Any:
     return tensor
 
 
+def _modules(registry: Registry) -> dict[int, str]:
+    """The name of each module by its id; a root has that of its class."""
+    return {
+        id(tree.modules[path]): name or type(tree.root).__name__
+        for tree in registry.trees
+        for path, name in alike_names(tree).items()
+    }
+
+
 def _of_models(registry: Registry) -> Iterator[Named]:
     kinds = core.HolderKind
     for tree in registry.trees:
+        names = alike_names(tree)
         for path, name, tensor, is_buffer in tree.tensors():
-            full = f"{path}.{name}" if path else name
+            full = f"{names[path]}.{name}" if path else name
             yield tensor, kinds.BUFFER if is_buffer else kinds.PARAMETER, full
             gradient = None if is_buffer else _gradient_of(tensor)
             if gradient is not None:
@@ -94,10 +106,12 @@ def _of_models(registry: Registry) -> Iterator[Named]:
 
 def _of_optimizers(optimizers: Sequence[Any], registry: Registry) -> Iterator[Named]:
     kinds = core.HolderKind
+    names = [alike_names(tree) for tree in registry.trees]
     for optimizer in optimizers:
         for parameter, key, tensor in states_of(optimizer):
             home = registry.home_of(parameter)
-            path = home.path if home is not None else "a parameter"
+            holder = names[home.tree].get(home.holder, home.holder) if home is not None else ""
+            path = ".".join(filter(None, (holder, home.name))) if home is not None else "a parameter"
             yield tensor, kinds.OPTIMIZER_STATE, f"{key} of {path}"
             gradient = _gradient_of(parameter)
             if gradient is not None:

@@ -13,6 +13,7 @@ from itertools import takewhile
 from typing import Any
 
 from devsan.introspect.autograd_graph import LARGEST, parents_of, saved_by
+from devsan.introspect.models.alike import alike_names
 from devsan.introspect.models.registry import PARAMETER, Registry
 
 _Path = tuple[str, ...]
@@ -25,11 +26,12 @@ _LAYOUTS = frozenset({"TBackward0", "TransposeBackward0", "PermuteBackward0", "V
 def saved_activations(tensors: Iterable[Any], registry: Registry) -> Iterator[tuple[Any, str]]:
     """Yields what the graphs of ``tensors`` keep, with the path of the part of a model that needs it.
 
-    Alike parts have one path: ``layers.*.mlp``. What belongs to no part is left out. See NOTE [Modules of nodes].
+    Alike parts have one path (``alike_names``). What belongs to no part is left out. See NOTE [Modules of nodes].
     """
     nodes = _in_order(tensors)
+    names = [alike_names(tree) for tree in registry.trees]
     for node, path in zip(nodes, _between(_given(nodes, registry)), strict=True):
-        name = _name(path[1:])
+        name = names[int(path[0])].get(".".join(path[1:]), "") if path else ""
         if name:
             yield from ((saved, name) for saved in saved_by(node))
 
@@ -79,10 +81,3 @@ def _latest(paths: Iterable[_Path | None]) -> Iterator[_Path]:
     for path in paths:
         latest = latest if path is None else path
         yield latest
-
-
-def _name(path: _Path) -> str:
-    """``layers.*.mlp`` for any number of a layer. Parts that are all numbers, as of a Sequential, tell them apart."""
-    if all(part.isdecimal() for part in path):
-        return ".".join(path)
-    return ".".join("*" if part.isdecimal() else part for part in path)

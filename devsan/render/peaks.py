@@ -25,25 +25,41 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
+class Holder:
+    """Tensors of one name, operator or line. ``share``: per cent of what was held on the GPU."""
+
+    name: str
+    bytes: int
+    share: int
+
+
+@dataclass(frozen=True)
 class Part:
-    """All memory of one kind. ``share``: per cent of what was held; ``largest``: names, operators or lines."""
+    """All memory of one kind. ``share``: per cent of what was held on the GPU; ``largest``: the largest first."""
 
     kind: Message
     bytes: int
     share: int
-    largest: tuple[str, ...]
+    largest: tuple[Holder, ...]
 
 
 def parts_of(peak: Plain) -> list[Part]:
     """Returns the parts of one of a document's ``memory.peaks``, the largest first."""
-    whole = max(1, int(peak["allocated"]))
+
+    def share_of(held: Plain) -> int:
+        return round(100 * int(held["bytes"]) / max(1, int(peak["allocated"])))
+
     return [
         Part(
-            _KINDS[part["kind"]], part["bytes"], round(100 * part["bytes"] / whole),
-            tuple(name for each in part["largest"] if (name := each["name"].strip("`") or each["op"] or each["where"])),
+            _KINDS[part["kind"]], part["bytes"], share_of(part),
+            tuple(Holder(name, each["bytes"], share_of(each)) for each in part["largest"] if (name := _name(each))),
         )
         for part in peak["parts"]
     ]  # fmt: skip
+
+
+def _name(holder: Plain) -> str:
+    return str(holder["name"].strip("`") or holder["op"] or holder["where"])
 
 
 def site_of(peak: Plain) -> Plain | None:

@@ -1,8 +1,7 @@
 """When the program loads, runs forward, runs backward and steps its optimizers, for the time axis of a run.
 
-A phase lasts until the next one begins. Forward begins with the first call of a module after the others have ended.
-What waits for that call takes itself away, so that further calls cost what they cost without it. It is no global hook
-of torch's: dynamo traces those, and would refuse a full graph.
+A phase lasts until the next one begins. Forward begins with the first call of a module after the others have ended,
+which the core waits for (NOTE [Calls of modules] in core/bindings/module_calls.cpp).
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from devsan import core
 from devsan.optimizer_steps import watch_steps
 
 MOST = 20_000
@@ -34,7 +34,7 @@ class Phases:
         self._rows: list[Row] = [["load", 0.0]]
         self._written = 0
         self._open: list[str] = []  # backward passes and steps, the innermost last
-        self._forward: _FirstCall | None = None
+        self._calls: core.ModuleCalls | None = None
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
@@ -57,7 +57,9 @@ class Phases:
         for undo in self._undo:
             undo()
         self._undo = []
-        self._stop_waiting()
+        modules: Any = sys.modules.get("torch.nn.modules.module")
+        if modules is not None and self._stands_in(modules.Module):
+            modules.Module.__call__ = modules.Module.__call__  # the class shows torch's own
 
     def _watch_backward(self, graph: Any) -> Callable[[], None]:
         """``torch.autograd`` has bound the function under its own name, too."""
@@ -86,17 +88,18 @@ class Phases:
 
     def _await_forward(self) -> None:
         modules: Any = sys.modules.get("torch.nn.modules.module")
-        if modules is None or not self._undo or (self._forward is not None and self._forward.is_set()):
+        if modules is None or not self._undo:
             return
-        self._forward = _FirstCall(modules.Module, self._begin_forward)
+        if not self._stands_in(modules.Module):  # who patches a class puts back what the class showed
+            self._calls = core.ModuleCalls(modules.Module.__call__, self._begin_forward)
+            modules.Module.__call__ = self._calls
+        assert self._calls is not None
+        self._calls.await_call()
 
-    def _stop_waiting(self) -> None:
-        waiting, self._forward = self._forward, None
-        if waiting is not None:
-            waiting.remove()
+    def _stands_in(self, module: type) -> bool:
+        return self._calls is not None and vars(module).get("__call__") is self._calls
 
     def _begin_forward(self) -> None:
-        self._forward = None
         if not self._open:
             self._note("forward")
 
@@ -108,7 +111,8 @@ class Phases:
             self._end(len(self._open) - 1 - self._open[::-1].index("optimizer"))
 
     def _begin(self, phase: str) -> None:
-        self._stop_waiting()  # checkpoints call modules again while gradients are computed: that is no forward pass
+        if self._calls is not None:  # checkpoints call modules again while gradients are computed: no forward pass
+            self._calls.stop_waiting()
         self._open.append(phase)
         self._note(phase)
 
@@ -123,32 +127,3 @@ class Phases:
         if len(self._rows) < MOST and self._rows[-1][0] != phase:
             at = round((time.monotonic_ns() - self._start) * 1e-9, 6)
             self._rows.append([phase if len(self._rows) < MOST - 1 else "", at])
-
-
-class _FirstCall:
-    """Stands in the place of a class's ``__call__`` until an instance is called.
-
-    Python asks a descriptor for the method and then calls that, so that no frame of DevSan's is in the program's stack.
-    The class itself shows its own ``__call__``.
-    """
-
-    def __init__(self, owner: type, then: Callable[[], None]) -> None:
-        self._owner, self._then = owner, then
-        self._call: Any = owner.__call__
-        owner.__call__ = self  # type: ignore[method-assign, assignment]
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        if instance is None:
-            return self._call
-        self.remove()
-        self._then()
-        return self._call.__get__(instance, owner)
-
-    def is_set(self) -> bool:
-        """Returns whether it still stands there: who patches a class puts back what the class showed."""
-        return vars(self._owner).get("__call__") is self
-
-    def remove(self) -> None:
-        """Puts the method back."""
-        if self.is_set():
-            self._owner.__call__ = self._call  # type: ignore[method-assign]

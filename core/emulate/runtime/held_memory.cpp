@@ -16,21 +16,27 @@
 namespace devsan::emulate {
 namespace {
 
-std::vector<memory::HeldBlock> described(const std::vector<memory::TaggedBlock>& held) {
+std::vector<memory::HeldBlock> described(const std::vector<memory::TaggedBlock>& held, const ScopeNames& scopes) {
   std::vector<memory::HeldBlock> blocks;
   blocks.reserve(held.size());
   for (const memory::TaggedBlock& each : held) {
     const record::Origin origin = origin_of(each.tag);
-    blocks.push_back(
-        {each.address, each.size, record::Recorder::instance().operator_name(origin.computed_by), origin.placement});
+    const auto scope = scopes.find(each.scope);
+    blocks.push_back({each.address, each.size, record::Recorder::instance().operator_name(origin.computed_by),
+                      origin.placement, scope == scopes.end() ? std::string() : scope->second});
   }
   return blocks;
 }
 
+/// Names by the serial of the allocation.
+using Names = std::unordered_map<std::uint64_t, memory::NamedBlock>;
+
 /// The names of the blocks of one peak.
 struct KnownNames {
   std::shared_ptr<const memory::Peak> peak;
-  std::map<memory::Address, memory::NamedBlock> names;
+  Names names;
+  ScopeNames scopes;
+  Names seen;  ///< when it was asked last: a gradient of the step before may be held at the next peak, and then be gone
 };
 
 struct AllKnownNames {
@@ -43,17 +49,26 @@ AllKnownNames& known_names() {
   return *known;
 }
 
-/// Adds what `named` says of the allocations of the peak. The lowest kind counts, as in parts_of.
-void add_names(KnownNames& known, c10::DeviceIndex index, const std::vector<NamedTensor>& named) {
-  std::unordered_map<memory::Address, std::uint64_t> serials;
-  for (const memory::TaggedBlock& each : known.peak->held) serials[each.address] = each.serial;
+/// The names of what is allocated on a GPU now. The lowest kind counts, as in parts_of.
+Names names_now(c10::DeviceIndex index, const std::vector<NamedTensor>& named) {
+  Names names;
   for (const NamedTensor& each : named) {
     const memory::Block* block = block_of(each.tensor);
     if (block == nullptr || block->device != index) continue;
-    const auto found = serials.find(block->address);
-    if (found == serials.end() || found->second != block->serial) continue;
-    const auto [at, is_new] = known.names.try_emplace(block->address, block->address, each.kind, each.name);
-    if (!is_new && each.kind < at->second.kind) at->second = {block->address, each.kind, each.name};
+    const memory::NamedBlock name{block->address, each.kind, each.name};
+    const auto [at, is_new] = names.try_emplace(block->serial, name);
+    if (!is_new && each.kind < at->second.kind) at->second = name;
+  }
+  return names;
+}
+
+/// Keeps what `names` says of the allocations of the peak.
+void add_names(KnownNames& known, const Names& names) {
+  for (const memory::TaggedBlock& each : known.peak->held) {
+    const auto found = names.find(each.serial);
+    if (found == names.end()) continue;
+    const auto [at, is_new] = known.names.try_emplace(each.serial, found->second);
+    if (!is_new && found->second.kind < at->second.kind) at->second = found->second;
   }
 }
 
@@ -69,8 +84,8 @@ model::PeakMemory described(const KnownNames& known, c10::DeviceIndex index) {
     found.op = record::Recorder::instance().operator_name(origin_of(last->tag).computed_by);
   }
   std::vector<memory::NamedBlock> names;
-  for (const auto& [address, name] : known.names) names.push_back(name);
-  found.parts = memory::parts_of(described(peak.held), names, record::Recorder::instance().is_on());
+  for (const auto& [serial, name] : known.names) names.push_back(name);
+  found.parts = memory::parts_of(described(peak.held, known.scopes), names, record::Recorder::instance().is_on());
   return found;
 }
 
@@ -101,22 +116,26 @@ std::optional<model::HeldMemory> held_memory(std::string_view message, const std
     if (exhaustion == nullptr || message.find(exhaustion->sentence) == std::string_view::npos) continue;
     model::HeldMemory held = memory::held_memory_of(exhaustion->figures);
     held.parts =
-        memory::parts_of(described(exhaustion->held), names_on(index, named), record::Recorder::instance().is_on());
+        memory::parts_of(described(exhaustion->held, {}), names_on(index, named), record::Recorder::instance().is_on());
     held.elsewhere = rooms_beside(index);
     return held;
   }
   return std::nullopt;
 }
 
-std::vector<model::PeakMemory> peaks(const std::vector<NamedTensor>& named) {
+std::vector<model::PeakMemory> peaks(const std::vector<NamedTensor>& named, const ScopeNames& scopes) {
   const std::lock_guard lock(known_names().mutex);
   std::vector<model::PeakMemory> found;
   for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
     auto peak = device(index).allocator.peak();
     if (peak == nullptr) continue;
     KnownNames& known = known_names().of[index];
-    if (known.peak != peak) known = {std::move(peak), {}};
-    add_names(known, index, named);
+    if (known.peak != peak) known = {std::move(peak), {}, {}, std::move(known.seen)};
+    Names names = names_now(index, named);
+    add_names(known, names);
+    add_names(known, known.seen);
+    known.seen = std::move(names);
+    known.scopes.insert(scopes.begin(), scopes.end());
     found.push_back(described(known, index));
   }
   return found;

@@ -3,10 +3,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "memory/scope.h"
 #include "model/held_memory.h"
 
 namespace devsan::emulate {
@@ -24,10 +26,13 @@ struct NamedTensor {
 [[nodiscard]] std::optional<model::HeldMemory> held_memory(std::string_view message,
                                                            const std::vector<NamedTensor>& named);
 
+/// The names of parts of the program by the numbers under which they run (memory/scope.h).
+using ScopeNames = std::unordered_map<memory::Scope, std::string>;
+
 /// Who held the memory of each GPU that was used while peaks were watched, at the moment when the most was held. A block
 /// keeps the names that it was once seen under: what `named` says counts for what is the same allocation still, so that it
-/// is worth asking while the tensors of that moment are alive.
-[[nodiscard]] std::vector<model::PeakMemory> peaks(const std::vector<NamedTensor>& named);
+/// is worth asking while the tensors of that moment are alive. What has no name is told under the part that computed it.
+[[nodiscard]] std::vector<model::PeakMemory> peaks(const std::vector<NamedTensor>& named, const ScopeNames& scopes);
 
 /// Whether a GPU has held more since peaks() was asked the last time.
 [[nodiscard]] bool has_new_peak();

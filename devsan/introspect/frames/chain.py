@@ -85,5 +85,4 @@ def _links(error: BaseException) -> Iterator[BaseException]:
 
 def _refusal_in(message: str) -> core.Refusal | None:
     loaded = "devsan._core" in sys.modules  # never loaded for the report's sake: it may be for another torch
-    refusal = core.last_refusal() if loaded and core.is_here() else None
-    return refusal if refusal is not None and refusal.message and refusal.message in message else None
+    return core.refusal_in(message) if loaded and core.is_here() else None

@@ -5,8 +5,9 @@ train.py on 2 GPUs: RuntimeError after 6.6 s, exit code 1
 memory  cuda:0  peak 221 MiB (240 MiB reserved) of 502 MiB
         cuda:1  peak 196 MiB (200 MiB reserved) of 502 MiB
 peak    cuda:0 at train.py:21
-          120 MiB   54 %  activations and other results of operators: aten::mm
-           61 MiB   28 %  parameters: layers.0.weight
+          120 MiB   54 %  activations and other results of operators
+           80 MiB   36 %    layers.*.mlp
+           61 MiB   28 %  parameters: head.weight
 moved   cpu -> cuda:0     135 MiB  40 times  most at train.py:21
         cuda:0 -> cuda:1   48 MiB  12 times  most at train.py:47
 """
@@ -21,7 +22,7 @@ from devsan.options import OPTIONS
 from devsan.render import amounts
 from devsan.render.in_words import heading
 from devsan.render.language import Language
-from devsan.render.peaks import parts_of, site_of
+from devsan.render.peaks import Part, parts_of, site_of
 from devsan.render.terminal import printer as plain
 from devsan.render.terminal.printer import write_lines
 from devsan.render.terminal.text import WIDTH, Line, display_width, padded
@@ -29,6 +30,7 @@ from devsan.render.terminal.text import WIDTH, Line, display_width, padded
 Plain = Mapping[str, Any]
 
 _COLUMNS = WIDTH - 12  # beside the heads of rows
+_LEAST_SHARE = 5  # per cent of a GPU's memory that a line is worth
 
 _ENDS = {
     "finished": "finished after {time}",
@@ -141,12 +143,22 @@ def _at_peak(run: Plain, say: Language) -> Iterator[tuple[str, str]]:
     where = say("{device} at {place}", device=fullest["device"], place=f"{site['file']}:{site['line']}") if site else ""
     yield say("peak"), where or fullest["device"]
     parts = parts_of(fullest)
-    sizes = [_amount(part.bytes) for part in parts]
-    for part, size in zip(parts, sizes, strict=True):
-        text = f"  {size:>{max(map(len, sizes))}}  {part.share:>3} %  "
-        kind = say.text(part.kind)
-        named = say("{kind}: {largest}", kind=kind, largest=part.largest[0]) if part.largest else kind
-        yield "", text + (named if display_width(text + named) <= _COLUMNS else kind)
+    widest = max((len(_amount(part.bytes)) for part in parts), default=0)
+    room = _COLUMNS - len(f"  {'':>{widest}}  100 %  ")
+    for part in parts:
+        for held, share, text in _part(part, room, say):
+            yield "", f"  {_amount(held):>{widest}}  {share:>3} %  {text}"
+
+
+def _part(part: Part, room: int, say: Language) -> Iterator[tuple[int, int, str]]:
+    """Bytes, share and name of one kind, and of the largest that are of it; one row where one holder is all of it."""
+    kind = say.text(part.kind)
+    whole = next((each.name for each in part.largest if each.bytes == part.bytes), "")
+    named = say("{kind}: {largest}", kind=kind, largest=whole) if whole else kind
+    yield part.bytes, part.share, named if display_width(named) <= room else kind
+    for each in part.largest if not whole else ():
+        if each.share >= _LEAST_SHARE and len(each.name) + 2 <= room:
+            yield each.bytes, each.share, f"  {each.name}"
 
 
 def _moved(run: Plain, say: Language) -> Iterator[tuple[str, str]]:

@@ -34,7 +34,7 @@ def without_code(report: str) -> str:
 def test_report(name: str, gpus: None, run: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     from devsan import core
 
-    monkeypatch.setattr(core, "last_refusal", lambda: None)
+    monkeypatch.setattr(core, "refusal_in", lambda text: None)
     report = without_code(run(name))
     for expected in EXPECTED[name]:
         assert expected in report
@@ -48,7 +48,7 @@ def test_the_wording_before_torch_2_9(
 
     from devsan import core
 
-    monkeypatch.setattr(core, "last_refusal", lambda: None)
+    monkeypatch.setattr(core, "refusal_in", lambda text: None)
 
     def refuse(left: torch.Tensor, right: torch.Tensor) -> None:
         raise RuntimeError(

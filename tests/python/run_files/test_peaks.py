@@ -37,12 +37,46 @@ del y, z
 w = x * 2
 """
 
+LAYERS = """\
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(256, 1024), nn.Linear(1024, 256)
+
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(x)))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(Block() for _ in range(3))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x.sigmoid()
+
+
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(2):
+    loss = model(torch.randn(2048, 256, device="cuda")).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
 CODE_THAT_RUNS = """\
 import torch
 from devsan import core
 
 x = torch.ones(1024, device="cuda")
-print(core.peaks([]), core.has_new_peak())
+print(core.peaks([], {}), core.has_new_peak())
 """
 
 
@@ -84,6 +118,17 @@ def test_the_peak_is_not_what_is_held_at_the_end(programs):
     assert peak["allocated"] == 3 * (4 << 20)
     assert peak["op"] == "aten::relu"
     assert peak["stack"][0]["line"] == 5
+
+
+def test_activations_are_told_by_the_module_that_computed_them(programs):
+    code, _, error = programs.run(LAYERS, "--gpus", "1", "-orun.dvs")
+    assert code == 0, error
+    parts = {part["kind"]: part for part in peaks(programs.read())["cuda:0"]["parts"]}
+    first = parts["activation"]["largest"][0]
+    assert (first["name"], first["op"]) == ("layers.*", ""), "the ReLU and the sum of the blocks, which are no modules"
+    assert first["tensors"] >= 3
+    weights = {each["name"]: each["tensors"] for each in parts["parameter"]["largest"]}
+    assert weights["layers.*.up.weight"] == weights["layers.*.down.weight"] == 3
 
 
 def test_nobody_watches_without_a_run_file(programs):

@@ -46,6 +46,21 @@ TEST(HeldBlocks, WithoutANameTheOriginDecides) {
   EXPECT_EQ(parts_of(blocks, {}, false).back().kind, HolderKind::kUnknown) << "nothing is recorded";
 }
 
+TEST(HeldBlocks, AResultWithoutANameIsOfThePartThatComputedIt) {
+  const std::vector<HeldBlock> blocks = {
+      {1, 10, "aten::relu", 7, "mlp"}, {2, 20, "aten::mm", 7, "mlp"}, {3, 5, "aten::mm", 7, ""}, {4, 9, "", 7, "mlp"}};
+  const std::vector<NamedBlock> names = {{2, HolderKind::kUnknown, "`x`"}};
+  const auto parts = parts_of(blocks, names, true);
+  ASSERT_EQ(parts.size(), 2U);
+  ASSERT_EQ(parts[0].largest.size(), 3U);
+  EXPECT_EQ(parts[0].largest[0].name, "`x`");
+  EXPECT_EQ(parts[0].largest[1].name, "mlp");
+  EXPECT_TRUE(parts[0].largest[1].op.empty());
+  EXPECT_EQ(parts[0].largest[2].op, "aten::mm");
+  EXPECT_EQ(parts[1].kind, HolderKind::kData) << "what was placed there is told by its line";
+  EXPECT_EQ(parts[1].largest.at(0).placement, 7U);
+}
+
 TEST(HeldBlocks, TheLargestHoldersOfAKindAreKept) {
   std::vector<HeldBlock> blocks;
   std::vector<NamedBlock> names;

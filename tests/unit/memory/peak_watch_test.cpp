@@ -44,6 +44,28 @@ TEST_F(PeakWatchTest, KeepsWhatWasHeldWhenTheMostWas) {
   allocator.free(weights);
 }
 
+TEST_F(PeakWatchTest, ABlockKeepsThePartOfTheProgramThatTookIt) {
+  Block* outside = allocator.allocate(kMiB, 0);
+  Block* inside = nullptr;
+  Block* around = nullptr;
+  {
+    const ScopeGuard layer(1);
+    {
+      const ScopeGuard part(2);
+      inside = allocator.allocate(kMiB, 0);
+    }
+    around = allocator.allocate(kMiB, 0);
+  }
+  EXPECT_EQ(outside->scope, 0U);
+  EXPECT_EQ(inside->scope, 2U);
+  EXPECT_EQ(around->scope, 1U);
+  EXPECT_EQ(ScopeGuard::current(), 0U);
+  for (Block* each : {outside, inside, around}) allocator.free(each);
+  Block* again = allocator.allocate(kMiB, 0);
+  EXPECT_EQ(again->scope, 0U) << "of the allocation, not of the memory";
+  allocator.free(again);
+}
+
 TEST_F(PeakWatchTest, IsThereBeforeAnythingIsFreed) {
   Block* block = allocator.allocate(4 * kMiB, 0);
   ASSERT_NE(allocator.peak(), nullptr);
