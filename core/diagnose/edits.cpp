@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdint>
 
+#include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
 namespace devsan::diagnose {
@@ -12,9 +13,12 @@ using model::Confidence;
 using model::Edit;
 using model::Fix;
 using model::FixKind;
+using model::Message;
 using model::Operand;
 
 namespace {
+
+constexpr std::size_t kMostTogether = 3;
 
 /// Whether `name` can stand before ".device" in another line: a variable or attribute, not an expression.
 bool is_reference(const std::string& name) {
@@ -86,6 +90,7 @@ Fix create_with(const Context& context, const Operand& operand, const model::Eve
   const bool same_function = site != nullptr && used != nullptr && site->file == used->file &&
                              site->function == used->function && site->span.line <= used->span.line;
   const std::string place = text_of(site);
+  if (!together_with(context, operand, partner).empty()) fix.confidence = Confidence::kPossible;  // not enough
   fix.text = {"create {name} on the device of {other}", {{"name", name_of(operand)}, {"other", name_of(partner)}}};
   if (!place.empty())
     fix.text = {"create {name} on the device of {other} ({place})",
@@ -106,17 +111,32 @@ Fix move_at_use(const Context& context, const Operand& operand, const Operand& p
   };
   if (in_place(operand) && !in_place(partner)) return move_at_use(context, partner, operand);
   Fix fix{FixKind::kUseSite, "", std::nullopt, Confidence::kLikely};
+  std::vector<const Operand*> moved{&operand};
+  for (const Operand* each : together_with(context, operand, partner)) moved.push_back(each);
+  std::vector<Message> names;
+  for (const Operand* each : moved) names.push_back(name_of(*each));
   fix.text = {"move {name} to the device of {other} before they are combined",
-              {{"name", name_of(operand)}, {"other", name_of(partner)}}};
+              {{"name", list_of(names)}, {"other", name_of(partner)}}};
   const model::Frame* site = context.failure().site();
   const std::string asked = asked_for(partner.name);
-  if (site != nullptr && !asked.empty()) {
-    const std::string moved = moved_text(operand, asked);
-    if (auto after = moved.empty() ? std::nullopt : replace_word(site->source, operand.name, moved)) {
-      fix.edit = Edit{site->file, site->span.line, site->source, std::move(*after)};
-    }
+  if (site == nullptr || asked.empty()) return fix;
+  std::optional<std::string> after = site->source;
+  for (const Operand* each : moved) {
+    const std::string text = moved_text(*each, asked);
+    if (after) after = text.empty() ? std::nullopt : replace_word(*after, each->name, text);
   }
+  if (after) fix.edit = Edit{site->file, site->span.line, site->source, std::move(*after)};
   return fix;
+}
+
+std::vector<const Operand*> together_with(const Context& context, const Operand& operand, const Operand& partner) {
+  std::vector<const Operand*> found;
+  for (const Operand& each : context.operands()) {
+    const bool counted = &each != &operand && &each != &partner && each.device == operand.device && !is_weight(each) &&
+                         !each.is_scalar() && each.best_name() != operand.best_name();
+    if (counted && found.size() < kMostTogether) found.push_back(&each);
+  }
+  return found;
 }
 
 Fix register_where_made(const Context& context, const Operand& operand, const model::Event* made) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "diagnose/context.h"
 #include "model/finding.h"
@@ -12,7 +13,12 @@ namespace devsan::diagnose {
 model::Fix create_with(const Context& context, const model::Operand& operand, const model::Event& made,
                        const model::Operand& partner);
 
-/// "move `labels` to the device of `logits` before they are combined", with the edit where the source shows the name once.
+/// The operands other than `operand` that are on its device, no weights, and have to come to `partner` with it.
+std::vector<const model::Operand*> together_with(const Context& context, const model::Operand& operand,
+                                                 const model::Operand& partner);
+
+/// "move `labels` to the device of `logits` before they are combined", and what has to come with them, with the edit where
+/// the source shows the names once.
 model::Fix move_at_use(const Context& context, const model::Operand& operand, const model::Operand& partner);
 
 /// "register it where it is created", with the edit where the `__init__` of a module of the model assigns it to `self` in

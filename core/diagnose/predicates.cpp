@@ -417,7 +417,10 @@ const model::Event* moved_there_before(const Operand& weight, const Operand& oth
   const model::Event* last = placement_of(weight.provenance);
   const auto& all = weight.provenance;
   const bool result = !all.empty() && all.front().kind == model::EventKind::kComputed;  // made of what was moved
-  if (last == nullptr || last->op != "Module.to" || result) return nullptr;
+  if (last == nullptr || result) return nullptr;
+  const bool by_library = last->kind == model::EventKind::kMoved && is_weight(weight) && last->owner.is_known() &&
+                          !last->owner.is(model::owners::kProgram) && source_of(*last) != model::DeviceSource::kMap;
+  if (last->op != "Module.to" && !by_library) return nullptr;
   const auto found = std::find_if(all.begin(), all.end(), [&](const model::Event& event) {
     const bool moved = event.kind == model::EventKind::kMoved && event.op == "Module.to";
     // A layer that was told its device: what is made on the host without one is made to be moved.
@@ -428,14 +431,20 @@ const model::Event* moved_there_before(const Operand& weight, const Operand& oth
 }
 
 model::Message second_move_of(const Operand& weight, const model::Event& before) {
-  return {before.kind == model::EventKind::kMade
-              ? "{name} was made on {device}{at}, then moved to {other_device}{to}."
-              : "{name} was moved twice: to {device}{at}, then to {other_device}{to}.",
+  const model::Event& last = *placement_of(weight.provenance);
+  const char* made = last.op == "Module.to"
+                         ? "{name} was made on {device}{at}, then moved to {other_device}{to}."
+                         : "{name} was made on {device}{at}, then moved to {other_device} by {owner}{to}.";
+  const char* moved = last.op == "Module.to"
+                          ? "{name} was moved twice: to {device}{at}, then to {other_device}{to}."
+                          : "{name} was moved twice: to {device}{at}, then to {other_device} by {owner}{to}.";
+  return {before.kind == model::EventKind::kMade ? made : moved,
           {{"name", name_of(weight)},
            {"device", before.device.str()},
            {"at", at_text(before)},
            {"other_device", weight.device.str()},
-           {"to", at_text(*placement_of(weight.provenance))}}};
+           {"owner", text_of(last.owner)},
+           {"to", at_text(last)}}};
 }
 
 const model::Event* dropped_move_of(const Context& context, const Operand& operand) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "diagnose/handed_on.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
@@ -67,6 +68,15 @@ bool is_number_for_all(const Context& context, const Operand& number, const Oper
          context.failing_module() == nullptr && context.model_spans_gpus();
 }
 
+/// Whether `index`, made by the call that runs, selects from a table that an object has kept since it was constructed: what
+/// is selected is wanted where the indices are.
+bool selects_from_table(const Context& context, const Operand& table, const Operand& index) {
+  const Event* kept = placement_of(table.provenance);
+  const Event* made = placement_of(index.provenance);
+  return context.op_is({"index", "index_select", "gather"}) && table.role == "self" && !is_weight(table) &&
+         kept != nullptr && made != nullptr && Context::at_construction(*kept) && !Context::at_construction(*made);
+}
+
 }  // namespace
 
 std::optional<Sides> sides_of(const Context& context) {
@@ -128,9 +138,19 @@ std::optional<Sides> sides_of(const Context& context) {
   if (culprit->member.empty() && partner->member_home == culprit->device && !partner->member.empty()) {
     std::swap(culprit, partner);
   }
+  // Of two results the one that needs no gradient comes to the other: a teacher's to the student's.
+  const bool results = part_of_result(*culprit) != nullptr && part_of_result(*partner) != nullptr;
+  if (results && culprit->requires_grad && !partner->requires_grad) std::swap(culprit, partner);
+  const bool table = selects_from_table(context, *partner, *culprit);
+  if (table) std::swap(culprit, partner);
+  const Event* handed = handed_on(context, *culprit, *partner);
+  if (handed != nullptr) {
+    std::swap(culprit, partner);
+    best = 65;
+  }
   const bool number = is_number_for_all(context, *partner, *culprit);
   if (number) std::swap(culprit, partner);
-  return Sides{culprit, partner, best, left, number};
+  return Sides{culprit, partner, best, left, handed, table, number};
 }
 
 }  // namespace devsan::diagnose

@@ -14,6 +14,10 @@ struct Sides {
   int weight = 0;
   /// The move by which a library left the partner on another GPU; null where none did.
   const model::Event* left = nullptr;
+  /// The move by which the forward pass took the partner on to the next stage, without the culprit; null where none did.
+  const model::Event* handed = nullptr;
+  /// Whether the culprit is a table of an object, and the partner selects from it.
+  bool is_table = false;
   /// Whether the culprit is one number that is applied to what is on several GPUs.
   bool is_number = false;
 };

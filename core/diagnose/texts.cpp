@@ -62,4 +62,16 @@ Message at_text(const Event& event) {
   return at_text(by_owner ? &event.owner.where : event.kind == EventKind::kMade ? event.written() : event.site());
 }
 
+Message with_commas(std::span<const Message> items) {
+  if (items.empty()) return {};
+  Message all = items.front();
+  for (const Message& next : items.subspan(1)) all = {"{first}, {next}", {{"first", std::move(all)}, {"next", next}}};
+  return all;
+}
+
+Message list_of(std::span<const Message> items) {
+  if (items.size() < 2) return with_commas(items);
+  return {"{first} and {last}", {{"first", with_commas(items.first(items.size() - 1))}, {"last", items.back()}}};
+}
+
 }  // namespace devsan::diagnose

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,5 +35,10 @@ std::string text_of(const model::Frame* frame);
 /// ", at train.py:12" or nothing: for the end of a sentence about a place, or an event.
 model::Message at_text(const model::Frame* frame);
 model::Message at_text(const model::Event& event);
+
+/// "a", "a, b", "a, b, c".
+model::Message with_commas(std::span<const model::Message> items);
+/// "a", "a and b", "a, b and c".
+model::Message list_of(std::span<const model::Message> items);
 
 }  // namespace devsan::diagnose

@@ -105,10 +105,25 @@ def judged(
         return Trial(changes, outcome, comparison, "unverified")
     if _computes_on_gpus(reference.first) and not any(outcome.peaks.values()):
         comparison = Comparison(comparison.compared, message("nothing is left on a GPU"))
-    left = [gpu for gpu, size in reference.first.weights.items() if 2 * outcome.peaks.get(gpu, 0) < size]
-    return Trial(
-        changes, outcome, comparison, "verified" if comparison.equal else "rejected", tuple(sorted(left)), redrawn
-    )
+    left = vacated_by(reference.first, outcome)
+    return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected", left, redrawn)
+
+
+def vacated_by(first: Outcome, outcome: Outcome) -> tuple[str, ...]:
+    """Returns the GPUs that held weights of the models in the ``first`` run, and hold none of them in ``outcome``.
+
+    Where all models are alive at the end, they say so; else the most that a GPU held, which is less than the weights.
+    """
+    now = outcome.weights
+    all_there = _models_of(outcome) >= _models_of(first)
+    return tuple(sorted(gpu for gpu, size in first.weights.items()
+                        if (all_there and gpu not in now) or 2 * outcome.peaks.get(gpu, 0) < size))  # fmt: skip
+
+
+def _models_of(outcome: Outcome) -> int:
+    """How many models there were when they were looked at last: at a failure, or at the end."""
+    last = outcome.models[-1]["finding"] if outcome.models else ""
+    return sum(model["finding"] == last for model in outcome.models)
 
 
 def _computes_on_gpus(first: Outcome) -> bool:

@@ -120,6 +120,10 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
                     {"other", name_of(*partner)},
                     {"other_device", partner->device.str()}}};
     found.propose(create_with(context, operand, *made, *partner));
+    const bool in_place = operand.role == "self" && short_op(context.failure().op).ends_with('_');
+    if (!in_place && !together_with(context, operand, *partner).empty()) {
+      found.propose(move_at_use(context, operand, *partner));
+    }
     // Of two that weigh the same the one that torch names: the others are together.
     const bool named = best && found.score == best->score && operand.offending &&
                        !context.operands()[best->operands.front()].offending;

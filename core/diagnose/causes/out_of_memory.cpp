@@ -1,5 +1,6 @@
 #include "memory/out_of_memory.h"
 #include "diagnose/causes.h"
+#include "diagnose/texts.h"
 
 #include <algorithm>
 #include <array>
@@ -64,21 +65,12 @@ bool says_something(const MemoryHolder& holder) {
   return !holder.name.empty() || !holder.op.empty() || !holder.where.empty();
 }
 
-/// All of `texts`, with commas.
-Message joined(const std::vector<Message>& texts) {
-  Message all;
-  for (const Message& text : texts) {
-    all = all.empty() ? text : Message{"{first}, {next}", {{"first", std::move(all)}, {"next", text}}};
-  }
-  return all;
-}
-
 Message largest_of(const MemoryPart& part) {
   std::vector<Message> texts;
   for (const MemoryHolder& holder : part.largest) {
     if (says_something(holder)) texts.push_back(holder_text(holder));
   }
-  return joined(texts);
+  return with_commas(texts);
 }
 
 Message shares_of(const HeldMemory& held) {
@@ -90,7 +82,7 @@ Message shares_of(const HeldMemory& held) {
                        {"bytes", format_size(part.bytes)},
                        {"percent", std::to_string(percent)}}});
   }
-  return joined(shares);
+  return with_commas(shares);
 }
 
 std::uint64_t missing_of(const HeldMemory& held) { return held.tried > held.free ? held.tried - held.free : 0; }
@@ -108,7 +100,7 @@ Message allocated_of(const HeldMemory& held) {
   if (enough.empty()) {
     return {"{allocated} are allocated: {shares}. {missing} are missing, more than any of these.", arguments};
   }
-  arguments.push_back({"parts", joined(enough)});
+  arguments.push_back({"parts", with_commas(enough)});
   return {"{allocated} are allocated: {shares}. {missing} are missing; as much is held by: {parts}.", arguments};
 }
 

@@ -37,7 +37,7 @@ bool tell_of_weight(const Operand& operand, const Operand& other, Hypothesis& fo
 void propose_to_leave_weight(const Operand& weight, const Operand& other, Hypothesis& found) {
   const Event* before = moved_there_before(weight, other);
   const Event* last = placement_of(weight.provenance);
-  if (before == nullptr || before->kind != model::EventKind::kMoved) return;
+  if (before == nullptr || before->kind != model::EventKind::kMoved || last->op != "Module.to") return;
   const model::Frame* first = before->site();
   const model::Frame* second = last->site();
   if (first == nullptr || second == nullptr || first->function == second->function) return;
@@ -86,6 +86,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   const Operand* partner = sides.partner;
   const Event* left = sides.left;
   const int best = sides.weight;
+  const Event* handed = sides.handed;
   const bool number = sides.is_number;
   const Event& placed = *placement_of(culprit->provenance);
   const Event* other = placement_of(partner->provenance);
@@ -117,6 +118,15 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                                {"name", culprit_name},
                                {"device", culprit->device.str()},
                                {"at", at_text(*left)}}});
+  } else if (handed != nullptr) {
+    found.add_evidence(best,
+                       {"{other} was moved from {device} to {other_device}, where the next part of the model is{at}; "
+                        "{name} was computed before that and has stayed on {device}.",
+                        {{"other", name_of(*partner)},
+                         {"device", culprit->device.str()},
+                         {"other_device", partner->device.str()},
+                         {"at", at_text(*handed)},
+                         {"name", culprit_name}}});
   } else if (number) {
     found.add_evidence(best, {"{name} is one number, computed on {device}; what it is applied to is on several GPUs.",
                               {{"name", culprit_name}, {"device", culprit->device.str()}}});
@@ -162,7 +172,8 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   }
   const bool told = tell_how_it_came(*partner, text, found);
   tell_of_weight(*culprit, *partner, found);
-  if (Message said = device_value_of(placed); !said.empty()) found.add_evidence(0, std::move(said));
+  if (Message said = device_value_of(handed == nullptr ? placed : *handed); !said.empty())
+    found.add_evidence(0, std::move(said));
   const Message partner_name = name_of(*partner);
   const std::string partner_device = partner->device.str();
   if (context.model_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
@@ -217,15 +228,17 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                                              {"other_device", partner_device}};
   const char* usual =
       "{name} follows one device value to {device}, {other} is on {other_device} with its part of the model";
-  found.title = {number  ? "{name} is one number on {device}, {other} is on {other_device} with its part of the model"
-                 : taken ? "{other} was moved from {device} to {other_device}, {name} is still on {device}"
-                 : apart
-                     ? "{name} is a result of the part of the model on {device}, {other} of the part on {other_device}"
-                 : chosen ? "{name} was sent to {device}, {other} is on {other_device}"
-                          : usual,
-                 both};
+  found.title = {
+      handed != nullptr
+          ? "{name} was left on {device} when {other} was moved to the next part of the model on {other_device}"
+      : number ? "{name} is one number on {device}, {other} is on {other_device} with its part of the model"
+      : taken  ? "{other} was moved from {device} to {other_device}, {name} is still on {device}"
+      : apart  ? "{name} is a result of the part of the model on {device}, {other} of the part on {other_device}"
+      : chosen ? "{name} was sent to {device}, {other} is on {other_device}"
+               : usual,
+      both};
 
-  if (culprit->kind == model::OperandKind::kInput && context.model_spans_gpus()) {
+  if (culprit->kind == model::OperandKind::kInput && context.model_spans_gpus() && is_weight(*partner)) {
     found.propose(FixKind::kConfiguration,
                   {"send inputs to the device of the module that reads them first ({device}), not to one device value",
                    {{"device", partner_device}}});
@@ -253,11 +266,14 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                   Confidence::kLikely, amended_edit(placed));
   }
   const bool itself = culprit->output_of.empty();  // not what a module made of something else
-  if (itself && placed.kind == model::EventKind::kMade && source_of(placed) != DeviceSource::kPeer) {
+  if (handed == nullptr && itself && placed.kind == model::EventKind::kMade &&
+      source_of(placed) != DeviceSource::kPeer) {
     found.propose(create_with(context, *culprit, placed, *partner));
   }
   // The smaller one comes; a weight never does.
-  const bool smaller = left == nullptr && !is_moved_by_call(context, *culprit) && !is_weight(*partner) &&
+  const bool guest = apart && partner->requires_grad && !culprit->requires_grad;
+  const bool smaller = left == nullptr && handed == nullptr && !guest && !sides.is_table &&
+                       !is_moved_by_call(context, *culprit) && !is_weight(*partner) &&
                        context.outnumbered() != culprit && &smaller_of(*culprit, *partner) == partner;
   const bool stays = (is_weight(*culprit) && !is_of_metric(context, *culprit)) || smaller;
   found.propose(stays ? move_at_use(context, *partner, *culprit) : move_at_use(context, *culprit, *partner));

@@ -78,6 +78,12 @@ std::optional<Hypothesis> split_block(const Context& context) {
     return is_own(operand) && !is_result_in_cut_block(context, operand);
   };
   if (comes_from_elsewhere(*first) || comes_from_elsewhere(*partner)) found.score -= 50;
+  // Of the whole model only what its parts computed is split; a mask came with the batch.
+  const auto came_in = [&](const Operand& operand) {
+    return !context.is_placed_by_map(operand) && placement_of(operand.provenance) != nullptr &&
+           part_of_result(operand) == nullptr && !owns(operand);
+  };
+  if (block->path.empty() && context.has_map() && (came_in(*first) || came_in(*partner))) found.score -= 50;
   if (disagreeing_hook(context) != nullptr) found.score -= 40;
   if (hooks_removed(context)) found.score -= 60;  // with its hooks the module would be given what it needs
   if (is_generation_state(*first) || is_generation_state(*partner) || is_sidecar(*first) || is_sidecar(*partner)) {

@@ -29,18 +29,6 @@ Message ranks_text(std::vector<int> ranks) {
   return {"rank {numbers}", "ranks {numbers}", count_of(ranks), {{"numbers", list_of(runs)}}};
 }
 
-Message with_commas(std::span<const Message> items) {
-  if (items.empty()) return {};
-  Message all = items.front();
-  for (const Message& next : items.subspan(1)) all = {"{first}, {next}", {{"first", std::move(all)}, {"next", next}}};
-  return all;
-}
-
-Message list_of(std::span<const Message> items) {
-  if (items.size() < 2) return with_commas(items);
-  return {"{first} and {last}", {{"first", with_commas(items.first(items.size() - 1))}, {"last", items.back()}}};
-}
-
 Message bytes_text(std::uint64_t bytes) {
   static constexpr std::array<const char*, 5> kUnits = {"", "KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024) return {"{n} byte", "{n} bytes", static_cast<long>(bytes)};

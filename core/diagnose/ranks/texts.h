@@ -13,11 +13,6 @@ namespace devsan::diagnose::ranks {
 /// "rank 3", "ranks 1-7", "ranks 0, 2 and 4-5".
 model::Message ranks_text(std::vector<int> ranks);
 
-/// "a", "a, b", "a, b, c".
-model::Message with_commas(std::span<const model::Message> items);
-/// "a", "a and b", "a, b and c".
-model::Message list_of(std::span<const model::Message> items);
-
 /// How many, as a message asks for it that has two forms.
 template <typename Items>
 long count_of(const Items& items) {

@@ -49,7 +49,7 @@ def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[s
     if source is None or not isinstance(node, ast.Call):
         return
     base = _DOUBT + (0 if operand["offending"] else 3) + (_SETTLED if _is_settled(operand, partner) else 0)
-    name = operand["name"] or operand["qualified_name"] or operand["role"] or source.segment(node)
+    name = _made_there(source, node, operand) or operand["name"] or operand["qualified_name"] or operand["role"]
     for device, its_doubt in devices(source, node, partner):
         # A line that writes a device out may go on doing so: the program is no less portable than it was.
         doubt = its_doubt - LITERAL if device.startswith('"') and writes_device_out(node) else its_doubt
@@ -58,6 +58,14 @@ def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[s
         for told, nodes, more in _together(source, node, device.strip('"')):
             edits = tuple(source.replace(each, placed(source, each, device)) for each in nodes)
             yield Change(told, "creation_site", edits, doubt=base + doubt + more)
+
+
+def _made_there(source: Source, node: ast.Call, operand: Mapping[str, Any]) -> str:
+    """What the statement gives a name to, of which the operand was computed: a layer; "" where it is the operand."""
+    statement = source.parents.get(node)
+    if operand["provenance"][0]["kind"] != "computed" or not isinstance(statement, ast.Assign):
+        return ""
+    return source.segment(statement.targets[0]) if len(statement.targets) == 1 else ""
 
 
 def _as_told(frame: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:

@@ -18,6 +18,7 @@ from devsan.introspect.source.sources import bindings_in, functions_in, statemen
 
 _CLOSED = frozenset({"torch", "python", "numpy", "devsan"})  # nobody follows a value into these
 _END = 1 << 30
+_DECORATORS = 4  # around one method
 
 
 @dataclass(frozen=True)
@@ -166,11 +167,18 @@ def _wraps(found: Any) -> bool:
     return type(found).__name__ == "_lru_cache_wrapper"
 
 
+def _under_decorators(member: Any) -> Iterator[types.FunctionType]:
+    """Yields a method, and those that decorators which keep them stand around: ``functools.wraps``."""
+    for _ in range(_DECORATORS):
+        if isinstance(member, types.FunctionType) and not _wraps(member):
+            yield member
+        member = own_dict(member).get("__wrapped__")
+
+
 def class_of(holder: ast.AST, spot: Spot) -> Iterator[Spot]:
     """Yields the methods of the class whose instance ``holder`` is, ``__init__`` last."""
     for kind in kinds_of(holder, spot):
-        kept = [getattr(each, "__wrapped__", each) if _wraps(each) else each for each in _members(kind).values()]
-        functions = [each for each in kept if isinstance(each, types.FunctionType)]
+        functions = [each for member in _members(kind).values() for each in _under_decorators(member)]
         functions.sort(key=lambda each: each.__name__ == "__init__")
         for each in functions:
             tree = tree_of(each.__code__)

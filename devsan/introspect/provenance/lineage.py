@@ -36,6 +36,10 @@ _SAME_PLACE = frozenset({"T", "mT", "H", "data", "real", "imag"})  # attributes 
 _LOADS = re.compile(r"load|resume|restore")  # methods that take what a checkpoint holds
 
 
+def _mentions(node: ast.AST, text: str) -> bool:
+    return any(isinstance(part, ast.Attribute) and ast.unparse(part) == text for part in ast.walk(node))
+
+
 class Lineage:
     """Reads backwards from the frames of one failure.
 
@@ -177,10 +181,11 @@ class Lineage:
         found = self._named(node, spot, left)
         if found:
             return found
-        for method in class_of(node.value, spot):
-            value = method.last_given(f"self.{node.attr}")
-            if value is None:
-                continue
+        own = f"self.{node.attr}"
+        given_by = [(method, value) for method in class_of(node.value, spot) if (value := method.last_given(own))]
+        # `self.x = self.x.to(device)` says where it is since: one that is elsewhere is from before.
+        first = [each for each in given_by if not _mentions(each[1][0], own)]
+        for method, value in first or given_by:
             if self._computed is None:
                 self._computed = (value[0], method)
             found = self._trace(value[0], method.before(value[0]), left)

@@ -9,6 +9,7 @@ from typing import Any
 
 from devsan.diagnostics.messages import Message, message
 from devsan.diagnostics.placement import owner_text, placed_text
+from devsan.render.edit_lines import edit_lines
 from devsan.render.html.excerpt import Mark, Row, rows_of
 from devsan.render.terminal.text import display_width
 
@@ -101,7 +102,7 @@ def words_of(operand: Mapping[str, Any], placed: Mapping[str, Any]) -> Message:
 
 def diff_of(edit: Mapping[str, Any]) -> list[DiffRow]:
     """Returns the lines that change; all of them where their number changes."""
-    before, after = str(edit["before"]).splitlines(), str(edit["after"]).splitlines()
+    before, after = edit_lines(str(edit["before"]), str(edit["after"]))
     line = int(edit["line"])
     if len(before) != len(after):
         old = [DiffRow("-", line + at, text) for at, text in enumerate(before)]

@@ -22,6 +22,7 @@ from textwrap import dedent
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Operand, Place
 from devsan.diagnostics.messages import Message
 from devsan.diagnostics.placement import placed_text
+from devsan.render.edit_lines import edit_lines
 from devsan.render.language import Language
 from devsan.render.terminal.text import Line, display_width, padded, wrapped
 
@@ -169,7 +170,7 @@ def _of_whole_line(edit: Edit, sites: Sequence[Place]) -> Edit:
 
 def _diff(edit: Edit) -> Iterator[Line]:
     """The lines that change; all of them where their number changes."""
-    before, after = edit.before.splitlines(), edit.after.splitlines()
+    before, after = edit_lines(edit.before, edit.after)
     same = len(before) == len(after)
     old = [(edit.place.line + at, text) for at, text in enumerate(before) if not same or text != after[at]]
     new = [(edit.place.line + at, text) for at, text in enumerate(after) if not same or text != before[at]]

@@ -125,7 +125,7 @@ TEST(DeviceCheck, ARefusalIsFoundByItsMessageAmongLaterOnes) {
   const std::string first = refusal_of("aten::cat", "", {std::vector<at::Tensor>{on_meta({2}), on_cpu({3})}, 0});
   refusal_of("aten::searchsorted", "Tensor",
              {on_meta({2}), on_meta({1}), false, false, torch::jit::IValue(), on_cpu({2}).to(at::kLong)});
-  ASSERT_EQ(last_refusal_of_process().op, "aten::searchsorted");
+  ASSERT_EQ(last_refusal_of_process().op, "aten::searchsorted.Tensor");
   EXPECT_EQ(refusal_in("Caught RuntimeError in replica 1: " + first).op, "aten::cat");
   EXPECT_EQ(refusal_in("another sentence").op, "");
   forget_last_refusal();

@@ -18,7 +18,7 @@ std::uint64_t sum(const std::vector<model::MemoryPart>& parts) {
 }
 
 TEST(HeldBlocks, EachBlockCountsOnceForTheKindThatSaysMost) {
-  const std::vector<HeldBlock> blocks = {{1, 100, "", 7}, {2, 50, "aten::relu", 7}};
+  const std::vector<HeldBlock> blocks = {{1, 100, "", 7, ""}, {2, 50, "aten::relu", 7, ""}};
   const std::vector<NamedBlock> names = {
       {1, HolderKind::kUnknown, "`weight`"}, {1, HolderKind::kParameter, "0.weight"}, {2, HolderKind::kUnknown, "`x`"}};
   const auto parts = parts_of(blocks, names, true);
@@ -32,7 +32,7 @@ TEST(HeldBlocks, EachBlockCountsOnceForTheKindThatSaysMost) {
 
 TEST(HeldBlocks, WithoutANameTheOriginDecides) {
   const std::vector<HeldBlock> blocks = {
-      {1, 10, "aten::relu", 7}, {2, 20, "aten::relu", 8}, {3, 5, "", 9}, {4, 1, "", 0}};
+      {1, 10, "aten::relu", 7, ""}, {2, 20, "aten::relu", 8, ""}, {3, 5, "", 9, ""}, {4, 1, "", 0, ""}};
   const auto parts = parts_of(blocks, {}, true);
   ASSERT_EQ(parts.size(), 3U);
   EXPECT_EQ(parts[0].kind, HolderKind::kActivation);
@@ -65,7 +65,7 @@ TEST(HeldBlocks, TheLargestHoldersOfAKindAreKept) {
   std::vector<HeldBlock> blocks;
   std::vector<NamedBlock> names;
   for (Address each = 1; each <= 5; ++each) {
-    blocks.push_back({each, each * 10, "", 1});
+    blocks.push_back({each, each * 10, "", 1, ""});
     names.push_back({each, HolderKind::kBuffer, std::to_string(each)});
   }
   const auto parts = parts_of(blocks, names, true);

@@ -1,0 +1,31 @@
+"""What one experiment proves, beside its numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from devsan.fix.outcome import Outcome
+from devsan.fix.trial import vacated_by
+
+
+def outcome(*models: dict[str, Any], **peaks: int) -> Outcome:
+    held = {name.replace("cuda", "cuda:"): most for name, most in peaks.items()}
+    return Outcome(0, False, [], {}, held, [], 1.0, models=models)
+
+
+def model(device: str, finding: str = "") -> dict[str, Any]:
+    tensors = [{"device": device, "bytes": 64}]
+    return {"finding": finding, "expression": "", "type": "Linear", "modules": [{"tensors": tensors}]}
+
+
+FIRST = outcome(model("cuda:0", "one"), model("cuda:1", "one"), model("cuda:0", "two"), model("cuda:1", "two"))
+
+
+def test_a_gpu_without_weights_is_vacated_though_it_computes():
+    assert vacated_by(FIRST, outcome(model("cuda:0"), model("cuda:0"), cuda0=512, cuda1=512)) == ("cuda:1",)
+    assert vacated_by(FIRST, outcome(model("cuda:0"), model("cuda:1"), cuda0=512, cuda1=512)) == ()
+
+
+def test_where_models_are_gone_at_the_end_the_peak_tells():
+    assert vacated_by(FIRST, outcome(model("cuda:0"), cuda0=512, cuda1=512)) == ()
+    assert vacated_by(FIRST, outcome(cuda0=512, cuda1=16)) == ("cuda:1",)
