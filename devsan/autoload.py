@@ -25,6 +25,8 @@ def _step_aside(error: Exception) -> None:
     try:
         from devsan.errors import one_line, tell
 
-        tell(f"{one_line(error)}; the program continues without emulation (DEVSAN_OPTIONS)")
+        said = one_line(error)
+        joined = f"{said} The" if said.endswith("?") else f"{said}; the"
+        tell(f"{joined} program continues without emulation (DEVSAN_OPTIONS)")
     except Exception:  # not even that: import torch comes first
         return

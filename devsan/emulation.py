@@ -54,8 +54,8 @@ class Emulation:
 
         if _running is not None:
             raise StartError(
-                f"expected no emulation in this process, got one of {len(_running.devices)} GPUs that is running; "
-                "stop it first"
+                f"expected no emulation in this process, got one of {len(_running.devices)} GPUs that is running, of "
+                "devsan run, DEVSAN_OPTIONS or an earlier devsan.emulate: leave out one of them, or call its stop()"
             )
         core = load_core(torch)
         if torch.cuda.is_initialized():

@@ -80,10 +80,12 @@ class WorkingTree:
 
     def check_committed(self, path: str) -> None:
         """Raises a DevsanError where the file at ``path`` has changes that git does not have."""
-        if self.is_git and _git(self.root, "status", "--porcelain", "--ignored", "--", os.path.realpath(path)):
+        status = ("status", "--porcelain", "--ignored", "--", os.path.realpath(path))
+        state = _git(self.root, *status) if self.is_git else ""
+        if state:
+            what = "a file that git does not track" if state[:2] in ("??", "!!") else "changes that are not committed"
             raise DevsanError(
-                f"expected {path} as git has it, got changes that are not committed: nothing is written; --force "
-                "writes all the same"
+                f"expected {path} as git has it, got {what}: nothing is written; --force writes all the same"
             )
 
 

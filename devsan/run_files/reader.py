@@ -12,6 +12,8 @@ from devsan.run_files.jobs import end_of
 from devsan.run_files.places import Plain
 from devsan.run_files.run_file import FORMAT, VERSION
 
+_BEGINNING = b'{"record": "run"'
+
 
 def read_run(path: str) -> Plain:
     """Returns the run in the file ``path``.
@@ -38,7 +40,8 @@ def read_run(path: str) -> Plain:
             run.take(len(lines) + 1, cut_off)
         except ValueError:
             if not lines:
-                raise DevsanError(f"expected a run file, got {path!r}, which is not one") from None
+                what = "whose first line is cut off" if rest.startswith(_BEGINNING) else "which is not one"
+                raise DevsanError(f"expected a run file, got {path!r}, {what}") from None
             run.notes.append(_cut_off(len(rest)))
     return run.document()
 

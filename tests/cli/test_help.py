@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-# ruff: noqa: RUF001 (the punctuation of Chinese)
 import json
 import re
 from collections.abc import Iterator
@@ -46,7 +45,7 @@ def test_a_help_in_chinese(name: str, monkeypatch: pytest.MonkeyPatch, capsys: p
         main.main([name, "--help"])
     text = capsys.readouterr().out
     assert left.value.code == 0
-    assert text.startswith(f"用法： devsan {name}") and "显示本帮助并退出" in text
+    assert text.startswith(f"用法: devsan {name}") and "显示本帮助并退出" in text
     assert [line for line in text.splitlines() if re.match(r"  -|options|positional", line)
             and not CHINESE.search(line) and not line.endswith(("FILE", "N"))] == []  # fmt: skip
 
@@ -66,7 +65,7 @@ def test_the_language_of_a_help(
     monkeypatch.delenv("DEVSAN_LANG")
     (tmp_path / "pyproject.toml").write_text('[tool.devsan]\nlang = "zh"\n', encoding="utf-8")
     assert first("run", "--help") == first("report", "--help") == "用法"
-    assert main.main(["--help"]) == 0 and capsys.readouterr().out.startswith("用法： devsan COMMAND")
+    assert main.main(["--help"]) == 0 and capsys.readouterr().out.startswith("用法: devsan COMMAND")
     (tmp_path / "pyproject.toml").write_text("[tool.devsan]\ngpus = {}\n", encoding="utf-8")
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.delenv("LANGUAGE", raising=False)

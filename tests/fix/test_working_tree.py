@@ -49,11 +49,8 @@ def test_what_git_does_not_have_is_not_written_over(repository: Any, how: str) -
     path.write_text("a = 3\n", encoding="utf-8")
     if how == "staged":
         repository.git("add", ".")
-    refused(
-        repository.folder,
-        path,
-        r"as git has it, got changes that are not committed: nothing is written; --force writes",
-    )
+    what = "changes that are not committed" if how in ("changed", "staged") else "a file that git does not track"
+    refused(repository.folder, path, rf"as git has it, got {what}: nothing is written; --force writes")
     WorkingTree.around(str(repository.folder)).write(made(path), force=True)
     assert path.read_text() == "a = 3\nb = 2\n"
 

@@ -91,7 +91,8 @@ def test_a_failure_is_one_sentence_and_the_program_goes_on(tmp_path, options, fa
         **environment,
     )
     assert (done.returncode, done.stdout) == (0, "cpu\n")
-    assert done.stderr == f"devsan: {sentence}; the program continues without emulation (DEVSAN_OPTIONS)\n"
+    joined = f"{sentence} The" if sentence.endswith("?") else f"{sentence}; the"
+    assert done.stderr == f"devsan: {joined} program continues without emulation (DEVSAN_OPTIONS)\n"
 
 
 def test_never_raises_even_when_devsan_is_broken():

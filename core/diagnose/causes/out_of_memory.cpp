@@ -73,10 +73,15 @@ Message largest_of(const MemoryPart& part) {
   return with_commas(texts);
 }
 
+std::uint64_t percent_of(const MemoryPart& part, const HeldMemory& held) {
+  return held.allocated == 0 ? 0 : (part.bytes * 100 + held.allocated / 2) / held.allocated;
+}
+
 Message shares_of(const HeldMemory& held) {
   std::vector<Message> shares;
   for (const MemoryPart& part : held.parts) {
-    const std::uint64_t percent = held.allocated == 0 ? 0 : (part.bytes * 100 + held.allocated / 2) / held.allocated;
+    const std::uint64_t percent = percent_of(part, held);
+    if (percent == 0) continue;
     shares.push_back({"{part} {bytes} ({percent}%)",
                       {{"part", Message(texts_of(part.kind).name)},
                        {"bytes", format_size(part.bytes)},
@@ -101,7 +106,8 @@ Message allocated_of(const HeldMemory& held) {
     return {"{allocated} are allocated: {shares}. {missing} are missing, more than any of these.", arguments};
   }
   arguments.push_back({"parts", with_commas(enough)});
-  return {"{allocated} are allocated: {shares}. {missing} are missing; as much is held by: {parts}.", arguments};
+  return {"{allocated} are allocated: {shares}. {missing} are missing, and each of these holds as much: {parts}.",
+          arguments};
 }
 
 /// What is to be freed, at least, and what is known to say how: with the figures of one refusal.
@@ -286,8 +292,12 @@ class Advice {
 void tell_figures(const HeldMemory& held, Hypothesis& found) {
   const std::uint64_t context = held.process - std::min(held.process, held.reserved);
   const std::uint64_t cached = held.reserved - std::min(held.reserved, held.allocated);
-  found.add_evidence(90, {"The program asked for {requested}: torch needs {tried} of {device} for it, and {free} of "
-                          "{total} are free.",
+  // A small tensor takes a segment that others share.
+  const char* asked = held.tried == held.requested
+                          ? "The program asked for {requested} of {device}, and {free} of {total} are free."
+                          : "The program asked for {requested}: torch needs {tried} of {device} for it, and {free} of "
+                            "{total} are free.";
+  found.add_evidence(90, {asked,
                           {{"requested", format_size(held.requested)},
                            {"tried", format_size(held.tried)},
                            {"device", held.device.str()},
@@ -297,6 +307,7 @@ void tell_figures(const HeldMemory& held, Hypothesis& found) {
     found.add_evidence(0, allocated_of(held));
   }
   for (const MemoryPart& part : held.parts) {
+    if (percent_of(part, held) == 0) continue;
     if (Message largest = largest_of(part); !largest.empty()) {
       found.add_evidence(0, {texts_of(part.kind).sentence, {{"largest", std::move(largest)}}});
     }

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import message
+from devsan.fix.calls import keyword
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.loading import importing
 
-_CURRENT, _NAMED = 6, 7  # see NOTE [Doubts]
+_MAP, _CURRENT, _NAMED = 5, 6, 7  # see NOTE [Doubts]
 _FIRST = re.compile(r"cuda(:0)?")
 _RANK = 'os.environ.get("LOCAL_RANK", 0)'
 
@@ -23,6 +24,7 @@ def propose(failure: Failure) -> Iterator[Change]:
     met = failure.is_mixed and len(gpus) > 1  # a tensor of the host has no rank's GPU
     if failure.finding["rank"] is None or not (met or failure.finding["kind"] == "group"):
         return
+    yield from _maps(failure)
     for path in dict.fromkeys(frame["path"] for frame in failure.own_frames):
         source = source_of(path)
         if source is None:
@@ -39,6 +41,20 @@ def propose(failure: Failure) -> Iterator[Change]:
             both = (*importing(source, "os"), *current, *named)
             text = message("have each rank use the GPU of its number, and make it the current one")
             yield Change(text, "creation_site", both, doubt=_NAMED + 1)
+
+
+def _maps(failure: Failure) -> Iterator[Change]:
+    """A model that each rank loads onto the same GPU, by a map of one entry, goes to that of the rank."""
+    owners = [event["owner"] for model in failure.models for event in model["placements"]]
+    calls = [owner["where"] for owner in owners if "device_map" in owner["setting"] and owner["where"]]
+    for where in {(each["path"], each["line"]): each for each in calls}.values():
+        source = source_of(where["path"])
+        call = source.expression_at(where) if source is not None else None
+        given = keyword(call, "device_map") if isinstance(call, ast.Call) else None
+        if source is not None and isinstance(given, ast.Dict) and len(given.values) == 1:
+            text = message("load the whole model onto the GPU of its rank")
+            edit = source.replace(given.values[0], f"int({_RANK})")
+            yield Change(text, "configuration", (*importing(source, "os"), edit), doubt=_MAP)
 
 
 def _current(source: Source) -> tuple[Edit, ...]:

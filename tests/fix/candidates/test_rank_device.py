@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from devsan.fix.candidates.rank_device import _first_gpus
-from devsan.fix.failure import source_of
+from devsan.fix.candidates.rank_device import _first_gpus, propose
+from devsan.fix.change import applied
+from devsan.fix.failure import Failure, source_of
 
 ALL_ON_ZERO = """\
 import torch
@@ -44,3 +45,24 @@ def test_what_is_given_to_a_call_alone_is_a_device(tmp_path: Path):
     source = source_of(str(path))
     assert source is not None
     assert [ast.unparse(node) for node in _first_gpus(source)] == ["'cuda'"]
+
+
+LOADED = """\
+import torch
+from transformers import AutoModelForCausalLM
+
+teacher = AutoModelForCausalLM.from_pretrained("folder", device_map={"": 0})
+"""
+
+
+def test_a_map_of_one_entry_names_the_gpu_of_the_rank(tmp_path: Path):
+    path = tmp_path / "train.py"
+    path.write_text(LOADED, encoding="utf-8")
+    where = {"path": str(path), "line": 4, "column": 11, "end_line": 4, "end_column": 77}
+    owner = {"name": "transformers", "setting": 'device_map={"": 0}', "where": where}
+    operands = [{"device": "cuda:0"}, {"device": "cuda:1"}]
+    finding = {"rank": 1, "kind": "mixed", "operands": operands, "stack": []}
+    (change,) = propose(Failure(finding, [{"placements": [{"owner": owner}]}]))
+    (text,) = applied([change]).values()
+    assert text.startswith("import os\n")
+    assert 'device_map={"": int(os.environ.get("LOCAL_RANK", 0))})' in text

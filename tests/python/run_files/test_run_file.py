@@ -245,7 +245,7 @@ os.dup2(full, recording._writer._file)
     ("text", "sentence"),
     [
         ("", "which is empty"), ("hello", "which is not one"), ("hello\n", "which is not one"),
-        ("[]\n", "which is not one"),
+        ("[]\n", "which is not one"), ('{"record": "run", "vers', "whose first line is cut off"),
         ('{"record": "run", "version": 9}\n', "of version 9"),
         ('{"record": "run", "version": 2}\n', "line 1 is damaged"),
         (json.dumps({**RUN, "process": {}}) + "\n", "line 1 is damaged"),

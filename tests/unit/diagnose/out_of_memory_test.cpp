@@ -74,8 +74,9 @@ TEST(OutOfMemory, TellsWhatIsMissingAndWhichPartsHoldAsMuch) {
   const auto finding =
       finding_of(full({part(HolderKind::kActivation, 60 * kMiB, "`x`"), part(HolderKind::kGradient, 10 * kMiB, "g"),
                        part(HolderKind::kParameter, 9 * kMiB, "0.weight")}));
-  EXPECT_TRUE(tells(
-      finding, "10.00 MiB are missing; as much is held by: activations and other results of operators, gradients."));
+  EXPECT_TRUE(tells(finding,
+                    "10.00 MiB are missing, and each of these holds as much: activations and other results of "
+                    "operators, gradients."));
   HeldMemory held = full({part(HolderKind::kParameter, 9 * kMiB, "0.weight")});
   EXPECT_TRUE(tells(finding_of(held), "10.00 MiB are missing, more than any of these."));
   held.free = held.tried;
