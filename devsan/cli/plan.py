@@ -99,11 +99,23 @@ def _told(result: PlanResult, asked: ProgramWords) -> int:
         _print(result, fits=result.fits)
     else:
         terminal.write(result, sys.stdout, asked.options.lang)
-    output = asked.own.output
-    if output and result.planned.fits and result.planned.placement is not None:
-        Path(output).write_text(json.dumps(result.planned.placement.device_map, indent=2) + "\n", encoding="utf-8")
-        notice(message("the device map is in {path}", path=output))
+    if asked.own.output:
+        write_map(result, asked.own.output)
     return EXIT_FITS if result.fits else EXIT_NOTHING_FITS
+
+
+def write_map(result: PlanResult, path: str) -> None:
+    """Writes the planned map, or that of the first lever with which one fits on the same GPUs."""
+    levers = [tried for tried in result.levers if tried.what != "gpus"]
+    best = next((each for each in (result.planned, *levers) if each.fits and each.placement is not None), None)
+    if best is None or best.placement is None:
+        notice(message("{path} is not written: no map fits", path=path))
+        return
+    Path(path).write_text(json.dumps(best.placement.device_map, indent=2) + "\n", encoding="utf-8")
+    if best is result.planned:
+        notice(message("the device map is in {path}", path=path))
+    else:
+        notice(message("the device map for this change is in {path}: {lever}", path=path, lever=best.lever))
 
 
 def _told_of_map(check: MapCheck, asked: ProgramWords) -> int:

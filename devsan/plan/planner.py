@@ -114,11 +114,11 @@ class Planner:
         """Solves and rehearses until a map holds."""
         budgets = [_room(device.total_memory) - device.used_memory for device in options.devices()]
         tried = Tried(what, value, reason=message("no map fits"))
-        for _ in range(_ROUNDS):
+        for number in range(1, _ROUNDS + 1):
             placement = place(measured, budgets)
             if placement is None:
                 return tried
-            self._progress(message("rehearsing the planned map"))
+            self._progress(_rehearsing(tried, number))
             rehearsal = self._rehearsals.run(replace(request, device_map=placement.device_map), options)
             tried = _tried(what, rehearsal, value, placement)
             if rehearsal.out_of_memory is None:
@@ -164,6 +164,14 @@ class Planner:
             if tried[0].fits:
                 break
         return tried
+
+
+def _rehearsing(tried: Tried, number: int) -> str:
+    """What is rehearsed, and which map of it: the ones before ran out of memory."""
+    if tried.what == "map":
+        return message("rehearsing a planned map ({number} of at most {most})", number=number, most=_ROUNDS)
+    return message("rehearsing a planned map: {lever} ({number} of at most {most})", lever=tried.lever,
+                   number=number, most=_ROUNDS)  # fmt: skip
 
 
 def _placed(answer: Answer) -> str:

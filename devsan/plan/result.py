@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from devsan.blocks.measured import Measured
+from devsan.diagnostics.messages import Message, message
 from devsan.plan.placement import Placement
 
 
@@ -34,6 +35,15 @@ class Tried:
     placement: Placement | None = None
     seconds: float = 0.0
     is_tried: bool = True
+
+    @property
+    def lever(self) -> Message:
+        """Returns what the lever is called."""
+        if self.what == "batch":
+            return message("batch of {count}", count=str(self.value)) if self.is_tried else message("smaller batch")
+        if self.what == "gpus":
+            return message("{count} GPUs", count=str(self.value))
+        return message("gradient checkpointing")
 
 
 @dataclass

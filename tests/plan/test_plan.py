@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any, cast
 
 import programs
 import pytest
+
+from devsan.blocks.measured import Measured
+from devsan.cli.plan import write_map
+from devsan.plan.placement import Placement
+from devsan.plan.result import PlanResult, Tried
 
 MODEL = """
 import torch
@@ -89,8 +96,10 @@ def test_inference_takes_fewer_gpus(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_where_nothing_fits_levers_are_tried(tmp_path: Path) -> None:
-    done = plan(tmp_path, TRAIN, "--gpus", "2", "--memory", "1174MiB")
+    done = plan(tmp_path, TRAIN, "--gpus", "2", "--memory", "1174MiB", "-o", "map.json")
     assert done.returncode == 1, done.stderr
+    assert "map.json is not written: no map fits" in done.stderr and not tmp_path.joinpath("map.json").exists()
+    assert "rehearsing a planned map: 3 GPUs (1 of at most 6)" in done.stderr
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert "planned map does not fit: no map fits" in lines
     assert "gradient checkpointing not tried: the model does not support it" in lines
@@ -99,6 +108,19 @@ def test_where_nothing_fits_levers_are_tried(tmp_path: Path) -> None:
     assert f"smaller batch not tried: the program fails with it: {failure}" in " ".join(lines)
     assert any(line.startswith("3 GPUs fits: cuda:0") for line in lines)
     assert any(line.startswith("a map fits 2 GPUs of ") for line in lines)
+
+
+def test_the_map_of_a_lever_is_written_where_the_planned_one_does_not_fit(tmp_path: Path, capsys: Any) -> None:
+    placement = Placement({"embed": 0, "head": 1}, [1, 1], 8)
+    more, smaller = Tried("gpus", 4, True, placement=placement), Tried("batch", 2, True, placement=placement)
+    path = tmp_path / "map.json"
+    result = PlanResult([], cast(Measured, None), Tried("as it is"), Tried("map"), [more, smaller])
+    write_map(result, str(path))
+    assert json.loads(path.read_text()) == {"embed": 0, "head": 1}
+    assert "the device map for this change is in" in capsys.readouterr().err
+    path.unlink()
+    write_map(replace(result, levers=[more]), str(path))
+    assert not path.exists(), "there are not so many GPUs"
 
 
 def test_the_context_is_that_of_the_gpus_at_hand(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def plan_lines(result: PlanResult, say: Language, width: int) -> Iterator[Line]:
     yield from _model(result, say)
     yield []
     rows = [(say("as it is"), result.as_it_is), (say("planned map"), result.planned)]
-    rows += [(_lever(tried, say), tried) for tried in result.levers]
+    rows += [(say.text(tried.lever), tried) for tried in result.levers]
     column = max(display_width(name) for name, _ in rows) + 2
     for name, tried in rows:
         yield from _row(name + " " * (column - display_width(name)), tried, say, width)
@@ -97,14 +97,6 @@ def _model(result: PlanResult, say: Language) -> Iterator[Line]:
         (say("activations"), sum(block.activations for block in measured.blocks)),
     ]
     yield [(", ".join(f"{name} {amount(size)}" for name, size in held if size > 0), "")]
-
-
-def _lever(tried: Tried, say: Language) -> str:
-    if tried.what == "batch":
-        return say("batch of {count}", count=str(tried.value)) if tried.is_tried else say("smaller batch")
-    if tried.what == "gpus":
-        return say("{count} GPUs", count=str(tried.value))
-    return say("gradient checkpointing")
 
 
 def _verdict(tried: Tried, say: Language) -> str:
