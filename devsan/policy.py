@@ -159,7 +159,7 @@ def _followed(explanation: Explanation) -> _Place | None:
 
 def _reason(cause: str, earlier: _Place | None) -> Message:
     if earlier is not None:
-        return message("follows from {where}", where=earlier.where)
+        return message("with a result of {where}", where=earlier.where)
     if _causes[cause]:
         return message("the same cause as before ({cause})", cause=_causes[cause])
     return message("the same cause as before")
