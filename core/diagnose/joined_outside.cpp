@@ -1,6 +1,8 @@
 #include "diagnose/joined_outside.h"
 
+#include "diagnose/codes.h"
 #include "diagnose/edits.h"
+#include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 
 namespace devsan::diagnose {

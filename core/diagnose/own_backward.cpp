@@ -6,7 +6,6 @@
 
 #include "diagnose/codes.h"
 #include "diagnose/edits.h"
-#include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 
 namespace devsan::diagnose {

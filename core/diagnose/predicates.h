@@ -12,21 +12,6 @@ bool is_weight(const model::Operand& operand);
 /// Whether one statement of the program, or one call of its model, led to both.
 bool is_of_same_statement(const model::Event& event, const model::Event* other);
 
-/// A loss, or an operation whose work is to combine results: the labels' side meets the logits' side.
-bool is_loss_boundary(const Context& context);
-
-/// A number to which the failing operation adds: `total += loss`.
-bool is_running_total(const Context& context, const model::Operand& operand);
-
-/// A number that a module of one part of the model has left in an attribute, for a sum of losses.
-bool is_loss_of_part(const Context& context, const model::Operand& operand);
-
-/// Whether the operation combines a list that has elements on several devices: stack, cat, the norms of gradients.
-bool combines_a_list(const Context& context);
-
-/// Whether it combines numbers or vectors, as losses, norms, counts and metrics are.
-bool combines_results(const Context& context);
-
 /// An adapter's weight, or the state of a quantized one.
 bool is_sidecar(const model::Operand& operand);
 
@@ -34,25 +19,9 @@ bool is_sidecar(const model::Operand& operand);
 /// weight that is not its own.
 bool joins_adapter_and_weight(const Context& context, const model::Operand& operand, const model::Operand& partner);
 
-/// The move of the whole model that did not take this registered tensor along: it was put in later. Null: none.
-const model::Event* put_in_after(const Context& context, const model::Operand& operand);
-
 /// Whether it is a buffer of a module that the failing function has built for itself, in a call that something else
 /// made: a loss that is built in each step. What a script or its main function builds may be used many times.
 bool is_built_for_use(const Context& context, const model::Operand& operand);
-
-/// What lies in one container with `operand` and was moved from its device: `batch["ids"]`, where `batch["mask"]` was
-/// left behind. Null where there is none.
-const model::Operand* moved_without(const Context& context, const model::Operand& operand);
-
-/// Whether the failing expression called what moved its argument to a device of its own, and gave a result there.
-bool is_moved_by_call(const Context& context, const model::Operand& operand);
-
-/// Whether it made a copy of a tensor, on the device where that was: clone, copy.deepcopy.
-bool is_copy(const model::Event& event);
-
-/// The move of a module's weight that came after `copy` was copied from a weight; null where nothing says so.
-const model::Event* moved_after_copy(const model::Operand& copy, const model::Operand& weight);
 
 /// Whether the map cuts through the block whose own forward fails, and `operand` is what the block computed or was given
 /// as a result: where its first device came from does not matter then.
@@ -81,24 +50,8 @@ bool stands_in_module(const Context& context);
 /// their entries disagree. Null where there is none.
 const model::Operand* is_torn_by_map(const Context& context);
 
-/// Whether it made a tensor over memory of the host: from_numpy, frombuffer.
-bool wraps_host_memory(const model::Event& event);
-
-/// Whether it took a tensor from an accelerator to the host: someone wanted it there.
-bool is_brought_to_host(const model::Event& event);
-
 /// Whether a module keeps it in a dictionary whose key is no name, or which it calls a cache.
 bool is_cache_entry(const model::Operand& operand);
-
-/// Whether copy.deepcopy made it: it is where the original was then.
-bool is_deep_copy(const model::Event& event);
-
-/// The move of a whole module that took this weight from where a map had placed it; null where there was none.
-const model::Event* moved_from_map(const model::Operand& operand);
-
-/// The move that took the model, or the module that holds it, to where `other` is, and left this plain attribute where it
-/// was made; null where there was none. Not what an earlier call has kept: a cache.
-const model::Event* left_by_move(const Context& context, const model::Operand& operand, const model::Operand& other);
 
 /// Whether it has been where it is since an object was constructed, or its file imported. What a module has computed is
 /// younger than the move of the module's weights.
@@ -116,28 +69,11 @@ bool is_replaced_by_result(const model::Operand& operand);
 /// Whether a function keeps it from call to call in a global container, and it was computed there for an argument.
 bool is_remembered_result(const model::Operand& operand);
 
-/// What accelerate's hook of the whole model brought back to where the model's inputs were; null where it is none.
-const model::Event* brought_back(const model::Operand& operand);
-
 /// That a tied weight is one tensor with another module's.
 model::Message tie_of(const model::Operand& weight);
 
 /// What the same tensor is called in another module, quoted; only of a tied weight.
 std::string twin_of(const model::Operand& weight);
-
-/// What had put `weight` where `other` is, a move of its module or its making, before another move took it away; null
-/// where nothing did.
-const model::Event* moved_there_before(const model::Operand& weight, const model::Operand& other);
-
-/// That it was moved twice: `before`, then to where it is.
-model::Message second_move_of(const model::Operand& weight, const model::Event& before);
-
-/// The move of it to where its partner is, or of the object that holds it, whose result the statement threw away; null
-/// where there is none.
-const model::Event* dropped_move_of(const Context& context, const model::Operand& operand);
-
-/// Whether the program sent it to where it already was: its last word on the device, which a recorder does not see.
-bool is_move_without_effect(const model::Event& event);
 
 /// Whether a hook keeps the module's weights elsewhere, and brings them for its forward.
 bool is_offloaded(const model::Module& module);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "diagnose/handed_on.h"
+#include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 

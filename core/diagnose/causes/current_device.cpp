@@ -1,5 +1,5 @@
 #include "diagnose/causes.h"
-#include "diagnose/predicates.h"
+#include "diagnose/moves.h"
 #include "diagnose/source_text.h"
 
 #include <algorithm>

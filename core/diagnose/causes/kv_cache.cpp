@@ -1,5 +1,6 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 

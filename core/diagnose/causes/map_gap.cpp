@@ -4,6 +4,7 @@
 #include "diagnose/hooks_removed.h"
 #include "diagnose/inner_part.h"
 #include "diagnose/left_behind.h"
+#include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 
 #include <algorithm>

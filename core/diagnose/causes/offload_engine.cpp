@@ -1,4 +1,5 @@
 #include "diagnose/causes.h"
+#include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 
 #include <algorithm>

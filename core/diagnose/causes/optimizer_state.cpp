@@ -1,6 +1,7 @@
 #include "diagnose/before_move.h"
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 

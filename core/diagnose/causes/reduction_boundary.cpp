@@ -1,6 +1,8 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/moves.h"
 #include "diagnose/predicates.h"
+#include "diagnose/results.h"
 #include "diagnose/sides.h"
 #include "diagnose/source_text.h"
 

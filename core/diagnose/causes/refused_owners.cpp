@@ -1,5 +1,4 @@
 #include "diagnose/causes.h"
-#include "diagnose/predicates.h"
 
 namespace devsan::diagnose {
 

@@ -3,6 +3,7 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/inner_part.h"
+#include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
 

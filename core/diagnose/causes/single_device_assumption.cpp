@@ -2,8 +2,10 @@
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/joined_outside.h"
+#include "diagnose/moves.h"
 #include "diagnose/own_backward.h"
 #include "diagnose/predicates.h"
+#include "diagnose/results.h"
 #include "diagnose/sides.h"
 #include "diagnose/source_text.h"
 

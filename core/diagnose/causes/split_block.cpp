@@ -2,6 +2,7 @@
 #include "diagnose/edits.h"
 #include "diagnose/hooks_removed.h"
 #include "diagnose/predicates.h"
+#include "diagnose/results.h"
 #include "diagnose/source_text.h"
 
 #include <algorithm>

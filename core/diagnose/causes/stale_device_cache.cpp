@@ -1,7 +1,9 @@
 #include "diagnose/before_move.h"
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/moves.h"
 #include "diagnose/predicates.h"
+#include "diagnose/results.h"
 #include "diagnose/source_text.h"
 
 namespace devsan::diagnose {

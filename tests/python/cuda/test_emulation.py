@@ -76,7 +76,7 @@ def test_stop_twice_and_start_again() -> None:
 
 def test_a_second_emulation_is_refused() -> None:
     with emulate(gpus=3):
-        with pytest.raises(StartError, match=r"^expected no emulation in this process, got one of 3 GPUs .*stop it"):
+        with pytest.raises(StartError, match=r"^expected no emulation in this process, got one of 3 GPUs .*stop\(\)"):
             emulate(gpus=2).start()
         assert torch.cuda.device_count() == 3
 
