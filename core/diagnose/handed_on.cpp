@@ -11,12 +11,15 @@ using model::Operand;
 
 namespace {
 
-/// Whether it is of the function that fails, or of one that was called there, before.
-bool is_by_failing_function(const Context& context, const Event& event) {
-  const model::Frame* site = event.site();
-  const model::Frame* fails = context.failure().site();
-  return site != nullptr && fails != nullptr && site->file == fails->file && site->function == fails->function &&
-         site->span.line <= fails->span.line;
+/// The running function of the failing stack that made the move, before the line that it has come to; null where none did.
+const model::Frame* mover_of(const Context& context, const Event& move) {
+  const model::Frame* site = move.site();
+  const auto& frames = context.failure().frames;
+  const auto found = std::ranges::find_if(frames, [&](const model::Frame& frame) {
+    return site != nullptr && frame.package.empty() && site->file == frame.file && site->function == frame.function &&
+           site->span.line <= frame.span.line;
+  });
+  return found == frames.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -27,11 +30,11 @@ const Event* handed_on(const Context& context, const Operand& moved, const Opera
   if (move == nullptr || before == nullptr || is_weight(moved) || is_weight(stayed)) return nullptr;
   if (move->kind != model::EventKind::kMoved || move->from != stayed.device || !move->from.is_accelerator())
     return nullptr;
-  if (!move->owner.is(model::owners::kProgram) || !is_by_failing_function(context, *move)) return nullptr;
-  // Both stages are parts of the module that runs: a device that is wrong for all of it is another mistake.
-  const model::Module* module = context.failing_module();
-  if (module == nullptr || !stands_in_module(context)) return nullptr;
-  const auto devices = context.devices_below(module->path);
+  const model::Frame* mover = mover_of(context, *move);
+  if (!move->owner.is(model::owners::kProgram) || mover == nullptr) return nullptr;
+  if (mover->module.empty() && last_part(mover->function) != "forward") return nullptr;
+  // Both stages are parts of the module whose forward moves: a device that is wrong for all of it is another mistake.
+  const auto devices = context.devices_below(mover->module);
   const auto holds = [&](const model::Device& device) { return std::ranges::find(devices, device) != devices.end(); };
   return holds(move->device) && holds(move->from) ? move : nullptr;
 }

@@ -37,6 +37,7 @@ const Operand* label_side(const Context& context) {
 
 /// Whether it came with the batch: labels, a count of them, what the model was given.
 bool is_of_batch(const Operand& operand) {
+  if (part_of_result(operand) != nullptr) return false;  // a teacher's targets
   const bool computed = !operand.provenance.empty() && operand.provenance.front().kind == model::EventKind::kComputed;
   return operand.kind == OperandKind::kInput || (operand.role == "target" && !computed) ||
          Context::is_called(operand, {"label", "target", "num_items"});

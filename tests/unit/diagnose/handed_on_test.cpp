@@ -39,6 +39,17 @@ TEST(HandedOn, WhatWasComputedBeforeTheMoveIsLeftBehind) {
   EXPECT_EQ(finding.fixes.front().text.text(), "move `skip` to the device of `x` before they are combined");
 }
 
+TEST(HandedOn, TheMoveMayBeThatOfTheModuleAround) {
+  Case context = over_two_stages("cuda:1");
+  Frame joined = own("net.py", 31, "Up.forward", "x = torch.cat([skip, x])", "up");
+  Frame around = own("net.py", 57, "Net.forward", "x = self.up(x, skip)");
+  context.frames({joined, call_impl(), around, call_impl(), train(20)});
+  expect_operand(context, expect_code(context, "DV101"), "skip");
+  around.span.line = 55;  // before the move
+  context.frames({joined, call_impl(), around, call_impl(), train(20)});
+  expect_operand(context, expect_code(context, "DV101"), "x");
+}
+
 TEST(HandedOn, AMoveToWhereNoPartOfTheModelIsIsTheMistake) {
   const Case context = over_two_stages("cuda:0");
   expect_operand(context, expect_code(context, "DV101"), "x");
