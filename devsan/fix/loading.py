@@ -11,6 +11,9 @@ from devsan.fix.failure import Source
 
 _MAP_POSITIONS = {"dispatch_model": 1, "load_checkpoint_and_dispatch": 2}
 _WIDEST = 100  # characters of a map on one line
+RANK = 'os.environ.get("LOCAL_RANK", 0)'
+"""The number of a rank on its machine, as Python; the launchers all set it. See ``importing``."""
+
 _OTHER_SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.BoolOp)
 
 

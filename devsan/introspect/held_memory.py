@@ -19,7 +19,6 @@ from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.tensors import is_tensor, plain_attributes
 from devsan.introspect.frames.values import is_a, own_dict
 from devsan.introspect.kept_graphs import saved_by_several_passes
-from devsan.introspect.models.alike import alike_names
 from devsan.introspect.models.heap import instances_of, live_models
 from devsan.introspect.models.optimizers import states_of
 from devsan.introspect.models.registry import Registry
@@ -87,15 +86,14 @@ def _modules(registry: Registry) -> dict[int, str]:
     """The name of each module by its id; a root has that of its class."""
     return {
         id(tree.modules[path]): name or type(tree.root).__name__
-        for tree in registry.trees
-        for path, name in alike_names(tree).items()
+        for tree, names in zip(registry.trees, registry.alike, strict=True)
+        for path, name in names.items()
     }
 
 
 def _of_models(registry: Registry) -> Iterator[Named]:
     kinds = core.HolderKind
-    for tree in registry.trees:
-        names = alike_names(tree)
+    for tree, names in zip(registry.trees, registry.alike, strict=True):
         for path, name, tensor, is_buffer in tree.tensors():
             full = f"{names[path]}.{name}" if path else name
             yield tensor, kinds.BUFFER if is_buffer else kinds.PARAMETER, full
@@ -106,11 +104,10 @@ def _of_models(registry: Registry) -> Iterator[Named]:
 
 def _of_optimizers(optimizers: Sequence[Any], registry: Registry) -> Iterator[Named]:
     kinds = core.HolderKind
-    names = [alike_names(tree) for tree in registry.trees]
     for optimizer in optimizers:
         for parameter, key, tensor in states_of(optimizer):
             home = registry.home_of(parameter)
-            holder = names[home.tree].get(home.holder, home.holder) if home is not None else ""
+            holder = registry.alike[home.tree].get(home.holder, home.holder) if home is not None else ""
             path = ".".join(filter(None, (holder, home.name))) if home is not None else "a parameter"
             yield tensor, kinds.OPTIMIZER_STATE, f"{key} of {path}"
             gradient = _gradient_of(parameter)

@@ -13,7 +13,6 @@ from itertools import takewhile
 from typing import Any
 
 from devsan.introspect.autograd_graph import LARGEST, parents_of, saved_by
-from devsan.introspect.models.alike import alike_names
 from devsan.introspect.models.registry import PARAMETER, Registry
 
 _Path = tuple[str, ...]
@@ -26,12 +25,11 @@ _LAYOUTS = frozenset({"TBackward0", "TransposeBackward0", "PermuteBackward0", "V
 def saved_activations(tensors: Iterable[Any], registry: Registry) -> Iterator[tuple[Any, str]]:
     """Yields what the graphs of ``tensors`` keep, with the path of the part of a model that needs it.
 
-    Alike parts have one path (``alike_names``). What belongs to no part is left out. See NOTE [Modules of nodes].
+    Alike parts have one path (``Registry.alike``). What belongs to no part is left out. See NOTE [Modules of nodes].
     """
     nodes = _in_order(tensors)
-    names = [alike_names(tree) for tree in registry.trees]
     for node, path in zip(nodes, _between(_given(nodes, registry)), strict=True):
-        name = names[int(path[0])].get(".".join(path[1:]), "") if path else ""
+        name = registry.alike[int(path[0])].get(".".join(path[1:]), "") if path else ""
         if name:
             yield from ((saved, name) for saved in saved_by(node))
 

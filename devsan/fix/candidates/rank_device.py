@@ -11,11 +11,10 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import keyword
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
-from devsan.fix.loading import importing
+from devsan.fix.loading import RANK, importing
 
 _MAP, _CURRENT, _NAMED = 5, 6, 7  # see NOTE [Doubts]
 _FIRST = re.compile(r"cuda(:0)?")
-_RANK = 'os.environ.get("LOCAL_RANK", 0)'
 
 
 def propose(failure: Failure) -> Iterator[Change]:
@@ -29,7 +28,7 @@ def propose(failure: Failure) -> Iterator[Change]:
         source = source_of(path)
         if source is None:
             continue
-        named = tuple(source.replace(node, f'f"cuda:{{{_RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'"))
+        named = tuple(source.replace(node, f'f"cuda:{{{RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'"))
                       for node in _first_gpus(source))  # fmt: skip
         current = _current(source) if path == failure.own_frames[-1]["path"] else ()
         if current and "set_device" not in source.text:
@@ -53,7 +52,7 @@ def _maps(failure: Failure) -> Iterator[Change]:
         given = keyword(call, "device_map") if isinstance(call, ast.Call) else None
         if source is not None and isinstance(given, ast.Dict) and len(given.values) == 1:
             text = message("load the whole model onto the GPU of its rank")
-            edit = source.replace(given.values[0], f"int({_RANK})")
+            edit = source.replace(given.values[0], f"int({RANK})")
             yield Change(text, "configuration", (*importing(source, "os"), edit), doubt=_MAP)
 
 
@@ -61,7 +60,7 @@ def _current(source: Source) -> tuple[Edit, ...]:
     imports = [each for each in source.tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
     if not imports or "import torch" not in source.text:
         return ()
-    return (source.insert_after(imports[-1], [f"torch.cuda.set_device(int({_RANK}))"]),)
+    return (source.insert_after(imports[-1], [f"torch.cuda.set_device(int({RANK}))"]),)
 
 
 def _first_gpus(source: Source) -> list[ast.Constant]:

@@ -10,7 +10,7 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
-from devsan.fix.loading import importing
+from devsan.fix.loading import RANK, importing
 from devsan.fix.placed_model import PlacedModel, placed_models
 
 _MOVE, _MAP, _HOOKS, _OTHERS = 1, 3, 6, 30  # see NOTE [Doubts]
@@ -79,8 +79,8 @@ def _without_map(model: PlacedModel, doubt: int) -> Iterator[Change]:
         if without is not None:
             text = message("load the model without a device map: another owner places it")
             yield Change(text, "configuration", (without,), doubt=doubt)
-        # The launchers all set LOCAL_RANK; the current device is that of the rank only once the program says so.
-        own = loading.with_map('{"": int(os.environ.get("LOCAL_RANK", 0))}')
+        # The current device is that of the rank only once the program says so.
+        own = loading.with_map(f'{{"": int({RANK})}}')
         if own is not None:
             text = message("load the whole model onto the GPU of its rank")
             yield Change(text, "configuration", (*importing(loading.source, "os"), own), doubt=doubt + 1)

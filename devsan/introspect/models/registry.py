@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
 from devsan.introspect.frames.values import is_a, own_dict
+from devsan.introspect.models.alike import alike_names
 from devsan.introspect.models.functions import KEEPING, kept_by
 from devsan.introspect.models.models import Tree
 from devsan.introspect.models.referrers import key_of, parts
@@ -65,6 +67,11 @@ class Registry:
         """Returns where ``tensor``, or one that it is a view of, is kept; None when no model keeps it."""
         found = _find(self._homes, tensor)
         return found if found is not None else _find(self._search_once(), tensor)
+
+    @functools.cached_property
+    def alike(self) -> list[dict[str, str]]:
+        """The names of the modules of each model, as ``alike_names`` has them."""
+        return [alike_names(tree) for tree in self.trees]
 
     def tied_to(self, home: Home) -> str:
         """Returns another path at which a model keeps the tensor of ``home``; "" where it has one alone."""
