@@ -6,6 +6,7 @@
 
 #include "diagnose/codes.h"
 #include "diagnose/predicates.h"
+#include "diagnose/source_text.h"
 
 namespace devsan::diagnose {
 

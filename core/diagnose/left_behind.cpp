@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "diagnose/codes.h"
 #include "diagnose/predicates.h"
 
 namespace devsan::diagnose {

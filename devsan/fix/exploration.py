@@ -169,7 +169,7 @@ class Exploration:
         needed: list[Change] = []
         for number, change in enumerate(changes):
             fewer = (*needed, *changes[number + 1 :])
-            if not fewer:
+            if len(fewer) == number == len(changes) - 1:  # without the last one the program fails: it began its round
                 return
             self.told(message("without: {change}", change=change.text), number + 1, len(changes))
             trial = try_changes(self.laboratory, self.reference, fewer, fresh=True)

@@ -29,3 +29,8 @@ def test_a_gpu_without_weights_is_vacated_though_it_computes():
 def test_where_models_are_gone_at_the_end_the_peak_tells():
     assert vacated_by(FIRST, outcome(model("cuda:0"), cuda0=512, cuda1=512)) == ()
     assert vacated_by(FIRST, outcome(cuda0=512, cuda1=16)) == ("cuda:1",)
+
+
+def test_models_that_were_taken_to_the_cpu_at_the_end_were_on_their_gpus():
+    assert vacated_by(FIRST, outcome(model("cpu"), model("cpu"), cuda0=512, cuda1=512)) == ()
+    assert vacated_by(FIRST, outcome(model("cpu"), model("cpu"), cuda0=512, cuda1=16)) == ("cuda:1",)
