@@ -72,7 +72,7 @@ class Reference:
         if self.outcome is None:
             return Comparison({}, impossible=_not_ended(self.first.error))
         found = compare(self.outcome.numbers, outcome.numbers)
-        may_rest = not found.equal and self.kind == reference.WHOLE
+        may_rest = not found.equal and self.kind in reference.WITH_VALUES
         if may_rest:
             found = compare(self.outcome.numbers, outcome.numbers, may_rest)
         if found.impossible or (found.equal and compare(self.outcome.numbers, self.failing().numbers, may_rest).equal):

@@ -9,7 +9,8 @@ goes:
   meeting  all but the last pass, and ranks that share one GPU, which NCCL refuses, and forks that use one,
            and collectives of tensors of the host
   one_gpu  moreover all GPUs are one (NOTE [All on one GPU] in core/emulate/runtime/device.h)
-  whole    moreover all tensors have values: what is made on "meta", or sent there, is where it was or on the host
+  kept     moreover what has values keeps them: what is sent to "meta" stays where it was
+  whole    moreover all tensors have values: what is made on "meta" is on the host
   alone    all GPUs are one, and what would be made on the host is made there: no tensor moves at all. No fix is
            compared with it, but a program that ends (``alone_run``)
 
@@ -28,9 +29,11 @@ from devsan.numbers import host_collectives, one_place
 VARIABLE = "DEVSAN_REFERENCE"
 MEETING = "meeting"
 ONE_GPU = "one_gpu"
+KEPT = "kept"
 WHOLE = "whole"
 ALONE = "alone"
-KINDS = (MEETING, ONE_GPU, WHOLE)
+KINDS = (MEETING, ONE_GPU, KEPT, WHOLE)
+WITH_VALUES = (KEPT, WHOLE)
 
 _BEFORE_CUDA = 15  # torch/serialization.py asks CUDA's own deserializer at 20
 
@@ -46,8 +49,8 @@ def begin() -> None:
     if kind != MEETING:
         core.place_on_first(True)
         one_place.stay_on_first()
-    if kind == WHOLE:
-        one_place.give_values()
+    if kind in WITH_VALUES:
+        one_place.keep_values(makes_them=kind == WHOLE)
     if kind == ALONE:
         one_place.begin_on_first()
     _read_gpus()
