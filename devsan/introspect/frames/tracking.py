@@ -6,6 +6,7 @@ import ast
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from types import BuiltinFunctionType
 from typing import cast
 
 from devsan.diagnostics.placement import Placement
@@ -80,7 +81,8 @@ def follow(operands: list[Tracked], frames: Sequence[Frame], outermost: int) -> 
     """Finds each operand in the frames from the innermost out to number ``outermost``."""
     for place in reversed(range(outermost, len(frames))):
         frame = frames[place]
-        if place + 1 < len(frames):
+        called_back = _calls_back(frames, place)
+        if place + 1 < len(frames) and not called_back:
             callee = frames[place + 1]
             for operand in operands:
                 inner = operand.at.get(place + 1)
@@ -96,9 +98,20 @@ def follow(operands: list[Tracked], frames: Sequence[Frame], outermost: int) -> 
             taken = [operand.at[place] for operand in operands if place in operand.at]
             free = [found for found in operands_at(frame) if all(found != other for other in taken)]
             seen_before = any(operand.at for operand in operands)
-            for operand, found in match(lost, free, frame, strict=seen_before or place + 1 < len(frames)):
+            strict = (seen_before or place + 1 < len(frames)) and not called_back
+            for operand, found in match(lost, free, frame, strict):
                 operand.see(found, place, frame)
             _see_what_was_given(operands, frames, place)
+
+
+def _calls_back(frames: Sequence[Frame], place: int) -> bool:
+    """Whether a function of torch's in C++, which frame number ``place`` calls, has called the next frame: it gives
+    that other tensors than it was given. Kernels for the meta device are in Python."""
+    frame = frames[place]
+    if frame.whose is Whose.HIDDEN or place + 1 >= len(frames) or frames[place + 1].whose is not Whose.HIDDEN:
+        return False
+    function = frame.scope.value(frame.node.func) if isinstance(frame.node, ast.Call) else MISSING
+    return type(function) is BuiltinFunctionType
 
 
 def _see_what_was_given(operands: Sequence[Tracked], frames: Sequence[Frame], place: int) -> None:
