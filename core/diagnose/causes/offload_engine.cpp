@@ -145,10 +145,14 @@ std::optional<Hypothesis> made_of_placeholder(const Context& context) {
 
 /// A weight that accelerate's hook keeps elsewhere is read beside the module's forward.
 std::optional<Hypothesis> placeholder(const Context& context) {
-  if (context.failure().kind != model::SentenceKind::kMeta || context.operands().empty()) return std::nullopt;
-  const Operand& weight = context.operands().front();
+  const auto& operands = context.operands();
+  const bool copied = context.failure().kind == model::SentenceKind::kMeta;
+  const auto read = std::find_if(operands.begin(), operands.end(), [&](const Operand& each) {
+    return is_weight(each) && (copied || each.device.is_meta());
+  });
+  if (read == operands.end()) return std::nullopt;
+  const Operand& weight = *read;
   const model::Event* placed = placement_of(weight.provenance);
-  if (!is_weight(weight)) return std::nullopt;
   if (placed == nullptr || !placed->owner.is(model::owners::kAccelerate) ||
       !placed->owner.mechanism.starts_with("AlignDevicesHook")) {
     return std::nullopt;
@@ -156,7 +160,7 @@ std::optional<Hypothesis> placeholder(const Context& context) {
   const std::string path = context.path_of(weight);
   const Message name = path.empty() ? name_of(weight) : Message(quoted(path));
   Hypothesis found(code::kOffloadEngine);
-  found.operands = {0};
+  found.operands = {context.index_of(weight)};
   found.origin = placed;
   found.add_evidence(125,
                      {"{name} is a placeholder outside of its module's forward: {owner} keeps the weight elsewhere, "

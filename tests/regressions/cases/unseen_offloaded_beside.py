@@ -1,4 +1,4 @@
-# expect: DV114 | gpus: 1 | operands: soft.prompt.unsqueeze(1), vocab.unsqueeze(0) | owner: accelerate
+# expect: DV114 | gpus: 1 | operands: soft.prompt, vocab | owner: accelerate
 """The table of an offloaded embedding is compared with a prompt, by a function whose kernel without values is Python."""
 
 import torch
