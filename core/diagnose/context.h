@@ -72,8 +72,10 @@ class Context {
   // The model.
   const model::Model* model() const;  ///< the one that failed, null when there is none
   bool model_spans_gpus() const;
+  bool any_spans_gpus() const;  ///< this model or another one
   bool is_hooked() const;
   bool has_map() const;  ///< something said where its modules go: a device map, or hooks
+  bool any_has_map() const;  ///< of this model or another one
   bool is_wrapped_by(std::string_view wrapper) const;
   /// The module at `path` or its nearest parent that has a hook, null when none has.
   const model::Module* hooked_parent(std::string_view path) const;

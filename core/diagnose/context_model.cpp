@@ -11,10 +11,20 @@ using model::Module;
 
 const model::Model* Context::model() const { return facts_.models.empty() ? nullptr : &facts_.models.front(); }
 
-bool Context::model_spans_gpus() const {
-  if (model() == nullptr) return false;
-  std::vector<Device> found = model()->devices();
-  for (const model::MapEntry& entry : model()->device_map) found.push_back(entry.device);
+namespace {
+
+bool is_hooked(const model::Model& model) {
+  return std::any_of(model.modules.begin(), model.modules.end(),
+                     [](const Module& module) { return !module.hooks.empty(); });
+}
+
+bool has_map(const model::Model& model) {
+  return is_hooked(model) || !model.device_map.empty() || !model.device_map_text.empty();
+}
+
+bool spans_gpus(const model::Model& model) {
+  std::vector<Device> found = model.devices();
+  for (const model::MapEntry& entry : model.device_map) found.push_back(entry.device);
   const Device* first = nullptr;
   for (const Device& device : found) {
     if (!device.is_accelerator()) continue;
@@ -24,13 +34,20 @@ bool Context::model_spans_gpus() const {
   return false;
 }
 
-bool Context::is_hooked() const {
-  return model() != nullptr && std::any_of(model()->modules.begin(), model()->modules.end(),
-                                           [](const Module& module) { return !module.hooks.empty(); });
+}  // namespace
+
+bool Context::model_spans_gpus() const { return model() != nullptr && spans_gpus(*model()); }
+
+bool Context::any_spans_gpus() const {
+  return std::any_of(facts_.models.begin(), facts_.models.end(), spans_gpus);
 }
 
-bool Context::has_map() const {
-  return is_hooked() || (model() != nullptr && (!model()->device_map.empty() || !model()->device_map_text.empty()));
+bool Context::is_hooked() const { return model() != nullptr && diagnose::is_hooked(*model()); }
+
+bool Context::has_map() const { return model() != nullptr && diagnose::has_map(*model()); }
+
+bool Context::any_has_map() const {
+  return std::any_of(facts_.models.begin(), facts_.models.end(), [](const auto& each) { return diagnose::has_map(each); });
 }
 
 bool Context::is_wrapped_by(std::string_view wrapper) const {

@@ -19,8 +19,9 @@ Message brought_back_text(const Operand& operand, const Event& back) {
 }
 
 std::optional<Hypothesis> joined_outside(const Context& context) {
-  const bool in_module = context.failing_module() != nullptr && stands_in_module(context);
-  if (in_module || !context.has_map() || disagreeing_hook(context) != nullptr) return std::nullopt;
+  // A module that was made around the model, or from a part of it, has no hooks.
+  const bool in_module = context.has_map() && context.failing_module() != nullptr && stands_in_module(context);
+  if (in_module || !context.any_has_map() || disagreeing_hook(context) != nullptr) return std::nullopt;
   const Operand* first = nullptr;
   for (const Operand& operand : context.operands()) {
     if (!operand.device.is_accelerator() || !context.is_placed_by_map(operand)) continue;
@@ -46,9 +47,9 @@ std::optional<Hypothesis> joined_outside(const Context& context) {
     found.add_evidence(
         45,
         "Each is on the device that the map gave to the part of the model that it comes from; the line that combines "
-        "them is not in a module, so no hook moves them to one device.");
+        "them is not in a module with a hook, so nothing moves them to one device.");
   }
-  if (context.model_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
+  if (context.any_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
   found.title = {"{name} comes from a part of the model on {device}, {other} from one on {other_device}",
                  pair_of(small, large)};
   found.propose(move_at_use(context, small, large));

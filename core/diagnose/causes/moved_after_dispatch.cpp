@@ -40,6 +40,7 @@ const Event* second_owner(const Context& context) {
         event.owner.is(model::owners::kTransformers) || event.kind != model::EventKind::kMoved) {
       continue;
     }
+    if (event.owner.is(model::owners::kPeft)) continue;  // adapters, each to where its layer is
     // What was moved before the map placed anything was not taken from it.
     if (last != nullptr && event.sequence < dispatch->sequence) continue;
     if (concerns_hooked(context, event, dispatch)) return &event;

@@ -179,7 +179,11 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   const Message partner_name = name_of(*partner);
   const std::string partner_device = partner->device.str();
   if (context.model_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
-  if (!told && context.is_placed_by_map(*partner) && other != nullptr && other->owner.is(model::owners::kProgram)) {
+  if (!told && other != nullptr && other->owner.is(model::owners::kPeft)) {
+    found.add_evidence(25, {"{name} is on {device}, where the layer is that it adapts.",
+                            {{"name", partner_name}, {"device", partner_device}}});
+  } else if (!told && context.is_placed_by_map(*partner) && other != nullptr &&
+             other->owner.is(model::owners::kProgram)) {
     found.add_evidence(20, {"{name} is on {device}, one of several devices that the program itself chooses from{at}.",
                             {{"name", partner_name}, {"device", partner_device}, {"at", at_text(*other)}}});
   } else if (!told && context.is_placed_by_map(*partner) && other != nullptr) {
