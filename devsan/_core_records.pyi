@@ -303,6 +303,7 @@ class Optimizer:
     built: Event  # where it was constructed
     loaded: Event  # the last load_state_dict; sequence 0 when there was none
     states: Sequence[OptimizerState]  # those that are not with their parameter, at most a few
+    trains_on: Sequence[Device]  # where its parameters are, each once
     def __init__(
         self,
         *,
@@ -310,6 +311,7 @@ class Optimizer:
         built: Event = ...,
         loaded: Event = ...,
         states: Sequence[OptimizerState] = ...,
+        trains_on: Sequence[Device | str] = ...,
     ) -> None: ...
 
 class Setting:
@@ -743,6 +745,7 @@ class Operand:
     override_at: Frame  # its holder's own `to` or `cuda`, which moves it and which no move of a parent calls
     device_there: str  # what the function that placed it calls the device of another operand: "device"
     left_in: str  # where an object keeps it that was moved in part, or not at all: "batch.pool_index[0]"
+    made_of: str  # a variable in its expression that is a tensor on its device; "" where its name is one
     moved_part: str  # a part of that object that is on another GPU: "batch.atoms"; "" where nothing was moved
     member: str  # what of a program's object holds it, where all else of that object is elsewhere: "self.table"
     member_of: str  # the class of that object
@@ -787,6 +790,7 @@ class Operand:
         override_at: Frame = ...,
         device_there: str = ...,
         left_in: str = ...,
+        made_of: str = ...,
         moved_part: str = ...,
         member: str = ...,
         member_of: str = ...,

@@ -74,13 +74,16 @@ class Context {
   bool model_spans_gpus() const;
   bool any_spans_gpus() const;  ///< this model or another one
   bool is_hooked() const;
-  bool has_map() const;  ///< something said where its modules go: a device map, or hooks
+  bool has_map() const;      ///< something said where its modules go: a device map, or hooks
   bool any_has_map() const;  ///< of this model or another one
   bool is_wrapped_by(std::string_view wrapper) const;
   /// The module at `path` or its nearest parent that has a hook, null when none has.
   const model::Module* hooked_parent(std::string_view path) const;
   /// Devices on which the module's own tensors and those below it are.
   std::vector<model::Device> devices_below(std::string_view path) const;
+
+  /// Whether an optimizer of the failing program has parameters there.
+  bool trains_on(const model::Device& device) const;
 
   const model::Setting* setting(std::string_view part_of_name) const;
   std::string version(std::string_view distribution) const;

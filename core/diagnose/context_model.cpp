@@ -38,16 +38,15 @@ bool spans_gpus(const model::Model& model) {
 
 bool Context::model_spans_gpus() const { return model() != nullptr && spans_gpus(*model()); }
 
-bool Context::any_spans_gpus() const {
-  return std::any_of(facts_.models.begin(), facts_.models.end(), spans_gpus);
-}
+bool Context::any_spans_gpus() const { return std::any_of(facts_.models.begin(), facts_.models.end(), spans_gpus); }
 
 bool Context::is_hooked() const { return model() != nullptr && diagnose::is_hooked(*model()); }
 
 bool Context::has_map() const { return model() != nullptr && diagnose::has_map(*model()); }
 
 bool Context::any_has_map() const {
-  return std::any_of(facts_.models.begin(), facts_.models.end(), [](const auto& each) { return diagnose::has_map(each); });
+  return std::any_of(facts_.models.begin(), facts_.models.end(),
+                     [](const auto& each) { return diagnose::has_map(each); });
 }
 
 bool Context::is_wrapped_by(std::string_view wrapper) const {
@@ -78,6 +77,12 @@ std::vector<Device> Context::devices_below(std::string_view path) const {
     for (const model::ModuleTensor& tensor : module.tensors) add(tensor.device);
   }
   return found;
+}
+
+bool Context::trains_on(const Device& device) const {
+  return std::any_of(facts_.optimizers.begin(), facts_.optimizers.end(), [&](const model::Optimizer& each) {
+    return std::find(each.trains_on.begin(), each.trains_on.end(), device) != each.trains_on.end();
+  });
 }
 
 const model::Setting* Context::setting(std::string_view part_of_name) const {

@@ -25,15 +25,17 @@ bool is_reference(const std::string& name) {
   return !name.empty() && name.find_first_of(" ()[]{}+-*/%@=,:'\"") == std::string::npos;
 }
 
-/// What stands before ".device" to ask where `name` is: a tensor's own subscript selects a part that is where the whole
-/// is. "" where the name is an expression.
-std::string asked_for(std::string name) {
+/// What stands before ".device" to ask where an operand is: a tensor's own subscript selects a part that is where the
+/// whole is, and an expression is where what it is made of is. "" where nothing says it.
+std::string asked_for(const Operand& operand) {
+  std::string name = operand.name;
   while (name.ends_with(']')) {
     const auto opens = name.rfind('[');
     if (opens == std::string::npos || name.find_first_of(":,", opens) == std::string::npos) break;
     name.erase(opens);
   }
-  return name.find_first_of(" (){}+-*/%@=,:'\"") == std::string::npos && !name.starts_with('[') ? name : "";
+  const bool is_expression = name.find_first_of(" (){}+-*/%@=,:'\"") != std::string::npos || name.starts_with('[');
+  return is_expression ? operand.made_of : name;
 }
 
 /// Whether `.to(...)` can follow: a name, an attribute, a call or a selection, and no operator outside of brackets.
@@ -95,7 +97,7 @@ Fix create_with(const Context& context, const Operand& operand, const model::Eve
   if (!place.empty())
     fix.text = {"create {name} on the device of {other} ({place})",
                 {{"name", name_of(operand)}, {"other", name_of(partner)}, {"place", place}}};
-  const std::string asked = asked_for(partner.name);
+  const std::string asked = asked_for(partner);
   if (same_function && !asked.empty()) {
     if (auto after = with_device(site->source, made.op, asked + ".device")) {
       fix.edit = Edit{site->file, site->span.line, site->source, std::move(*after)};
@@ -118,7 +120,7 @@ Fix move_at_use(const Context& context, const Operand& operand, const Operand& p
   fix.text = {"move {name} to the device of {other} before they are combined",
               {{"name", list_of(names)}, {"other", name_of(partner)}}};
   const model::Frame* site = context.failure().site();
-  const std::string asked = asked_for(partner.name);
+  const std::string asked = asked_for(partner);
   if (site == nullptr || asked.empty()) return fix;
   std::optional<std::string> after = site->source;
   for (const Operand* each : moved) {

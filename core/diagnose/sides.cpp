@@ -81,6 +81,10 @@ bool selects_from_table(const Context& context, const Operand& table, const Oper
 
 }  // namespace
 
+int learns_from(const Context& context, const Operand& result) {
+  return result.requires_grad ? 2 : context.trains_on(result.device) ? 1 : 0;
+}
+
 std::optional<Sides> sides_of(const Context& context) {
   const Operand* culprit = nullptr;
   bool culprit_by_model = false;
@@ -140,9 +144,10 @@ std::optional<Sides> sides_of(const Context& context) {
   if (culprit->member.empty() && partner->member_home == culprit->device && !partner->member.empty()) {
     std::swap(culprit, partner);
   }
-  // Of two results the one that needs no gradient comes to the other: a teacher's to the student's.
+  // Of two results the one that nothing is learned from comes to the other: a teacher's to the student's, a reward to
+  // the policy's.
   const bool results = part_of_result(*culprit) != nullptr && part_of_result(*partner) != nullptr;
-  if (results && culprit->requires_grad && !partner->requires_grad) std::swap(culprit, partner);
+  if (results && learns_from(context, *culprit) > learns_from(context, *partner)) std::swap(culprit, partner);
   const bool table = selects_from_table(context, *partner, *culprit);
   if (table) std::swap(culprit, partner);
   const Event* handed = handed_on(context, *culprit, *partner);

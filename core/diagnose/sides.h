@@ -25,6 +25,9 @@ struct Sides {
 /// Null where nobody said the device of an operand.
 std::optional<Sides> sides_of(const Context& context);
 
+/// How surely a result is of what the program trains: 2 with a gradient, 1 where an optimizer's parameters are, else 0.
+int learns_from(const Context& context, const model::Operand& result);
+
 /// Whether it is the state of a module without parameters, such as a metric: no part of the model decides where it is.
 bool is_of_metric(const Context& context, const model::Operand& operand);
 

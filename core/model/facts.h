@@ -25,6 +25,7 @@ struct Optimizer {
   Event built;                         ///< where it was constructed
   Event loaded;                        ///< the last load_state_dict; sequence 0 when there was none
   std::vector<OptimizerState> states;  ///< those that are not with their parameter, at most a few
+  std::vector<Device> trains_on;       ///< where its parameters are, each once
 };
 
 /// A setting that someone chose, besides device maps.

@@ -55,6 +55,7 @@ struct Operand {
   Frame override_at;  ///< its holder's own `to` or `cuda`, which moves it and which no move of a parent calls
   std::string device_there;  ///< what the function that placed it calls the device of another operand: "device"
   std::string left_in;       ///< where an object keeps it that was moved in part, or not at all: "batch.pool_index[0]"
+  std::string made_of;       ///< a variable in its expression that is a tensor on its device; "" where its name is one
   std::string moved_part;  ///< a part of that object that is on another GPU: "batch.atoms"; "" where nothing was moved
   std::string
       member;  ///< what of a program's object holds it, where all else of that object is elsewhere: "self.table"

@@ -29,6 +29,8 @@ _OF_TENSORS = NEW | {
     "permute", "unsqueeze",
 }  # fmt: skip
 
+_OF_LAYERS = {"in_features", "out_features", "embedding_dim", "num_embeddings", "in_channels", "out_channels", "weight"}
+
 _PRIVATE, _PUBLIC = re.compile(r"^(.+)\._flat_weights\[\d+\]$"), r"next(\1.parameters())"
 """A recurrent module's own list of its weights (torch/nn/modules/rnn.py), and what programs say instead."""
 
@@ -56,6 +58,7 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     if is_local and root in bound:
         yield said
     yield from (f"{source.segment(each)}.device" for each in _asked_for_shape(node) if _root(each) in bound)
+    yield from (f"{layer}.weight.device" for layer in _layers(function))
     called = _called_with(source, node)
     callee = _parsed(called)
     unnamed = callee is not None and not operand["name"] and _root(callee) in bound - {"torch", "F"}
@@ -87,6 +90,14 @@ def _asked_for_shape(node: ast.AST) -> Iterator[ast.expr]:
     for each in ast.walk(node) if is_factory(node) else ():
         if isinstance(each, ast.Attribute) and each.attr in ("shape", "size", "dtype") and _root(each) != "torch":
             yield each.value
+
+
+def _layers(function: ast.AST) -> Iterator[str]:
+    """The arguments of a constructor that are layers: of these it asks how large they are."""
+    if getattr(function, "name", "") == "__init__" and isinstance(function, ast.FunctionDef):
+        asked = {each.value.id for each in ast.walk(function) if isinstance(each, ast.Attribute)
+                 and isinstance(each.value, ast.Name) and each.attr in _OF_LAYERS}  # fmt: skip
+        yield from (each.arg for each in function.args.args if each.arg in asked and each.arg != "self")
 
 
 def _called_with(source: Source, node: ast.AST) -> str:

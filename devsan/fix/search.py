@@ -18,11 +18,15 @@ from devsan.fix.candidates import KINDS, PATCH
 from devsan.fix.change import Change
 from devsan.fix.experiment import Laboratory, Outcome
 from devsan.fix.exploration import Exploration, failure_of
+from devsan.fix.failure import Failure
 from devsan.fix.passing_findings import may_pass, without_passing
 from devsan.fix.reference_run import Reference, find_reference
 from devsan.fix.trial import Trial
 
 MOST_ROUNDS = 20
+
+_PLACED = ("creation_site", "statement_order")
+_LOSS = "DV104"
 
 
 @dataclass
@@ -103,6 +107,16 @@ def search(
         explore = Exploration(laboratory, found.reference, told, all_of_them, most_rounds, found.trials, found.untried)
         explore.follow(failing, [kind for kind in KINDS if kind != PATCH], known)
         failure = failure_of((), failing)
-        if (failure.in_library and not failure.has_two_owners) or not found.verified:
+        if not found.verified or _is_librarys(failure, found.verified[0]):
             explore.follow(failing, [PATCH], known)
     return found
+
+
+def _is_librarys(failure: Failure, fix: Trial) -> bool:
+    """Whether a library is at fault in a ``failure`` that has a verified ``fix``.
+
+    It is not where the fix corrects what the program itself has put somewhere, unless the library joins the labels of
+    the batch with what the model's last stage gave.
+    """
+    placed = all(change.kind in _PLACED for change in fix.changes) and failure.finding["code"] != _LOSS
+    return failure.in_library and not failure.has_two_owners and not placed

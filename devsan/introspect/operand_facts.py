@@ -12,7 +12,7 @@ from devsan.diagnostics.placement import Placement
 from devsan.introspect.frames.expressions import Expression, operands_at
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.places import clean, place
-from devsan.introspect.frames.roots import held_as, held_in, is_view_of, only_tensor, root_of
+from devsan.introspect.frames.roots import held_as, held_in, is_view_of, only_tensor, root_of, tensor_in
 from devsan.introspect.frames.scopes import spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of, placement_of
 from devsan.introspect.frames.tracking import Tracked
@@ -101,6 +101,9 @@ class Operands:
             value = value if kept is None else kept
         own = placement_of(value) if is_tensor(value) and whole else None  # a part has a shape of its own
         self._placed(operand, own, tracked.placement)
+        if at is not None and frame is not None and not isinstance(at.node, (ast.Name, ast.Attribute)):
+            part = tensor_in(at.node, frame, str(operand.device))
+            operand.made_of = clean(frame.segment(part)) if part is not None else ""
         node = root if root is not None else at.node if at is not None else None
         kind, home = self.kinds.of(value, str(operand.device), node, frame)
         if home is not None:

@@ -1,4 +1,4 @@
-"""Every source of the core includes what it uses: a build of a library's files together hides what one of them lacks."""
+"""Every source of the core includes what it uses, which a build of many files together does not show."""
 
 from __future__ import annotations
 

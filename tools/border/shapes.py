@@ -53,6 +53,7 @@ SHAPES = {
                 "registered",
                 "is_leaf",
                 "kept_as",
+                "made_of",
                 "ignored_at",
                 "override_at",
                 "device_there",

@@ -277,7 +277,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
     found.propose(create_with(context, *culprit, placed, *partner));
   }
   // The smaller one comes; a weight never does.
-  const bool guest = apart && partner->requires_grad && !culprit->requires_grad;
+  const bool guest = apart && learns_from(context, *partner) > learns_from(context, *culprit);
   const bool smaller = left == nullptr && handed == nullptr && !guest && !sides.is_table &&
                        !is_moved_by_call(context, *culprit) && !is_weight(*partner) &&
                        context.outnumbered() != culprit && &smaller_of(*culprit, *partner) == partner;

@@ -17,6 +17,7 @@ from devsan.fix.scope import LITERAL, devices
 _DOUBT = 20
 _SETTLED = 6
 _TOLD = 4
+_SIDECAR = "DV109"
 _WANTED = re.compile(r"on device (cuda:\d+)")  # what torch.nn.DataParallel asks of its module
 
 
@@ -27,7 +28,7 @@ def propose(failure: Failure) -> Iterator[Change]:
             # What loaded a model by a map is moved by another map: a move behind it would gather the model on one GPU.
             for frame in event["frames"] if not _by_a_map(event) else ():
                 if is_own(frame["path"]) and not failure.is_live(frame):
-                    yield from _at(frame, operand, partner)
+                    yield from _at(failure, frame, operand, partner)
                 elif is_own(frame["path"]):
                     yield from _as_told(frame, partner)
         for frame in failure.own_frames[:1]:
@@ -36,19 +37,21 @@ def propose(failure: Failure) -> Iterator[Change]:
     for operand in failure.operands if wanted else ():
         for frame in (frame for event in operand["provenance"] for frame in event["frames"]):
             if wanted and is_own(frame["path"]) and not failure.is_live(frame):
-                yield from _at(frame, operand, {"name": "", "device": wanted[1], "provenance": ()})
+                yield from _at(failure, frame, operand, {"name": "", "device": wanted[1], "provenance": ()})
 
 
 def _by_a_map(event: Mapping[str, Any]) -> bool:
     return "device_map" in event["owner"]["setting"]
 
 
-def _at(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:
+def _at(
+    failure: Failure, frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]
+) -> Iterator[Change]:
     source = source_of(frame["path"])
     node = source.expression_at(frame) if source is not None else None
     if source is None or not isinstance(node, ast.Call):
         return
-    base = _DOUBT + (0 if operand["offending"] else 3) + (_SETTLED if _is_settled(operand, partner) else 0)
+    base = _DOUBT + (0 if operand["offending"] else 3) + (_SETTLED if _is_settled(failure, operand, partner) else 0)
     name = _made_there(source, node, operand) or operand["name"] or operand["qualified_name"] or operand["role"]
     for device, its_doubt in devices(source, node, partner):
         # A line that writes a device out may go on doing so: the program is no less portable than it was.
@@ -82,9 +85,13 @@ def _as_told(frame: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[C
             yield Change(text, "creation_site", (source.replace(told, device),), doubt=_TOLD + doubt)
 
 
-def _is_settled(operand: Mapping[str, Any], partner: Mapping[str, Any]) -> bool:
-    """Whether a weight is on a GPU already, and what meets it is data: it is the data that should come."""
-    return is_weight(operand) and operand["device"] != "cpu" and not is_weight(partner)
+def _is_settled(failure: Failure, operand: Mapping[str, Any], partner: Mapping[str, Any]) -> bool:
+    """Whether a weight is on a GPU already, and what meets it is data: it is the data that should come.
+
+    What stands beside another weight, such as an adapter's, follows that.
+    """
+    follows = failure.finding["code"] == _SIDECAR
+    return is_weight(operand) and not follows and operand["device"] != "cpu" and not is_weight(partner)
 
 
 def _together(source: Source, node: ast.Call, device: str) -> Iterator[tuple[Message, list[ast.Call], int]]:
@@ -155,13 +162,20 @@ def _arguments_beside(source: Source, node: ast.Call) -> list[ast.Call]:
 
 
 def _factories_beside(source: Source, node: ast.Call) -> list[ast.Call]:
-    """All factories without a device in the function of ``node``, where it is one."""
+    """All factories in the function of ``node``, where it is one, that name the same device, or none as it does."""
     function = source.function_around(node)
     if not is_factory(node) or isinstance(function, ast.Module):
         return []
+    told = _told(source, node)
     found = [
         each for each in ast.walk(function)
-        if isinstance(each, ast.Call) and is_factory(each) and keyword(each, "device") is None
+        if isinstance(each, ast.Call) and is_factory(each) and _told(source, each) == told
     ]  # fmt: skip
     inside = {inner for each in found for inner in ast.walk(each) if inner is not each}
     return [each for each in found if each not in inside] if node in found else []
+
+
+def _told(source: Source, node: ast.Call) -> str:
+    """What ``device=`` of a call says; "" without it."""
+    told = keyword(node, "device")
+    return source.segment(told) if told is not None else ""

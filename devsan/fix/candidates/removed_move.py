@@ -14,6 +14,7 @@ from devsan.fix.scope import HOST
 
 _DOUBT = 34
 _TWICE = 3  # where it had been moved to its partner before: a shared weight, a part that is listed twice
+_AWAY = 7  # where it took the tensor away from the GPU of its partner
 
 
 def propose(failure: Failure) -> Iterator[Change]:
@@ -22,17 +23,18 @@ def propose(failure: Failure) -> Iterator[Change]:
     for operand in failure.operands:
         moves = [event for event in operand["provenance"] if event["kind"] == "moved"]
         for event in moves:
-            doubt = _TWICE if event is moves[0] and _was_with_others(failure, operand, moves[1:]) else _DOUBT
+            others = {each["device"] for each in failure.operands} - {operand["device"], "cpu"}
+            doubt = _AWAY if event is moves[0] and event["from"] in others else _DOUBT
+            doubt = _TWICE if event is moves[0] and _was_with_others(operand, others, moves[1:]) else doubt
             for frame in event["frames"]:
                 if is_own(frame["path"]) and not failure.is_live(frame):
                     yield from _without(frame, event, doubt)
 
 
-def _was_with_others(failure: Failure, operand: Mapping[str, Any], before: Sequence[Mapping[str, Any]]) -> bool:
+def _was_with_others(operand: Mapping[str, Any], others: set[str], before: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a weight, or that of an average, had been moved to the GPU of another operand by one of ``before``."""
     if not is_weight(operand) and operand["kind"] != "optimizer_state":
         return False
-    others = {each["device"] for each in failure.operands} - {operand["device"], "cpu"}
     return any(event["device"] in others for event in before)
 
 
@@ -59,13 +61,13 @@ def _without(frame: Mapping[str, Any], event: Mapping[str, Any], doubt: int) -> 
     else:
         edit = source.replace(call, source.segment(receiver))
     host = HOST if event["device"].startswith("cuda") and event["from"] == "cpu" else 0
-    text = message("leave out `{move}`", move=source.segment(call))
-    yield Change(text, "creation_site", (edit,), doubt=doubt + host)
     beside = [each for each in ast.walk(statement) if isinstance(each, ast.Call) and _is_such(source, each, call)]
     if len(beside) > 1:  # (h.cpu(), c.cpu())
         edits = tuple(source.replace(each, source.segment(each.func.value)) for each in beside)  # type: ignore[attr-defined]
         text = message("leave out {moves}", moves=", ".join(f"`{source.segment(each)}`" for each in beside))
         yield Change(text, "creation_site", edits, doubt=doubt + host)
+    text = message("leave out `{move}`", move=source.segment(call))
+    yield Change(text, "creation_site", (edit,), doubt=doubt + host)
 
 
 def _is_such(source: Source, call: ast.Call, move: ast.Call) -> bool:

@@ -111,11 +111,15 @@ def _ordered(source: Source, first: Mapping[str, Any], second: Mapping[str, Any]
     if one is None or block.index(one) >= block.index(other) or isinstance(other, (ast.Return, ast.For, ast.While)):
         return
     between = block[block.index(one) : block.index(other)]
-    if any(_binds(each, name) for name in _read_in(other) for each in between):
-        return
-    moved = source.segment(other).split("\n")
-    text = message("move `{statement}` before `{place}`", statement=moved[0], place=source.segment(one).split("\n")[0])
-    yield Change(text, "statement_order", (source.insert_before(one, moved), source.remove(other)), doubt=_DOUBT)
+    earlier, later = source.segment(one).split("\n"), source.segment(other).split("\n")
+    if not any(_binds(each, name) for name in _read_in(other) for each in between):
+        text = message("move `{statement}` before `{place}`", statement=later[0], place=earlier[0])
+        yield Change(text, "statement_order", (source.insert_before(one, later), source.remove(other)), doubt=_DOUBT)
+    elif _read_in(one) & _read_in(other) and not any(
+        _binds(one, name) for each in (*between[1:], other) for name in _read_in(each)
+    ):
+        text = message("move `{statement}` after `{place}`", statement=earlier[0], place=later[0])
+        yield Change(text, "statement_order", (source.insert_after(other, earlier), source.remove(one)), doubt=_DOUBT)
 
 
 def _in_block(source: Source, node: ast.AST, block: list[ast.stmt]) -> ast.stmt | None:

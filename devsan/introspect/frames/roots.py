@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.inference import NOT_TENSORS
-from devsan.introspect.frames.tensors import is_tensor
+from devsan.introspect.frames.tensors import is_tensor, placement_of
 from devsan.introspect.frames.values import own_dict
 
 _LEAVES = NOT_TENSORS | {"to", "cuda", "cpu", "type", "pin_memory"}  # methods whose result may be elsewhere
@@ -82,6 +82,17 @@ def only_tensor(node: ast.AST, frame: Frame) -> ast.AST | None:
     return found[0] if len(found) == 1 else None
 
 
+def tensor_in(node: ast.AST, frame: Frame, device: str) -> ast.AST | None:
+    """Returns the first variable in an expression that is a tensor on ``device``: ``a`` of ``a @ a.t()``."""
+    held = [each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute))]
+    for each in sorted(held, key=_place):
+        value = frame.scope.value(each)
+        placed = placement_of(value) if is_tensor(value) else None
+        if placed is not None and placed.device == device and placed.shape != ():
+            return each
+    return None
+
+
 def held_as(value: object, frames: Sequence[Frame]) -> tuple[int, ast.expr] | None:
     """Returns the variable of the program's own frames that holds ``value``, or the attribute of one; or None.
 
@@ -104,3 +115,7 @@ def first_name(node: ast.AST | None) -> str | None:
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else None
+
+
+def _place(node: ast.expr) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)  # a name that was made up has none

@@ -57,7 +57,8 @@ def optimizer(living: Any, registry: Registry, reader: ProvenanceReader, frames:
             break
     kind = type(living)
     module = "torch.optim" if kind.__module__.startswith("torch.optim") else kind.__module__
-    found = core.Optimizer(type=f"{module}.{kind.__qualname__}", states=states)
+    trains_on = list(dict.fromkeys(str(parameter.device) for parameter in parameters_of(living)))
+    found = core.Optimizer(type=f"{module}.{kind.__qualname__}", states=states, trains_on=trains_on)
     loaded = [event for event in events if _is_load(event)]
     made = [event.sequence for event in events if event.sequence and event not in loaded]
     place = only_call(frames, frozenset({kind.__name__})) if states else None

@@ -106,3 +106,24 @@ print(model(torch.randint(0, 11, (2, 5), device="cuda:0")).sum())
         gpus=2,
     )
     assert changed and not any("self.head.to" in line for line in changed)
+
+
+def test_what_was_where_it_belongs_is_not_taken_away(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+
+layers = [torch.nn.Linear(3, 3).to(f"cuda:{gpu}") for gpu in range(2)]
+
+def outputs(x):
+    return [layer(x.to(layer.weight.device)) for layer in layers]
+
+def kept(x):
+    return [(one.to("cuda:0"), (2 * one).to("cuda:0")) for one in outputs(x)]
+
+first = kept(torch.ones(2, 3))
+for (one, other), now in zip(first, outputs(torch.ones(2, 3))):
+    print((now + one + other).sum().item())
+""",
+        gpus=2,
+    ) == ["return [(one, 2 * one) for one in outputs(x)]"]

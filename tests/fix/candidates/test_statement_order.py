@@ -291,3 +291,24 @@ run.step(torch.ones(2, 3, device="cuda:1"))
 """,
         gpus=2,
     ) == ["self.opt.load_state_dict(self.opt.state_dict())"]
+
+
+def test_what_is_made_from_a_model_goes_behind_its_preparation(fixed: Fixed):
+    pytest.importorskip("accelerate")
+    assert fixed("""
+import copy
+import torch
+from accelerate import Accelerator
+
+accelerator = Accelerator()
+model = torch.nn.Linear(3, 1)
+average = copy.deepcopy(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model, optimizer = accelerator.prepare(model, optimizer)
+for _ in range(2):
+    accelerator.backward(model(torch.ones(2, 3, device=accelerator.device)).sum())
+    optimizer.step()
+    with torch.no_grad():
+        for mean, weight in zip(average.parameters(), model.parameters()):
+            mean.lerp_(weight, 0.1)
+""") == ["average = copy.deepcopy(model)"]

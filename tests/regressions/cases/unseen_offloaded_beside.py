@@ -1,5 +1,5 @@
 # expect: DV114 | gpus: 1 | operands: soft.prompt, vocab | owner: accelerate
-"""The table of an offloaded embedding is compared with a prompt, by a function whose kernel without values is Python."""
+"""The table of an offloaded embedding meets a prompt in a function whose kernel without values is Python."""
 
 import torch
 from accelerate import cpu_offload
