@@ -8,4 +8,8 @@ namespace devsan::diagnose {
 /// that of the next: `x = x.to(self.second)`. Null where it did not.
 const model::Event* handed_on(const Context& context, const model::Operand& moved, const model::Operand& stayed);
 
+/// The move by which the function that failed took `moved` from the GPU where `stayed` is to that of a third tensor:
+/// `labels = labels.to(logits.device)`, and not the anchors. Null where it did not.
+const model::Event* moved_without(const Context& context, const model::Operand& moved, const model::Operand& stayed);
+
 }  // namespace devsan::diagnose

@@ -151,13 +151,14 @@ std::optional<Sides> sides_of(const Context& context) {
   const bool table = selects_from_table(context, *partner, *culprit);
   if (table) std::swap(culprit, partner);
   const Event* handed = handed_on(context, *culprit, *partner);
-  if (handed != nullptr) {
+  const Event* without = handed != nullptr ? nullptr : moved_without(context, *culprit, *partner);
+  if (handed != nullptr || without != nullptr) {
     std::swap(culprit, partner);
     best = 65;
   }
   const bool number = is_number_for_all(context, *partner, *culprit);
   if (number) std::swap(culprit, partner);
-  return Sides{culprit, partner, best, left, handed, table, number};
+  return Sides{culprit, partner, best, left, handed, without, table, number};
 }
 
 }  // namespace devsan::diagnose

@@ -16,6 +16,8 @@ struct Sides {
   const model::Event* left = nullptr;
   /// The move by which the forward pass took the partner on to the next stage, without the culprit; null where none did.
   const model::Event* handed = nullptr;
+  /// The move by which the failing function took the partner to where a third tensor is, without the culprit; or null.
+  const model::Event* without = nullptr;
   /// Whether the culprit is a table of an object, and the partner selects from it.
   bool is_table = false;
   /// Whether the culprit is one number that is applied to what is on several GPUs.

@@ -133,9 +133,11 @@ class Operands:
         if home is not None and home.registered and home.kind != ATTRIBUTE:
             self._replaced(operand, home)
             self._ignored(operand, home)
-        elif home is None and is_tensor(value):
-            operand.left_in, operand.moved_part = left_in(value, self.frames) or ("", "")
-            self._in_object(operand, value)
+        elif home is None and (is_tensor(value) or tracked.storage):
+            held, memory = (value, memory_of(value) or 0) if is_tensor(value) else (None, tracked.storage)
+            operand.left_in, operand.moved_part = left_in(held, memory, str(operand.device), self.frames) or ("", "")
+            if held is not None:
+                self._in_object(operand, held)
         if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.models:
             operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it
         return operand

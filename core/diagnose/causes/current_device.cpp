@@ -1,4 +1,5 @@
 #include "diagnose/causes.h"
+#include "diagnose/edits.h"
 #include "diagnose/moves.h"
 #include "diagnose/source_text.h"
 
@@ -170,6 +171,7 @@ std::optional<Hypothesis> current_device(const Context& context) {
       found.propose(
           FixKind::kConfiguration,
           "use the same device everywhere, or make one GPU visible (CUDA_VISIBLE_DEVICES) and leave out the index");
+      found.propose(move_at_use(context, operand, *partner));
     } else {
       found.score -= 30;
     }

@@ -57,6 +57,15 @@ std::optional<Hypothesis> data_parallel_on_placed_model(const Context& context) 
     found.propose(FixKind::kUseSite, {"copy the weights, and leave the module where it is: {code}",
                                       {{"code", std::string("{k: v.cpu() for k, v in net.state_dict().items()}")}}});
   } else {
+    const auto& operands = context.operands();
+    const model::Event* made = operands.empty() ? nullptr : placement_of(operands.front().provenance);
+    if (made != nullptr && made->kind == model::EventKind::kMade && made->owner.is(model::owners::kProgram)) {
+      const std::vector<model::Argument> facts = {
+          {"name", name_of(operands.front())}, {"device", operands.front().device.str()}, {"at", at_text(*made)}};
+      found.origin = made;
+      found.add_evidence(10, {"{name} was made on {device}{at}; nothing has moved it since.", facts});
+      found.propose(FixKind::kCreationSite, {"move it to DataParallel's first GPU where it is made{at}", facts});
+    }
     found.propose(FixKind::kCreationSite, "move the whole module to the first GPU before it is wrapped");
   }
   return found;

@@ -39,6 +39,8 @@ const Operand* label_side(const Context& context) {
 bool is_of_batch(const Operand& operand) {
   if (part_of_result(operand) != nullptr) return false;  // a teacher's targets
   const bool computed = !operand.provenance.empty() && operand.provenance.front().kind == model::EventKind::kComputed;
+  const model::Event* placed = placement_of(operand.provenance);
+  if (placed != nullptr && Context::in_function(*placed, "forward")) return false;  // the model made them
   return operand.kind == OperandKind::kInput || (operand.role == "target" && !computed) ||
          Context::is_called(operand, {"label", "target", "num_items"});
 }
@@ -196,6 +198,9 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       } else if (placed != nullptr && placed->kind == model::EventKind::kMade && !chosen &&
                  context.made_for_use(*placed)) {
         found.score -= 45;  // a target that the loss itself creates: a fresh tensor
+      } else if (placed != nullptr && source_of(*placed) == model::DeviceSource::kCurrent &&
+                 Context::in_function(*placed, "forward")) {
+        found.score -= 45;  // the model's own target, on the current device
       } else if (labels->device.is_host() && labels->kind == OperandKind::kInput && !context.model_spans_gpus()) {
         found.score -= 25;  // a batch that nobody moved
       }

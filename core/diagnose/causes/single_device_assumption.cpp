@@ -89,6 +89,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   const Event* left = sides.left;
   const int best = sides.weight;
   const Event* handed = sides.handed;
+  const Event* without = sides.without;
   const bool number = sides.is_number;
   const Event& placed = *placement_of(culprit->provenance);
   const Event* other = placement_of(partner->provenance);
@@ -129,6 +130,13 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                          {"other_device", partner->device.str()},
                          {"at", at_text(*handed)},
                          {"name", culprit_name}}});
+  } else if (without != nullptr) {
+    found.add_evidence(best, {"{other} was moved from {device} to {other_device}{at}; {name} was not moved with it.",
+                              {{"other", name_of(*partner)},
+                               {"device", culprit->device.str()},
+                               {"other_device", partner->device.str()},
+                               {"at", at_text(*without)},
+                               {"name", culprit_name}}});
   } else if (number) {
     found.add_evidence(best, {"{name} is one number, computed on {device}; what it is applied to is on several GPUs.",
                               {{"name", culprit_name}, {"device", culprit->device.str()}}});
@@ -174,7 +182,10 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   }
   const bool told = tell_how_it_came(*partner, text, found);
   tell_of_weight(*culprit, *partner, found);
-  if (Message said = device_value_of(handed == nullptr ? placed : *handed); !said.empty())
+  if (Message said = device_value_of(handed != nullptr    ? *handed
+                                     : without != nullptr ? *without
+                                                          : placed);
+      !said.empty())
     found.add_evidence(0, std::move(said));
   const Message partner_name = name_of(*partner);
   const std::string partner_device = partner->device.str();
@@ -237,8 +248,9 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   found.title = {
       handed != nullptr
           ? "{name} was left on {device} when {other} was moved to the next part of the model on {other_device}"
-      : number ? "{name} is one number on {device}, {other} is on {other_device} with its part of the model"
-      : taken  ? "{other} was moved from {device} to {other_device}, {name} is still on {device}"
+      : without != nullptr ? "{name} was left on {device} when {other} was moved to {other_device}"
+      : number             ? "{name} is one number on {device}, {other} is on {other_device} with its part of the model"
+      : taken              ? "{other} was moved from {device} to {other_device}, {name} is still on {device}"
       : apart  ? "{name} is a result of the part of the model on {device}, {other} of the part on {other_device}"
       : chosen ? "{name} was sent to {device}, {other} is on {other_device}"
                : usual,
@@ -272,13 +284,13 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                   Confidence::kLikely, amended_edit(placed));
   }
   const bool itself = culprit->output_of.empty();  // not what a module made of something else
-  if (handed == nullptr && itself && placed.kind == model::EventKind::kMade &&
+  if (handed == nullptr && without == nullptr && itself && placed.kind == model::EventKind::kMade &&
       source_of(placed) != DeviceSource::kPeer) {
     found.propose(create_with(context, *culprit, placed, *partner));
   }
   // The smaller one comes; a weight never does.
   const bool guest = apart && learns_from(context, *partner) > learns_from(context, *culprit);
-  const bool smaller = left == nullptr && handed == nullptr && !guest && !sides.is_table &&
+  const bool smaller = left == nullptr && handed == nullptr && without == nullptr && !guest && !sides.is_table &&
                        !is_moved_by_call(context, *culprit) && !is_weight(*partner) &&
                        context.outnumbered() != culprit && &smaller_of(*culprit, *partner) == partner;
   const bool stays = (is_weight(*culprit) && !is_of_metric(context, *culprit)) || smaller;

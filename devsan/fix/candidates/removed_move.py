@@ -14,7 +14,7 @@ from devsan.fix.scope import HOST
 
 _DOUBT = 34
 _TWICE = 3  # where it had been moved to its partner before: a shared weight, a part that is listed twice
-_AWAY = 7  # where it took the tensor away from the GPU of its partner
+_AWAY = 9  # where it took the tensor away from the GPU of its partner
 
 
 def propose(failure: Failure) -> Iterator[Change]:

@@ -17,19 +17,19 @@ _DEEP = 3  # steps into a container
 _MOST = 512  # tensors and containers of one
 
 
-def left_in(tensor: Any, frames: Sequence[Frame]) -> tuple[str, str] | None:
-    """Returns how a variable of the program reaches ``tensor``, and a part beside it that is on another GPU.
+def left_in(tensor: Any, memory: int, device: str, frames: Sequence[Frame]) -> tuple[str, str] | None:
+    """Returns how a variable of the program reaches a tensor, and a part beside it that is on another GPU.
 
     ``batch.index[0]`` and ``batch.atoms``; None where no container has both. What is on a GPU was left behind only by
     an object with a ``to`` of its own: a list may hold a tensor for each GPU. Of an object that nothing could move,
     because its class has no ``to``, the part is "".
 
     Args:
-        tensor: on the host, or on a GPU.
+        tensor: None where no variable holds it: what a property or a method returned.
+        memory: of the tensor; 0 where that is not known.
+        device: of the tensor.
         frames: of the traceback, outermost first.
     """
-    device = str(tensor.device)
-    memory = memory_of(tensor)
     for frame in reversed(frames):
         if frame.whose is not Whose.PROGRAM:
             continue

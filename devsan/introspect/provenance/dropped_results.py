@@ -84,9 +84,16 @@ def _dropped_in(spot: Spot, text: str, held: str | None, since: int) -> Iterator
         receiver = receiver_of_move(node.value)
         value = value_of(receiver, spot) if spot.frame is not None else MISSING
         here = replace(spot, line=node.lineno)
-        means = ast.unparse(receiver) == text if held is None else _is_part(receiver, here, text, held)
+        whole = ast.unparse(receiver) == text or _is_element(receiver, here, text)
+        means = whole if held is None else _is_part(receiver, here, text, held)
         if means and (value is MISSING or is_tensor(value)) and _may_be_tensor(receiver, spot.tree):
             yield node, here
+
+
+def _is_element(node: ast.expr, spot: Spot, listed: str) -> bool:
+    """Whether ``node`` is in its turn each element of ``listed``, which torch has taken as a whole: an LSTM's state."""
+    assigned = spot.last_given(node.id) if isinstance(node, ast.Name) else None
+    return assigned is not None and assigned[1] and ast.unparse(assigned[0]) == listed
 
 
 def _is_part(node: ast.expr, spot: Spot, holder: str, held: str) -> bool:

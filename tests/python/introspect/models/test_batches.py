@@ -12,6 +12,7 @@ import torch
 
 import devsan
 from devsan.introspect.frames.frames import Whose
+from devsan.introspect.frames.tensors import memory_of
 from devsan.introspect.models.batches import left_in
 
 
@@ -33,7 +34,7 @@ def two_gpus():
 
 def found(tensor: Any, *frames: Any) -> tuple[str, str] | None:
     frames_of: Sequence[Any] = frames
-    return left_in(tensor, frames_of)
+    return left_in(tensor, memory_of(tensor), str(tensor.device), frames_of)
 
 
 def test_an_element_of_a_list_in_a_dataclass():
