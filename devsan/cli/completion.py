@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from devsan.cli import main
 from devsan.cli.command import Action, Parser, parser_of
-from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
 from devsan.spelling import nearest
 
@@ -64,8 +63,7 @@ class CompletionCommand:
         shell = parser.read(words).shell
         scripts = {"bash": _bash, "zsh": _zsh, "fish": _fish}
         if shell not in scripts:
-            expected = message("a shell ({names})", names=", ".join(scripts))
-            raise UsageError(expected, repr(shell), nearest(shell, scripts))
+            raise UsageError(f"a shell ({', '.join(scripts)})", repr(shell), nearest(shell, scripts))
         script = scripts[shell]()  # here, where an error in [tool.devsan] is one sentence
         return lambda: print(script, end="") or 0
 
