@@ -74,7 +74,7 @@ def _files_at(pattern: str) -> list[str]:
     if "%p" in pattern:  # another name each time
         return []
     if os.environ.get("RANK"):  # this process is one of several, which other processes started
-        return [name_of(pattern, os.environ)]
+        return list(filter(is_run_file, [name_of(pattern, os.environ)]))
     escaped = glob.escape(pattern)
     names = [escaped.replace("%r", "*")] if "%r" in pattern else [escaped, with_part(escaped, "rank*")]
     return sorted(file for name in names for file in glob.glob(name) if is_run_file(file))

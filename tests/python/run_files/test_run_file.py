@@ -7,11 +7,13 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from recorded_runs import MOVES
 
 from devsan.errors import DevsanError, UsageError
+from devsan.options import Options
 from devsan.run_files import recording, run_file
 from devsan.run_files.reader import read_run
 
@@ -278,6 +280,16 @@ def test_records_of_a_later_edition_are_passed_over(tmp_path):
 def test_a_missing_file():
     with pytest.raises(DevsanError, match=r"expected a run file, got '/nowhere/run\.dvs'"):
         read_run("/nowhere/run.dvs")
+
+
+def test_a_rank_that_was_started_by_hand_needs_no_earlier_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RANK", "0")
+    path = tmp_path / "run.dvs"
+    options = Options().updated({"output": str(path)})
+    run_file.check(options)
+    path.write_bytes(run_file._FIRST)
+    with pytest.raises(UsageError, match="a new file for output"):
+        run_file.check(options)
 
 
 def test_output_has_no_colon():
