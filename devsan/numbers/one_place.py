@@ -67,10 +67,12 @@ def keep_values(makes_them: bool = False) -> None:
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named = kwargs or {}
             there = args[0].device if args and isinstance(args[0], torch.Tensor) else "cpu"
-            if not makes_them and function.__name__ != "to":
+            is_move = function.__name__ == "to"
+            if not makes_them and not is_move:
                 return function(*args, **named)
             if _is_meta(named.get("device")):
-                return self._made(function, args, {**named, "device": there})
+                named = {**named, "device": there}
+                return function(*args, **named) if is_move else self._made(function, args, named)
             if any(map(_is_meta, args[1:])):
                 args = (args[0], *(there if _is_meta(each) else each for each in args[1:]))
             written = args[0] if args else named.get("tensor")  # as torch.nn.init calls it

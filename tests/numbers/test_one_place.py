@@ -43,6 +43,8 @@ def test_what_has_values_anyway_draws_them(values: None):
     torch.manual_seed(0)
     first = torch.empty(3).uniform_()
     assert not torch.equal(torch.empty(3).uniform_(), first)
+    first.to(device="meta")  # has kept its values, and is filled as before
+    assert not torch.equal(first.uniform_().clone(), first.uniform_())
 
 
 def test_what_is_sent_to_meta_stays_and_what_is_made_there_has_no_values(kept: None):
