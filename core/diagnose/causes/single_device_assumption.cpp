@@ -90,6 +90,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   const int best = sides.weight;
   const Event* handed = sides.handed;
   const Event* without = sides.without;
+  const Event* onward = handed != nullptr ? handed : without;  // that took the partner on
   const bool number = sides.is_number;
   const Event& placed = *placement_of(culprit->provenance);
   const Event* other = placement_of(partner->provenance);
@@ -182,10 +183,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   }
   const bool told = tell_how_it_came(*partner, text, found);
   tell_of_weight(*culprit, *partner, found);
-  if (Message said = device_value_of(handed != nullptr    ? *handed
-                                     : without != nullptr ? *without
-                                                          : placed);
-      !said.empty())
+  if (Message said = device_value_of(onward != nullptr ? *onward : placed); !said.empty())
     found.add_evidence(0, std::move(said));
   const Message partner_name = name_of(*partner);
   const std::string partner_device = partner->device.str();
@@ -284,13 +282,13 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                   Confidence::kLikely, amended_edit(placed));
   }
   const bool itself = culprit->output_of.empty();  // not what a module made of something else
-  if (handed == nullptr && without == nullptr && itself && placed.kind == model::EventKind::kMade &&
+  if (onward == nullptr && itself && placed.kind == model::EventKind::kMade &&
       source_of(placed) != DeviceSource::kPeer) {
     found.propose(create_with(context, *culprit, placed, *partner));
   }
   // The smaller one comes; a weight never does.
   const bool guest = apart && learns_from(context, *partner) > learns_from(context, *culprit);
-  const bool smaller = left == nullptr && handed == nullptr && without == nullptr && !guest && !sides.is_table &&
+  const bool smaller = left == nullptr && onward == nullptr && !guest && !sides.is_table &&
                        !is_moved_by_call(context, *culprit) && !is_weight(*partner) &&
                        context.outnumbered() != culprit && &smaller_of(*culprit, *partner) == partner;
   const bool stays = (is_weight(*culprit) && !is_of_metric(context, *culprit)) || smaller;

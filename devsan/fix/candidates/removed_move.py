@@ -22,8 +22,8 @@ def propose(failure: Failure) -> Iterator[Change]:
     a function moved the module that it was given."""
     for operand in failure.operands:
         moves = [event for event in operand["provenance"] if event["kind"] == "moved"]
+        others = {each["device"] for each in failure.operands} - {operand["device"], "cpu"}
         for event in moves:
-            others = {each["device"] for each in failure.operands} - {operand["device"], "cpu"}
             doubt = _AWAY if event is moves[0] and event["from"] in others else _DOUBT
             doubt = _TWICE if event is moves[0] and _was_with_others(operand, others, moves[1:]) else doubt
             for frame in event["frames"]:
