@@ -20,12 +20,13 @@ class UsageError(DevsanError):
     """An option, a profile, a size or a command was not understood.
 
     Args:
-        expected: what would have been right, as it reads after "expected".
+        expected: what would have been right, as it reads after "expected"; a message where it has its Chinese.
         got: what was given, as it reads after "got".
         hint: the nearest right spelling, if there is one.
     """
 
     def __init__(self, expected: str, got: str, hint: str | None = None) -> None:
+        self.expected, self.got, self.hint = expected, got, hint
         sentence = f"expected {expected}, got {got}"
         super().__init__(sentence if hint is None else f"{sentence}; did you mean {hint}?")
 

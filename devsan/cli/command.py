@@ -46,7 +46,8 @@ def add_format(parser: argparse._ActionsContainer, *formats: str) -> None:
     def known(text: str) -> str:
         if text not in formats:
             near = nearest(text, formats)
-            raise UsageError(f"a format ({', '.join(formats)})", repr(text), near and f"--format {near}")
+            expected = message("a format ({names})", names=", ".join(formats))
+            raise UsageError(expected, repr(text), near and f"--format {near}")
         return text
 
     listed = message("{formats} or {other} (default: {first})",

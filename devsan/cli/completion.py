@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from devsan.cli import main
 from devsan.cli.command import Action, Parser, parser_of
+from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
 from devsan.spelling import nearest
 
@@ -63,7 +64,8 @@ class CompletionCommand:
         shell = parser.read(words).shell
         scripts = {"bash": _bash, "zsh": _zsh, "fish": _fish}
         if shell not in scripts:
-            raise UsageError(f"a shell ({', '.join(scripts)})", repr(shell), nearest(shell, scripts))
+            expected = message("a shell ({names})", names=", ".join(scripts))
+            raise UsageError(expected, repr(shell), nearest(shell, scripts))
         script = scripts[shell]()  # here, where an error in [tool.devsan] is one sentence
         return lambda: print(script, end="") or 0
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from devsan.cli.command import Action, Parser
 from devsan.cli.program_words import add_options
-from devsan.errors import EXIT_USAGE, UsageError, tell
+from devsan.cli.refusal import tell_refusal
+from devsan.errors import EXIT_USAGE, UsageError
 from devsan.options import OPTIONS
 from devsan.project_options import DEFAULT, InForce, in_force
 from devsan.render.language import language_for
@@ -41,7 +42,7 @@ def _show(found: InForce) -> int:
     try:
         found.options.devices()
     except UsageError as error:  # the options contradict each other: the sources above tell who is to give way
-        tell(str(error))
+        tell_refusal(error)
         return EXIT_USAGE
     return 0
 

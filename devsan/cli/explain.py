@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from devsan.cli.command import Action, Parser, add_language
+from devsan.cli.refusal import tell_refusal
 from devsan.diagnosis import by_wording
 from devsan.diagnostics.codes import Code, all_codes, named
 from devsan.errors import EXIT_USAGE, UsageError, tell
@@ -52,7 +53,8 @@ def _explain(text: str, language: str) -> int:
         return _list_all(found, language)
     near = by_wording.nearest_page(text)
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-    tell(str(UsageError("an error that DevSan explains", repr(shown), f"devsan explain {near.code}" if near else None)))
+    hint = f"devsan explain {near.code}" if near else None
+    tell_refusal(UsageError("an error that DevSan explains", repr(shown), hint))
     return EXIT_USAGE
 
 

@@ -12,8 +12,10 @@ from importlib import import_module
 from devsan.cli.command import Action, Command
 from devsan.cli.executables import find_command
 from devsan.cli.help_text import spoken
+from devsan.cli.refusal import tell_refusal
 from devsan.cmake_prefix import cmake_prefix
 from devsan.core_library import release
+from devsan.diagnostics.messages import message
 from devsan.errors import EXIT_USAGE, DevsanError, UsageError, tell
 from devsan.options import OPTIONS
 from devsan.spelling import nearest
@@ -71,10 +73,11 @@ EXIT_PIPE = 141  # what a shell says of a command that SIGPIPE ended
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs ``devsan`` with ``words`` (those of the process by default) and returns the exit code."""
+    given = sys.argv[1:] if words is None else words
     try:
-        action = _find_action(sys.argv[1:] if words is None else words)
+        action = _find_action(given)
     except DevsanError as error:
-        tell(str(error))
+        tell_refusal(error, given)
         return EXIT_USAGE
     # Outside of the try: a DevsanError that the user's program raises belongs to that program.
     return action()
@@ -110,7 +113,7 @@ def _find_action(words: Sequence[str]) -> Action:
             action = command.prepare(words[1:])
             # The program that devsan run starts meets a closed pipe as it does without devsan.
             return action if first == "run" else _until_the_reader_leaves(action)
-    expected = f"a command ({', '.join(names)})"
+    expected = message("a command ({names})", names=", ".join(names))
     if not words:
         raise UsageError(expected, "nothing", "devsan --help")
     if first.endswith(".py"):

@@ -7,9 +7,10 @@ from typing import TypeVar
 
 from devsan.cli.interruptible import EXIT_INTERRUPTED, interruptible
 from devsan.cli.progress import Line
+from devsan.cli.refusal import tell_refusal
 from devsan.core_library import core_with_torch
 from devsan.diagnostics.messages import message
-from devsan.errors import EXIT_USAGE, DevsanError, tell
+from devsan.errors import EXIT_USAGE, DevsanError
 from devsan.render.notice import notice
 
 EXIT_FITS, EXIT_NOTHING_FITS = 0, 1
@@ -36,7 +37,7 @@ def planned(language: str, rehearse: Callable[[Callable[[str], None]], Found], t
         return EXIT_INTERRUPTED
     except DevsanError as error:
         line.close()
-        tell(str(error))
+        tell_refusal(error)
         return EXIT_USAGE
     line.close()
     return told(found)

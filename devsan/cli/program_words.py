@@ -16,6 +16,7 @@ from devsan.cli.command import Parser
 from devsan.cli.executables import find_command
 from devsan.cli.misplaced import Readers, apart, find
 from devsan.cli.program import Code, CommandLine, Module, Program, Script
+from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
 from devsan.options import OPTIONS, REPORTING, Option, Options
 from devsan.project_options import in_force
@@ -128,11 +129,12 @@ def _split(
             if name in refused:
                 raise UsageError(refused[name], repr(word))
             near = nearest(name, readers)
-            raise UsageError(f"an option of {command} ({', '.join(readers)})", repr(word), near)
+            expected = message("an option of {command} ({names})", command=command, names=", ".join(readers))
+            raise UsageError(expected, repr(word), near)
         rest.pop(0)
         if not equals:
             if not rest:
-                raise UsageError(f"a value after {name}", "nothing")
+                raise UsageError(message("a value after {name}", name=name), "nothing")
             value = rest.pop(0)
         own += [f"{name}={value}"] if name.startswith("--") else [name, value]
     return own, rest

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from devsan.diagnostics.messages import message
+from devsan.diagnostics.messages import Message, message
 from devsan.fix.candidates import candidates
 from devsan.fix.change import Change, applied
 from devsan.fix.experiment import Laboratory, Outcome
@@ -28,11 +29,14 @@ Site = tuple[str, str, str]
 # NOTE [Which round is next] The candidate with the smallest doubt is tried, of whichever round. Where the reference
 # shows the failure behind a change, too, that change has done its part, and its round comes at once. A failure that
 # only the change has brought about waits for what is as certain; one at the same line, with tensors of other devices,
-# longer, unless it is another expression of that line that the reference shows. Guesses, which move what stands in the
-# scope to whatever device is named there, never come at once: there are dozens, and the cause may be on another way.
+# longer, unless it is another expression of that line that the reference shows. A value that was moved for one line
+# and fails at the next waits until the first places where it could have been made have been tried. Guesses, which move
+# what stands in the scope to whatever device is named there, never come at once: there are dozens, and the cause may be
+# on another way.
 _AT_ONCE = -100
 _GUESS = 18
 _ELSEWHERE = 10
+_SAME_VALUE = 15
 _SAME_LINE = 25
 
 _ENDED = ("verified", "unverified")
@@ -85,7 +89,28 @@ def _penalty(before: Outcome, trial: Trial, known: Outcome | None) -> int:
         return _AT_ONCE if is_next else _SAME_LINE
     if known is not None and _breaks_before(before, trial, known):
         return _ELSEWHERE
+    if _meets_again(before, trial):
+        return _SAME_VALUE
     return _AT_ONCE if known is None or trial.outcome.sites & known.sites else _ELSEWHERE
+
+
+def _meets_again(before: Outcome, trial: Trial) -> bool:
+    """Whether the value that the last change moved where it is used is an operand of the failure behind it."""
+    assert trial.outcome is not None
+    change = trial.changes[-1]
+    name = change.text.arguments.get("name", "").strip("`") if isinstance(change.text, Message) else ""
+    moved = {_placing(each) for each in before.findings[0]["operands"] if each["name"] == name} - {None}
+    met = {_placing(each) for each in trial.outcome.findings[0]["operands"]}
+    return change.kind == "use_site" and bool(moved & met)
+
+
+def _placing(operand: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Where an operand was put where it is; None of what was computed there."""
+    event = next(iter(operand["provenance"]), None)
+    frame = event["frames"][0] if event is not None and event["frames"] else None
+    if event is None or frame is None or event["kind"] in ("computed", "shared"):
+        return None
+    return operand["device"], frame["path"], frame["line"]
 
 
 def _breaks_before(before: Outcome, trial: Trial, known: Outcome) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,21 +31,24 @@ def origin_of(failure: Failure, operand: Mapping[str, Any]) -> Origin | None:
     frames = failure.own_frames
     source = source_of(frames[0]["path"]) if frames else None
     node = operand_at(source, frames[0], operand) if source is not None else None
-    return _origin(failure, 0, source, node)
+    return origin_in(frames, source, node)
 
 
 def origin_of_name(failure: Failure, name: str) -> Origin | None:
     """As `origin_of`, for a name that the innermost of the user's own lines that has it reads."""
-    for number, frame in enumerate(failure.own_frames):
+    frames = failure.own_frames
+    for number, frame in enumerate(frames):
         source = source_of(frame["path"])
         node = source.named_at(frame["line"], name) if source is not None else None
         if node is not None:
-            return _origin(failure, number, source, node)
+            return origin_in(frames, source, node, number)
     return None
 
 
-def _origin(failure: Failure, first: int, source: Source | None, node: ast.expr | None) -> Origin | None:
-    frames = failure.own_frames
+def origin_in(
+    frames: Sequence[Mapping[str, Any]], source: Source | None, node: ast.expr | None, first: int = 0
+) -> Origin | None:
+    """As `origin_of`, for a name ``node`` in the file ``source`` of frame number ``first``, the innermost at 0."""
     for number in range(first, len(frames)):
         if source is None or not isinstance(node, ast.Name):
             return None

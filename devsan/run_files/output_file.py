@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
 
 
@@ -28,7 +29,9 @@ def check(path: str, force: bool) -> None:
 def refuse(path: str) -> None:
     """Raises UsageError if something would be lost at ``path``."""
     if is_taken(path):
-        raise UsageError("a new file for output, or --force to replace it", f"{path!r}, which exists")
+        raise UsageError(
+            "a new file for output, or --force to replace it", message("{path}, which exists", path=repr(path))
+        )
 
 
 def is_taken(path: str) -> bool:

@@ -92,15 +92,22 @@ std::optional<Hypothesis> shared_by_replicas(const Context& context, const Opera
 /// An object that holds the batch has moved the rest of what it holds, by a method of its own, and passed this by.
 std::optional<Hypothesis> passed_by(const Context& context, const Operand& operand, const Operand& partner) {
   if (operand.moved_part.empty() || !context.across_gpus()) return std::nullopt;
+  const Event* placed = placement_of(operand.provenance);
+  const Event* other = placement_of(partner.provenance);
+  const auto came = [](const Event* event) { return event != nullptr && event->kind == model::EventKind::kMoved; };
+  if (!partner.moved_part.empty() && came(placed) && !came(other)) return std::nullopt;  // it is what was moved
   Hypothesis found(code::kUnregisteredState);
-  found.origin = placement_of(operand.provenance);
+  found.origin = placed;
   found.operands = {context.index_of(operand), context.index_of(partner)};
   const std::vector<model::Argument> both = {{"name", name_of(operand)},        {"device", operand.device.str()},
                                              {"part", quoted(operand.left_in)}, {"moved", quoted(operand.moved_part)},
                                              {"other", name_of(partner)},       {"other_device", partner.device.str()}};
+  const bool itself = operand.name == operand.left_in;
   found.add_evidence(90,
-                     {"{name} is {part}, on {device}; {moved} beside it was moved to {other_device}: what moved the "
-                      "one has not moved the other.",
+                     {itself ? "{name} is on {device}; {moved} beside it was moved to {other_device}: what moved the "
+                               "one has not moved the other."
+                             : "{name} is {part}, on {device}; {moved} beside it was moved to {other_device}: what "
+                               "moved the one has not moved the other.",
                       both});
   found.title = {"{name} is {part}, which stayed on {device}; {other} is on {other_device}", both};
   found.propose(FixKind::kCreationSite, {"move {part} where {moved} is moved: in the object's own `to`", both});

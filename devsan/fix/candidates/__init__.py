@@ -10,7 +10,8 @@ that the order decides what a user sees. A change has a doubt; the smallest is t
   +25       a device that is written out (scope.LITERAL)
   +40       towards the host (scope.HOST)
 
-What one principle changes at all places of a run is one candidate more, behind the change of the first place.
+What one principle changes at all places of a run is one candidate more, behind the change of the first place; far
+behind it where a value is moved wherever it is used.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ def candidates(failure: Failure) -> list[Change]:
 
 
 _MOST_PLACES = 16
+_USES = 15  # one value that is moved wherever it is used: it may be made elsewhere instead
 
 
 def _proposed(failure: Failure) -> Iterator[Change]:
@@ -61,7 +63,8 @@ def _everywhere(own: Sequence[Change], elsewhere: Sequence[Sequence[Change]]) ->
         edits = joined(same)
         if len(edits) > len(change.edits):
             text = message("{change}, and do so at all places of this run", change=change.text)
-            yield replace(change, text=text, edits=edits, doubt=change.doubt + 1)
+            more = _USES if change.kind == "use_site" else 1
+            yield replace(change, text=text, edits=edits, doubt=change.doubt + more)
 
 
 def _sort(change: Change) -> tuple[object, ...]:

@@ -95,7 +95,8 @@ def _registered(source: Source, statement: ast.Assign | ast.AnnAssign, operand: 
             yield Change(text, "creation_site", (source.replace(value, after),), "DV108", _DOUBT)
         return
     made_by = function_name(moved(value) or value)
-    if made_by[:1].isupper() and "Tensor" not in made_by:
+    of_module = any(event["op"].startswith("Module.") for event in operand["provenance"])
+    if of_module or (made_by[:1].isupper() and "Tensor" not in made_by):
         return  # a module, or another object
     made = source.segment(value)
     text = message("register `{name}` as a buffer, so that it moves with the module", name=f"self.{name}")

@@ -1,0 +1,28 @@
+"""Tensors in objects that ranks send are taken to the host first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def test_what_is_gathered_as_an_object_is_sent_from_the_host(fixed_in_ranks: Callable[[str], str]):
+    text = fixed_in_ranks("""
+import os
+
+import torch
+import torch.distributed as dist
+
+def gathered(of_rank):
+    parts = [None, None]
+    dist.all_gather_object(parts, of_rank)
+    return parts
+
+dist.init_process_group("gloo")
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+scores = torch.arange(3.0, device="cuda") + rank
+mine = {"scores": scores.detach(), "rank": rank}
+print(torch.cat([part["scores"] for part in gathered(mine)]).sum().item())
+dist.destroy_process_group()
+""")
+    assert 'mine = {"scores": scores.detach().cpu(), "rank": rank}' in text
