@@ -1,9 +1,12 @@
 #include "diagnose/before_move.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "diagnose/codes.h"
+#include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 
 namespace devsan::diagnose {
@@ -31,6 +34,19 @@ const Event* moved_without_it(const Context& context, const Operand& operand, co
            !is_of_same_statement(event, placed);
   });
   return later == all.end() ? nullptr : &*later;
+}
+
+const Event* moved_after_snapshot(const Operand& copy, const Operand& weight) {
+  const Event* moved = placement_of(weight.provenance);
+  if (copy.provenance.empty() || moved == nullptr || !is_weight(weight)) return nullptr;
+  const Event& made = copy.provenance.front();
+  const model::Frame* written = made.site();
+  const auto reads = [&](std::string_view method) { return written->source.find(method) != std::string::npos; };
+  // What was cloned after the move would be where the weight is.
+  return is_copy(made) && written != nullptr && (reads("parameters()") || reads("state_dict()")) &&
+                 copy.shape == weight.shape && moved->kind == model::EventKind::kMoved && moved->from == copy.device
+             ? moved
+             : nullptr;
 }
 
 std::optional<Hypothesis> buffer_from_before_move(const Context& context) {

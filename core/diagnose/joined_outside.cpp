@@ -18,21 +18,32 @@ Message brought_back_text(const Operand& operand, const Event& back) {
       {{"name", name_of(operand)}, {"device", operand.device.str()}, {"at", at_text(back)}}};
 }
 
+namespace {
+
+/// Whether transformers' generate() placed it: the scores, the tokens and its masks are where the inputs are.
+bool is_of_generate(const Operand& operand) {
+  const Event* placed = placement_of(operand.provenance);
+  return placed != nullptr && placed->owner.is("transformers") && placed->owner.mechanism == "generate";
+}
+
+}  // namespace
+
 std::optional<Hypothesis> joined_outside(const Context& context) {
   // A module that was made around the model, or from a part of it, has no hooks.
   const bool in_module = context.has_map() && context.failing_module() != nullptr && stands_in_module(context);
   if (in_module || !context.any_has_map() || disagreeing_hook(context) != nullptr) return std::nullopt;
   const Operand* first = nullptr;
   for (const Operand& operand : context.operands()) {
-    if (!operand.device.is_accelerator() || !context.is_placed_by_map(operand)) continue;
+    if (!operand.device.is_accelerator() || !context.is_placed_by_map(operand) || is_of_generate(operand)) continue;
     if (first == nullptr || operand.offending) first = &operand;
   }
   const Operand* partner = first == nullptr ? nullptr : context.partner_of(*first);
-  if (partner == nullptr || !context.is_placed_by_map(*partner) || is_generation_state(*first) ||
+  const bool of_generate = partner != nullptr && is_of_generate(*partner);
+  if (partner == nullptr || !(of_generate || context.is_placed_by_map(*partner)) || is_generation_state(*first) ||
       is_generation_state(*partner)) {
     return std::nullopt;
   }
-  const Operand& small = smaller_of(*first, *partner);
+  const Operand& small = of_generate ? *first : smaller_of(*first, *partner);
   const Operand& large = &small == first ? *partner : *first;
   Hypothesis found(code::kSingleDeviceAssumption);
   found.origin = placement_of(small.provenance);
@@ -43,6 +54,12 @@ std::optional<Hypothesis> joined_outside(const Context& context) {
     found.add_evidence(45, brought_back_text(came, *back));
     found.add_evidence(0, {"{other} is where the map put the part of the model that it comes from.",
                            {{"other", name_of(small_came ? large : small)}}});
+  } else if (of_generate) {
+    found.add_evidence(45, {"{name} is on {device}, where transformers' generate keeps its inputs and what it makes of "
+                            "the model's scores.",
+                            {{"name", name_of(large)}, {"device", large.device.str()}}});
+    found.add_evidence(0, {"{other} is where the map put the part of the model that it comes from.",
+                           {{"other", name_of(small)}}});
   } else {
     found.add_evidence(
         45,
@@ -50,7 +67,9 @@ std::optional<Hypothesis> joined_outside(const Context& context) {
         "them is not in a module with a hook, so nothing moves them to one device.");
   }
   if (context.any_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
-  found.title = {"{name} comes from a part of the model on {device}, {other} from one on {other_device}",
+  found.title = {of_generate
+                     ? "{name} comes from a part of the model on {device}, {other} is on {other_device} with the inputs"
+                     : "{name} comes from a part of the model on {device}, {other} from one on {other_device}",
                  pair_of(small, large)};
   found.propose(move_at_use(context, small, large));
   return found;

@@ -110,7 +110,7 @@ PlacementId Recorder::note_aside(const Placement& placement) {
 PlacementId Recorder::note_filled(PlacementId made, OperatorId op, std::int8_t from, PlacementId source,
                                   std::uint64_t bytes) {
   Latest& mine = latest();
-  if (made == kUnknownPlacement || made != mine.noted) return made;
+  if (!is_latest(made)) return made;
   const Placement how{PlacementKind::kMoved, kHost, from, op, kNoStack, source};
   PlacementId id = made;
   const auto take = [&](std::span<const Frame> frames) {

@@ -61,6 +61,9 @@ class Recorder {
   /// @return the tensor's placement
   PlacementId note_filled(PlacementId made, OperatorId op, std::int8_t from, PlacementId source, std::uint64_t bytes);
 
+  /// Whether the calling thread noted `id` last.
+  static bool is_latest(PlacementId id) noexcept { return id != kUnknownPlacement && id == latest().noted; }
+
   std::optional<PlacementRecord> find(PlacementId id) const;
   std::vector<Frame> stack(StackId id) const;
   std::size_t placement_count() const;

@@ -1,3 +1,4 @@
+#include "diagnose/before_move.h"
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/moves.h"
@@ -260,6 +261,15 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
                "the other.",
                {{"name", name}, {"part", quoted(operand.left_in)}, {"other", quoted(operand.moved_part)}}});
       found.propose(FixKind::kCreationSite, "move everything that the batch holds: its lists and dictionaries, too");
+    } else if (const Event* moved = moved_after_snapshot(operand, *partner)) {
+      found.add_evidence(80, {"{name} is a copy of the model's weights{at}, from before they were moved to "
+                              "{other_device}{to}.",
+                              {{"name", name},
+                               {"at", at_text(operand.provenance.front())},
+                               {"other_device", partner->device.str()},
+                               {"to", at_text(*moved)}}});
+      found.propose(FixKind::kCreationSite,
+                    {"copy the weights after the model is moved{to}", {{"to", at_text(*moved)}}});
     } else if (attribute && taken_off) {
       found.add_evidence(75, {"{name} was moved to the CPU{at}, and is kept there.", {{"name", name}, {"at", at}}});
       found.propose(FixKind::kCreationSite,
@@ -323,7 +333,7 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
                      {{"name", name}, {"other", name_of(*partner)}, {"other_device", partner->device.str()}}};
       found.propose(move_at_use(context, *partner, operand));
     } else {
-      found.propose(
+      if (moved_after_snapshot(operand, *partner) == nullptr) found.propose(
           FixKind::kCreationSite,
           attribute ? "create or load it on the device of the tensors that it is used with, or move it with the model"
                     : "move the data once, where it enters: the collate function, the loop's first line or "

@@ -1,4 +1,5 @@
 #include "diagnose/before_move.h"
+#include "diagnose/carried_state.h"
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
 #include "diagnose/joined_outside.h"
@@ -81,6 +82,7 @@ bool tell_how_it_came(const Operand& operand, const std::string& value, Hypothes
 std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (auto found = own_backward(context)) return found;
   if (!context.across_gpus()) return std::nullopt;
+  if (auto found = carried_state(context)) return found;
   const auto found_sides = sides_of(context);
   if (!found_sides) return joined_outside(context);
   const Sides& sides = *found_sides;

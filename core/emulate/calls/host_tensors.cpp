@@ -2,6 +2,7 @@
 
 #include "emulate/runtime/charged_memory.h"
 #include "emulate/runtime/layouts.h"
+#include "emulate/runtime/origin.h"
 #include "emulate/runtime/storage.h"
 
 namespace devsan::emulate {
@@ -32,6 +33,20 @@ record::Origin HostTensors::origin(record::OperatorId op) const {
     if (C10_LIKELY(placement != record::kUnknownPlacement)) return {placement, op};
   }
   return {record::kUnknownPlacement, op};
+}
+
+void HostTensors::note_writes(record::OperatorId op) const {
+  const Pair* read = nullptr;
+  for (const Pair& pair : pairs_) {
+    if (!pair.written && origin_of(*pair.tensor).placement != record::kUnknownPlacement) {
+      read = &pair;
+      break;
+    }
+  }
+  if (read == nullptr) return;
+  for (const Pair& pair : pairs_) {
+    if (pair.written) note_written(op, *pair.tensor, *read->tensor);
+  }
 }
 
 at::Tensor HostTensors::take_back(at::Tensor&& host, c10::Device device) const {

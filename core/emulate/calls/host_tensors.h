@@ -99,6 +99,9 @@ class HostTensors {
   /// What the results of `op` on these say about where they come from: see NOTE [Origins].
   record::Origin origin(record::OperatorId op) const;
 
+  /// Has what `op` writes come from the first operand that it only reads, where it was made for that: see `note_written`.
+  void note_writes(record::OperatorId op) const;
+
   /// What the caller gets for a tensor that the kernel returned: the caller's own tensor where the kernel wrote one, a
   /// view of it where the kernel made a view, otherwise a tensor on `device`.
   at::Tensor take_back(at::Tensor&& host, c10::Device device) const;

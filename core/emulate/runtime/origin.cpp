@@ -74,6 +74,16 @@ void note_filled(record::OperatorId op, const at::Tensor& target, const at::Tens
   set_origin(*memory, origin);
 }
 
+void note_written(record::OperatorId op, const at::Tensor& target, const at::Tensor& source) {
+  const c10::DataPtr* memory = memory_of(target);
+  if (memory == nullptr || target.device() != source.device()) return;
+  const record::Origin origin = origin_of(*memory);
+  if (C10_LIKELY(!Recorder::is_latest(origin.placement) || origin.computed_by != record::kNoOperator)) return;
+  const record::PlacementId from = origin_of(source).placement;
+  const auto placement = Recorder::instance().note_filled(origin.placement, op, index_of(target), from, /*bytes=*/0);
+  if (placement != origin.placement) set_origin(*memory, {placement, op});
+}
+
 void note_computed_from(record::OperatorId op, const at::Tensor& result, const at::Tensor& operand) {
   const c10::DataPtr* memory = memory_of(result);
   if (memory == nullptr || !Recorder::instance().is_on()) return;

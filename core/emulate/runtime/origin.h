@@ -31,6 +31,10 @@ record::Origin note_moved_to_host(record::OperatorId op, const at::Tensor& sourc
 /// Notes that a tensor on an emulated GPU is filled from `source`: where it has just been made for that, it is a copy.
 void note_filled(record::OperatorId op, const at::Tensor& target, const at::Tensor& source);
 
+/// Notes that `op` writes what it computes from `source` into `target`: where that has just been made for it, as by the
+/// operators that torch writes with others (mv, one_hot), the result comes from where `source` does.
+void note_written(record::OperatorId op, const at::Tensor& target, const at::Tensor& source);
+
 /// Notes that a factory makes a tensor on the host, unless it does so for an operator that is noted already: then what is
 /// open is said again.
 record::Origin note_made_on_host(record::OperatorId op);

@@ -55,12 +55,17 @@ def _is_batch(value: Any) -> bool:
 
 
 def _cannot_move(value: Any) -> bool:
-    """Whether it is an object of the program's with tensors, which those who move batches leave as it is."""
+    """Whether it is an object of the program's with tensors, which those who move batches leave as it is.
+
+    What holds a module (a trainer, an agent) is no batch.
+    """
     kind = type(value)
     if is_a(value, dict, list, tuple) or is_tensor(value) or is_module(value) or hasattr(kind, "to"):
         return False
     file = class_file(kind)
-    return file != "" and not is_library(file) and isinstance(getattr(value, "__dict__", None), dict)
+    own = getattr(value, "__dict__", None)
+    return (file != "" and not is_library(file) and isinstance(own, dict)
+            and not any(is_module(held) for held in list(own.values())))  # fmt: skip
 
 
 def _moves_itself(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What CUDA's fused kernels compute comes from where their operand was placed, as what any operator computes."""
+"""What an operator computes comes from where its operand was placed, whichever operators it is made of."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ def attention(x: Any) -> Any:
     lambda x: F.rms_norm(x, (8,)),
     lambda x: attention(x.bfloat16()),
     lambda x: attention(x.half()),
+    lambda x: x[0, 0] @ x[0, 0, 0],  # torch writes these with an empty tensor and another operator
+    lambda x: F.one_hot(x.long().abs()),
+    lambda x: torch.bernoulli(x.sigmoid()),
     lambda x: nn.LSTM(8, 4, num_layers=2, dropout=0.1).to(x.device)(x[0]),
     lambda x: nn.GRU(8, 4).to(x.device)(x[0]),
     lambda x: nn.RNN(8, 4, nonlinearity="relu").to(x.device)(x[0].requires_grad_()),
@@ -44,6 +47,15 @@ def test_a_result_comes_from_its_operand(compute: Callable[[Any], Any]):
     assert placement and results
     states = results[1:]  # a network makes the states that it is not given
     assert origin(results[0])[0] == placement and all(origin(each)[0] for each in states)
+
+
+def test_what_the_program_made_to_be_written_is_its_own():
+    origin = ProvenanceReader().origin_of
+    x = torch.randn(3, 3).to("cuda:1")
+    made = torch.empty(3, device="cuda:1")
+    before = origin(made)
+    torch.mv(x, x[0], out=made)
+    assert origin(made) == before != origin(x)
 
 
 def leaves(result: Any) -> Any:
