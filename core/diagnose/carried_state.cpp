@@ -68,18 +68,20 @@ std::optional<Hypothesis> carried_state(const Context& context) {
     const std::string said = device_text_of(*move);
     facts.push_back({"convert", quoted(".to(" + said + ".dtype)")});
     const bool itself = operand.provenance.front().kind != EventKind::kComputed;
-    found.add_evidence(95, {"{state} was made on {other_device}, as {other} was, and was replaced by a copy of itself on "
-                            "{device}{at}.",
-                            facts});
+    found.add_evidence(95,
+                       {"{state} was made on {other_device}, as {other} was, and was replaced by a copy of itself on "
+                        "{device}{at}.",
+                        facts});
     if (!itself) found.add_evidence(0, {"{name} was computed from {state}.", facts});
-    if (is_by_tensor(*move)) found.add_evidence(0, {"`to` with a tensor takes its device as well as its dtype.", facts});
+    if (is_by_tensor(*move))
+      found.add_evidence(0, {"`to` with a tensor takes its device as well as its dtype.", facts});
     found.title = {"{state} was moved from {other_device} to {device}, {other} is still on {other_device}", facts};
-    found.propose(FixKind::kCreationSite,
-                  {is_by_tensor(*move)
-                       ? "keep {state} on {other_device}: convert it with {convert}, and move to it what it is "
-                         "combined with{at}"
-                       : "keep {state} on {other_device}, and move to it what it is combined with{at}",
-                   facts});
+    found.propose(
+        FixKind::kCreationSite,
+        {is_by_tensor(*move) ? "keep {state} on {other_device}: convert it with {convert}, and move to it what it is "
+                               "combined with{at}"
+                             : "keep {state} on {other_device}, and move to it what it is combined with{at}",
+         facts});
     return found;
   }
   return std::nullopt;

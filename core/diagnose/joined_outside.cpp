@@ -58,8 +58,8 @@ std::optional<Hypothesis> joined_outside(const Context& context) {
     found.add_evidence(45, {"{name} is on {device}, where transformers' generate keeps its inputs and what it makes of "
                             "the model's scores.",
                             {{"name", name_of(large)}, {"device", large.device.str()}}});
-    found.add_evidence(0, {"{other} is where the map put the part of the model that it comes from.",
-                           {{"other", name_of(small)}}});
+    found.add_evidence(
+        0, {"{other} is where the map put the part of the model that it comes from.", {{"other", name_of(small)}}});
   } else {
     found.add_evidence(
         45,

@@ -317,6 +317,8 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
       found.propose(FixKind::kCreationSite, {"bind {name} after the move, not before it", {{"name", name}}});
     }
     if (found.score == 0) continue;
+    const bool told = placed != nullptr && placed->kind == model::EventKind::kMade && !placed->device_value.empty();
+    if (told) found.add_evidence(0, device_value_of(*placed));
     tell_of_unprepared(operand, *partner, found);
     // A table of numbers goes to the index, once; rows that are kept on the host stay, and the index comes.
     const bool table = operand.shape && operand.shape->size() == 1;
@@ -331,13 +333,23 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
       }
       found.title = {"{other} on {other_device} indexes {name}, which is on the CPU",
                      {{"name", name}, {"other", name_of(*partner)}, {"other_device", partner->device.str()}}};
+      if (told) {
+        found.propose(FixKind::kCreationSite,
+                      {"give another value for {argument}: {name} is then made on {other_device}{at}",
+                       {{"argument", quoted(device_text_of(*placed))},
+                        {"name", name},
+                        {"other_device", partner->device.str()},
+                        {"at", at}}});
+      }
       found.propose(move_at_use(context, *partner, operand));
     } else {
-      if (moved_after_snapshot(operand, *partner) == nullptr) found.propose(
-          FixKind::kCreationSite,
-          attribute ? "create or load it on the device of the tensors that it is used with, or move it with the model"
-                    : "move the data once, where it enters: the collate function, the loop's first line or "
-                      "the wrapper");
+      if (moved_after_snapshot(operand, *partner) == nullptr) {
+        found.propose(
+            FixKind::kCreationSite,
+            attribute ? "create or load it on the device of the tensors that it is used with, or move it with the model"
+                      : "move the data once, where it enters: the collate function, the loop's first line or "
+                        "the wrapper");
+      }
       found.propose(move_at_use(context, operand, *partner));
     }
     if (!best || found.score > best->score) best = std::move(found);

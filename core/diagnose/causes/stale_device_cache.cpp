@@ -17,26 +17,30 @@ using model::OperandKind;
 
 namespace {
 
-/// A buffer holds what a statement of the program computed and put there, instead of its own memory.
+/// A parameter or buffer holds what a statement of the program computed or read and put there, instead of its own memory.
 std::optional<Hypothesis> replaced_state(const Context& context) {
   for (const Operand& operand : context.operands()) {
     const Operand* partner = context.partner_of(operand);
-    if (partner == nullptr || !is_replaced_by_result(operand) || !context.across_gpus()) continue;
+    const Event* placed = placement_of(operand.provenance);
+    // Of a weight of a model without hooks DV105 tells the same.
+    const bool loaded = operand.replaced_at.is_known() && placed != nullptr && placed->kind == EventKind::kLoaded &&
+                        (is_sidecar(operand) || context.is_hooked());
+    if (partner == nullptr || !(loaded || is_replaced_by_result(operand)) || !context.across_gpus()) continue;
     Hypothesis found(code::kStaleDeviceCache);
-    found.origin = placement_of(operand.provenance);
+    found.origin = placed;
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     const std::vector<model::Argument> facts = {{"name", name_of(operand)},
                                                 {"device", operand.device.str()},
                                                 {"place", text_of(&operand.replaced_at)},
                                                 {"other", name_of(*partner)},
                                                 {"other_device", partner->device.str()}};
-    found.add_evidence(95, {"An earlier call assigned a result on {device} to {name}, at {place}; the assignment "
-                            "replaces the buffer, and its device with it.",
+    found.add_evidence(95, {"An earlier call assigned a tensor on {device} to {name}, at {place}; the assignment "
+                            "replaces what it held, and its device with it.",
                             facts});
-    found.title = {"{name} was replaced at {place} by a result on {device}, {other} is on {other_device}", facts};
+    found.title = {"{name} was replaced at {place} by a tensor on {device}, {other} is on {other_device}", facts};
     found.propose(
         FixKind::kCreationSite,
-        {"move the result to the buffer's device before the assignment at {place}, or copy it in place: `copy_` keeps "
+        {"move that tensor to the device of the one that it replaces, at {place}, or copy it in place: `copy_` keeps "
          "the device",
          facts});
     return found;

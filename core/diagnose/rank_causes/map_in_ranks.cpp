@@ -16,8 +16,6 @@ using model::RankModel;
 
 namespace {
 
-constexpr const char* kOwnMap = "device_map={\"\": int(os.environ[\"LOCAL_RANK\"])}";
-
 /// The GPUs to which a map or hooks bind the model, each once.
 std::vector<Device> bound_to(const RankModel& model) {
   std::vector<Device> found;

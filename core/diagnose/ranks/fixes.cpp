@@ -36,6 +36,15 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
     found.propose(FixKind::kUseSite, "send CPU tensors (x.cpu()), and move what was received to this rank's GPU");
     return;
   }
+  if (placed.owner.setting.starts_with("device_map")) {  // one that names the same GPU in every rank
+    std::optional<Edit> edit;
+    const auto map = source.find("device_map={");
+    const auto closes = map == std::string::npos ? map : source.find('}', map);
+    if (closes != std::string::npos) edit = edit_to(source.substr(0, map) + kOwnMap + source.substr(closes + 1));
+    found.propose(FixKind::kConfiguration, {"load the model on its rank's GPU: {map}", {{"map", std::string(kOwnMap)}}},
+                  Confidence::kLikely, std::move(edit));
+    return;
+  }
   if (placed.kind == model::EventKind::kLoaded || load != std::string::npos) {
     std::optional<Edit> edit;
     const auto end = source.rfind(')');

@@ -21,8 +21,11 @@ from devsan.introspect.provenance.way import Step, function_called, is_own
 from devsan.introspect.source.sources import bindings_in, statements_of
 from devsan.introspect.source.statements import said_by
 
+Dropped = tuple[ast.Expr | ast.Assign, Spot]
+"""A statement that moves for nothing, and where it stands."""
 
-def dropped_at(step: Step) -> Iterator[tuple[ast.Expr, Spot]]:
+
+def dropped_at(step: Step) -> Iterator[Dropped]:
     """Yields the statements about a step's expression that move it, or a part of it, for nothing."""
     if not isinstance(step.node, (ast.Name, ast.Attribute, ast.Subscript)):
         if isinstance(step.node, ast.Call) and step.part is not None:
@@ -52,7 +55,7 @@ def receiver_of_move(call: ast.Call) -> ast.expr:
     return call.func.value
 
 
-def _in_call(call: ast.Call, spot: Spot, text: str | None, held: str | None) -> Iterator[tuple[ast.Expr, Spot]]:
+def _in_call(call: ast.Call, spot: Spot, text: str | None, held: str | None) -> Iterator[Dropped]:
     """Yields those of the function that is called: about what it calls the object ``text``, or the one it returns."""
     if text is not None and all(ast.unparse(each) != text for each in (*_given_to(call),)):
         return
@@ -76,10 +79,12 @@ def _given_to(call: ast.Call) -> Iterator[ast.expr]:
     yield from (word.value for word in call.keywords)
 
 
-def _dropped_in(spot: Spot, text: str, held: str | None, since: int) -> Iterator[tuple[ast.Expr, Spot]]:
+def _dropped_in(spot: Spot, text: str, held: str | None, since: int) -> Iterator[Dropped]:
     """Yields the statements of a function that move ``text``, or the part ``held`` of it, and throw the result away."""
     for node in statements_of(spot.tree):
-        if not isinstance(node, ast.Expr) or not since <= node.lineno < spot.line or not is_move(node.value):
+        if not (isinstance(node, ast.Expr) or _rebinds_for_nothing(node, spot)) or not since <= node.lineno < spot.line:
+            continue
+        if not is_move(node.value):
             continue
         receiver = receiver_of_move(node.value)
         value = value_of(receiver, spot) if spot.frame is not None else MISSING
@@ -88,6 +93,17 @@ def _dropped_in(spot: Spot, text: str, held: str | None, since: int) -> Iterator
         means = whole if held is None else _is_part(receiver, here, text, held)
         if means and (value is MISSING or is_tensor(value)) and _may_be_tensor(receiver, spot.tree):
             yield node, here
+
+
+def _rebinds_for_nothing(node: ast.AST, spot: Spot) -> TypeGuard[ast.Assign]:
+    """Whether it gives the variable of a loop a new value that nothing reads: ``for x in batch: x = x.to(device)``."""
+    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    if not isinstance(target, ast.Name):
+        return False
+    before = replace(spot, line=node.lineno).last_given(target.id)  # type: ignore[attr-defined]
+    reads = [each.lineno for each in ast.walk(spot.tree)
+             if isinstance(each, ast.Name) and each.id == target.id and isinstance(each.ctx, ast.Load)]  # fmt: skip
+    return before is not None and before[1] and all(line <= node.lineno for line in reads)  # type: ignore[attr-defined]
 
 
 def _is_element(node: ast.expr, spot: Spot, listed: str) -> bool:

@@ -64,7 +64,10 @@ class MovesWithoutEffect:
                 call: Any = statement.value
                 target = _target(call, spot)
                 if is_own(spot) and (target is None or any(_is_same(target.device, each) for each in wanted)):
-                    return self._event(statement, call, spot, target)
+                    event = self._event(statement, call, spot, target)
+                    event.discarded = True
+                    event.amended = kept(statement, spot) if isinstance(statement, ast.Expr) else ""
+                    return event
         return None
 
     def dropped_of_holder(self, operand: Seen) -> list[core.Event]:
@@ -114,9 +117,6 @@ class MovesWithoutEffect:
             event.device = core.Device(target.device)
         bound = statement.targets[0] if isinstance(statement, ast.Assign) else receiver_of_move(call)
         event.followed = ast.unparse(bound)
-        event.discarded = isinstance(statement, ast.Expr)
-        if event.discarded:
-            event.amended = kept(statement, spot)
         return event
 
     def _place(self, node: Any, spot: Spot) -> core.Frame:

@@ -17,6 +17,6 @@ class Bonus(LogitsProcessor):
         return scores + self.bonus
 
 
-generating = dict(max_new_tokens=2, min_new_tokens=2, do_sample=False, pad_token_id=2)
+generating = {"max_new_tokens": 2, "min_new_tokens": 2, "do_sample": False, "pad_token_id": 2}
 processors = LogitsProcessorList([Bonus(model.get_output_embeddings())])
 model.generate(torch.ones(1, 3, dtype=torch.long, device="cuda:0"), logits_processor=processors, **generating)

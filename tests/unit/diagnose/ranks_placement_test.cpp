@@ -124,6 +124,16 @@ TEST(ForeignMemory, CheckpointWithoutMapLocation) {
   EXPECT_TRUE(edited);
 }
 
+TEST(ForeignMemory, MapThatNamesOneGpuInEveryRank) {
+  JobCase job(2);
+  Event loaded = event(EventKind::kLoaded, "cuda:0", "from_pretrained",
+                       {own("train.py", 20, "main", "teacher = Model.from_pretrained(path, device_map={\"\": 0})")});
+  loaded.owner = {.name = "transformers", .mechanism = "from_pretrained", .setting = "device_map", .where = {}};
+  JobCase::holds(job[1], "cuda:0", 1000, {loaded});
+  const auto first = expect_first(job, "DV302", {1});
+  expect_fix(first.finding, FixKind::kConfiguration, "device_map={\"\": int(os.environ[\"LOCAL_RANK\"])}");
+}
+
 TEST(ForeignMemory, WhoRunsOutOfMemoryIsNotWhoIsToBeChanged) {
   JobCase job(2);
   JobCase::holds(job[1], "cuda:0", 1 << 30,
