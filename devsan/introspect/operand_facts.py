@@ -33,6 +33,7 @@ from devsan.introspect.operand_kinds import Kinds
 from devsan.introspect.provenance import creation
 from devsan.introspect.provenance.device_values import say_value
 from devsan.introspect.provenance.lineage import Lineage
+from devsan.introspect.provenance.originals import through_copy
 from devsan.introspect.provenance.peer_names import device_there
 from devsan.introspect.provenance.reader import ProvenanceReader
 from devsan.introspect.provenance.without_effect import MovesWithoutEffect, Seen, with_last_word
@@ -253,7 +254,7 @@ class Operands:
         model = self.models[self.main or 0] if self.models else None
         events: list[core.Event] = []
         if is_tensor(value) and operand.device == core.Device(str(getattr(value, "device", ""))):
-            events = self.reader.of(value)
+            events = through_copy(self.reader.of(value), value, self.frames, self.reader)
         device = str(operand.device)
         if not events and frame is not None and at is not None:
             events = self._of_module(at.node, frame, device)

@@ -85,7 +85,7 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
     const bool here = returned || built || (kept ? context.in_failing_call(*made) : context.made_for_use(*made));
     if (here) {
       found.add_evidence(20, built ? "The module that holds it is built in the call that failed, for this use."
-                             : Context::in_function(*made, "<module>")
+                             : made->site() != nullptr && made->site()->function == "<module>"
                                  ? "It is created by the main program, which also uses it."
                                  : "It is created in the call that failed, next to its use.");
     } else {
