@@ -12,6 +12,7 @@ from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
 from devsan.errors import UsageError
+from devsan.sizes import nearest_size
 from devsan.spelling import nearest
 
 DEFAULT_PROFILE = "a100-80g"
@@ -109,23 +110,25 @@ def all_profiles() -> dict[str, Profile]:
 
 
 def find_profile(key: str) -> Profile:
-    """Returns the profile called ``key`` (capitals do not matter).
+    """Returns the profile called ``key`` (capitals do not matter); of a GPU that has one size without the size, too.
 
     Raises:
-        UsageError: there is none; the message names the one that is spelled most like it.
+        UsageError: there is none, or several; the message names the one that is meant most likely.
     """
     profiles = all_profiles()
-    found = profiles.get(key.strip().lower())
-    if found is None:
-        raise UsageError("a GPU profile (devsan profiles lists them)", repr(key), _nearest_profile(key, profiles))
-    return found
+    word = key.strip().lower()
+    sizes = [profile for profile in profiles.values() if word in (profile.key, profile.key.rpartition("-")[0])]
+    if len(sizes) == 1:
+        return sizes[0]
+    near = max(sizes, key=lambda profile: profile.total_memory).key if sizes else _nearest_profile(key, profiles)
+    raise UsageError("a GPU profile (devsan profiles lists them)", repr(key), near)
 
 
 def _nearest_profile(key: str, profiles: dict[str, Profile]) -> str | None:
-    """The nearest profile, by its key or by the name that torch prints; of a GPU without its size the largest."""
-    sizes = [profile for profile in profiles.values() if profile.key.startswith(f"{key.strip().lower()}-")]
-    if sizes:
-        return max(sizes, key=lambda profile: profile.total_memory).key
+    """The nearest profile, by its key or by the name that torch prints; of a size the option that takes one."""
+    size = nearest_size(key)
+    if size is not None:
+        return f"--memory {size}"
     known = {profile.name: profile.key for profile in profiles.values()} | {name: name for name in profiles}
     near = nearest(key, known)
     return None if near is None else known[near]

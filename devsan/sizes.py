@@ -47,6 +47,14 @@ def read_size(text: str) -> int:
     return amount
 
 
+def nearest_size(text: str) -> str | None:
+    """Returns the size that ``text`` is meant as, a number with a unit or a letter of one; None where it is no size."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or match[2][:1].upper() not in {"K", "M", "G", "T"}:
+        return None
+    return match[1] + (match[2] if match[2].lower() in _BY_LOWER_CASE else _nearest_unit(match[2]))
+
+
 def write_size(amount: int) -> str:
     """Returns ``amount`` bytes in the largest unit that holds it exactly; ``read_size`` reads it back."""
     for unit in ("TiB", "GiB", "MiB", "KiB"):

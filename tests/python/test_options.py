@@ -164,8 +164,7 @@ def test_devices():
         (f"gpus={MAX_GPUS + 1}", "expected 1 to 64 GPUs, got 65"),
         ("gpus=0*l4-24g", "expected 1 to 64 GPUs, got 0"),
         ("gpus=x*l4-24g", "expected a number before * in a list of GPUs, got 'x*l4-24g'; did you mean '2*l4-24g'?"),
-        ("gpus=rtx3090", "expected a GPU profile (devsan profiles lists them), got 'rtx3090'; "
-                         "did you mean rtx3090-24g?"),
+        ("gpus=a100", "expected a GPU profile (devsan profiles lists them), got 'a100'; did you mean a100-80g?"),
         ("gpus=l4-24g,,t4-16g", "expected a GPU profile (devsan profiles lists them), got ''"),
     ],
 )  # fmt: skip

@@ -66,13 +66,18 @@ def test_devices_can_be_told_apart_and_are_the_same_each_time():
 
 @pytest.mark.parametrize(
     ("word", "meant"),
-    [("a100-80", "a100-80g"), ("A100_80G", "a100-80g"), ("h100", "h100-80g"), ("rtx4090", "rtx4090-24g"),
-     ("4090", "rtx4090-24g"), ("v100-32gb", "v100-32g"), ("T4", "t4-16g"), ("l40s", "l40s-48g"),
+    [("a100-80", "a100-80g"), ("A100_80G", "a100-80g"), ("A100", "a100-80g"), ("v100", "v100-32g"),
+     ("4090", "rtx4090-24g"), ("v100-32gb", "v100-32g"), ("24G", "--memory 24GiB"), ("80GB", "--memory 80GB"),
      ("NVIDIA A100-SXM4-40GB", "a100-40g"), ("NVIDIA H200", "h200-141g"), ("Tesla T4", "t4-16g")],
 )  # fmt: skip
 def test_the_nearest_spelling(word, meant):
     with pytest.raises(UsageError, match=re.escape(f"got {word!r}; did you mean {meant}?")):
         find_profile(word)
+
+
+@pytest.mark.parametrize(("word", "key"), [("h100", "h100-80g"), ("RTX4090", "rtx4090-24g"), ("T4", "t4-16g")])
+def test_a_gpu_of_one_size_needs_none(word, key):
+    assert find_profile(word) is PROFILES[key]
 
 
 def test_capitals_and_spaces_do_not_matter():
