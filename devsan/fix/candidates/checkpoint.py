@@ -1,4 +1,4 @@
-"""A checkpoint is read to the device where the program uses what is in it."""
+"""A checkpoint is read to the device where the program uses what is in it, or to where each tensor was saved from."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import function_name, keyword, with_keyword
+from devsan.fix.calls import function_name, keyword, with_keyword, without_keywords
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.scope import devices
 
 _DOUBT = 6
+_AS_SAVED = 5
 _CURRENT = 2  # that of the rank, where a program has set it
 _NOT_THERE = 10  # for a GPU that is not there, the host is as good as any
 
@@ -26,6 +27,9 @@ def propose(failure: Failure) -> Iterator[Change]:
                 yield from _read_to(source, call, devices(source, call, nowhere), _NOT_THERE)
     for operand, partner in failure.pairs() if failure.is_mixed else ():
         for source, call in _loads(operand):
+            on_gpus = all(each["device"].startswith("cuda") for each in (operand, partner))
+            if on_gpus and keyword(call, "map_location") is not None:
+                yield _read_as_saved(source, call)
             current = [('"cuda"', _CURRENT)] if partner["device"].startswith("cuda") else []
             yield from _read_to(source, call, current + devices(source, call, partner), _DOUBT)
     for operand in failure.operands if failure.finding["kind"] == "host" else ():
@@ -44,6 +48,13 @@ def _calls(frames: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Source, ast.Ca
         call = source.expression_at(frame) if source is not None else None
         if source is not None and isinstance(call, ast.Call) and function_name(call) == "load":
             yield source, call
+
+
+def _read_as_saved(source: Source, call: ast.Call) -> Change:
+    """Without ``map_location``: what layers on several GPUs computed is read to those."""
+    edit = without_keywords(source, call, {"map_location"})
+    return Change(message("read each tensor of the checkpoint to the GPU that it was saved from"), "creation_site",
+                  (edit,), doubt=_AS_SAVED)  # fmt: skip
 
 
 def _read_to(source: Source, call: ast.Call, places: list[tuple[str, int]], doubt: int) -> Iterator[Change]:

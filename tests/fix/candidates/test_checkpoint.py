@@ -63,3 +63,27 @@ print(average["weight"].sum().item())
 """,
         gpus=2,
     ) == ["saved = torch.load(path, map_location=net.weight.device)"]
+
+
+def test_what_layers_on_two_gpus_computed_is_read_to_those(fixed: Fixed):
+    assert fixed(
+        """
+import os, tempfile
+import torch
+
+layers = [torch.nn.Linear(2, 2).to("cuda:0"), torch.nn.Linear(2, 2).to("cuda:1")]
+device = layers[0].weight.device
+
+def run(x, kept):
+    for layer, before in zip(layers, kept):
+        x = layer(x.to(layer.weight.device)) + before
+    return x
+
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "kept.pt")
+    torch.save([layer(torch.ones(1, 2, device=layer.weight.device)).detach() for layer in layers], path)
+    kept = torch.load(path, map_location=device)
+print(run(torch.ones(1, 2, device=device), kept).sum().item())
+""",
+        gpus=2,
+    ) == ["kept = torch.load(path)"]
