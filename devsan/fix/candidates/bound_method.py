@@ -35,7 +35,7 @@ def _looked_up(source: Source, inside: ast.ClassDef) -> Iterator[Change]:
         for each in ast.walk(inside)
         if isinstance(each, ast.Assign)
         for name in map(own_attribute, each.targets)
-        if name and name not in methods and any(own_attribute(node) in methods for node in _values(each.value))
+        if name and name not in methods and any(_is_method(node, methods) for node in _values(each.value))
     }
     edits = []
     for call in (each for each in ast.walk(inside) if isinstance(each, ast.Call)):
@@ -46,6 +46,13 @@ def _looked_up(source: Source, inside: ast.ClassDef) -> Iterator[Change]:
         text = message("look up the methods in {names} where they are called",
                        names=", ".join(f"`self.{name}`" for name in sorted(kept)))  # fmt: skip
         yield Change(text, "use_site", tuple(edits), "DV108", _DOUBT)
+
+
+def _is_method(node: ast.expr, methods: set[str]) -> bool:
+    """Whether it is ``self.method``, or what ``getattr(self, name)`` looks up once."""
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr" and node.args:
+        return getattr(node.args[0], "id", "") == "self"
+    return own_attribute(node) in methods
 
 
 def _values(value: ast.expr) -> list[ast.expr]:

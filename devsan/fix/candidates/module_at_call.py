@@ -32,7 +32,10 @@ def propose(failure: Failure) -> Iterator[Change]:
         doubt = (
             _DOUBT + number if number and _is_forward(failure.own_frames[number - 1]) else _DOUBT + _LIBRARY + number
         )
-        yield _moved(source, call, given, doubt)
+        if isinstance(call.func, ast.Attribute) and _may_be_module(call.func.value, source):  # its method is called
+            yield _moved(source, call, call.func.value, given, doubt)
+            doubt += 1
+        yield _moved(source, call, call.func, given, doubt)
 
 
 def _is_forward(frame: Mapping[str, Any]) -> bool:
@@ -46,7 +49,15 @@ def _tensor(call: ast.Call) -> ast.expr | None:
     return next((each for each in call.args if isinstance(each, (ast.Name, ast.Attribute))), None)
 
 
-def _moved(source: Source, call: ast.Call, given: ast.expr, doubt: int) -> Change:
-    module, device = source.segment(call.func), f"{source.segment(given)}.device"
+def _may_be_module(node: ast.expr, source: Source) -> bool:
+    """Whether it may stand for a module that somebody keeps: not the object itself, not what is imported."""
+    if not isinstance(node, ast.Name):
+        return isinstance(node, (ast.Attribute, ast.Subscript))
+    imports = (each for each in ast.walk(source.tree) if isinstance(each, (ast.Import, ast.ImportFrom)))
+    return node.id != "self" and all((name.asname or name.name) != node.id for each in imports for name in each.names)
+
+
+def _moved(source: Source, call: ast.Call, called: ast.expr, given: ast.expr, doubt: int) -> Change:
+    module, device = source.segment(called), f"{source.segment(given)}.device"
     text = message("move `{module}` to {device} where it is called", module=module, device=device)
-    return Change(text, "use_site", (source.replace(call.func, f"{module}.to({device})"),), doubt=doubt)
+    return Change(text, "use_site", (source.replace(called, f"{module}.to({device})"),), doubt=doubt)
