@@ -20,8 +20,12 @@ def propose(failure: Failure) -> Iterator[Change]:
     for operand in failure.operands if failure.is_mixed else ():
         moves = [event for event in operand["provenance"] if event["kind"] == "moved"]
         others = {each["device"] for each in failure.operands} - {operand["device"]}
-        if is_weight(operand) and moves and any(event["device"] in others for event in moves[1:]):
-            for frame in moves[0]["frames"]:
+        before = [event for event in moves[1:] if event["device"] in others]
+        if not is_weight(operand) or not before:
+            continue
+        # Of a weight that two modules share each may have its own, where it is not trained.
+        for event in (moves[0], *(before if operand.get("tied_to") else ())):
+            for frame in event["frames"]:
                 if is_own(frame["path"]) and not failure.is_live(frame):
                     yield from _copied(frame)
 

@@ -38,3 +38,35 @@ def fit(model, judge, steps=2):
 torch.manual_seed(0)
 fit(torch.nn.Linear(3, 1), Judge("cuda:1"))
 """, gpus=2) == ["import copy", "judged = copy.deepcopy(model).to(self.device).eval()"]  # fmt: skip
+
+
+def test_an_encoder_that_shares_its_table_gets_one_of_its_own(fixed: Fixed):
+    assert fixed("""
+import torch
+from torch import nn
+
+class Half(nn.Module):
+    def __init__(self, table):
+        super().__init__()
+        self.table, self.layer = table, nn.Linear(3, 3)
+
+    def forward(self, ids):
+        return self.layer(self.table(ids))
+
+class Apart:
+    def __init__(self, encoder, decoder, head):
+        self.encoder = encoder.to("cuda:0")
+        self.decoder = decoder.to("cuda:1")
+        self.head = head.to("cuda:1")
+
+    @torch.no_grad()
+    def run(self, ids):
+        memory = self.encoder(ids.to("cuda:0")).to("cuda:1")
+        return self.head(self.decoder(ids.to("cuda:1")) + memory)
+
+torch.manual_seed(0)
+table = nn.Embedding(5, 3)
+head = nn.Linear(3, 5, bias=False)
+head.weight = table.weight
+print(Apart(Half(table), Half(table), head).run(torch.arange(4)).sum().item())
+""", gpus=2) == ["import copy", 'self.encoder = copy.deepcopy(encoder).to("cuda:0")']  # fmt: skip
