@@ -187,6 +187,11 @@ class Source:
         """Returns the text of ``node``."""
         return ast.get_source_segment(self.text, node) or ""
 
+    def lines_of(self, statement: ast.stmt) -> list[str]:
+        """Returns the lines of ``statement`` without the indentation at which it stands, as ``insert_before`` takes."""
+        indent = self._indent(statement)
+        return [each.removeprefix(indent) for each in self.segment(statement).split("\n")]
+
     def expression_at(self, where: Mapping[str, Any]) -> ast.expr | None:
         """Returns the largest expression with the span of a frame, an event or an operand; None if there is none."""
         wanted = tuple(where[key] for key in ("line", "column", "end_line", "end_column"))

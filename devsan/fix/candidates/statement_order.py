@@ -66,7 +66,7 @@ def _moved_late(source: Source) -> Iterator[Change]:
             if _is_made_from(each, receiver) or _loads(each):
                 line = source.segment(node)
                 text = message("move `{statement}` before `{place}`", statement=line, place=source.segment(each))
-                edits = (source.insert_before(each, line.split("\n")), source.remove(node))
+                edits = (source.insert_before(each, source.lines_of(node)), source.remove(node))
                 yield Change(text, "statement_order", edits, doubt=_EARLIER)
                 break
 
@@ -111,7 +111,7 @@ def _ordered(source: Source, first: Mapping[str, Any], second: Mapping[str, Any]
     if one is None or block.index(one) >= block.index(other) or isinstance(other, (ast.Return, ast.For, ast.While)):
         return
     between = block[block.index(one) : block.index(other)]
-    earlier, later = source.segment(one).split("\n"), source.segment(other).split("\n")
+    earlier, later = source.lines_of(one), source.lines_of(other)
     if not any(_binds(each, name) for name in _read_in(other) for each in between):
         text = message("move `{statement}` before `{place}`", statement=later[0], place=earlier[0])
         yield Change(text, "statement_order", (source.insert_before(one, later), source.remove(other)), doubt=_DOUBT)
