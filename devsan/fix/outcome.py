@@ -96,6 +96,12 @@ class Outcome:
         return found
 
     @property
+    def ran_on(self) -> set[str]:
+        """Returns the devices of the weights of the modules that were called; nothing where that is not known."""
+        ends = (event for events in self.numbers.values() for event in events if event["kind"] == "end")
+        return {device for event in ends for device in event.get("ran_on", ())}
+
+    @property
     def ended(self) -> bool:
         """Whether the program came to its end."""
         return self.exit_code == 0 and not self.timed_out

@@ -113,12 +113,13 @@ def vacated_by(first: Outcome, outcome: Outcome) -> tuple[str, ...]:
     """Returns the GPUs that held weights of the models in the ``first`` run, and hold none of them in ``outcome``.
 
     Where all models are alive at the end, they say so; else the most that a GPU held, which is less than the weights.
-    Models without a GPU at the end say nothing: Lightning's ``teardown`` takes them to the CPU.
+    Models without a GPU at the end say nothing (Lightning's ``teardown`` takes them to the CPU), where they ran does.
     """
-    now = outcome.weights
+    now, ran_on = outcome.weights, outcome.ran_on
     all_there = bool(now) and _models_of(outcome) >= _models_of(first)
     return tuple(sorted(gpu for gpu, size in first.weights.items()
-                        if (all_there and gpu not in now) or 2 * outcome.peaks.get(gpu, 0) < size))  # fmt: skip
+                        if (all_there and gpu not in now) or 2 * outcome.peaks.get(gpu, 0) < size
+                        or (not now and ran_on and gpu not in ran_on)))  # fmt: skip
 
 
 def _models_of(outcome: Outcome) -> int:

@@ -17,7 +17,7 @@ from devsan.introspect.frames.scopes import spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of, placement_of
 from devsan.introspect.frames.tracking import Tracked
 from devsan.introspect.frames.values import MISSING
-from devsan.introspect.models.batches import left_in
+from devsan.introspect.models.batches import kept_in, left_in
 from devsan.introspect.models.device_maps import settle
 from devsan.introspect.models.functions import keeper_of
 from devsan.introspect.models.ignored import ignored_at
@@ -139,6 +139,8 @@ class Operands:
             operand.left_in, operand.moved_part = left_in(held, memory, str(operand.device), self.frames) or ("", "")
             if held is not None:
                 self._in_object(operand, held)
+                if kind == "INPUT" and not operand.left_in and str(operand.device) == "cpu":
+                    operand.kept_as = kept_in(held, self.frames)
         if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.models:
             operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it
         return operand

@@ -8,9 +8,10 @@ from devsan.fix.outcome import Outcome
 from devsan.fix.trial import vacated_by
 
 
-def outcome(*models: dict[str, Any], **peaks: int) -> Outcome:
+def outcome(*models: dict[str, Any], ran_on: str = "", **peaks: int) -> Outcome:
     held = {name.replace("cuda", "cuda:"): most for name, most in peaks.items()}
-    return Outcome(0, False, [], {}, held, [], 1.0, models=models)
+    numbers = {"0": [{"kind": "end", "events": 0, "ran_on": [ran_on]}]} if ran_on else {}
+    return Outcome(0, False, [], numbers, held, [], 1.0, models=models)
 
 
 def model(device: str, finding: str = "") -> dict[str, Any]:
@@ -34,3 +35,9 @@ def test_where_models_are_gone_at_the_end_the_peak_tells():
 def test_models_that_were_taken_to_the_cpu_at_the_end_were_on_their_gpus():
     assert vacated_by(FIRST, outcome(model("cpu"), model("cpu"), cuda0=512, cuda1=512)) == ()
     assert vacated_by(FIRST, outcome(model("cpu"), model("cpu"), cuda0=512, cuda1=16)) == ("cuda:1",)
+
+
+def test_models_that_are_gone_ran_where_their_weights_were():
+    first = outcome(model("cuda:0", "one"))
+    assert vacated_by(first, outcome(cuda0=512, ran_on="cpu")) == ("cuda:0",)
+    assert vacated_by(first, outcome(cuda0=512, ran_on="cuda:0")) == ()

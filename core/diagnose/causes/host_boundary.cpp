@@ -232,6 +232,7 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
     const Event* placed = placement_of(operand.provenance);
     const bool taken_off = placed != nullptr && is_brought_to_host(*placed);
     const Event* dropped = dropped_move_of(context, operand);
+    const bool kept = operand.kind == OperandKind::kInput && !operand.kept_as.empty();  // a callback's, a trainer's
     // A module's: whether it is registered is the question, unless the program took it off a GPU, or meant to move it.
     if (attribute && !operand.holder.empty() && !taken_off && dropped == nullptr) continue;
     if (operand.kind == OperandKind::kGlobal && operand.copies.empty()) continue;  // a constant: not data
@@ -278,6 +279,10 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
       found.add_evidence(
           65, {"{name} is kept on the CPU by an object that is not a module{at}: moving the model does not move it.",
                {{"name", name}, {"at", at}}});
+    } else if (kept) {
+      found.add_evidence(65, {"{name} is {path}, kept on the CPU by an object that is not a module: moving the model "
+                              "does not move it.",
+                              {{"name", name}, {"path", quoted(operand.kept_as)}}});
     } else if (operand.kind == OperandKind::kInput) {
       if (operand.copies.empty()) {
         found.add_evidence(70, {"{name} came with the data, and nothing has moved it from the CPU.", {{"name", name}}});
@@ -346,9 +351,10 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
       if (moved_after_snapshot(operand, *partner) == nullptr) {
         found.propose(
             FixKind::kCreationSite,
-            attribute ? "create or load it on the device of the tensors that it is used with, or move it with the model"
-                      : "move the data once, where it enters: the collate function, the loop's first line or "
-                        "the wrapper");
+            attribute || kept
+                ? "create or load it on the device of the tensors that it is used with, or move it with the model"
+                : "move the data once, where it enters: the collate function, the loop's first line or "
+                  "the wrapper");
       }
       found.propose(move_at_use(context, operand, *partner));
     }

@@ -64,6 +64,11 @@ def _attributes(kind: ast.ClassDef) -> set[str]:
 def _of_class(failure: Failure, source: Source, kind: ast.ClassDef, field: str) -> Iterator[Change]:
     method = next((each for each in kind.body if isinstance(each, ast.FunctionDef) and each.name == "to"), None)
     if method is not None:
+        kept = _kept_parts(source, method, field)
+        if kept is not None:
+            text = message("have `{name}.to` keep what it moves", name=kind.name)
+            yield Change(text, "use_site", (kept,), doubt=_DOUBT)
+            return
         edits = _completed(source, method, field)
         if edits:
             text = message("have `{name}.to` move `{field}`, too", name=kind.name, field=field)
@@ -86,6 +91,20 @@ def _method(kind: ast.ClassDef) -> Sequence[str]:
     if any("frozen=True" in ast.unparse(each) for each in kind.decorator_list):
         return ("def to(self, device):", f"    return type(self)(**{{**vars(self), **{of_tensors}}})")
     return ("def to(self, device):", f"    vars(self).update({of_tensors})", "    return self")
+
+
+def _kept_parts(source: Source, method: ast.FunctionDef, field: str) -> Edit | None:
+    """The parts that a loop moves by giving its variable a new value, each moved by name; None where none does so."""
+    for loop in (each for each in ast.walk(method) if isinstance(each, ast.For) and len(each.body) == 1):
+        call = loop.body[0].value if isinstance(loop.body[0], ast.Assign) else None
+        receiver = moved(call)
+        parts = [own_attribute(each) for each in loop.iter.elts] if isinstance(loop.iter, (ast.Tuple, ast.List)) else []
+        same = isinstance(receiver, ast.Name) and isinstance(loop.target, ast.Name) and receiver.id == loop.target.id
+        if call is not None and receiver is not None and same and field in parts and all(parts):
+            behind = source.segment(call)[len(source.segment(receiver)) :]
+            lines = [f"self.{part} = self.{part}{behind}" for part in parts]
+            return source.replace(loop, f"\n{' ' * loop.col_offset}".join(lines))
+    return None
 
 
 def _completed(source: Source, method: ast.FunctionDef, field: str) -> list[Edit]:

@@ -37,14 +37,26 @@ def _copied(frame: Mapping[str, Any]) -> Iterator[Change]:
     if source is None or call is None or receiver is None:
         return
     statement = source.statement_around(call)
-    if isinstance(statement, ast.Expr):  # what is moved is used by the name that it has
-        return
     name = source.segment(receiver)
-    text = message("copy `{name}` before `{place}` moves it", name=name, place=source.segment(statement).split("\n")[0])
     edits = [source.replace(receiver, f"copy.deepcopy({name})")]
+    if isinstance(statement, ast.Expr):  # what is moved is used by the name that it has
+        name = _argument(source, receiver)
+        if not name:
+            return
+        edits = [source.insert_before(statement, [f"{name} = copy.deepcopy({name})"])]
+    text = message("copy `{name}` before `{place}` moves it", name=name, place=source.segment(statement).split("\n")[0])
     if not _imports_copy(source):
         edits.insert(0, source.insert_after(source.last_import, [_IMPORT]))
     yield Change(text, "creation_site", tuple(edits), doubt=_DOUBT)
+
+
+def _argument(source: Source, node: ast.expr) -> str:
+    """The parameter of the function that ``node`` is, or of which it is a method's result: ``model.eval()``; or ""."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    function = source.function_around(node)
+    names = [each.arg for each in function.args.args] if isinstance(function, ast.FunctionDef) else []
+    return node.id if isinstance(node, ast.Name) and node.id in names else ""
 
 
 def _imports_copy(source: Source) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
-from devsan.installed import class_file, is_library
+from devsan.installed import class_file, installed_as, is_library
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
 from devsan.introspect.frames.values import is_a
@@ -46,6 +46,21 @@ def left_in(tensor: Any, memory: int, device: str, frames: Sequence[Frame]) -> t
     return None
 
 
+def kept_in(tensor: Any, frames: Sequence[Frame]) -> str:
+    """Returns how a variable of the program reaches a tensor that an object keeps which is no batch; "" for none.
+
+    ``preview.noise``: a callback's, which nothing moves.
+    """
+    for frame in reversed(frames):
+        for name, value in list(frame.scope.locals.items()) if frame.whose is Whose.PROGRAM else ():
+            if name == "self" or not _is_object(value) or not _is_no_batch(value):
+                continue
+            for path, each in _tensors(value, "", 1, [_MOST]):
+                if each is tensor:
+                    return name + path
+    return ""
+
+
 def _is_batch(value: Any) -> bool:
     """Whether it is made to hold data: a container of Python's, a dataclass, a class that is moved as tensors are."""
     kind = type(value)
@@ -55,17 +70,24 @@ def _is_batch(value: Any) -> bool:
 
 
 def _cannot_move(value: Any) -> bool:
-    """Whether it is an object of the program's with tensors, which those who move batches leave as it is.
+    """Whether it is an object of the program's with tensors, which those who move batches leave as it is."""
+    return _is_object(value) and not _is_no_batch(value)
 
-    What holds a module (a trainer, an agent) is no batch.
-    """
+
+def _is_object(value: Any) -> bool:
+    """Whether a class of the program's made it that has no ``to``."""
     kind = type(value)
     if is_a(value, dict, list, tuple) or is_tensor(value) or is_module(value) or hasattr(kind, "to"):
         return False
     file = class_file(kind)
-    own = getattr(value, "__dict__", None)
-    return (file != "" and not is_library(file) and isinstance(own, dict)
-            and not any(is_module(held) for held in list(own.values())))  # fmt: skip
+    return file != "" and not is_library(file) and isinstance(getattr(value, "__dict__", None), dict)
+
+
+def _is_no_batch(value: Any) -> bool:
+    """Whether it holds a module (a trainer, an agent), or a library calls its methods (a callback)."""
+    if any(is_module(held) for held in list(vars(value).values())):
+        return True
+    return any(installed_as(class_file(base)) for base in type(value).__mro__[:-1])
 
 
 def _moves_itself(value: Any) -> bool:

@@ -25,6 +25,11 @@ print((layer(batch.ids) - batch.mask).sum().item())
 """
 
 
+def test_a_loop_that_keeps_nothing(fixed: Fixed):
+    body = "        for each in (self.ids, self.mask):\n            each = each.to(device)\n        return self"
+    assert fixed(FORGETS.format(body=body)) == ["self.ids = self.ids.to(device)", "self.mask = self.mask.to(device)"]
+
+
 @pytest.mark.parametrize(
     ("body", "added"),
     [

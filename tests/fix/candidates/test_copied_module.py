@@ -70,3 +70,32 @@ head = nn.Linear(3, 5, bias=False)
 head.weight = table.weight
 print(Apart(Half(table), Half(table), head).run(torch.arange(4)).sum().item())
 """, gpus=2) == ["import copy", 'self.encoder = copy.deepcopy(encoder).to("cuda:0")']  # fmt: skip
+
+
+def test_a_measurement_that_moves_what_it_was_given_takes_a_copy(fixed: Fixed):
+    assert fixed("""
+import torch
+
+@torch.no_grad()
+def measure(model, device):
+    sample = torch.ones(1, 3, device=device)
+    model.eval().to(device)
+    return model(sample).sum().item()
+
+def batch():
+    return torch.ones(2, 3).to("cuda:0"), torch.zeros(2, 1).to("cuda:0")
+
+def main():
+    model = torch.nn.Linear(3, 1).to("cuda:0")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        optimizer.zero_grad()
+        inputs, targets = batch()
+        torch.nn.functional.mse_loss(model(inputs), targets).backward()
+        optimizer.step()
+        print(measure(model, "cuda:1"))
+
+torch.manual_seed(0)
+main()
+""", gpus=2) == ["import copy", "model = copy.deepcopy(model)"]  # fmt: skip

@@ -312,3 +312,40 @@ for _ in range(2):
         for mean, weight in zip(average.parameters(), model.parameters()):
             mean.lerp_(weight, 0.1)
 """) == ["average = copy.deepcopy(model)"]
+
+
+def test_the_state_follows_where_a_function_moves_the_model_that_it_is_given(fixed: Fixed):
+    assert fixed("""
+import torch
+
+class Momentum(torch.optim.Optimizer):
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                m = self.state[p].setdefault("m", torch.zeros_like(p))
+                m.mul_(0.9).add_(p.grad)
+                p.sub_(m, alpha=0.1)
+
+def build(state):
+    model = torch.nn.Linear(3, 1)
+    optimizer = Momentum(model.parameters())
+    if state is not None:
+        optimizer.load_state_dict(state)
+    return model, optimizer
+
+def fit(model, optimizer, device):
+    model.to(device)
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(torch.ones(2, 3, device=device)).sum().backward()
+        optimizer.step()
+    return optimizer.state_dict()
+
+torch.manual_seed(0)
+state = fit(*build(None), "cuda")
+fit(*build(state), "cuda")
+""") == ["optimizer.load_state_dict(optimizer.state_dict())"]
