@@ -24,6 +24,8 @@ _ALL = 1
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the moves of what an operand comes from, then of all that the module is given, the innermost first."""
     frames = failure.own_frames
+    if frames and failure.is_mixed:
+        yield from _of_library(failure, frames[0])
     for number in range(1, len(frames)) if failure.is_mixed else ():
         inner, outer = frames[number - 1], frames[number]
         home = _home(failure, inner)
@@ -41,6 +43,22 @@ def propose(failure: Failure) -> Iterator[Change]:
             yield _moved(source, call, some, doubt)
             if len(some) < len(given):
                 yield _moved(source, call, given, doubt + _ALL)
+
+
+def _of_library(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:
+    """The first input of a module of torch's whose weights are on one GPU, and have no names of their own: a GRU's."""
+    source = source_of(frame["path"])
+    call = source.expression_at(frame) if source is not None else None
+    if source is None or not isinstance(call, ast.Call) or not call.args or isinstance(call.args[0], ast.Starred):
+        return
+    inside = f"{source.segment(call.func)}."
+    weights = [each for each in failure.operands if str(each["name"]).startswith(inside)]
+    strays = [each for each in failure.operands if each not in weights]
+    homes = {each["device"] for each in weights}
+    named = any(str(each["name"]).removeprefix(inside).isidentifier() for each in weights)  # comes to self.embed.weight
+    if len(homes) == 1 and not named and strays and all(each["device"] not in homes for each in strays):
+        from_host = all(each["device"] == "cpu" for each in strays)
+        yield _moved(source, call, call.args[:1], _DOUBT + (_FROM_HOST if from_host else 0))
 
 
 def _arguments(call: ast.Call) -> list[ast.expr]:

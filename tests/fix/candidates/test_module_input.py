@@ -42,3 +42,31 @@ def test_one_edit_at_the_call_where_uses_inside_take_two(fixed: Fixed):
 def test_what_is_no_tensor_stays(fixed: Fixed):
     (line,) = fixed(PROGRAM.format(more=", causal=None"), gpus=2)
     assert line.endswith(", causal=None)") and line.count(".to(") == 2
+
+
+def test_a_network_of_torch_is_given_its_input_where_its_weights_are(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+from torch import nn
+
+class Encoder(nn.Module):
+    def __init__(self, table):
+        super().__init__()
+        self.table, self.rnn = table, nn.GRU(4, 4, batch_first=True)
+
+    def forward(self, ids):
+        out, _ = self.rnn(self.table(ids))
+        return out
+
+torch.manual_seed(0)
+table = nn.Embedding(5, 4)
+encoder, decoder = Encoder(table).to("cuda:0"), Encoder(table).to("cuda:1")
+
+def ids():
+    return torch.arange(4)[None].to("cuda:0")
+
+(encoder(ids()).mean().to("cuda:1") + decoder(ids().to("cuda:1")).mean()).backward()
+""",
+        gpus=2,
+    ) == ["out, _ = self.rnn(self.table(ids.to(self.table.weight.device)).to(next(self.rnn.parameters()).device))"]
