@@ -91,6 +91,20 @@ std::optional<Hypothesis> collective(const Context& context) {
   return found;
 }
 
+/// What the module is called that fails: "the model", unless another one is on a GPU: a criterion with weights is told by
+/// its name.
+Message called(const Context& context) {
+  const auto& all = context.facts().models;
+  const model::Model& own = *context.model();
+  const bool others = std::any_of(all.begin(), all.end(), [&](const model::Model& each) {
+    const auto devices = each.devices();
+    return &each != &own &&
+           std::any_of(devices.begin(), devices.end(), [](const auto& device) { return device.is_accelerator(); });
+  });
+  if (!others) return "the model";
+  return quoted(own.expression.empty() ? own.type : own.expression);
+}
+
 /// The model is on the host as a whole, and what it is given is not.
 std::optional<Hypothesis> model_left_behind(const Context& context) {
   if (context.model() == nullptr) return std::nullopt;
@@ -107,23 +121,25 @@ std::optional<Hypothesis> model_left_behind(const Context& context) {
     Hypothesis found(code::kHostBoundary);
     const bool replaced = operand.replaced_at.is_known();
     if (replaced) {
-      found.add_evidence(80,
-                         {"Every parameter and buffer of the model is on the CPU; {name} was put there at {place}, in "
-                          "the place of the one that the model had.",
-                          {{"name", name_of(operand)}, {"place", text_of(&operand.replaced_at)}}});
+      found.add_evidence(
+          80, {"Every parameter and buffer of {model} is on the CPU; {name} was put there at {place}, in "
+               "the place of the one that {model} had.",
+               {{"model", called(context)}, {"name", name_of(operand)}, {"place", text_of(&operand.replaced_at)}}});
     } else {
-      found.add_evidence(80, "Every parameter and buffer of the model is on the CPU; nothing has moved it.");
+      found.add_evidence(80, {"Every parameter and buffer of {model} is on the CPU; nothing has moved it.",
+                              {{"model", called(context)}}});
     }
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     found.origin = placement_of(operand.provenance);
     if (context.is_hooked() || context.setting("offload") != nullptr) found.score -= 50;  // kept there on purpose
-    found.title = {"the model is on the CPU, its input {name} is on {device}",
-                   {{"name", name_of(*partner)}, {"device", partner->device.str()}}};
+    found.title = {"{model} is on the CPU, its input {name} is on {device}",
+                   {{"model", called(context)}, {"name", name_of(*partner)}, {"device", partner->device.str()}}};
     const auto& name = context.model()->expression;
     found.propose(FixKind::kCreationSite,
-                  {replaced ? "move the model after its weights were replaced: {code}"
-                            : "move the model once, where it is created: {code}",
-                   {{"code", (name.empty() ? "model" : name) + ".to(\"" + partner->device.str() + "\")"}}});
+                  {replaced ? "move {model} after its weights were replaced: {code}"
+                            : "move {model} once, where it is created: {code}",
+                   {{"model", called(context)},
+                    {"code", (name.empty() ? "model" : name) + ".to(\"" + partner->device.str() + "\")"}}});
     return found;
   }
   return std::nullopt;
