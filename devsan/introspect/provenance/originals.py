@@ -22,7 +22,8 @@ def through_copy(
 ) -> list[core.Event]:
     """Returns the provenance of ``tensor`` with that of its original behind the copy, where both are still held.
 
-    Only of what is no module: a copied model is a model of its own, and where it is copied is a decision about it.
+    Only of what an object or a container holds that is no module: a copied model is a model of its own, and where it
+    is copied is a decision about it. So it is of a tensor.
 
     Args:
         events: the provenance of ``tensor``, newest first.
@@ -55,7 +56,7 @@ def _original_of(tensor: Any, frames: Sequence[Frame]) -> tuple[str, Any] | None
                 continue
             copy, source = frame.scope.value(expression(target)), frame.scope.value(value.args[0])
             path = None if is_module(copy) or is_module(source) else _path_in(copy, tensor, _DEEP)
-            original = _at(source, path) if path is not None else None
+            original = _at(source, path) if path else None  # a tensor that is copied alone is meant to be
             if is_tensor(original):
                 return ast.unparse(value.args[0]), original
     return None
