@@ -152,13 +152,17 @@ def find_reference(laboratory: Laboratory, told: Callable[[str, int, int], None]
     with ThreadPoolExecutor(1) as beside:
         failing = beside.submit(laboratory.run) if laboratory.jobs > 1 else None
         found: Reference | None = None
-        for kind in reference.KINDS:
-            told("reference", 0, 0)
-            outcome = laboratory.run(policy="warn", meeting=kind, compared=True)
-            found = found or Reference(laboratory, outcome)
-            if outcome.ended:
-                found.outcome, found.kind = outcome, kind
-                break
+        try:
+            for kind in reference.KINDS:
+                told("reference", 0, 0)
+                outcome = laboratory.run(policy="warn", meeting=kind, compared=True)
+                found = found or Reference(laboratory, outcome)
+                if outcome.ended:
+                    found.outcome, found.kind = outcome, kind
+                    break
+        except BaseException:
+            laboratory.stop()  # an interrupt ends the run beside as well, for which the pool waits
+            raise
         assert found is not None
         found._failing = None if failing is None else failing.result()
     return found

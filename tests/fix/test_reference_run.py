@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+from typing import Any
 
 import pytest
 import torch
@@ -196,3 +198,27 @@ def test_a_candidate_that_is_another_in_each_run_is_compared_by_its_noise():
     asked = []
     assert not found.judge(_losses(1.0, 1.1), lambda: asked.append(1)).equal  # type: ignore[arg-type, return-value]
     assert asked == [], "what is far off is no noise"
+
+
+class Interrupted:
+    """A laboratory whose user presses Ctrl-C while two runs go on."""
+
+    jobs = 2
+
+    def __init__(self) -> None:
+        self.stopped = threading.Event()
+
+    def run(self, *_: object, meeting: str = "", **__: object) -> None:
+        if meeting:
+            raise KeyboardInterrupt
+        assert self.stopped.wait(60)
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+def test_an_interrupt_ends_the_run_beside():
+    interrupted: Any = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        find_reference(interrupted, lambda *_: None)
+    assert interrupted.stopped.is_set()
