@@ -23,7 +23,7 @@ namespace {
 /// Whether transformers' generate() placed it: the scores, the tokens and its masks are where the inputs are.
 bool is_of_generate(const Operand& operand) {
   const Event* placed = placement_of(operand.provenance);
-  return placed != nullptr && placed->owner.is("transformers") && placed->owner.mechanism == "generate";
+  return placed != nullptr && placed->owner.is(model::owners::kTransformers) && placed->owner.mechanism == "generate";
 }
 
 }  // namespace

@@ -223,6 +223,10 @@ model::Message tie_of(const Operand& weight) {
           {{"name", name_of(weight)}, {"other", twin_of(weight)}, {"device", weight.device.str()}}};
 }
 
+bool is_on_gpu(const model::Model& model) {
+  return std::ranges::any_of(model.devices(), [](const auto& device) { return device.is_accelerator(); });
+}
+
 bool is_offloaded(const model::Module& module) { return std::ranges::any_of(module.hooks, &model::Hook::offload); }
 
 model::Message place_text(const model::Device& device) {

@@ -75,6 +75,9 @@ model::Message tie_of(const model::Operand& weight);
 /// What the same tensor is called in another module, quoted; only of a tied weight.
 std::string twin_of(const model::Operand& weight);
 
+/// Whether some tensor of the model is on a GPU.
+bool is_on_gpu(const model::Model& model);
+
 /// Whether a hook keeps the module's weights elsewhere, and brings them for its forward.
 bool is_offloaded(const model::Module& module);
 

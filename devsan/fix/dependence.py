@@ -15,7 +15,7 @@ from typing import Any
 
 from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.origins import given_to, operand_at
-from devsan.fix.scope import own_nodes
+from devsan.fix.scope import own_nodes, positional
 
 _NO_DATA = {"device", "shape", "dtype", "size", "dim", "ndim", "is_cuda", "requires_grad"}
 _PASSED_ON = ("_call_impl", "_wrapped_call_impl", "inner", "decorate_context", "decorate_autocast")
@@ -57,9 +57,9 @@ def _parameters_behind(source: Source, node: ast.expr) -> Iterator[tuple[int, st
     function = source.function_around(node)
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return
-    positional = [each.arg for each in [*function.args.posonlyargs, *function.args.args]]
-    is_method = positional[:1] == ["self"]
-    places = {name: place - is_method for place, name in enumerate(positional)}
+    names = positional(function)
+    is_method = names[:1] == ["self"]
+    places = {name: place - is_method for place, name in enumerate(names)}
     places |= {each.arg: -1 for each in function.args.kwonlyargs}
     places.pop("self", None)
     waiting, seen = list(_names(node)), set[str]()

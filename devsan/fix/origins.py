@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.scope import positional
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,9 @@ def _place_of(source: Source, name: ast.Name) -> tuple[int, str] | None:
     function = source.function_around(name)
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
-    positional = [each.arg for each in [*function.args.posonlyargs, *function.args.args]]
-    if name.id in positional:
-        return positional.index(name.id) - (positional[0] == "self"), name.id
+    names = positional(function)
+    if name.id in names:
+        return names.index(name.id) - (names[0] == "self"), name.id
     return (-1, name.id) if name.id in {each.arg for each in function.args.kwonlyargs} else None
 
 

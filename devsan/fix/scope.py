@@ -133,6 +133,13 @@ def names_bound(source: Source, node: ast.AST) -> set[str]:
     return found
 
 
+def positional(function: ast.AST) -> list[str]:
+    """Returns the names of the parameters that may be given by their places; none of what is no function."""
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return []
+    return [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+
+
 def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
     """Yields what is in ``scope`` and in no function or class inside of it."""
     waiting = list(ast.iter_child_nodes(scope))
@@ -227,4 +234,4 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-__all__ = ["HOST", "LITERAL", "devices", "names_bound", "own_nodes"]
+__all__ = ["HOST", "LITERAL", "devices", "names_bound", "own_nodes", "positional"]

@@ -80,7 +80,7 @@ class Observer:
         self._written = 0
         self._depth = 0
         self._left = False
-        self._ran_on: set[str] = set()  # devices of the weights of modules that were called
+        self._ran_on: set[Any] = set()  # devices of the weights of modules that were called
 
     def leave(self) -> None:
         """Writes nothing from here on."""
@@ -132,7 +132,7 @@ class Observer:
             inside += [name] if is_inside else []
         self.write("state", tensors, names, inside)
         calls.end(self.write)
-        end = {"kind": "end", "events": self._written, "ran_on": sorted(self._ran_on)}
+        end = {"kind": "end", "events": self._written, "ran_on": sorted(map(str, self._ran_on))}
         self._stream.write(json.dumps(end) + "\n")
         self._stream.flush()
 
@@ -158,7 +158,7 @@ class Observer:
         self._depth -= 1
         if self._depth <= 0:
             self._depth = 0
-            self._ran_on.update(str(each.device) for each in module.parameters())
+            self._ran_on.update(each.device for each in module.parameters())
             tensors = list(islice(_tensors_in(output, _DEEPEST), _MOST_OF_A_VALUE))
             if tensors:
                 # Not how many: a list of modules that a fix registers makes them more.

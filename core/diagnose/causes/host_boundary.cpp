@@ -96,11 +96,8 @@ std::optional<Hypothesis> collective(const Context& context) {
 Message called(const Context& context) {
   const auto& all = context.facts().models;
   const model::Model& own = *context.model();
-  const bool others = std::any_of(all.begin(), all.end(), [&](const model::Model& each) {
-    const auto devices = each.devices();
-    return &each != &own &&
-           std::any_of(devices.begin(), devices.end(), [](const auto& device) { return device.is_accelerator(); });
-  });
+  const bool others =
+      std::any_of(all.begin(), all.end(), [&](const model::Model& each) { return &each != &own && is_on_gpu(each); });
   if (!others) return "the model";
   return quoted(own.expression.empty() ? own.type : own.expression);
 }
@@ -119,27 +116,28 @@ std::optional<Hypothesis> model_left_behind(const Context& context) {
     const Operand* partner = context.partner_of(operand);
     if (partner == nullptr || !partner->device.is_accelerator() || is_built_for_use(context, operand)) continue;
     Hypothesis found(code::kHostBoundary);
+    const Message what = called(context);
     const bool replaced = operand.replaced_at.is_known();
     if (replaced) {
-      found.add_evidence(
-          80, {"Every parameter and buffer of {model} is on the CPU; {name} was put there at {place}, in "
-               "the place of the one that {model} had.",
-               {{"model", called(context)}, {"name", name_of(operand)}, {"place", text_of(&operand.replaced_at)}}});
+      found.add_evidence(80,
+                         {"Every parameter and buffer of {model} is on the CPU; {name} was put there at {place}, in "
+                          "the place of the one that {model} had.",
+                          {{"model", what}, {"name", name_of(operand)}, {"place", text_of(&operand.replaced_at)}}});
     } else {
-      found.add_evidence(80, {"Every parameter and buffer of {model} is on the CPU; nothing has moved it.",
-                              {{"model", called(context)}}});
+      found.add_evidence(
+          80, {"Every parameter and buffer of {model} is on the CPU; nothing has moved it.", {{"model", what}}});
     }
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     found.origin = placement_of(operand.provenance);
     if (context.is_hooked() || context.setting("offload") != nullptr) found.score -= 50;  // kept there on purpose
     found.title = {"{model} is on the CPU, its input {name} is on {device}",
-                   {{"model", called(context)}, {"name", name_of(*partner)}, {"device", partner->device.str()}}};
+                   {{"model", what}, {"name", name_of(*partner)}, {"device", partner->device.str()}}};
     const auto& name = context.model()->expression;
-    found.propose(FixKind::kCreationSite,
-                  {replaced ? "move {model} after its weights were replaced: {code}"
-                            : "move {model} once, where it is created: {code}",
-                   {{"model", called(context)},
-                    {"code", (name.empty() ? "model" : name) + ".to(\"" + partner->device.str() + "\")"}}});
+    found.propose(
+        FixKind::kCreationSite,
+        {replaced ? "move {model} after its weights were replaced: {code}"
+                  : "move {model} once, where it is created: {code}",
+         {{"model", what}, {"code", (name.empty() ? "model" : name) + ".to(\"" + partner->device.str() + "\")"}}});
     return found;
   }
   return std::nullopt;
@@ -259,6 +257,7 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     found.title = {"{name} is still on the CPU, {other} is on {other_device}",
                    {{"name", name_of(operand)}, {"other", name_of(*partner)}, {"other_device", partner->device.str()}}};
+    const Event* snapshot = moved_after_snapshot(operand, *partner);
     const Message name = name_of(operand);
     const Message at = placed == nullptr ? Message() : at_text(*placed);
     if (attribute && dropped != nullptr) {
@@ -278,15 +277,15 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
                "the other.",
                {{"name", name}, {"part", quoted(operand.left_in)}, {"other", quoted(operand.moved_part)}}});
       found.propose(FixKind::kCreationSite, "move everything that the batch holds: its lists and dictionaries, too");
-    } else if (const Event* moved = moved_after_snapshot(operand, *partner)) {
+    } else if (snapshot != nullptr) {
       found.add_evidence(80, {"{name} is a copy of the model's weights{at}, from before they were moved to "
                               "{other_device}{to}.",
                               {{"name", name},
                                {"at", at_text(operand.provenance.front())},
                                {"other_device", partner->device.str()},
-                               {"to", at_text(*moved)}}});
+                               {"to", at_text(*snapshot)}}});
       found.propose(FixKind::kCreationSite,
-                    {"copy the weights after the model is moved{to}", {{"to", at_text(*moved)}}});
+                    {"copy the weights after the model is moved{to}", {{"to", at_text(*snapshot)}}});
     } else if (attribute && taken_off) {
       found.add_evidence(75, {"{name} was moved to the CPU{at}, and is kept there.", {{"name", name}, {"at", at}}});
       found.propose(FixKind::kCreationSite,
@@ -364,7 +363,7 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
       }
       found.propose(move_at_use(context, *partner, operand));
     } else {
-      if (moved_after_snapshot(operand, *partner) == nullptr) {
+      if (snapshot == nullptr) {
         found.propose(
             FixKind::kCreationSite,
             attribute || kept

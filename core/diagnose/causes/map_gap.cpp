@@ -253,9 +253,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
                    {{"module", part}}});
     return;
   }
-  const auto devices = model.devices();
-  const bool mostly_on_gpu =
-      std::any_of(devices.begin(), devices.end(), [](const auto& each) { return each.is_accelerator(); });
+  const bool mostly_on_gpu = is_on_gpu(model);
   if (operand.device.is_host() && mostly_on_gpu && never_moved && is_sharded(model)) {
     found.add_evidence(75,
                        {"fully_shard moved the parameters that the model had to the GPU; {module} has never left the "

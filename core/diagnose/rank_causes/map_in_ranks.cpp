@@ -46,16 +46,7 @@ bool meets_others(const Job& job, const RankFacts& rank, const std::vector<Devic
 }
 
 void propose(RankHypothesis& found, const RankModel& model) {
-  std::optional<model::Edit> edit;
-  const std::string& source = model.mapped_at.source;
-  if (const auto at = model.device_map_text.empty() ? std::string::npos : source.find(model.device_map_text);
-      at != std::string::npos) {
-    std::string after = source;
-    after.replace(at, model.device_map_text.size(), kOwnMap);
-    edit = model::Edit{model.mapped_at.file, model.mapped_at.span.line, source, std::move(after)};
-  }
-  found.propose(FixKind::kConfiguration, {"load the model on its rank's GPU: {map}", {{"map", std::string(kOwnMap)}}},
-                model::Confidence::kLikely, std::move(edit));
+  propose_own_map(found, model.mapped_at, model.device_map_text);
   found.propose(FixKind::kConfiguration,
                 "load it without device_map, after torch.cuda.set_device(local_rank), and let the ranks' owner (DDP, "
                 "FSDP, DeepSpeed, the Trainer) place it");

@@ -36,8 +36,8 @@ using RankCause = std::vector<RankHypothesis> (*)(const Job&);
 std::span<const RankCause> rank_causes();
 
 // What several of them propose.
-/// The map that puts a model as a whole on its rank's GPU.
-inline constexpr const char* kOwnMap = "device_map={\"\": int(os.environ[\"LOCAL_RANK\"])}";
+/// "load the model on its rank's GPU", with the edit where the line that maps it shows `text`, its `device_map=...`.
+void propose_own_map(RankHypothesis& found, const model::Frame& mapped, std::string_view text);
 
 /// "call torch.cuda.set_device(...)", with the edit where the line that makes the process group is known.
 void propose_set_device(RankHypothesis& found, const model::RankFacts& rank);

@@ -27,6 +27,18 @@ void propose_set_device(RankHypothesis& found, const model::RankFacts& rank) {
       Confidence::kLikely, std::move(edit));
 }
 
+void propose_own_map(RankHypothesis& found, const model::Frame& mapped, std::string_view text) {
+  constexpr const char* kOwnMap = "device_map={\"\": int(os.environ[\"LOCAL_RANK\"])}";
+  std::optional<Edit> edit;
+  if (const auto at = text.empty() ? std::string::npos : mapped.source.find(text); at != std::string::npos) {
+    std::string after = mapped.source;
+    after.replace(at, text.size(), kOwnMap);
+    edit = Edit{mapped.file, mapped.span.line, mapped.source, std::move(after)};
+  }
+  found.propose(FixKind::kConfiguration, {"load the model on its rank's GPU: {map}", {{"map", std::string(kOwnMap)}}},
+                Confidence::kLikely, std::move(edit));
+}
+
 void propose_for_placement(RankHypothesis& found, const Event& placed, const model::RankFacts& rank) {
   const model::Frame* site = placed.written();
   const std::string source = site == nullptr ? "" : site->source;
@@ -36,13 +48,11 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
     found.propose(FixKind::kUseSite, "send CPU tensors (x.cpu()), and move what was received to this rank's GPU");
     return;
   }
-  if (placed.owner.setting.starts_with("device_map")) {  // one that names the same GPU in every rank
-    std::optional<Edit> edit;
+  if (placed.owner.setting.starts_with("device_map")) {  // one that names a GPU for every rank
     const auto map = source.find("device_map={");
     const auto closes = map == std::string::npos ? map : source.find('}', map);
-    if (closes != std::string::npos) edit = edit_to(source.substr(0, map) + kOwnMap + source.substr(closes + 1));
-    found.propose(FixKind::kConfiguration, {"load the model on its rank's GPU: {map}", {{"map", std::string(kOwnMap)}}},
-                  Confidence::kLikely, std::move(edit));
+    propose_own_map(found, site == nullptr ? model::Frame() : *site,
+                    closes == std::string::npos ? "" : source.substr(map, closes + 1 - map));
     return;
   }
   if (placed.kind == model::EventKind::kLoaded || load != std::string::npos) {

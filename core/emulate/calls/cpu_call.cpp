@@ -168,7 +168,7 @@ void call_on_cpu(const c10::OperatorHandle& op, const CallPlan& plan, torch::jit
       send(tensors, *argument, plan.written[i]);
     }
   }
-  if (plan.writes) tensors.note_writes(plan.op);
+  if (plan.writes && record::Recorder::instance().is_on()) tensors.note_writes(plan.op);
   {
     // The kernel's own calls of operators run on CPU tensors below autograd, as they do under a CPU tensor's operator.
     const at::AutoDispatchBelowADInplaceOrView below;

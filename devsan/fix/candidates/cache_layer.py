@@ -22,7 +22,7 @@ _LISTS = ("ModuleList", "Sequential")
 
 
 def propose(failure: Failure) -> Iterator[Change]:
-    """Yields ``cache.update(keys.to(d), values.to(d), layer)`` for each row of layers that a model in scope has."""
+    """Yields ``cache.update(keys.to(d), values.to(d), layer)`` for the outermost layers of each model in scope."""
     if not failure.is_mixed or failure.finding["code"] != _KV_CACHE:
         return
     for path in failure.own_paths:
@@ -45,8 +45,9 @@ def _moved(source: Source, call: ast.Call, model: Mapping[str, Any]) -> Iterator
     if name.partition(".")[0] not in names_bound(source, call):
         return
     rows = [each["path"] for each in model["modules"] if each["type"] in _LISTS and each["path"]]
+    row = min(rows, key=lambda each: each.count("."), default="")
     keys, values, layer = call.args[:3]
-    for row in sorted(rows, key=lambda each: each.count("."))[:1]:
+    if row:
         device = f"next({name}.{row}[{source.segment(layer)}].parameters()).device"
         edits = tuple(edit for each in (keys, values) for edit in move(source, each, device, "").edits)
         text = message("put the keys and values of each layer on the GPU of the layer")

@@ -10,6 +10,7 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
+from devsan.fix.scope import positional
 
 _DOUBT = 2  # before the removal of the move, behind which the function's own tensors are elsewhere
 _IMPORT = "import copy"
@@ -54,9 +55,7 @@ def _argument(source: Source, node: ast.expr) -> str:
     """The parameter of the function that ``node`` is, or of which it is a method's result: ``model.eval()``; or ""."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         node = node.func.value
-    function = source.function_around(node)
-    names = [each.arg for each in function.args.args] if isinstance(function, ast.FunctionDef) else []
-    return node.id if isinstance(node, ast.Name) and node.id in names else ""
+    return node.id if isinstance(node, ast.Name) and node.id in positional(source.function_around(node)) else ""
 
 
 def _imports_copy(source: Source) -> bool:

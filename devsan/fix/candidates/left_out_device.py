@@ -11,7 +11,7 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, with_keyword
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
-from devsan.fix.scope import devices
+from devsan.fix.scope import devices, positional
 
 _DOUBT = 3  # before the moves that the diagnosis offers
 
@@ -53,7 +53,7 @@ def _left_out(function: ast.FunctionDef, call: ast.Call) -> str:
     if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
         return ""
     given = {each.arg for each in call.keywords}
-    positional = [each.arg for each in [*function.args.posonlyargs, *function.args.args]]
-    bound = len(call.args) + (positional[:1] in (["self"], ["cls"]))
-    open_ones = [*positional[bound:], *(each.arg for each in function.args.kwonlyargs)]
+    names = positional(function)
+    bound = len(call.args) + (names[:1] in (["self"], ["cls"]))
+    open_ones = [*names[bound:], *(each.arg for each in function.args.kwonlyargs)]
     return next((each for each in open_ones if each.endswith(("device", "dev")) and each not in given), "")

@@ -11,7 +11,7 @@ from devsan.diagnostics.diagnostic import Edit
 from devsan.fix.candidates.use_site import move
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
-from devsan.fix.scope import devices
+from devsan.fix.scope import devices, positional
 
 _DOUBT = 12
 _KEPT = 9
@@ -58,9 +58,9 @@ def _returned(backward: ast.FunctionDef, index: int) -> Iterator[ast.expr]:
 
 def _kept_device(source: Source, methods: dict[str, ast.FunctionDef], index: int) -> tuple[Edit, str] | None:
     """What has ``forward`` keep the device of its input in the context, and how ``backward`` calls that device."""
-    forward, backward = methods.get("forward"), methods["backward"]
-    names = [each.arg for each in forward.args.args] if forward is not None else []
-    if forward is None or "setup_context" in methods or len(names) <= index + 1 or not backward.args.args:
+    forward, context = methods.get("forward"), positional(methods["backward"])[:1]
+    names = positional(forward) if forward is not None else []
+    if forward is None or "setup_context" in methods or len(names) <= index + 1 or not context:
         return None
     body = forward.body[1:] if ast.get_docstring(forward) is not None else forward.body
     has_it = any(ast.unparse(each.value) == f"{names[index + 1]}.device"
@@ -69,4 +69,4 @@ def _kept_device(source: Source, methods: dict[str, ast.FunctionDef], index: int
         return None
     kept = f"{names[index + 1]}_device"
     line = f"{names[0]}.{kept} = {names[index + 1]}.device"
-    return source.insert_before(body[0], [line]), f"{backward.args.args[0].arg}.{kept}"
+    return source.insert_before(body[0], [line]), f"{context[0]}.{kept}"

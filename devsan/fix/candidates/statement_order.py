@@ -10,7 +10,7 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, placing_frames, source_of
-from devsan.fix.scope import devices
+from devsan.fix.scope import devices, positional
 
 _DOUBT = 5
 _STATE = 7
@@ -184,19 +184,13 @@ def _state_follows(failure: Failure, source: Source) -> Iterator[Change]:
                    if isinstance(each, (ast.Expr, ast.Assign)) and _moves_one_of(source, each, modules))  # fmt: skip
         of_model = (each for each in seen if modules and source.function_around(each) is around)
         after = [move for move in (*written, *of_model) if move.lineno >= made.lineno]
-        given = [each for each in seen if _is_given(source.function_around(each), made.targets[0])]
+        name = source.segment(made.targets[0])
+        given = [each for each in seen if name in positional(source.function_around(each))]  # by that name
         for move in dict.fromkeys((*after, *_last_of_methods(source, made, seen), *given)):
-            name = source.segment(made.targets[0])
             text = message("load the state of `{name}` once more after `{move}`, so that it is where the weights are",
                            name=name, move=source.segment(move).split("\n")[0])  # fmt: skip
             line = f"{name}.load_state_dict({name}.state_dict())"
             yield Change(text, "statement_order", (source.insert_after(move, [line]),), doubt=_STATE)
-
-
-def _is_given(function: ast.AST, optimizer: ast.expr) -> bool:
-    """Whether a parameter of ``function`` has the name that an optimizer has where it is made."""
-    names = [each.arg for each in function.args.args] if isinstance(function, ast.FunctionDef) else []
-    return isinstance(optimizer, ast.Name) and optimizer.id in names
 
 
 def _last_of_methods(

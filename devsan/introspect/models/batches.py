@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
@@ -11,7 +11,7 @@ from devsan.installed import class_file, installed_as, is_library
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
 from devsan.introspect.frames.values import is_a
-from devsan.introspect.models.referrers import parts
+from devsan.introspect.models.referrers import tensors_within
 
 _DEEP = 3  # steps into a container
 _MOST = 512  # tensors and containers of one
@@ -38,7 +38,7 @@ def left_in(tensor: Any, memory: int, device: str, frames: Sequence[Frame]) -> t
             if not (immovable or (_is_batch(value) if device == "cpu" else _moves_itself(value))):
                 continue
             left = [_MOST]
-            held = [(name + path, each) for path, each in _tensors(value, "", _DEEP, left)]
+            held = list(tensors_within(value, name, _DEEP, left))
             own = next((path for path, each in held if each is tensor or (memory and memory_of(each) == memory)), None)
             moved = next((path for path, each in held if str(each.device) not in ("cpu", "meta", device)), None)
             if own is not None and (moved is not None or immovable):
@@ -55,9 +55,9 @@ def kept_in(tensor: Any, frames: Sequence[Frame]) -> str:
         for name, value in list(frame.scope.locals.items()) if frame.whose is Whose.PROGRAM else ():
             if name == "self" or not _is_object(value) or not _is_no_batch(value):
                 continue
-            for path, each in _tensors(value, "", 1, [_MOST]):
+            for path, each in tensors_within(value, name, 1, [_MOST]):
                 if each is tensor:
-                    return name + path
+                    return path
     return ""
 
 
@@ -93,14 +93,3 @@ def _is_no_batch(value: Any) -> bool:
 def _moves_itself(value: Any) -> bool:
     """Whether its class has a ``to`` that the program wrote."""
     return not (is_tensor(value) or is_module(value)) and isinstance(getattr(type(value), "to", None), FunctionType)
-
-
-def _tensors(value: Any, path: str, deep: int, left: list[int]) -> Iterator[tuple[str, Any]]:
-    for step, held in parts(value):
-        left[0] -= 1
-        if left[0] < 0:
-            return
-        if is_tensor(held):
-            yield path + step, held
-        elif deep > 1 and not is_module(held) and not isinstance(held, (str, bytes, int, float, type)):
-            yield from _tensors(held, path + step, deep - 1, left)

@@ -65,6 +65,25 @@ def tensors_of(value: Any, deep: int = 2) -> Iterator[Any]:
             yield from tensors_of(held, deep - 1)
 
 
+def tensors_within(value: Any, path: str, deep: int, left: list[int]) -> Iterator[tuple[str, Any]]:
+    """Yields the tensors that ``value`` holds within ``deep`` steps, each with how it is reached behind ``path``.
+
+    Args:
+        value: a container or a plain object.
+        path: how it is reached itself.
+        deep: steps into it.
+        left: how many tensors and containers may still be looked at; is counted down.
+    """
+    for step, held in parts(value):
+        left[0] -= 1
+        if left[0] < 0:
+            return
+        if is_tensor(held):
+            yield path + step, held
+        elif deep > 1 and not is_module(held) and not isinstance(held, (str, bytes, int, float, type)):
+            yield from tensors_within(held, path + step, deep - 1, left)
+
+
 def caches_in(frames: Sequence[Frame]) -> Iterator[Any]:
     """Yields the objects that hold generation state, by the names of their classes or variables."""
     for frame in frames:

@@ -9,12 +9,13 @@ from typing import Any
 from devsan import core
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.scopes import spot_of
-from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
-from devsan.introspect.models.referrers import parts
+from devsan.introspect.frames.tensors import is_module, memory_of
+from devsan.introspect.models.referrers import tensors_within
 from devsan.introspect.provenance.reader import ProvenanceReader
 from devsan.introspect.source.sources import bindings_in, expression
 
 _DEEP = 4  # steps into what was copied
+_MOST = 1 << 14  # tensors and containers of it
 
 
 def through_copy(
@@ -55,27 +56,15 @@ def _original_of(tensor: Any, frames: Sequence[Frame]) -> tuple[str, Any] | None
             if not ast.unparse(value.func).endswith("deepcopy"):
                 continue
             copy, source = frame.scope.value(expression(target)), frame.scope.value(value.args[0])
-            path = None if is_module(copy) or is_module(source) else _path_in(copy, tensor, _DEEP)
-            original = _at(source, path) if path else None  # a tensor that is copied alone is meant to be
-            if is_tensor(original):
+            original = None if is_module(copy) or is_module(source) else _counterpart(tensor, copy, source)
+            if original is not None:
                 return ast.unparse(value.args[0]), original
     return None
 
 
-def _path_in(holder: Any, tensor: Any, deep: int) -> list[str] | None:
-    """The steps from ``holder`` to ``tensor``, as ``parts`` names them; None where it does not hold it."""
-    if is_tensor(holder):
-        return [] if holder is tensor or memory_of(holder) == memory_of(tensor) is not None else None
-    if deep == 0 or is_module(holder) or isinstance(holder, (str, bytes, int, float, type)):
-        return None
-    for step, held in parts(holder):
-        path = _path_in(held, tensor, deep - 1)
-        if path is not None:
-            return [step, *path]
-    return None
-
-
-def _at(holder: Any, path: Sequence[str]) -> Any:
-    for wanted in path:
-        holder = next((held for step, held in parts(holder) if step == wanted), None)
-    return holder
+def _counterpart(tensor: Any, copy: Any, source: Any) -> Any:
+    """What ``source`` has where its copy has ``tensor``; None where the copy does not hold it."""
+    paths = (path for path, each in tensors_within(copy, "", _DEEP, [_MOST])
+             if each is tensor or memory_of(each) == memory_of(tensor) is not None)  # fmt: skip
+    wanted = next(paths, None)
+    return next((each for path, each in tensors_within(source, "", _DEEP, [_MOST]) if path == wanted), None)
