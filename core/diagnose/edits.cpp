@@ -74,6 +74,15 @@ std::string moved_text(const Operand& operand, const std::string& asked) {
   return whole.empty() ? "" : whole + ".to(" + asked + ".device)";
 }
 
+/// Whether `asked`, of which `partner` is, had its value when the other one was made; true where that is not known.
+bool existed_at(const model::Event& made, const Operand& partner, const std::string& asked) {
+  for (const model::Event& event : partner.provenance) {
+    if (made.sequence == 0 || event.sequence == 0 || event.sequence < made.sequence) return true;
+    if (event.followed.empty() || (event.followed != partner.name && event.followed != asked)) return false;
+  }
+  return true;
+}
+
 std::uint64_t size_of(const Operand& operand) {
   if (operand.bytes > 0) return operand.bytes;
   std::uint64_t elements = 1;
@@ -91,14 +100,20 @@ Fix create_with(const Context& context, const Operand& operand, const model::Eve
   const model::Frame* used = context.failure().site();
   const bool same_function = site != nullptr && used != nullptr && site->file == used->file &&
                              site->function == used->function && site->span.line <= used->span.line;
-  const std::string place = text_of(site);
-  if (!together_with(context, operand, partner).empty()) fix.confidence = Confidence::kPossible;  // not enough
-  fix.text = {"create {name} on the device of {other}", {{"name", name_of(operand)}, {"other", name_of(partner)}}};
-  if (!place.empty())
-    fix.text = {"create {name} on the device of {other} ({place})",
-                {{"name", name_of(operand)}, {"other", name_of(partner)}, {"place", place}}};
   const std::string asked = asked_for(partner);
-  if (same_function && !asked.empty()) {
+  const bool existed = existed_at(made, partner, asked);
+  if (!together_with(context, operand, partner).empty()) fix.confidence = Confidence::kPossible;  // not enough
+  std::vector<model::Argument> arguments = {
+      {"name", name_of(operand)}, {"other", name_of(partner)}, {"device", partner.device.str()}};
+  if (std::string place = text_of(site); !place.empty()) {
+    arguments.push_back({"place", std::move(place)});
+    fix.text = existed ? Message{"create {name} on the device of {other} ({place})", std::move(arguments)}
+                       : Message{"create {name} on {device}, where {other} is ({place})", std::move(arguments)};
+  } else {
+    fix.text = existed ? Message{"create {name} on the device of {other}", std::move(arguments)}
+                       : Message{"create {name} on {device}, where {other} is", std::move(arguments)};
+  }
+  if (same_function && existed && !asked.empty()) {
     if (auto after = with_device(site->source, made.op, asked + ".device")) {
       fix.edit = Edit{site->file, site->span.line, site->source, std::move(*after)};
     }

@@ -13,6 +13,7 @@ from typing import Any
 from devsan.diagnostics.diagnostic import Place
 
 _MAX_BYTES = 2 << 20
+_OF_TRANSFORMERS = ("TrainingArguments", "Seq2SeqTrainingArguments")
 _CONFIGS = ("SFTConfig", "DPOConfig", "GRPOConfig", "ORPOConfig", "KTOConfig", "RewardConfig", "PPOConfig")
 
 
@@ -36,6 +37,7 @@ class Call:
         others: its keywords with other values.
         whole: every argument is known: no ``*args``, no ``**kwargs``.
         first: its first positional argument, if that is a text.
+        classes: the names that its first positional argument is, or lists.
     """
 
     name: str
@@ -44,10 +46,24 @@ class Call:
     others: frozenset[str]
     whole: bool
     first: str = ""
+    classes: tuple[str, ...] = ()
 
     def says(self, name: str) -> bool:
         """Returns whether the keyword is given, whatever its value."""
         return name in self.arguments or name in self.others
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The Trainer's arguments as a parser of the command line makes them.
+
+    Attributes:
+        place: of the parser.
+        own: the arguments whose defaults a class of the script sets itself.
+    """
+
+    place: Place
+    own: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -58,16 +74,31 @@ class Script:
         file: as it was named.
         imports: the packages that it imports, by their first name.
         calls: of it that are of interest, in order.
+        derived: its classes of arguments, with what each sets itself.
     """
 
     file: str
     imports: frozenset[str] = frozenset()
     calls: tuple[Call, ...] = field(default=())
+    derived: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def training_arguments(self) -> Call | None:
         """Returns the one call that makes the Trainer's arguments; None where there is none, or several."""
         found = [call for call in self.calls if _is_arguments(call.name)]
         return found[0] if len(found) == 1 else None
+
+    def parsed_arguments(self) -> Parsed | None:
+        """Returns the Trainer's arguments that the one HfArgumentParser makes; None where it makes none, or others."""
+        found = self.named("HfArgumentParser")
+        if len(found) != 1 or self.named("set_defaults"):
+            return None
+        made = [name for name in found[0].classes if name in self.derived or _is_arguments(name)]
+        if len(made) != 1:
+            return None
+        own = self.derived.get(made[0])
+        if own is None and _last(made[0]) not in _OF_TRANSFORMERS:
+            return None  # of a library that sets defaults of its own
+        return Parsed(found[0].place, own or frozenset())
 
     def named(self, *names: str) -> list[Call]:
         """Returns the calls whose name ends with one of ``names``."""
@@ -83,7 +114,7 @@ _OF_INTEREST = {
     "DeepSpeedStrategy", "FSDPStrategy", "FullyShardedDataParallelPlugin", "from_pretrained", "initialize",
     "BitsAndBytesConfig", "GPTQConfig", "AwqConfig", "DeepSpeedCPUAdam", "FusedAdam", "Adam", "AdamW", "SGD", "Adagrad",
     "DeepSpeedCPUAdagrad", "DeepSpeedCPULion", "Lion", "AdamW8bit", "PagedAdamW8bit", "PagedAdamW", "Adafactor",
-    "HfArgumentParser", "DataParallel", "DistributedDataParallel",
+    "HfArgumentParser", "set_defaults", "DataParallel", "DistributedDataParallel",
 }  # fmt: skip
 
 
@@ -97,6 +128,7 @@ def read_script(file: str) -> Script | None:
         return None
     imports: set[str] = set()
     calls = []
+    derived = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imports.update(alias.name.partition(".")[0] for alias in node.names)
@@ -104,8 +136,10 @@ def read_script(file: str) -> Script | None:
             imports.add(node.module.partition(".")[0])
         elif isinstance(node, ast.Call) and _last(_name(node.func)) in _OF_INTEREST:
             calls.append(_call(node, file))
+        elif isinstance(node, ast.ClassDef) and any(_last(_name(base)) in _OF_TRANSFORMERS for base in node.bases):
+            derived[node.name] = frozenset(_assigned(node))
     calls.sort(key=lambda call: (call.place.line, call.place.column))
-    return Script(file, frozenset(imports), tuple(calls))
+    return Script(file, frozenset(imports), tuple(calls), derived)
 
 
 def _call(node: ast.Call, file: str) -> Call:
@@ -125,7 +159,17 @@ def _call(node: ast.Call, file: str) -> Call:
     )
     first = node.args[0] if node.args else None
     said = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
-    return Call(_name(node.func), _place(node, file), arguments, frozenset(others), whole, said)
+    listed = first.elts if isinstance(first, ast.Tuple | ast.List) else [first] if first is not None else []
+    classes = tuple(_name(each) for each in listed)
+    return Call(_name(node.func), _place(node, file), arguments, frozenset(others), whole, said, classes)
+
+
+def _assigned(node: ast.ClassDef) -> Iterator[str]:
+    """The names that the body of a class gives a value."""
+    for each in node.body:
+        if isinstance(each, ast.Assign | ast.AnnAssign):
+            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
 def _constant(node: ast.expr) -> tuple[bool, Any]:

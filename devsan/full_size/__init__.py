@@ -2,7 +2,7 @@
 
 Which tensors those are, the core decides: NOTE [Tensors without numbers] in
 core/emulate/runtime/full_size/unknown.h. Here is what Python's world needs beside that: ``reads`` tells who reads what
-was never computed, ``weights`` are those that are not there, ``saves`` refuses to write what has no numbers,
+was never computed, ``weights`` are those that are not there, ``saves`` leaves out files of what has no numbers,
 ``host_kernels`` leaves out what computes behind torch's back.
 """
 
@@ -19,7 +19,7 @@ _imports = AfterImport(
     {
         **{name: lambda module: host_kernels.leave_out(module, _patches) for name in host_kernels.BUILDERS},
         weights.MODULE: lambda module: weights.provide(module, _patches),
-        saves.SAFETENSORS: lambda module: saves.refuse_in_safetensors(module, _patches),
+        saves.SAFETENSORS: lambda module: saves.leave_out_in_safetensors(module, _patches),
     }
 )
 
@@ -28,7 +28,7 @@ def begin(options: Options) -> None:
     """Has large tensors made without numbers from now on. Needs a running emulation."""
     _core.start_full_size(options.real_below)
     reads.begin(not options.is_reported, _patches)
-    saves.refuse(_patches)
+    saves.leave_out(_patches)
     _imports.install()
 
 

@@ -12,6 +12,7 @@ from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError
 from devsan.gpu_list import MAX_GPUS
 from devsan.options import Options
+from devsan.plan.ending import Ending
 from devsan.plan.gpus import with_gpus
 from devsan.plan.map_check import MapCheck, check_map
 from devsan.plan.placement import Placement, place
@@ -72,9 +73,9 @@ class Planner:
         answer, measured = self.measure()
         planned = self._planned("map", 0, measured, self._options, Request())
         result = PlanResult([device.total_memory for device in self._options.devices()], measured, as_it_is, planned)
-        if not planned.fits:
+        if not planned.fits and not planned.fails:
             result.smallest = _smallest(measured, len(self._options.gpus))
-        if all_levers or not result.fits:
+        if all_levers or not (result.fits or planned.fails):
             result.levers = self._levers(answer, measured)
         return result
 
@@ -121,7 +122,7 @@ class Planner:
             self._progress(_rehearsing(tried, number))
             rehearsal = self._rehearsals.run(replace(request, device_map=placement.device_map), options)
             tried = _tried(what, rehearsal, value, placement)
-            if rehearsal.out_of_memory is None:
+            if rehearsal.ending.exhausted is None:
                 return tried
             budgets = [int(budget * _SMALLER) for budget in budgets]
         return tried
@@ -191,18 +192,11 @@ def _no_checkpointing(answer: Answer, measured: Measured) -> str:
 
 
 def _tried(what: str, rehearsal: Rehearsal, value: int = 0, placement: Placement | None = None) -> Tried:
-    outcome = rehearsal.outcome
-    reason = ""
-    if rehearsal.out_of_memory is not None:
-        reason = message("cuda:{ordinal} is out of memory", ordinal=rehearsal.out_of_memory)
-    elif not outcome.ended:
-        reason = outcome.error or message("exit code {code}", code=outcome.exit_code)
-    elif rehearsal.errors:
-        reason = str(rehearsal.errors[0]["sentence"])
-    elif what != "as it is" and not rehearsal.answer.places:
-        reason = message("the program places no model where a map can be told")
-    peaks = dict(outcome.peaks)
-    return Tried(what, value, not reason, peaks, rehearsal.transferred, reason, placement, outcome.seconds)
+    ending = rehearsal.ending
+    if not ending.reason and what != "as it is" and not rehearsal.answer.places:
+        ending = Ending(message("the program places no model where a map can be told"))
+    return Tried(what, value, not ending.reason, dict(rehearsal.outcome.peaks), rehearsal.transferred, ending.reason,
+                 placement, rehearsal.outcome.seconds, fails=ending.fails)  # fmt: skip
 
 
 def _room(total_memory: int) -> int:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from devsan.blocks.request import Answer, Request, read_answer, write_request
 from devsan.fix.experiment import Laboratory
@@ -15,7 +13,7 @@ from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome
 from devsan.fix.stage_process import StageProcess
 from devsan.options import BLOCKS, Options
-from devsan.plan.exhaustion import NO_LIMIT, exhausted_gpu
+from devsan.plan.ending import NO_LIMIT, Ending, ending_of
 
 
 @dataclass(frozen=True)
@@ -31,14 +29,9 @@ class Rehearsal:
     answer: Answer
 
     @property
-    def out_of_memory(self) -> int | None:
-        """Returns the ordinal of the GPU that had no room left, if that was how it ended."""
-        return exhausted_gpu(self.outcome)
-
-    @property
-    def errors(self) -> list[Mapping[str, Any]]:
-        """Returns its findings that are errors. Out of memory that the program catches is none."""
-        return [finding for finding in self.outcome.findings if finding["severity"] == "error"]
+    def ending(self) -> Ending:
+        """Returns how it ended."""
+        return ending_of(self.outcome)
 
     @property
     def transferred(self) -> int:

@@ -24,6 +24,7 @@ class Tried:
         placement: that it ran with; None for the program's own.
         seconds: that it took.
         is_tried: whether it was tried.
+        fails: whether the program fails for another reason than memory.
     """
 
     what: str
@@ -35,6 +36,7 @@ class Tried:
     placement: Placement | None = None
     seconds: float = 0.0
     is_tried: bool = True
+    fails: bool = False
 
     @property
     def lever(self) -> Message:

@@ -171,3 +171,12 @@ def test_a_file_that_is_no_map(tmp_path: Path) -> None:
     done = plan(tmp_path, INFER, "--check-map", "map.json")
     assert done.returncode == 2
     assert done.stderr == "devsan: expected the number of a GPU, or a device, got True for 'embed' in 'map.json'\n"
+
+
+def test_a_program_that_mixes_devices_when_it_is_split_is_said_to_fail(tmp_path: Path) -> None:
+    mixed = INFER.replace("model(tokens)", "model(tokens) + torch.ones(1000, device=model.blocks[0].up.weight.device)")
+    done = plan(tmp_path, mixed, "--gpus", "2", "--memory", "400MiB")
+    assert done.returncode == 1, done.stderr
+    assert "as it is     does not fit: cuda:0 is out of memory" in done.stdout
+    assert "planned map  fails: DV" in done.stdout
+    assert "GPUs" not in done.stdout and "batch" not in done.stdout, "levers are for memory"

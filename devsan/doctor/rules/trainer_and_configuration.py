@@ -7,7 +7,8 @@ loaded; and as Lightning's strategy and DeepSpeedPlugin do.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
@@ -17,13 +18,13 @@ from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import removed, written
 from devsan.doctor.findings import finding
 from devsan.doctor.nodes import Member
-from devsan.doctor.script import Call
+from devsan.doctor.script import Call, Parsed
 from devsan.doctor.settings import Setting, Settings, real, truth, whole
 
 CODE = own_code(__name__)
 
 # DeepSpeed's setting, the Trainer's argument, its default.
-_PAIRS: tuple[tuple[str, str, Any], ...] = (
+PAIRS: tuple[tuple[str, str, Any], ...] = (
     ("train_micro_batch_size_per_gpu", "per_device_train_batch_size", 8),
     ("gradient_accumulation_steps", "gradient_accumulation_steps", 1),
     ("gradient_clipping", "max_grad_norm", 1.0),
@@ -43,40 +44,60 @@ _MISMATCH = message(
 def check(case: Case) -> Iterator[Diagnostic]:
     """Yields values that DeepSpeed's file and the Trainer's arguments give differently."""
     call = next((found for script in case.scripts if (found := script.training_arguments())), None)
-    words = case.launch.script_options()
+    parsed = next((parsed for script in case.scripts if (parsed := script.parsed_arguments())), None)
+    said = _Said(call, parsed if call is None else None, case.launch.script_options())
     named = call.arguments["deepspeed"].value if call is not None and "deepspeed" in call.arguments else None
     for settings in case.deepspeed():
         other = isinstance(named, str) and os.path.basename(named) != os.path.basename(settings.document.file)
         if settings.by_accelerate or other:
             continue
-        for path, name, default in _PAIRS:
+        for path, name, default in PAIRS:
             setting = settings.get(path)
-            known = _argument(call, words, name, default)
+            known = said.argument(name, default)
             if setting is None or setting.auto or known is None:
                 continue
             value, shown, place = known
             if not _same(setting, value):
                 yield _differs(settings, setting, shown, place, value)
-        yield from _product(case, settings, call, words)
+        yield from _product(case, settings, said)
         yield from _lightning(case, settings)
 
 
-def _argument(
-    call: Call | None, words: dict[str, str], name: str, default: Any
-) -> tuple[Any, str, Place | None] | None:  # fmt: skip
-    """Returns the value, how it was said, and where; None where it is not known."""
-    if name in words:
-        return words[name], f"--{name} {words[name]}", None
-    if call is None or name in call.others:
-        return None
-    if name in call.arguments:
-        argument = call.arguments[name]
-        return argument.value, argument.shown, argument.place
-    # The default counts only where nobody else can have given it: all arguments stand there, and are the Trainer's.
-    plain = call.whole and not words and call.name.rpartition(".")[2] == "TrainingArguments"
-    if not plain or (name in ("fp16", "bf16") and call.says(f"{name}_full_eval")):
-        return None
-    return default, message("{argument}={value} (the default)", argument=name, value=default), call.place
+@dataclass(frozen=True)
+class _Said:
+    """What the Trainer is given: in a call of the script, or on the command line, which a parser reads."""
+
+    call: Call | None
+    parsed: Parsed | None
+    words: Mapping[str, str]
+
+    def argument(self, name: str, default: Any) -> tuple[Any, str, Place | None] | None:
+        """Returns the value, how it was said, and where; None where it is not known."""
+        if name in self.words:
+            return self.words[name], f"--{name} {self.words[name]}", None
+        if self.call is not None and name in self.call.others:
+            return None
+        if self.call is not None and name in self.call.arguments:
+            argument = self.call.arguments[name]
+            return argument.value, argument.shown, argument.place
+        place = self._decides_by_default(name)
+        if place is None:
+            return None
+        return default, message("{argument}={value} (the default)", argument=name, value=default), place
+
+    def _decides_by_default(self, name: str) -> Place | None:
+        """What leaves an argument to its default: nobody else can have given it, in full or abbreviated."""
+        by_precision = name in ("fp16", "bf16")
+        if self.call is not None:
+            plain = self.call.whole and not self.words and self.call.name.rpartition(".")[2] == "TrainingArguments"
+            return self.call.place if plain and not (by_precision and self.call.says(f"{name}_full_eval")) else None
+        if self.parsed is None or not self.words or name in self.parsed.own:
+            return None
+        others = [f"{name}_full_eval"] if by_precision else []
+        if name == "per_device_train_batch_size":
+            others = ["per_gpu_train_batch_size", "auto_find_batch_size"]
+        given = any(name.startswith(word) or word in others for word in self.words)
+        return None if given else self.parsed.place
 
 
 def _same(setting: Setting, value: Any) -> bool:
@@ -101,10 +122,10 @@ def _differs(settings: Settings, setting: Setting, shown: str, place: Place | No
     )  # fmt: skip
 
 
-def _product(case: Case, settings: Settings, call: Call | None, words: dict[str, str]) -> Iterator[Diagnostic]:
+def _product(case: Case, settings: Settings, said: _Said) -> Iterator[Diagnostic]:
     setting = settings.get("train_batch_size")
-    batch = _argument(call, words, "per_device_train_batch_size", 8)
-    steps = _argument(call, words, "gradient_accumulation_steps", 1)
+    batch = said.argument("per_device_train_batch_size", 8)
+    steps = said.argument("gradient_accumulation_steps", 1)
     world = case.world
     if setting is None or setting.auto or batch is None or steps is None or not world:
         return

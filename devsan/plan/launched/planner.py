@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,14 +16,14 @@ from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome
 from devsan.gpu_list import MAX_GPUS
 from devsan.options import Options
-from devsan.plan.exhaustion import NO_LIMIT, exhausted_gpu
+from devsan.plan.ending import NO_LIMIT, ending_of
 from devsan.plan.gpus import with_gpus
 from devsan.plan.launched.accelerate_way import AccelerateWay
 from devsan.plan.launched.configuration import Configuration, Lever
 from devsan.plan.launched.deepspeed_way import DeepspeedWay
 from devsan.plan.launched.launch import Launch
 from devsan.plan.launched.result import LaunchPlan, Tried
-from devsan.plan.launched.strategy import FSDP2, LEANEST, ZERO_3
+from devsan.plan.launched.strategy import FSDP2, LEANEST, ZERO_3, Strategy
 
 Progress = Callable[[str], None]
 
@@ -62,17 +62,18 @@ class LaunchPlanner:
         """
         self._progress = progress
         tried = [self._rehearsed(self._way.configuration(strategy)) for strategy in self._way.strategies]
-        if not any(each.fits or each.peaks for each in tried):
+        if all(each.fails for each in tried):
             got = tried[0].reason
             raise DevsanError(f"expected a job that runs or is out of memory, got {got}; devsan run shows it")
         gpus = [device.total_memory for device in self._job.options.devices()]
         plan = LaunchPlan(self._launch.facts.script, gpus, tried)
         if plan.fits and not all_levers:
             return plan
-        return dataclasses.replace(plan, levers=list(self._levers()))
+        failing = {each.configuration.strategy for each in tried if each.fails}
+        leanest = [each for each in (FSDP2, ZERO_3, LEANEST) if each in self._way.strategies and each not in failing]
+        return dataclasses.replace(plan, levers=list(self._levers(leanest)) if leanest else [])
 
-    def _levers(self) -> Iterator[Tried]:
-        leanest = [each for each in (FSDP2, ZERO_3, LEANEST) if each in self._way.strategies]
+    def _levers(self, leanest: Sequence[Strategy]) -> Iterator[Tried]:
         for strategy in leanest:
             if self._way.can_checkpoint(strategy):
                 yield self._rehearsed(self._way.configuration(strategy, Lever(checkpointing=True)))
@@ -101,24 +102,11 @@ class LaunchPlanner:
                 Path(folder, name).write_text(text, encoding="utf-8")
             texts = {os.path.abspath(path): configuration.files[name] for path, name in configuration.replaces.items()}
             outcome = self._run(options, configuration.command_in(folder), texts)
-        reason = _reason(outcome)
-        return Tried(configuration, not reason, dict(outcome.peaks), sum(outcome.hosts.values()),
-                     max(outcome.sent.values(), default=0), outcome.seconds, reason)  # fmt: skip
+        ending = ending_of(outcome, outcome.output)
+        return Tried(configuration, not ending.reason, dict(outcome.peaks), sum(outcome.hosts.values()),
+                     max(outcome.sent.values(), default=0), outcome.seconds, ending.reason, ending.fails)  # fmt: skip
 
     def _run(self, options: Options, command: list[str], texts: dict[str, str]) -> Outcome:
         job = replace(self._job, options=options, words=("--", *command))
         with Laboratory(job, self._seconds, 1, NO_LIMIT, compiled=False) as laboratory:
             return laboratory.run(texts, observed=False)
-
-
-def _reason(outcome: Outcome) -> str:
-    """Why a rehearsal does not fit; "" where it does."""
-    ordinal = exhausted_gpu(outcome, outcome.output)
-    if ordinal is not None:
-        return message("cuda:{ordinal} is out of memory", ordinal=ordinal)
-    if outcome.timed_out:
-        return message("it takes too long")
-    if not outcome.ended:
-        return outcome.error or message("exit code {code}", code=outcome.exit_code)
-    errors = [str(finding["sentence"]) for finding in outcome.findings if finding["severity"] == "error"]
-    return errors[0] if errors else ""

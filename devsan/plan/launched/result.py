@@ -20,6 +20,7 @@ class Tried:
         sent: bytes that the collectives of the rank send that sends most, in the whole run.
         seconds: that it took.
         reason: why it does not fit; "" where it does.
+        fails: whether the program fails for another reason than memory.
     """
 
     configuration: Configuration
@@ -29,6 +30,7 @@ class Tried:
     sent: int = 0
     seconds: float = 0.0
     reason: str = ""
+    fails: bool = False
 
     @property
     def peak(self) -> int:

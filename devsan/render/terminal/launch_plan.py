@@ -61,7 +61,9 @@ def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
     if tried.fits:
         yield [(head, ""), (say("fits"), "added")]
         return
-    lines = wrapped(say.text(tried.reason), display_width(head), width=max(width, display_width(head) + 30))
+    reason = say.text(tried.reason)
+    text = say("fails: {reason}", reason=reason) if tried.fails else reason
+    lines = wrapped(text, display_width(head), width=max(width, display_width(head) + 30))
     yield [(head, ""), (lines[0], "error")]
     for line in lines[1:]:
         yield [(" " * display_width(head) + line, "")]

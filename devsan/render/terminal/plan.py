@@ -103,6 +103,8 @@ def _verdict(tried: Tried, say: Language) -> str:
     peaks = ", ".join(f"{device}\N{NO-BREAK SPACE}{amount(size)}" for device, size in tried.peaks.items() if size)
     if not tried.is_tried:
         return say("not tried: {reason}", reason=say.text(tried.reason))
+    if tried.fails:
+        return say("fails: {reason}", reason=say.text(tried.reason))
     if not tried.fits:
         return say("does not fit: {reason}", reason=say.text(tried.reason))
     template = "fits: {peaks}; {moved} between GPUs; rehearsed in {time}"

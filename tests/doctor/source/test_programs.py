@@ -63,3 +63,18 @@ labels = torch.zeros(2, dtype=torch.long, device="cuda:0")
 torch.nn.functional.cross_entropy({logits}, labels)
 """)
     assert [str(found.fixes[0].text) for found in check([tmp_path / "train.py"]).findings] == [fix]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "met", "fix"),
+    [
+        ("a", "b", "a + b", "move `a` to the device of `b` before they are combined"),
+        ("b", "a", "a + b", "take the device from the tensor that it is used with: `device=b.device`"),
+        ("b", "a", "a + b.abs()", "move `a` to the device of `b.abs()` before they are combined"),
+    ],
+)
+def test_a_device_is_asked_for_where_there_is_one(tmp_path: Path, first: str, second: str, met: str, fix: str):
+    made = {"a": 'torch.ones(3, device="cuda:0")', "b": 'torch.ones(3, device="cuda:1")'}
+    text = f"import torch\n{first} = {made[first]}\n{second} = {made[second]}\nprint({met})\n"
+    (tmp_path / "later.py").write_text(text)
+    assert [str(found.fixes[0].text) for found in check([tmp_path / "later.py"]).findings] == [fix]

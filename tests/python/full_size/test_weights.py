@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
@@ -64,20 +65,42 @@ def test_a_hollow_checkpoint_takes_no_room(tmp_path: Path) -> None:
         assert opened.get_tensor("b").tolist() == [False] * 3
 
 
-def test_what_has_no_numbers_is_not_saved(tmp_path: Path) -> None:
+def test_what_has_no_numbers_is_not_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     safetensors = pytest.importorskip("safetensors.torch")
     file = tmp_path / "kept"
     file.write_text("an earlier checkpoint")
     with devsan.emulate(gpus=1, full_size=True):
         states = {"layer": {"weight": torch.randn(1024, 1024, device="cuda")}}
-        with pytest.raises(RuntimeError, match=r"tensors with numbers to save, got 1 \(0.00 GiB\) that have none"):
-            torch.save(states, file)
-        with pytest.raises(RuntimeError, match="tensors with numbers to save"):
-            safetensors.save_file({"weight": torch.randn(1024, 1024)}, file)
-        assert file.read_text() == "an earlier checkpoint"
+        torch.save(states, file)
+        safetensors.save_file({"weight": torch.randn(1024, 1024)}, file)
+        with (tmp_path / "opened").open("wb") as opened:
+            torch.save(states, opened)
+        assert file.read_text() == "an earlier checkpoint" and opened.name and not os.path.getsize(opened.name)
+        line = f"{file} is not written: 4\N{NO-BREAK SPACE}MiB of it have no numbers"
+        assert capsys.readouterr().err.count(line) == 1
         torch.save({"step": torch.tensor(3), "lr": 0.1}, file)
         assert torch.load(file)["step"].item() == 3
+        safetensors.save_file({"step": torch.tensor(4)}, filename=file)
+        assert safetensors.load_file(file)["step"].item() == 4
     torch.save(states, file)
+
+
+def test_what_has_no_numbers_has_no_bytes(tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    with devsan.emulate(gpus=1, full_size=True):
+        held = {"weight": torch.randn(1024, 1024, device="cuda")}
+        for save in (lambda: torch.save(held, io.BytesIO()), lambda: safetensors.save(held)):
+            with pytest.raises(RuntimeError, match=r"numbers to save in memory, got 1 \(4\sMiB\) that have none"):
+                save()
+
+
+def test_a_distributed_checkpoint_is_left_out(tmp_path: Path) -> None:
+    from torch.distributed import checkpoint
+
+    with devsan.emulate(gpus=1, full_size=True):
+        held = {"weight": torch.randn(1024, 1024, device="cuda"), "step": 3}
+        checkpoint.save(held, checkpoint_id=tmp_path / "kept", no_dist=True)
+        assert sum(each.stat().st_size for each in (tmp_path / "kept").iterdir()) < 100_000
 
 
 def test_a_kernel_in_host_memory_does_nothing_without_numbers() -> None:

@@ -10,6 +10,7 @@ from devsan.diagnostics.messages import Message, message
 from devsan.doctor.findings import finding
 from devsan.doctor.source.events import Mapped, Meeting
 from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.asked_device import can_be_asked
 from devsan.doctor.source.rules.predicates import (
     how_they_meet,
     line_of,
@@ -29,7 +30,6 @@ def value_meetings(program: Program, code: str, of_losses: bool) -> Iterator[Dia
         if _is_loss(first.node) is not of_losses:
             continue
         source = program.source
-        other = source.shown(first.other.node)
         said = list(how_they_meet(program, first))
         if spread is not None:
             text, line = spread.text, line_of(spread.node)
@@ -39,12 +39,25 @@ def value_meetings(program: Program, code: str, of_losses: bool) -> Iterator[Dia
             that_they_meet(program, first),
             source.place(first.offending.tensor.made if first.offending.tensor.made is not None else first.node),
             tuple(said),
-            _to_the_logits(program, first) if of_losses
-            else message("take the device from the tensor that it is used with: `device={other}.device`", other=other),
+            _to_the_logits(program, first) if of_losses else _with_the_other(program, first),
             severity="error" if first.other.tensor.where.kind == "gpu" else "warning",
             confidence="certain" if first.other.tensor.where.kind == "gpu" else "likely",
             sites=places_of(program, group),
         )  # fmt: skip
+
+
+def _with_the_other(program: Program, meeting: Meeting) -> Message:
+    """The one is created where the other is, if that has its value by then."""
+    other = program.source.shown(meeting.other.node)
+    if can_be_asked(program.source, meeting.other.node, meeting.offending.tensor.made):
+        return message("take the device from the tensor that it is used with: `device={other}.device`", other=other)
+    return _moved_to(program, meeting.offending.node, meeting.other.node)
+
+
+def _moved_to(program: Program, node: ast.AST, other: ast.AST) -> Message:
+    shown = program.source.shown
+    return message("move {name} to the device of {other} before they are combined",
+                   name=f"`{shown(node)}`", other=f"`{shown(other)}`")  # fmt: skip
 
 
 def _to_the_logits(program: Program, meeting: Meeting) -> Message:
@@ -54,8 +67,7 @@ def _to_the_logits(program: Program, meeting: Meeting) -> Message:
         first, second = second, first
     shown = program.source.shown
     if any(isinstance(each, ast.Call) for each in ast.walk(second)):  # to ask for its device would call it once more
-        return message("move {name} to the device of {other} before they are combined",
-                       name=f"`{shown(first)}`", other=f"`{shown(second)}`")  # fmt: skip
+        return _moved_to(program, first, second)
     return message("move `{target}` to the device of `{other}`: `{target}.to({other}.device)`",
                    target=shown(first), other=shown(second))  # fmt: skip
 

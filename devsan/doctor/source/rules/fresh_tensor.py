@@ -36,6 +36,7 @@ from devsan.doctor.findings import finding
 from devsan.doctor.source.edits import with_argument
 from devsan.doctor.source.events import Meeting
 from devsan.doctor.source.program import Program
+from devsan.doctor.source.rules.asked_device import can_be_asked
 from devsan.doctor.source.rules.predicates import (
     came,
     in_words,
@@ -86,23 +87,9 @@ def _device(program: Program, group: list[Meeting]) -> str:
             return f"{met}.device"
         if len(peers) == 1 or (event.owner is not None and peers):
             return f"{peers[0]}.device"
-        function = (
-            program.source.function(event.offending.tensor.made) if event.offending.tensor.made is not None else None
-        )
-        if function is not None and met and _is_earlier(function, event.offending.tensor.made, met):
-            return f"{met}.device"
+        if can_be_asked(program.source, event.other.node, event.offending.tensor.made):
+            return f"{met or program.source.shown(event.other.node)}.device"
     return ""
-
-
-def _is_earlier(function: ast.FunctionDef | ast.AsyncFunctionDef, made: ast.AST | None, name: str) -> bool:
-    """Whether a name certainly has its value before: its one assignment stands in the function's outermost block."""
-    stores = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name
-              and isinstance(node.ctx, ast.Store)]  # fmt: skip
-    return len(stores) == 1 and any(
-        isinstance(statement, ast.Assign) and stores[0] in statement.targets
-        and (statement.end_lineno or 0) < getattr(made, "lineno", 0)
-        for statement in function.body
-    )  # fmt: skip
 
 
 def _name(node: ast.AST) -> str:

@@ -1,0 +1,62 @@
+"""What the Trainer gets where nothing gives it: the defaults, if a parser of the command line makes its arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from devsan.doctor.rules.trainer_and_configuration import PAIRS
+
+SETTINGS = {
+    "train_micro_batch_size_per_gpu": 4,
+    "gradient_accumulation_steps": 4,
+    "bf16": {"enabled": True},
+    "zero_optimization": {"stage": 2},
+}
+SCRIPT = """\
+from transformers import HfArgumentParser, Trainer, TrainingArguments
+{derived}
+model, args = HfArgumentParser((ModelArguments, {name})).parse_args_into_dataclasses()
+Trainer(model, args).train()
+"""
+DERIVED = "@dataclass\nclass Own(TrainingArguments):\n    gradient_accumulation_steps: int = 4\n"
+
+
+def differing(setup, words: str, name: str = "TrainingArguments", derived: str = "") -> list[str]:
+    """The settings of DeepSpeed's file that the Trainer gets differently."""
+    setup.launch = f"torchrun --nproc-per-node 2 train.py --output_dir out --deepspeed ds_config.json {words}"
+    setup.write("ds_config.json", SETTINGS)
+    setup.write("train.py", SCRIPT.format(name=name, derived=derived))
+    return [finding.title.partition(" is ")[0] for finding in setup.findings() if finding.code == "DV416"]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("", ["train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "bf16.enabled"]),
+        ("--per_device_train_batch_size 4 --bf16", ["gradient_accumulation_steps"]),
+        ("--per_device_train_batch 4 --bf16_full_eval", ["gradient_accumulation_steps"]),  # argparse reads the prefix
+        ("--auto_find_batch_size --bf16 --gradient_accumulation_steps=4", []),
+    ],
+)
+def test_what_the_command_line_does_not_say_has_its_default(empty, words: str, found: list[str]):
+    assert differing(empty, words) == found
+
+
+def test_a_class_of_the_script_may_set_other_defaults(empty):
+    assert differing(empty, "--bf16", "Own", DERIVED) == ["train_micro_batch_size_per_gpu"]
+
+
+@pytest.mark.parametrize(
+    ("name", "derived"),
+    [("SFTConfig", ""), ("Unknown", ""), ("TrainingArguments", "parser.set_defaults(bf16=True)")],
+)
+def test_defaults_that_are_not_known_are_not_compared(empty, name: str, derived: str):
+    assert differing(empty, "", name, derived) == []
+
+
+def test_the_defaults_are_those_of_transformers():
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    defaults = {field.name: field.default for field in dataclasses.fields(transformers.TrainingArguments)}
+    assert {name: default for _, name, default in PAIRS} == {name: defaults[name] for _, name, _ in PAIRS}
