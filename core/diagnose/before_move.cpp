@@ -36,15 +36,32 @@ const Event* moved_without_it(const Context& context, const Operand& operand, co
   return later == all.end() ? nullptr : &*later;
 }
 
+namespace {
+
+/// Whether one has the shape of the other, or that of some of its rows.
+bool has_rows_of(const Operand& copy, const Operand& weight) {
+  if (!copy.shape || !weight.shape || copy.shape->size() != weight.shape->size() || weight.shape->empty()) {
+    return copy.shape == weight.shape;
+  }
+  return std::equal(copy.shape->begin() + 1, copy.shape->end(), weight.shape->begin() + 1);
+}
+
+}  // namespace
+
 const Event* moved_after_snapshot(const Operand& copy, const Operand& weight) {
   const Event* moved = placement_of(weight.provenance);
   if (copy.provenance.empty() || moved == nullptr || !is_weight(weight)) return nullptr;
   const Event& made = copy.provenance.front();
   const model::Frame* written = made.site();
-  const auto reads = [&](std::string_view method) { return written->source.find(method) != std::string::npos; };
+  constexpr std::string_view kOfWeights[] = {"parameters()", "state_dict()", "param_groups",
+                                             "[\"params\"]", "['params']",   ".weight"};
+  const auto reads_weights = [&] {
+    return std::ranges::any_of(kOfWeights,
+                               [&](std::string_view text) { return written->source.find(text) != std::string::npos; });
+  };
   // What was cloned after the move would be where the weight is.
-  return is_copy(made) && written != nullptr && (reads("parameters()") || reads("state_dict()")) &&
-                 copy.shape == weight.shape && moved->kind == model::EventKind::kMoved && moved->from == copy.device
+  return is_copy(made) && written != nullptr && reads_weights() && has_rows_of(copy, weight) &&
+                 moved->kind == model::EventKind::kMoved && moved->from == copy.device
              ? moved
              : nullptr;
 }

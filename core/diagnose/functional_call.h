@@ -15,6 +15,10 @@ bool is_in_functional_call(const Context& context);
 /// Whether that module uses `operand`, which is its own.
 bool is_left_out_of_call(const Context& context, const model::Operand& operand);
 
+/// Whether functional_call was given an operand of its module that is not where the module's own is: one from before the
+/// module was moved.
+bool is_given_elsewhere(const Context& context, const model::Operand& operand);
+
 /// The path of its first buffer without data, quoted; "" where it has none.
 std::string buffer_left_out(const Context& context);
 

@@ -175,6 +175,13 @@ const model::Event* dropped_move_of(const Context& context, const Operand& opera
   return found == operand.copies.end() ? nullptr : &*found;
 }
 
+bool is_put_by_value(const model::Event& event) {
+  if (event.kind != model::EventKind::kMade) return false;
+  const auto source = source_of(event);
+  const bool held = device_text_of(event).find_first_of(".[") != std::string::npos;  // no parameter of a function
+  return source == model::DeviceSource::kLiteral || (source == model::DeviceSource::kScalar && held);
+}
+
 bool is_move_without_effect(const model::Event& event) {
   return event.kind == model::EventKind::kMoved && event.from.is_known() && event.from == event.device;
 }

@@ -55,4 +55,8 @@ const model::Event* dropped_move_of(const Context& context, const model::Operand
 /// Whether the program sent it to where it already was: its last word on the device, which a recorder does not see.
 bool is_move_without_effect(const model::Event& event);
 
+/// Whether the program made it on a device that an attribute, a setting or a text names, and not on that of anything
+/// that it was given.
+bool is_put_by_value(const model::Event& event);
+
 }  // namespace devsan::diagnose

@@ -135,6 +135,12 @@ std::optional<Sides> sides_of(const Context& context) {
   if (partner == nullptr) return std::nullopt;
   // Of two results the one that is alone where it is has not come along.
   if (context.outnumbered() == partner && part_of_result(*partner) != nullptr) std::swap(culprit, partner);
+  // What learns is where the model is; what an object has kept has to come there.
+  const Event* kept = placement_of(partner->provenance);
+  if (culprit->requires_grad && its.op == "Module.to" && !partner->requires_grad && kept != nullptr &&
+      partner->kind == model::OperandKind::kAttribute && !context.in_failing_call(*kept)) {
+    std::swap(culprit, partner);
+  }
   const Event* left = left_by_library(*culprit) == nullptr ? left_by_library(*partner) : nullptr;
   if (left != nullptr) {
     std::swap(culprit, partner);

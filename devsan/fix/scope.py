@@ -75,6 +75,8 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
         yield from _devices_in(source, outer, bound)
     for scope in dict.fromkeys((function, source.tree)):
         yield from (f"{name}.device" for name in _framework_objects(scope) if name in bound)
+    if inside is not None and "self" in bound:
+        yield from (f"{name}.device" for name in _framework_attributes(source, inside))
     yield from (f"{argument}.device" for argument in _tensors(function))
     yield from (f"next({name}.parameters()).device" for name in _modules(source, function, bound))
     for scope in [function] if inside is None else [function, inside]:
@@ -175,6 +177,17 @@ def _framework_objects(scope: ast.AST) -> Iterator[str]:
             deepspeed = function == "initialize" and "deepspeed" in ast.unparse(node.value.func)
             if deepspeed and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name):
                 yield target.elts[0].id  # the engine
+
+
+def _framework_attributes(source: Source, inside: ast.ClassDef) -> Iterator[str]:
+    """The attributes of self that a class has chosen the GPU of this process by: ``self.accelerator = Accelerator()``,
+    or that its constructor is given by a name of that kind."""
+    for node in ast.walk(inside):
+        if isinstance(node, ast.Assign) and own_attribute(node.targets[0]):
+            made = function_name(node.value) if isinstance(node.value, ast.Call) else ""
+            handed = node.value.id if isinstance(node.value, ast.Name) else ""
+            if made in _WITH_DEVICE or handed in ("accelerator", "fabric"):
+                yield source.segment(node.targets[0])
 
 
 def _destinations(source: Source, scope: ast.AST, bound: set[str]) -> Iterator[str]:

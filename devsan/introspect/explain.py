@@ -196,7 +196,7 @@ def tracked_operands(failure: Failure, frames: Sequence[Frame], place: int, regi
             tracked.at[place] = subject.expression  # type: ignore[union-attr]
         return found
     if sentence.kind is Kind.MODULE and len(sentence.devices) == 2:
-        return _parameter_on(sentence.devices[1], registry)
+        return _parameter_on(sentence.devices[1], frames, registry)
     if sentence.kind is Kind.GRADIENT:
         pair = gradient_assigned(frame) or gradient_given(frame, int(sentence.figures.get("index", 0)))
         seen = [placed.device for placed in (each.placement(frame) for each in pair) if placed is not None]
@@ -223,8 +223,10 @@ def _at(tracked: Tracked, place: int, expression: Expression) -> Tracked:
     return tracked
 
 
-def _parameter_on(device: str, registry: Registry) -> list[Tracked]:
-    for tree in registry.trees:
+def _parameter_on(device: str, frames: Sequence[Frame], registry: Registry) -> list[Tracked]:
+    """A parameter or buffer that is there: of the module whose call failed, if it has one."""
+    failing = [models.Tree(module, "", []) for frame in reversed(frames) if (module := _receiver(frame)) is not None]
+    for tree in (*failing, *registry.trees):
         for _, name, tensor, _ in tree.tensors():
             if str(tensor.device) == device:
                 return [Tracked(name, Placement(device), offending=True, value=tensor)]
@@ -243,10 +245,16 @@ def _places(frames: Sequence[Frame], registry: Registry) -> list[core.Frame]:
     return without_machinery(places)
 
 
-def _module_path(frame: Frame, registry: Registry) -> str:
+def _receiver(frame: Frame) -> Any | None:
+    """The module that a function is a method of, or that is its first argument by that name; None where it is none."""
     names = frame.code.co_varnames[: frame.code.co_argcount]
     first = frame.scope.locals.get(names[0]) if names and names[0] in _RECEIVERS else None
-    found = registry.path_of(first) if is_module(first) else None
+    return first if is_module(first) else None
+
+
+def _module_path(frame: Frame, registry: Registry) -> str:
+    module = _receiver(frame)
+    found = registry.path_of(module) if module is not None else None
     return found[1] if found is not None else ""
 
 

@@ -27,6 +27,7 @@ from devsan.introspect.models.referrers import (
 )
 from devsan.introspect.models.registry import ATTRIBUTE, Home, Registry, copy_of_weight
 from devsan.introspect.provenance import creation
+from devsan.introspect.source.sources import bindings_in, tree_of
 
 _INPUTS = frozenset({"input_ids", "labels", "label", "attention_mask", "pixel_values", "inputs", "targets", "target",
                      "position_ids",
@@ -98,7 +99,8 @@ class Kinds:
             return "TEMPORARY"
         code = frame.code
         if first not in code.co_varnames and first not in code.co_cellvars + code.co_freevars:
-            return "GLOBAL" if self._is_constant(first, frame) else "LOCAL"
+            own = self._is_constant(first, frame) or (isinstance(node, ast.Subscript) and _fills(frame, first))
+            return "GLOBAL" if own else "LOCAL"
         if isinstance(node, ast.Name):
             return "LOCAL"
         holder = frame.scope.value(ast.Name(first, ast.Load()))
@@ -152,3 +154,9 @@ class Kinds:
                 if str(tensor.device) == "cpu" and tensor.dim() > 0:
                     found[id(tensor)] = tensor
         return list(found.values())
+
+
+def _fills(frame: Frame, name: str) -> bool:
+    """Whether a function puts elements into a global itself, as into a cache."""
+    tree = tree_of(frame.code) if frame.code.co_name != "<module>" else None
+    return tree is not None and any(target.startswith(f"{name}[") for _, target, _, _ in bindings_in(tree))

@@ -19,6 +19,31 @@ const model::Event* brought_to_host_whole(const Context& context) {
   return placed != nullptr && placed->op == "Module.to" && is_brought_to_host(*placed) ? placed : nullptr;
 }
 
+/// Whether all weights below `root` are on one GPU.
+bool is_in_one_place(const model::Model& model, std::string_view root) {
+  const model::Device* first = nullptr;
+  for (const model::Module& module : model.modules) {
+    if (!model::is_under(module.path, root)) continue;
+    for (const model::ModuleTensor& tensor : module.tensors) {
+      if (tensor.is_buffer) continue;
+      if (first == nullptr) first = &tensor.device;
+      if (*first != tensor.device) return false;
+    }
+  }
+  return first != nullptr;
+}
+
+/// Whether the first operand is a buffer that is not where all weights around it are: nobody has spread the model. A
+/// plain object may hold several models, of which one is wrapped.
+bool is_stray_buffer(const Context& context) {
+  const model::Model* model = context.model();
+  if (model == nullptr || context.is_hooked() || context.has_map() || context.operands().empty()) return false;
+  const Operand& operand = context.operands().front();
+  const std::string path = context.path_of(operand);
+  return operand.kind == model::OperandKind::kBuffer &&
+         (is_in_one_place(*model, "") || is_in_one_place(*model, path.substr(0, path.find('.'))));
+}
+
 }  // namespace
 
 // DataParallel wants its module on the first GPU and copies it to the others; DDP wants one device a rank. A map, or a
@@ -30,8 +55,9 @@ std::optional<Hypothesis> data_parallel_on_placed_model(const Context& context) 
   if (!demands && (!parallel || !context.across_gpus())) return std::nullopt;
   Hypothesis found(code::kDataParallelOnPlacedModel);
   const model::Model* model = context.model();
-  const bool placed =
-      (model != nullptr && model->device_map.size() > 1) || context.model_spans_gpus() || context.is_hooked();
+  const bool stray = demands && is_stray_buffer(context);
+  const bool placed = !stray && ((model != nullptr && model->device_map.size() > 1) || context.model_spans_gpus() ||
+                                 context.is_hooked());
   const bool nested = parallel && context.on_stack("torch") && context.runs_file("parallel/distributed") && demands;
   if (demands) found.add_evidence(55, "DataParallel expects every parameter and buffer on its first GPU.");
   if (!demands && parallel) found.add_evidence(35, "The model runs under a wrapper that gives each replica one GPU.");
@@ -59,14 +85,16 @@ std::optional<Hypothesis> data_parallel_on_placed_model(const Context& context) 
   } else {
     const auto& operands = context.operands();
     const model::Event* made = operands.empty() ? nullptr : placement_of(operands.front().provenance);
-    if (made != nullptr && made->kind == model::EventKind::kMade && made->owner.is(model::owners::kProgram)) {
+    if (made != nullptr && made->owner.is(model::owners::kProgram)) {
       const std::vector<model::Argument> facts = {
           {"name", name_of(operands.front())}, {"device", operands.front().device.str()}, {"at", at_text(*made)}};
       found.origin = made;
       found.add_evidence(10, {"{name} was made on {device}{at}; nothing has moved it since.", facts});
-      found.propose(FixKind::kCreationSite, {"move it to DataParallel's first GPU where it is made{at}", facts});
+      if (made->kind == model::EventKind::kMade)
+        found.propose(FixKind::kCreationSite, {"move it to DataParallel's first GPU where it is made{at}", facts});
     }
-    found.propose(FixKind::kCreationSite, "move the whole module to the first GPU before it is wrapped");
+    found.propose(FixKind::kCreationSite, stray ? "move it to DataParallel's first GPU before the module is wrapped"
+                                                : "move the whole module to the first GPU before it is wrapped");
   }
   return found;
 }

@@ -43,6 +43,23 @@ void tell_whose(const Operand& generator, Hypothesis& found) {
   }
 }
 
+/// What draws from the generator, where an object keeps it: the program may not have meant it to leave the CPU.
+void tell_what_is_drawn(const Context& context, const Operand& generator, Hypothesis& found) {
+  const Operand* drawn = context.partner_of(generator);
+  const model::Event* placed = drawn == nullptr ? nullptr : placement_of(drawn->provenance);
+  if (placed == nullptr || drawn->kind != OperandKind::kAttribute) return;
+  found.operands.push_back(context.index_of(*drawn));
+  const std::vector<model::Argument> facts = {{"name", name_of(*drawn)},
+                                              {"device", drawn->device.str()},
+                                              {"at", at_text(*placed)},
+                                              {"generator", name_of(generator)}};
+  found.add_evidence(0, {"{name} is on {device}, where it was put{at}.", facts});
+  if (generator.device.is_host()) {
+    found.propose(FixKind::kCreationSite,
+                  {"keep {name} on the CPU, where {generator} is: `.cpu()` where it is set", facts});
+  }
+}
+
 }  // namespace
 
 // A generator belongs to one device, and torch's default device changes where every factory without one works,
@@ -60,6 +77,7 @@ std::optional<Hypothesis> generator_or_default_device(const Context& context) {
       found.title = {"the generator {name} is on {device}, what it fills is not",
                      {{"name", name_of(operand)}, {"device", operand.device.str()}}};
       tell_whose(operand, found);
+      tell_what_is_drawn(context, operand, found);
     }
     if (!changed) {
       found.propose(FixKind::kCreationSite,

@@ -225,6 +225,12 @@ std::optional<Hypothesis> dropped_between_gpus(const Context& context) {
   return std::nullopt;
 }
 
+/// Whether a factory of the program made it, and not of random numbers, which are data.
+bool is_constant(const Event& placed) {
+  return placed.kind == model::EventKind::kMade && !placed.op.empty() && !wraps_host_memory(placed) &&
+         placed.owner.is(model::owners::kProgram) && placed.op.find("rand") == std::string::npos;
+}
+
 }  // namespace
 
 // The edge between the host and the GPU: an input that nobody moved, a second name that was bound before the move, NumPy, a
@@ -262,7 +268,8 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
     const Message at = placed == nullptr ? Message() : at_text(*placed);
     if (attribute && dropped != nullptr) {
       found.add_evidence(30, {"{name} is held by an object that is not a module.", {{"name", name}}});
-    } else if (moves_batches(*partner) && !operand.left_in.empty() && operand.moved_part.empty()) {
+    } else if (moves_batches(*partner) && !is_weight(*partner) && !operand.left_in.empty() &&
+               operand.moved_part.empty()) {
       found.add_evidence(80,
                          {"{name} is {part}, of an object whose class has no `to`: {owner} moves tensors, containers "
                           "and what has a `to`, and left it on the CPU.",
@@ -276,7 +283,13 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
           75, {"{name} is {part}, on the CPU; {other} beside it is on a GPU: what moved the one has not moved "
                "the other.",
                {{"name", name}, {"part", quoted(operand.left_in)}, {"other", quoted(operand.moved_part)}}});
-      found.propose(FixKind::kCreationSite, "move everything that the batch holds: its lists and dictionaries, too");
+      if (operand.left_in.find('[') != std::string::npos || operand.kind == OperandKind::kInput) {
+        found.propose(FixKind::kCreationSite, "move everything that the batch holds: its lists and dictionaries, too");
+      } else {
+        found.propose(FixKind::kCreationSite,
+                      {"move {part} as well, where {other} is moved",
+                       {{"part", quoted(operand.left_in)}, {"other", quoted(operand.moved_part)}}});
+      }
     } else if (snapshot != nullptr) {
       found.add_evidence(80, {"{name} is a copy of the model's weights{at}, from before they were moved to "
                               "{other_device}{to}.",
@@ -363,7 +376,10 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
       }
       found.propose(move_at_use(context, *partner, operand));
     } else {
-      if (snapshot == nullptr) {
+      if (operand.kind != OperandKind::kInput && operand.copies.empty() && placed != nullptr && is_constant(*placed)) {
+        found.propose(create_with(context, operand, *placed, *partner));
+      } else if (snapshot == nullptr && operand.moved_part.empty() &&
+                 context.failure().kind != SentenceKind::kGradient) {
         found.propose(
             FixKind::kCreationSite,
             attribute || kept

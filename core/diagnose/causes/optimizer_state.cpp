@@ -91,7 +91,9 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
                "at that time, which was on {device}.",
                {{"at", at_text(*found.origin)}, {"device", place_text(kept->device)}}});
     }
-    if (const auto* moved = partner == nullptr ? nullptr : moved_after_copy(*kept, *partner)) {
+    const model::Event* moved = partner == nullptr ? nullptr : moved_after_copy(*kept, *partner);
+    if (moved == nullptr && partner != nullptr) moved = moved_after_snapshot(*kept, *partner);
+    if (moved != nullptr) {
       found.add_evidence(15, {"It was copied{at}, before {other} was moved to {device}{to}.",
                               {{"at", at_text(kept->provenance.front())},
                                {"other", name_of(*partner)},
@@ -140,6 +142,9 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
   }
   if (context.on_stack("deepspeed") || context.setting("offload_optimizer") != nullptr) found.score -= 40;
   found.propose(FixKind::kCreationSite, "move the model, then build the optimizer or the average, then load its state");
+  const auto was_loaded = [](const Optimizer& each) { return each.loaded.sequence > 0; };
+  const bool read = found.origin != nullptr && found.origin->kind == model::EventKind::kLoaded;
+  if (!read && std::ranges::none_of(all, was_loaded) && kept != operands.end()) return found;
   found.propose(
       FixKind::kUseSite,
       "move the state to its parameter's device once, after loading: in load_state_dict, also inside helper objects",

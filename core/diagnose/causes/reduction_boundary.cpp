@@ -187,6 +187,13 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
       } else if (context.across_gpus() && !total) {
         found.add_evidence(20, sides_text(*labels, *partner));
       }
+      // Two parts that were moved to their GPUs have one loss between them.
+      const model::Event* before = moved_there_before(*labels, *partner);
+      if (before != nullptr) {
+        found.add_evidence(10, second_move_of(*labels, *before));
+        found.propose(FixKind::kCreationSite, {"give each module that was moved a loss of its own: {name} is shared",
+                                               {{"name", name_of(*labels)}}});
+      }
       const model::Event* placed = placement_of(labels->provenance);
       const bool chosen = placed != nullptr && labels->device.is_accelerator() &&
                           source_of(*placed) == model::DeviceSource::kLiteral;  // a total that was put there

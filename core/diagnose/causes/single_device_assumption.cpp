@@ -234,7 +234,9 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   }
   if (is_remembered_result(*culprit) || is_remembered_result(*partner)) found.score -= 50;
   // What a call kept for the next one, and "cuda" without a number, are decisions of their own.
-  if (context.in_earlier_call(placed) || (other != nullptr && context.in_earlier_call(*other))) found.score -= 50;
+  const bool chosen_for_object = culprit->kind == model::OperandKind::kAttribute && is_put_by_value(placed);
+  const bool kept = context.in_earlier_call(placed) && !chosen_for_object;
+  if (kept || (other != nullptr && context.in_earlier_call(*other))) found.score -= 50;
   if (!told && other != nullptr && source_of(*other) == DeviceSource::kCurrent) found.score -= 40;
   for (const Operand& operand : context.operands()) {
     if (is_generation_state(operand) || is_sidecar(operand)) found.score -= 30;

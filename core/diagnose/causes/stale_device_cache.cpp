@@ -1,6 +1,7 @@
 #include "diagnose/before_move.h"
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/functional_call.h"
 #include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 #include "diagnose/results.h"
@@ -96,12 +97,34 @@ Hypothesis copied_cache(const Context& context, const Operand& operand, const Op
   return found;
 }
 
+/// functional_call puts a buffer into the module that was collected before the module was moved.
+std::optional<Hypothesis> given_to_call(const Context& context) {
+  for (const Operand& operand : context.operands()) {
+    const Operand* partner = context.partner_of(operand);
+    if (partner == nullptr || !is_given_elsewhere(context, operand)) continue;
+    Hypothesis found(code::kStaleDeviceCache);
+    found.origin = placement_of(operand.provenance);
+    found.operands = {context.index_of(operand), context.index_of(*partner)};
+    const std::vector<model::Argument> facts = pair_of(operand, *partner);
+    found.add_evidence(95, {"functional_call was given {name} on {device}, from before the module was moved: the "
+                            "module's own is elsewhere.",
+                            facts});
+    found.title = {"{name} was given to functional_call on {device}, {other} is on {other_device}", facts};
+    found.propose(FixKind::kCreationSite,
+                  {"collect the buffers after the model is moved, or where they are used: {code}",
+                   {{"code", std::string("dict(model.named_buffers())")}}});
+    return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 // An earlier call made it and kept it, and the key under which it was kept does not say for which device.
 std::optional<Hypothesis> stale_device_cache(const Context& context) {
   if (!context.is_mismatch()) return std::nullopt;
   if (auto found = replaced_state(context)) return found;
+  if (auto found = given_to_call(context)) return found;
   if (auto found = buffer_from_before_move(context)) return found;
   if (auto found = shared_by_instances(context)) return found;
   std::optional<Hypothesis> best;
@@ -135,15 +158,23 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     } else if (earlier) {
       found.add_evidence(15, "That was another call of the function that failed.");
     }
-    if (Context::is_called(operand, {"cache", "cos", "sin", "freqs", "table", "grid", "anchor", "mask"})) {
-      found.add_evidence(10, "Its name suggests a cache.");
+    const bool is_cache =
+        Context::is_called(operand, {"cache", "cos", "sin", "freqs", "table", "grid", "anchor", "mask"});
+    const bool learns = !earlier && !is_cache && partner->requires_grad && !operand.requires_grad;
+    if (learns) {
+      found.add_evidence(15, {"{other} is computed from weights on {other_device}, which learn; {name} does not.",
+                              pair_of(operand, *partner)});
     }
+    if (is_cache) found.add_evidence(10, "Its name suggests a cache.");
     if (operand.kind == OperandKind::kGlobal) found.add_evidence(5, "Every instance shares it.");
     // Made without a device: it was not computed for the device of anything that a call was given.
-    if (!earlier && operand.device.is_host())
+    const bool for_call = operand.kind == OperandKind::kGlobal && source_of(*placed) == model::DeviceSource::kPeer;
+    if (!earlier && operand.device.is_host() && !for_call)
       found.score -= source_of(*placed) == model::DeviceSource::kDefault ? 45 : 25;
     if (is_generation_state(operand) || is_sidecar(operand) || is_loss_of_part(context, operand)) found.score -= 50;
     if (dropped_move_of(context, operand) != nullptr) found.score -= 50;  // someone meant to move it
+    if (operand.kind == OperandKind::kAttribute && is_put_by_value(*placed))
+      found.score -= 45;  // for no device of a call
     // A hook of a layer is given what any layer computed: what it keeps has no key that could say for which.
     const bool in_hook = context.failing_module() != nullptr && !stands_in_module(context);
     if (in_hook && context.is_placed_by_map(operand) && context.is_placed_by_map(*partner)) found.score -= 30;
@@ -151,6 +182,9 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
                    pair_of(operand, *partner)};
     if (in_hook) {
       found.propose(move_at_use(context, operand, *partner));
+    } else if (learns) {
+      found.propose(FixKind::kCreationSite,
+                    {"move {name} to the device of {other} where it is stored", pair_of(operand, *partner)});
     } else {
       found.propose(FixKind::kCreationSite, "make the device part of the key, or keep one copy for each device");
     }

@@ -110,7 +110,10 @@ std::optional<Hypothesis> passed_by(const Context& context, const Operand& opera
                                "moved the one has not moved the other.",
                       both});
   found.title = {"{name} is {part}, which stayed on {device}; {other} is on {other_device}", both};
-  found.propose(FixKind::kCreationSite, {"move {part} where {moved} is moved: in the object's own `to`", both});
+  const bool contained = operand.left_in.ends_with(']');
+  found.propose(FixKind::kCreationSite, {contained ? "move {part} where {moved} is moved: what moves it passes this by"
+                                                   : "move {part} where {moved} is moved: in the object's own `to`",
+                                         both});
   found.propose(move_at_use(context, operand, partner));
   return found;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 namespace devsan::diagnose::ranks {
@@ -11,6 +12,7 @@ namespace devsan::diagnose::ranks {
 using model::Argument;
 using model::Device;
 using model::DeviceSource;
+using model::Event;
 using model::Message;
 using model::RankFacts;
 using model::RankMemory;
@@ -31,7 +33,7 @@ struct Case {
   std::vector<int> owners;           ///< the ranks whose GPUs they are
   std::vector<std::string> devices;  ///< as the ranks call them
   const RankFacts* rank = nullptr;
-  const RankMemory* memory = nullptr;
+  std::optional<Event> placed;  ///< what the rank placed there
   std::uint64_t bytes = 0;
 };
 
@@ -62,6 +64,20 @@ void tell_failures(const Job& job, const Case& each, RankHypothesis& found) {
                           {{"who", ranks_text(refused)}}});
 }
 
+/// What the rank first placed on that GPU. Of checkpoints that were read there it is the one that the rank failed about.
+std::optional<Event> placed_of(const RankFacts& rank, const RankMemory& memory) {
+  if (memory.placed.empty()) return std::nullopt;
+  Event placed = memory.placed.front();
+  for (const model::OwnFinding& finding : rank.findings) {
+    if (placed.kind != model::EventKind::kLoaded || std::ranges::count(finding.devices, memory.device) == 0) continue;
+    const auto read = std::ranges::find_if(finding.placed, [](const model::Frame& frame) {
+      return frame.source.find("torch.load(") != std::string::npos;
+    });
+    if (read != finding.placed.end()) placed.stack = {*read};
+  }
+  return placed;
+}
+
 }  // namespace
 
 // A rank works on its own GPU and holds memory on another rank's: what was loaded or made before set_device, a checkpoint
@@ -76,11 +92,12 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
       if (own.empty() || gpu.empty() || gpu == own || memory.peak == 0 || is_mapped(*rank, memory.device)) continue;
       const std::vector<int> owners = job.at_home_on(gpu);
       if (owners.empty()) continue;
-      const model::Frame* site = memory.placed.empty() ? nullptr : memory.placed.front().written();
+      std::optional<Event> placed = placed_of(*rank, memory);
+      const model::Frame* site = placed ? placed->written() : nullptr;
       Case& found = site == nullptr ? cases[{gpu, "", 0}] : cases[{"", site->file, site->span.line}];
       if (found.rank == nullptr) {
         found.rank = rank;
-        found.memory = &memory;
+        found.placed = std::move(placed);
       }
       add(found.ranks, {rank->process.rank});
       add(found.owners, owners);
@@ -111,9 +128,9 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
                               {{"who", who}, {"bytes", bytes}, {"device", device}, {"owners", owners}}});
     }
     tell_failures(job, each, found);
-    const bool received = !each.memory->placed.empty() && each.memory->placed.front().owner.is("torch.distributed");
-    if (!each.memory->placed.empty()) {
-      const model::Event& placed = each.memory->placed.front();
+    const bool received = each.placed && each.placed->owner.is("torch.distributed");
+    if (each.placed) {
+      const Event& placed = *each.placed;
       const Message at = diagnose::at_text(placed);
       if (received) {
         found.add_evidence(10, {"It was received by {call}{at}, on the same GPU as in the sender.",
@@ -129,7 +146,7 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
       propose_for_placement(found, placed, *each.rank);
     }
     // What names its device, or the file it came from, does not ask which is current.
-    const bool named = !each.memory->placed.empty() && source_of(each.memory->placed.front()) != DeviceSource::kCurrent;
+    const bool named = each.placed && source_of(*each.placed) != DeviceSource::kCurrent;
     const bool was_set = each.rank->process.set_device_called;
     if (!received && (!named || !was_set)) propose_set_device(found, *each.rank);
     const std::vector<Argument> named_in_title = {{"who", who}, {"owners", owners}, {"device", device}};

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import function_name, keyword, placed, with_keyword, with_value
+from devsan.fix.calls import function_name, is_factory, keyword, placed, with_keyword, with_value
+from devsan.fix.candidates.use_site import is_read, move
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
+from devsan.fix.origins import operand_at
 from devsan.fix.scope import devices
 
 _DOUBT = 10
@@ -57,13 +59,18 @@ def _wanted(failure: Failure, operand: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _drawn(frame: Mapping[str, Any], failure: Failure) -> Iterator[Change]:
-    """The numbers are drawn where the generator is, and moved."""
+    """The numbers are drawn where the generator is, from what is moved there, and moved."""
     source = source_of(frame["path"])
     call = source.expression_at(frame) if source is not None else None
     generator = keyword(call, "generator") if isinstance(call, ast.Call) else None
     if source is None or generator is None or not isinstance(call, ast.Call):
         return
     drawn = f"{source.segment(generator)}.device"
+    if not is_factory(call):  # multinomial draws where its chances are
+        for node in (operand_at(source, frame, each) for each in failure.operands if not each["offending"]):
+            if node is not None and is_read(source, node):
+                yield move(source, node, drawn, source.segment(node), _DOUBT + 1)
+        return
     device = keyword(call, "device")
     behind = f".to({source.segment(device)})" if device is not None else ""
     text = message("draw on the device of `{name}`, and move what is drawn", name=source.segment(generator))

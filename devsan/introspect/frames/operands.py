@@ -120,9 +120,12 @@ def _order_as_written(operands: list[Tracked], failure: Failure, frame: Frame) -
 
 def _concerned(operands: list[Tracked], sentence: Sentence) -> list[Tracked]:
     """Returns the operands without those that may be where they are: on the host, and no device of the sentence."""
+    on_host = [operand for operand in operands if operand.placement is not None and operand.placement.device == "cpu"]
+    indices = [operand for operand in on_host if (operand.role or "").startswith("indices[")]
+    if len(indices) < len(on_host):  # indices may be on the host: what else is there is not where it has to be
+        operands = [operand for operand in operands if operand not in indices]
     if "cpu" in sentence.devices or not sentence.devices:
         return operands
-    on_host = [operand for operand in operands if operand.placement is not None and operand.placement.device == "cpu"]
     free = [
         operand
         for operand in on_host

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,10 @@ from devsan.introspect.source.sources import bindings_in, functions_in, statemen
 _CLOSED = frozenset({"torch", "python", "numpy", "devsan"})  # nobody follows a value into these
 _END = 1 << 30
 _DECORATORS = 4  # around one method
+
+
+_SLICE = re.compile(r"\[[^\"']*:[^\"']*\]$")
+"""Behind what is written into, a tensor or a list, which is where it was: ``rows[:2] = ...``."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class Spot:
         """Returns what ``name`` was given last before the line, and whether it is an element of that; or None."""
         last: tuple[int, ast.expr, bool] | None = None
         for line, target, value, is_element in bindings_in(self.tree):
-            held = target == name or target.partition("[")[0] == name
+            held = target == name or (target.partition("[")[0] == name and not _SLICE.search(target))
             if held and line < self.line and (last is None or line >= last[0]):
                 last = (line, value, is_element)
         return None if last is None else last[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from collections.abc import Sequence
 from types import FunctionType
@@ -12,6 +13,7 @@ from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
 from devsan.introspect.frames.values import is_a
 from devsan.introspect.models.referrers import tensors_within
+from devsan.introspect.source.sources import bindings_in, tree_of
 
 _DEEP = 3  # steps into a container
 _MOST = 512  # tensors and containers of one
@@ -21,7 +23,8 @@ def left_in(tensor: Any, memory: int, device: str, frames: Sequence[Frame]) -> t
     """Returns how a variable of the program reaches a tensor, and a part beside it that is on another GPU.
 
     ``batch.index[0]`` and ``batch.atoms``; None where no container has both. What is on a GPU was left behind only by
-    an object with a ``to`` of its own: a list may hold a tensor for each GPU. Of an object that nothing could move,
+    an object with a ``to`` of its own, or by a function that was given the container to move it: a list may hold a
+    tensor for each GPU. Of an object that nothing could move,
     because its class has no ``to``, the part is "".
 
     Args:
@@ -35,7 +38,8 @@ def left_in(tensor: Any, memory: int, device: str, frames: Sequence[Frame]) -> t
             continue
         for name, value in list(frame.scope.locals.items()):
             immovable = device == "cpu" and name != "self" and _cannot_move(value)
-            if not (immovable or (_is_batch(value) if device == "cpu" else _moves_itself(value))):
+            moves = _moves_itself(value) or (_is_batch(value) and _is_handed_round(name, frame))
+            if not (immovable or (_is_batch(value) if device == "cpu" else moves)):
                 continue
             left = [_MOST]
             held = list(tensors_within(value, name, _DEEP, left))
@@ -59,6 +63,14 @@ def kept_in(tensor: Any, frames: Sequence[Frame]) -> str:
                 if each is tensor:
                     return path
     return ""
+
+
+def _is_handed_round(name: str, frame: Frame) -> bool:
+    """Whether a function of the program's gave a variable's own value back, moved: ``more = send(more, device)``."""
+    for _, target, value, _ in bindings_in(tree_of(frame.code) or ast.Module([], [])):
+        if target == name and isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and len(value.args) > 1:
+            return any(isinstance(each, ast.Name) and each.id == name for each in value.args)
+    return False
 
 
 def _is_batch(value: Any) -> bool:

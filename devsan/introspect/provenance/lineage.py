@@ -91,6 +91,8 @@ class Lineage:
             return self._trace(node.value, spot, left)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
             return self._trace(node.elt, spot, left)
+        if isinstance(node, ast.DictComp):
+            return self._trace(node.value, spot, left)
         return self._first(parts_of(node), spot, left)
 
     def _first(self, nodes: Sequence[ast.AST | None], spot: Spot, left: int) -> list[core.Event]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+from devsan.fix.failure import source_of
+from devsan.fix.scope import devices
 
 Fixed = Callable[..., list[str]]
 
@@ -87,3 +91,23 @@ print(run(torch.ones(1, 2, device=device), kept).sum().item())
 """,
         gpus=2,
     ) == ["kept = torch.load(path)"]
+
+
+def test_a_checkpoint_is_read_to_the_gpu_of_the_accelerator_that_a_class_holds(tmp_path: Path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        """\
+class Run:
+    def __init__(self):
+        self.acc = Accelerator()
+
+    def resume(self):
+        self.norm.load(torch.load("norm.pt"))
+""",
+        encoding="utf-8",
+    )
+    source = source_of(str(path))
+    assert source is not None
+    call = next(each for each in ast.walk(source.tree) if ast.unparse(each) == "torch.load('norm.pt')")
+    partner = {"name": "x", "device": "cuda:1", "provenance": ()}
+    assert devices(source, call, partner)[0] == ("self.acc.device", 0)

@@ -66,3 +66,25 @@ for batch in loader(torch.arange(12.0).view(4, 3)):
     (batch * weight).sum().backward()
 print(weight.grad.sum().item())
 """) == ["generator = torch.Generator(device=torch.get_default_device())"]
+
+
+def test_what_is_drawn_from_goes_to_the_generator(fixed: Ended):
+    assert fixed("""
+import torch
+
+class Sampler:
+    def __init__(self, count):
+        self.generator = torch.Generator().manual_seed(0)
+        self.chances = torch.ones(count)
+
+    def draw(self):
+        return torch.multinomial(self.chances, 4, generator=self.generator).tolist()
+
+    def update(self, losses):
+        self.chances = torch.softmax(losses, dim=0)
+
+sampler = Sampler(9)
+print(sampler.draw())
+sampler.update(torch.arange(9.0, device="cuda"))
+print(sampler.draw())
+""") == ["return torch.multinomial(self.chances.to(self.generator.device), 4, generator=self.generator).tolist()"]

@@ -23,7 +23,8 @@ class Batch:
 
 
 def frame(whose: Whose = Whose.PROGRAM, **variables: object) -> Any:
-    return types.SimpleNamespace(whose=whose, scope=types.SimpleNamespace(locals=variables))
+    scope = types.SimpleNamespace(locals=variables)
+    return types.SimpleNamespace(whose=whose, scope=scope, code=(lambda: None).__code__)
 
 
 @pytest.fixture(autouse=True)
