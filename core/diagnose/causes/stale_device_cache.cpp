@@ -39,11 +39,8 @@ std::optional<Hypothesis> replaced_state(const Context& context) {
                             "replaces what it held, and its device with it.",
                             facts});
     found.title = {"{name} was replaced at {place} by a tensor on {device}, {other} is on {other_device}", facts};
-    found.propose(
-        FixKind::kCreationSite,
-        {"move that tensor to the device of the one that it replaces, at {place}, or copy it in place: `copy_` keeps "
-         "the device",
-         facts});
+    found.propose(FixKind::kCreationSite,
+                  {"move that tensor to {other_device}, where {other} is, before it is assigned at {place}", facts});
     return found;
   }
   return std::nullopt;
@@ -160,7 +157,8 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     }
     const bool is_cache =
         Context::is_called(operand, {"cache", "cos", "sin", "freqs", "table", "grid", "anchor", "mask"});
-    const bool learns = !earlier && !is_cache && partner->requires_grad && !operand.requires_grad;
+    const bool learns =
+        !earlier && !is_cache && operand.holder.empty() && partner->requires_grad && !operand.requires_grad;
     if (learns) {
       found.add_evidence(15, {"{other} is computed from weights on {other_device}, which learn; {name} does not.",
                               pair_of(operand, *partner)});

@@ -199,6 +199,18 @@ void weigh_loaded(const Operand& operand, const Operand& partner, const Event& l
                                 model::Confidence::kLikely});
 }
 
+/// Whether it was put on its GPU when the model had been placed: no move of the model passed it by.
+bool came_after_model(const Context& context, const Operand& operand, const Event* placed) {
+  if (placed == nullptr || placed->sequence == 0 || !operand.device.is_accelerator() || context.model() == nullptr ||
+      operand.kept_as.ends_with("]")) {
+    return false;
+  }
+  const auto& moves = context.model()->placements;
+  return std::any_of(moves.begin(), moves.end(),
+                     [&](const Event& move) { return move.sequence > 0 && move.sequence < placed->sequence; }) &&
+         !Context::at_construction(*placed);
+}
+
 }  // namespace
 
 // A module holds it, but has not registered it: Module.to and the copies of DataParallel pass it by.
@@ -224,6 +236,7 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     const Event* left = left_by_move(context, operand, *partner);
     const bool replicated = context.is_wrapped_by("torch.nn.DataParallel") && operand.device.is_accelerator();
+    const bool late = !replicated && left == nullptr && came_after_model(context, operand, placed);
     const Message name = name_of(operand);
     const Message holder = operand.holder.empty() ? Message("its module") : Message(operand.holder);
     if (!operand.registered) {
@@ -242,7 +255,13 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
                     {"make the class of {object} an nn.Module, and register its tensors as buffers", facts});
     } else if (attribute) {
       weigh_attribute(operand, name, holder, found);
-      found.propose(register_where_made(context, operand, placed));
+      if (late) {
+        found.propose(FixKind::kCreationSite,
+                      {"move it to {device}, where {other} is, before it is assigned to {name}",
+                       {{"device", partner->device.str()}, {"other", name_of(*partner)}, {"name", name}}});
+      } else {
+        found.propose(register_where_made(context, operand, placed));
+      }
       weigh_override(operand, found);
     } else {
       if (!operand.holder.empty()) {
@@ -263,6 +282,9 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     }
     if (attribute && placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load")) {
       weigh_loaded(operand, *partner, *placed, found);
+    } else if (late) {
+      found.add_evidence(20, {"It was put on {device}{at}, after the model was placed.",
+                              {{"device", operand.device.str()}, {"at", at_text(*placed)}}});
     } else if (is_as_constructed(operand)) {
       found.add_evidence(20, {"It is where it was when it was constructed{at}.", {{"at", at_text(*placed)}}});
     } else if (left != nullptr) {
