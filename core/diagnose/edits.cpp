@@ -101,7 +101,7 @@ Fix create_with(const Context& context, const Operand& operand, const model::Eve
   const bool same_function = site != nullptr && used != nullptr && site->file == used->file &&
                              site->function == used->function && site->span.line <= used->span.line;
   const std::string asked = asked_for(partner);
-  const bool existed = existed_at(made, partner, asked);
+  const bool existed = !same_function || existed_at(made, partner, asked);
   if (!together_with(context, operand, partner).empty()) fix.confidence = Confidence::kPossible;  // not enough
   std::vector<model::Argument> arguments = {
       {"name", name_of(operand)}, {"other", name_of(partner)}, {"device", partner.device.str()}};
@@ -157,8 +157,13 @@ std::vector<const Operand*> together_with(const Context& context, const Operand&
 }
 
 Fix register_where_made(const Context& context, const Operand& operand, const model::Event* made) {
+  const bool own =
+      is_reference(operand.name) && operand.name.starts_with("self.") && operand.name.find('.', 5) == std::string::npos;
+  const std::string name = own ? operand.name.substr(5) : "...";
   Fix fix{FixKind::kCreationSite,
-          "register it where it is created: self.register_buffer(\"...\", ..., persistent=False)", std::nullopt,
+          {"register it where it is created: {code}",
+           {{"code", "self.register_buffer(\"" + name + "\", ..., persistent=False)"}}},
+          std::nullopt,
           Confidence::kLikely};
   const model::Frame* site = made == nullptr ? nullptr : made->written();
   const std::string assigned = operand.name + " = ";
@@ -166,19 +171,17 @@ Fix register_where_made(const Context& context, const Operand& operand, const mo
     return site->function == std::string(last_part(module.type)) + ".__init__";
   };
   if (site == nullptr || context.model() == nullptr ||
-      std::none_of(context.model()->modules.begin(), context.model()->modules.end(), is_made_by) ||
-      !is_reference(operand.name) || !operand.name.starts_with("self.") ||
-      operand.name.find('.', 5) != std::string::npos || !site->source.starts_with(assigned) ||
-      site->source.find_first_of("\n;") != std::string::npos) {
+      std::none_of(context.model()->modules.begin(), context.model()->modules.end(), is_made_by) || !own ||
+      !site->source.starts_with(assigned) || site->source.find_first_of("\n;") != std::string::npos) {
     return fix;
   }
   const auto comment = site->source.find('#');
   std::string statement = site->source.substr(0, comment);
   if (comment != std::string::npos && statement.find_first_of("\"'") != std::string::npos) return fix;  // in a string
   statement.erase(statement.find_last_not_of(' ') + 1);
-  fix.edit = Edit{site->file, site->span.line, statement,
-                  "self.register_buffer(\"" + operand.name.substr(5) + "\", " + statement.substr(assigned.size()) +
-                      ", persistent=False)"};
+  fix.edit =
+      Edit{site->file, site->span.line, statement,
+           "self.register_buffer(\"" + name + "\", " + statement.substr(assigned.size()) + ", persistent=False)"};
   return fix;
 }
 

@@ -108,9 +108,11 @@ class Parser(argparse.ArgumentParser):
 
     Attributes:
         last: the one that was made last.
+        words: that are read.
     """
 
     last: ClassVar[Parser | None] = None
+    words: Sequence[str] = ()
 
     def __init__(self, command: Command, usage: str, epilog: str = "") -> None:
         Parser.last = self
@@ -126,6 +128,7 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Reads the words; options may stand before, between and behind the others."""
+        self.words = words
         return self.parse_intermixed_args(list(words))
 
     def readers(self) -> dict[str, Callable[[str], object] | None]:

@@ -1,4 +1,4 @@
-"""``--help`` in the language that a command speaks: the one of ``--lang`` where that stands in front of it.
+"""``--help`` in the language that a command speaks: the one of ``--lang`` where that is given.
 
 Sentences are translated as they are written at the options: by their English, from devsan/cli/chinese.json. So are
 argparse's own words, for which gettext would want a domain of the whole process, which is the user's program.
@@ -68,7 +68,8 @@ class ShowHelp(argparse.Action):
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, option: str | None = None
     ) -> None:
         """Prints the help and leaves."""
-        parser.formatter_class = partial(HelpFormatter, spoken(getattr(namespace, "lang", None)))
+        asked = getattr(namespace, "lang", None) or asked_language(getattr(parser, "words", ()))
+        parser.formatter_class = partial(HelpFormatter, spoken(asked))
         parser.print_help()
         parser.exit()
 
@@ -79,3 +80,15 @@ def spoken(name: str | None = None) -> Language:
         with contextlib.suppress(DevsanError):  # of a file that the help has nothing to do with
             name = language()
     return language_for(sys.stdout, name or "")
+
+
+def asked_language(words: Sequence[str]) -> str:
+    """Returns the language that the options in front of a program ask for; "" where they ask for none."""
+    for number, word in enumerate(words):
+        if word == "--" or word.endswith(".py"):
+            break
+        name, equals, value = word.partition("=")
+        if name == "--lang":
+            asked = value if equals else "".join(words[number + 1 : number + 2])
+            return asked if asked in ("en", "zh") else ""
+    return ""

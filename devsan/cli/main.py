@@ -7,11 +7,12 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 
 from devsan.cli.command import Action, Command
 from devsan.cli.executables import find_command
-from devsan.cli.help_text import spoken
+from devsan.cli.help_text import asked_language, spoken
 from devsan.cli.refusal import tell_refusal
 from devsan.cmake_prefix import cmake_prefix
 from devsan.core_library import release
@@ -102,8 +103,9 @@ def _until_the_reader_leaves(action: Action) -> Action:
 def _find_action(words: Sequence[str]) -> Action:
     names = [command.name for command in COMMANDS]
     first = words[0] if words else ""
-    if first in ("-h", "--help"):
-        return _until_the_reader_leaves(_show_help)
+    asked = asked_language(words)
+    if first in ("-h", "--help") or (asked and words[-1] in ("-h", "--help") and first.startswith("--lang")):
+        return _until_the_reader_leaves(partial(_show_help, asked))
     if first in ("--version", "version"):
         return _until_the_reader_leaves(_show_version)
     if first == "--cmake-prefix":
@@ -133,8 +135,8 @@ def _rearranged(words: Sequence[str]) -> str | None:
     return shlex.join(["devsan", "run", "--", *words]) if find_command(words[0]) is not None else None
 
 
-def _show_help() -> int:
-    said = spoken().text
+def _show_help(language: str) -> int:
+    said = spoken(language).text
     width = max(len(command.name) for command in COMMANDS)
     print(f"{said('usage: ')}devsan COMMAND ...\n\n{said('The device sanitizer for PyTorch.')}\n\n{said('commands')}:")
     for command in COMMANDS:

@@ -70,6 +70,7 @@ def read(
     Raises:
         UsageError: they are not understood.
     """
+    parser.words = words
     settled = settled or {}
     shared = [option for option in OPTIONS if option.name not in settled]
     named = {**parser.readers(), **{each: READERS[each] for option in shared for each in option.spellings}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from devsan.cli.help_text import asked_language
 from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError, UsageError, tell
 from devsan.render.language import language_for
@@ -17,7 +18,7 @@ def tell_refusal(error: DevsanError, words: Sequence[str] = ()) -> None:
         error: what was raised while the words of a command were read.
         words: the command's: ``--lang`` may stand among them.
     """
-    say = language_for(sys.stderr, _asked_in(words))
+    say = language_for(sys.stderr, asked_language(words))
     expected = say.text(error.expected) if isinstance(error, UsageError) else ""
     if not isinstance(error, UsageError) or expected == error.expected:
         tell(str(error))
@@ -28,15 +29,3 @@ def tell_refusal(error: DevsanError, words: Sequence[str] = ()) -> None:
     else:
         tell(say.text(message("expected {expected}, got {got}; did you mean {hint}?",
                               expected=expected, got=got, hint=error.hint)))  # fmt: skip
-
-
-def _asked_in(words: Sequence[str]) -> str:
-    """The language that the options in front of a program ask for; "" where they ask for none."""
-    for number, word in enumerate(words):
-        if word == "--" or word.endswith(".py"):
-            break
-        name, equals, value = word.partition("=")
-        if name == "--lang":
-            asked = value if equals else "".join(words[number + 1 : number + 2])
-            return asked if asked in ("en", "zh") else ""
-    return ""

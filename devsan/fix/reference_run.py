@@ -152,6 +152,7 @@ def find_reference(laboratory: Laboratory, told: Callable[[str, int, int], None]
     with ThreadPoolExecutor(1) as beside:
         failing = beside.submit(laboratory.run) if laboratory.jobs > 1 else None
         found: Reference | None = None
+        again: Outcome | None = None
         try:
             for kind in reference.KINDS:
                 told("reference", 0, 0)
@@ -160,9 +161,17 @@ def find_reference(laboratory: Laboratory, told: Callable[[str, int, int], None]
                 if outcome.ended:
                     found.outcome, found.kind = outcome, kind
                     break
+                if again and _fails_by_itself(outcome) and outcome.error == again.error:
+                    break  # so will it in the other ways
+                again = outcome
         except BaseException:
             laboratory.stop()  # an interrupt ends the run beside as well, for which the pool waits
             raise
         assert found is not None
         found._failing = None if failing is None else failing.result()
     return found
+
+
+def _fails_by_itself(outcome: Outcome) -> bool:
+    """Whether it fails for another reason than devices or memory."""
+    return not outcome.timed_out and bool(outcome.error) and not outcome.findings

@@ -62,6 +62,9 @@ def test_the_language_of_a_help(
     monkeypatch.setenv("DEVSAN_LANG", "en")
     assert first("run", "--help") == "us"
     assert first("run", "--lang", "zh", "--help") == first("report", "--lang", "zh", "--help") == "用法"
+    assert first("run", "--help", "--lang", "zh") == first("doctor", "--help", "--lang=zh") == "用法"
+    for words in (["--help", "--lang", "zh"], ["--lang", "zh", "--help"], ["--lang=zh", "-h"]):
+        assert main.main(words) == 0 and capsys.readouterr().out.startswith("用法: devsan COMMAND")
     monkeypatch.delenv("DEVSAN_LANG")
     (tmp_path / "pyproject.toml").write_text('[tool.devsan]\nlang = "zh"\n', encoding="utf-8")
     assert first("run", "--help") == first("report", "--help") == "用法"

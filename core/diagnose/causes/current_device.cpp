@@ -71,7 +71,9 @@ std::optional<Hypothesis> by_sentence(const Context& context) {
         found.add_evidence(5, {"There is {n} rank.", "There are {n} ranks.", process.world_size});
       found.title = "a GPU is requested that this process does not have";
       found.propose(FixKind::kConfiguration,
-                    "start as many ranks as there are visible GPUs, and count from 0 within them");
+                    process.world_size > 1
+                        ? "start as many ranks as there are visible GPUs, and count from 0 within them"
+                        : "name a GPU that is there, counted from 0, or show more GPUs to the process");
       return found;
     case SentenceKind::kLoad:
       found.add_evidence(88, "The checkpoint stores the GPU that it was saved from.");

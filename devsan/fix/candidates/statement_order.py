@@ -15,6 +15,9 @@ from devsan.fix.scope import devices, positional
 _DOUBT = 5
 _STATE = 7
 _EARLIER = 9
+_PREPARES = frozenset({"prepare", "prepare_model", "setup", "setup_module"})
+"""Methods of accelerate and Fabric that move the modules which they are given."""
+
 _READ = frozenset({"parameters", "named_parameters", "state_dict", "buffers", "named_buffers"})
 
 
@@ -158,12 +161,14 @@ def _moved_before(source: Source, frame: Mapping[str, Any], partner: Mapping[str
 
 
 def _module(source: Source, argument: ast.expr) -> ast.expr | None:
-    """The module in ``model.parameters()``, and a name that is moved as modules are."""
+    """The module in ``model.parameters()``, and a name that is moved as modules are, or handed to what moves them."""
     if isinstance(argument, ast.Call) and isinstance(argument.func, ast.Attribute):
         return argument.func.value if argument.func.attr in _READ else None
     if isinstance(argument, (ast.Name, ast.Attribute)):
         receivers = [moved(each) for each in ast.walk(source.tree)]
-        if source.segment(argument) in [source.segment(each) for each in receivers if each is not None]:
+        calls = [each for each in ast.walk(source.tree) if isinstance(each, ast.Call)]
+        prepared = [given for each in calls if function_name(each) in _PREPARES for given in each.args]
+        if source.segment(argument) in [source.segment(each) for each in (*receivers, *prepared) if each is not None]:
             return argument
     return None
 

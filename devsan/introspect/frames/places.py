@@ -105,9 +105,17 @@ def name_of(code: CodeType) -> str:
     return f"{name}.{CLASS_BODY}" if is_body else name
 
 
+_STARTER = os.path.join("devsan", "cli", "main.py")
+
+
 def without_machinery(frames: Iterable[core.Frame]) -> list[core.Frame]:
     """Returns ``frames`` (innermost first) without DevSan's own and without what started the program."""
-    kept = [frame for frame in frames if frame.package != DEVSAN]
+    kept = list[core.Frame]()
+    for frame in frames:
+        if frame.package == DEVSAN and frame.file.endswith(_STARTER):
+            break  # beyond it is the script that the shell started
+        if frame.package != DEVSAN:
+            kept.append(frame)
     while kept and kept[-1].package == PYTHON:
         kept.pop()
     return kept

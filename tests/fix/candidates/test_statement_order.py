@@ -349,3 +349,35 @@ torch.manual_seed(0)
 state = fit(*build(None), "cuda")
 fit(*build(state), "cuda")
 """) == ["optimizer.load_state_dict(optimizer.state_dict())"]
+
+
+def test_a_model_moves_before_an_optimizer_that_copies_its_weights(fixed: Fixed):
+    assert fixed("""
+import torch
+from lightning.fabric import Fabric
+
+class Averaged(torch.optim.SGD):
+    def __init__(self, model):
+        super().__init__(model.parameters(), lr=0.1)
+        self.kept = [[p.detach().clone() for p in group["params"]] for group in self.param_groups]
+
+    @torch.no_grad()
+    def average(self):
+        for group, kept in zip(self.param_groups, self.kept):
+            for p, slow in zip(group["params"], kept):
+                slow.lerp_(p, 0.5)
+                p.copy_(slow)
+
+fabric = Fabric(accelerator="cuda", devices=1)
+fabric.launch()
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 2)
+optimizer = Averaged(model)
+average = optimizer.average
+model, optimizer = fabric.setup(model, optimizer)
+for _ in range(2):
+    model(torch.ones(4, 3, device=fabric.device)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    average()
+""") == ["model.to(fabric.device)"]
