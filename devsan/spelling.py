@@ -35,10 +35,11 @@ def nearest_script(path: str) -> str | None:
     """Returns the Python file that is meant by ``path``, which is none, in the same folder; None where none is near."""
     folder, name = os.path.split(path)
     try:
-        near = nearest(name, (each for each in os.listdir(folder or os.curdir) if each.endswith(".py")))
+        there = [each.removesuffix(".py") for each in os.listdir(folder or os.curdir) if each.endswith(".py")]
     except OSError:  # there is no such folder either
         return None
-    return near and os.path.join(folder, near)
+    near = nearest(name.removesuffix(".py"), there, 0.7)  # the ending, which they share, tells nothing
+    return near and os.path.join(folder, f"{near}.py")
 
 
 def distance(one: str, other: str) -> int:

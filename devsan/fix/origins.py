@@ -56,14 +56,19 @@ def origin_in(
         found = assigned(source, node)
         if found is not None:
             return Origin(source, found[0], number)
-        place = _place_of(source, node)
-        caller = frames[number + 1] if number + 1 < len(frames) else None
-        source = source_of(caller["path"]) if caller is not None else None
-        call = source.expression_at(caller) if source is not None and caller is not None else None
-        if place is None or not isinstance(call, ast.Call):
-            return None
-        node = given_to(call, *place)
+        given = argument_of(frames, source, node, number)
+        source, node = (None, None) if given is None else (given.source, given.node)
     return None
+
+
+def argument_of(frames: Sequence[Mapping[str, Any]], source: Source, name: ast.Name, number: int = 0) -> Origin | None:
+    """Returns what the caller of frame ``number`` gave for its parameter ``name``; None where that is not known."""
+    place = _place_of(source, name)
+    caller = frames[number + 1] if number + 1 < len(frames) else None
+    outer = source_of(caller["path"]) if caller is not None else None
+    call = outer.expression_at(caller) if outer is not None and caller is not None else None
+    given = given_to(call, *place) if place is not None and isinstance(call, ast.Call) else None
+    return Origin(outer, given, number + 1) if outer is not None and given is not None else None
 
 
 def operand_at(source: Source, frame: Mapping[str, Any], operand: Mapping[str, Any]) -> ast.expr | None:

@@ -30,7 +30,7 @@ from devsan.doctor.rules.refused_setting.values import schema
 from devsan.errors import UsageError
 from devsan.options import LANGUAGES, OPTIONS, POLICIES, find_option
 from devsan.profiles import all_profiles, find_profile
-from devsan.spelling import distance, nearest
+from devsan.spelling import distance, nearest, nearest_script
 
 DRAWN = int(os.environ.get("DEVSAN_SLIPS", "60"))  # of each list; 0 is all of them
 LETTERS = string.ascii_letters + string.digits + "_-"
@@ -178,3 +178,14 @@ def test_what_a_fix_writes(tmp_path: Path, kind: str, names: Sequence[str], writ
         return wanted.pop() if wanted else None
 
     assert wrongly_offered(names, offered, DRAWN) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("trainr.py", "trainer.py"), ("trainer", "trainer.py"), ("clean.py", None), ("nosuch.py", None)],
+)
+def test_a_script_that_is_near_has_a_name_like_it_without_its_ending(tmp_path: Path, name: str, near: str | None):
+    for each in ("trainer.py", "later.py", "own.py"):
+        (tmp_path / each).touch()
+    found = nearest_script(str(tmp_path / name))
+    assert found == (near and str(tmp_path / near))

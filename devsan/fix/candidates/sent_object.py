@@ -14,7 +14,8 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
-from devsan.fix.origins import Origin, assigned, origin_in
+from devsan.fix.origins import Origin, argument_of, assigned, origin_in
+from devsan.fix.scope import own_nodes
 
 _DOUBT = 5
 _SENT = {"all_gather_object": (1, "obj"), "gather_object": (0, "obj"), "broadcast_object_list": (0, "object_list"),
@@ -40,7 +41,11 @@ def _on_host(frames: list[Mapping[str, Any]]) -> Iterator[Change]:
         return
     place, name = _SENT[function_name(call)]
     given = keyword(call, name) or (call.args[place] if len(call.args) > place else None)
-    made = origin_in(frames, source, given) or (Origin(source, given, 0) if given is not None else None)
+    made = origin_in(frames, source, given)
+    if made is None and isinstance(given, ast.Name):
+        made = argument_of(frames, source, given)
+    if made is None and given is not None:
+        made = Origin(source, given, 0)
     tensors = list(_tensors(made.source, made.node)) if made is not None else []
     if made is None or not tensors:
         return
@@ -59,10 +64,25 @@ def _tensors(source: Source, node: ast.expr) -> Iterator[ast.expr]:
             yield from _tensors(source, each)
     elif _is_tensor(source, node):
         yield node
+    elif isinstance(node, ast.Call):
+        yield from _filled(source, function_name(node))
     elif isinstance(node, ast.Name):
         made = assigned(source, node)
         if made is not None and _is_tensor(source, made[0]):
             yield node
+
+
+def _filled(source: Source, function: str) -> Iterator[ast.expr]:
+    """The tensors that a function of the file puts into what it returns: ``found[key] = (x.clone(), label)``."""
+    for made in ast.walk(source.tree):
+        if not isinstance(made, ast.FunctionDef) or made.name != function:
+            continue
+        returned = {each.value.id for each in own_nodes(made) if isinstance(each, ast.Return)
+                    and isinstance(each.value, ast.Name)}  # fmt: skip
+        for each in own_nodes(made):
+            stored = each.targets[0] if isinstance(each, ast.Assign) else None
+            if isinstance(stored, ast.Subscript) and source.segment(stored.value) in returned:
+                yield from _tensors(source, each.value)  # type: ignore[attr-defined]
 
 
 def _is_tensor(source: Source, node: ast.expr) -> bool:

@@ -26,3 +26,31 @@ print(torch.cat([part["scores"] for part in gathered(mine)]).sum().item())
 dist.destroy_process_group()
 """)
     assert 'mine = {"scores": scores.detach().cpu(), "rank": rank}' in text
+
+
+def test_what_a_function_has_gathered_is_put_there_from_the_host(fixed_in_ranks: Callable[[str], str]):
+    text = fixed_in_ranks("""
+import os
+
+import torch
+import torch.distributed as dist
+
+def merged(shard):
+    parts = [None, None]
+    dist.all_gather_object(parts, shard)
+    return [part[key] for part in parts for key in sorted(part)]
+
+def scored(rank):
+    found = {}
+    for key in range(2):
+        score = torch.arange(3.0, device="cuda") + rank + key
+        found[f"{rank}-{key}"] = (score.clone(), key)
+    return found
+
+dist.init_process_group("gloo")
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+print(torch.stack([score for score, _ in merged(scored(rank))]).sum().item())
+dist.destroy_process_group()
+""")
+    assert 'found[f"{rank}-{key}"] = (score.clone().cpu(), key)' in text
