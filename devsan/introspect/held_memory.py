@@ -129,6 +129,7 @@ def _of_variables(frames: Sequence[Frame]) -> Iterator[Named]:
     for frame in reversed(frames):
         inside = "" if frame.code.co_name == "<module>" else f" in {frame.function}"
         is_programs = frame.whose is Whose.PROGRAM
+        kept: list[tuple[str, list[Any]]] = []
         for name, value in _variables(frame) if frame.whose is not Whose.HIDDEN else ():
             held: list[Any] = []
             if is_tensor(value):
@@ -137,8 +138,26 @@ def _of_variables(frames: Sequence[Frame]) -> Iterator[Named]:
             elif is_programs and is_a(value, list, dict):
                 held = list(_tensors_in(value, _DEEP))
                 yield from ((tensor, kinds.COLLECTED, f"`{name}`{inside}") for tensor in held)
-            for tensor in saved_by_several_passes(held) if is_programs else ():
-                yield tensor, kinds.HISTORY, f"`{name}`{inside}"
+            if is_programs:
+                kept.append((f"`{name}`", saved_by_several_passes(held)))
+        for names, tensors in _together(kept):
+            yield from ((tensor, kinds.HISTORY, f"{names}{inside}") for tensor in tensors)
+
+
+def _together(kept: Sequence[tuple[str, list[Any]]]) -> Iterator[tuple[str, list[Any]]]:
+    """What each variable keeps; those that keep the same, as one with all their names: each has to let it go."""
+    joined: list[tuple[list[str], dict[int, Any]]] = []
+    for name, tensors in kept:
+        if tensors:
+            own = {id(_own(each)): each for each in tensors}
+            same = next((each for each in joined if own.keys() & each[1].keys()), None)
+            if same is None:
+                joined.append(([name], own))
+            else:
+                same[0].append(name)
+                same[1].update(own)
+    for names, held in joined:
+        yield ", ".join(names), list(held.values())
 
 
 def _of_passes(frames: Sequence[Frame], registry: Registry, reader: ProvenanceReader) -> Iterator[Named]:

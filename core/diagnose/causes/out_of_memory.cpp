@@ -106,7 +106,7 @@ Message allocated_of(const HeldMemory& held) {
     return {"{allocated} are allocated: {shares}. {missing} are missing, more than any of these.", arguments};
   }
   arguments.push_back({"parts", with_commas(enough)});
-  return {"{allocated} are allocated: {shares}. {missing} are missing, and each of these holds as much: {parts}.",
+  return {"{allocated} are allocated: {shares}. {missing} are missing; each of these alone holds that much: {parts}.",
           arguments};
 }
 
@@ -212,8 +212,9 @@ class Advice {
     if (kept == held_.parts.end()) return;
     const MemoryHolder& holder = kept->largest.front();
     propose(FixKind::kUseSite, holder.bytes,
-            {"detach what {name} keeps of earlier steps (.detach(), or .item() for a number), unless one backward pass "
-             "is to go through all of it: its autograd graphs hold {bytes} in {count}",
+            {"detach what is kept of earlier steps in {name} (.detach(), or .item() for a number), unless one backward "
+             "pass "
+             "is to go through all of it: the autograd graphs hold {bytes} in {count}",
              {{"name", holder.name}, {"bytes", format_size(holder.bytes)}, {"count", tensors_text(holder.tensors)}}});
   }
 

@@ -189,7 +189,13 @@ def test_losses_that_keep_their_graphs_are_named_first(tmp_path: Path, start: st
     [kept] = parts(finding)["history"]["largest"]
     assert kept["name"] == "`total`"
     assert kept["bytes"] > finding["memory"]["allocated"] // 2
-    assert finding["fixes"][0]["text"].startswith("detach what `total` keeps of earlier steps")
+    assert finding["fixes"][0]["text"].startswith("detach what is kept of earlier steps in `total`")
+
+
+def test_all_that_keep_one_graph_are_named(tmp_path: Path) -> None:
+    text = SUMMED.format(start="total, curve = 0, []", keep="total = total + loss; curve.append(total)")
+    [kept] = parts(found(text, tmp_path, "--gpus", "1"))["history"]["largest"]
+    assert kept["name"] == "`total`, `curve`"
 
 
 def test_the_layers_of_one_pass_are_no_history(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ TEST(OutOfMemory, TellsWhatIsMissingAndWhichPartsHoldAsMuch) {
       finding_of(full({part(HolderKind::kActivation, 60 * kMiB, "`x`"), part(HolderKind::kGradient, 10 * kMiB, "g"),
                        part(HolderKind::kParameter, 9 * kMiB, "0.weight")}));
   EXPECT_TRUE(tells(finding,
-                    "10.00 MiB are missing, and each of these holds as much: activations and other results of "
+                    "10.00 MiB are missing; each of these alone holds that much: activations and other results of "
                     "operators, gradients."));
   HeldMemory held = full({part(HolderKind::kParameter, 9 * kMiB, "0.weight")});
   EXPECT_TRUE(tells(finding_of(held), "10.00 MiB are missing, more than any of these."));
@@ -140,7 +140,7 @@ TEST(OutOfMemory, GraphsOfSeveralPassesAreNamedBeforeWhatFreesLess) {
             part(HolderKind::kGradient, 10 * kMiB, "0.weight.grad")}),
       Phase::kForward);
   ASSERT_EQ(finding.fixes.size(), 3U);
-  EXPECT_TRUE(finding.fixes[0].text.text().starts_with("detach what `losses` keeps of earlier steps"));
+  EXPECT_TRUE(finding.fixes[0].text.text().starts_with("detach what is kept of earlier steps in `losses`"));
   EXPECT_TRUE(finding.fixes[1].text.text().starts_with("make the results of operators smaller"));
   EXPECT_TRUE(finding.fixes[2].text.text().starts_with("free the gradients of the step before"));
 }
