@@ -29,22 +29,31 @@ class Movement:
         self._totals: dict[int, tuple[int, int]] = {}  # times and bytes of each placement, when they were last seen
         self._places: dict[int, int] = {}  # of each placement; those of one statement that moved alike are one
         self._by_sight: dict[Any, int] = {}
+        # What is not given back yet: reading it may fail, while the program changes what is looked at, and is repeated.
+        self._moves: list[tuple[int, int, int, int, int]] = []
+        self._sampled: list[tuple[int, int, int, int]] = []
+        self._fresh: list[Plain] = []
         self.lost = 0
         self.peaks: dict[int, tuple[int, int]] = {}
 
     def fetch(self) -> tuple[list[Plain], list[list[Any]], list[list[Any]]]:
         """Returns what is new: places; transfers as [place, time, until, times, bytes]; samples of memory as
         [time, GPU, allocated, reserved]."""
-        moves, samples, lost = core.drain_timeline()
+        drained, sampled, lost = core.drain_timeline()
         self.lost += int(lost)
-        new = [number for number in dict.fromkeys(move[0] for move in moves) if number not in self._places]
-        places = [place for number in new if (place := self._new_place(number)) is not None]
-        moves = [move for move in moves if move[0] in self._places]  # the rest was dropped at once
+        self._moves += drained
+        self._sampled += sampled
+        for number in dict.fromkeys(move[0] for move in self._moves):
+            place = self._new_place(number) if number not in self._places else None
+            if place is not None:
+                self._fresh.append(place)
+        moves = [move for move in self._moves if move[0] in self._places]  # the rest was dropped at once
         for number in {move[0] for move in moves}:
             self._see(number)
         transfers = _merged([(self._places[move[0]], *move[1:]) for move in moves])
         now = self._now()
-        rows = [[self._seconds(time), index, held, reserved] for time, index, held, reserved in samples]
+        rows = [[self._seconds(time), index, held, reserved] for time, index, held, reserved in self._sampled]
+        places, self._moves, self._sampled, self._fresh = self._fresh, [], [], []
         return places, [self._transfer(move) for move in transfers], rows + now
 
     def totals(self) -> list[list[int]]:

@@ -23,6 +23,7 @@ from devsan.run_files.samples import Samples
 
 _SHORTEST, _LONGEST = 0.05, 1.0  # seconds between two looks: a hundredth of the run so far
 _MANY = 50_000  # rows; from there on a look comes every five-hundredth of the run, so that the file stays small
+_TRIES = 5  # looks in a row that may fail: what the program changes meanwhile is whole the next time
 _PATIENCE = 2.0  # seconds that the end of the process waits for the thread
 
 
@@ -92,8 +93,8 @@ class RunWriter:
             if self._file is not None:
                 self._put({"record": record, **fields})
 
-    def fetch(self) -> None:
-        """Writes what the core has recorded since the last time."""
+    def fetch(self, last: bool = False) -> None:
+        """Writes what the core has recorded since the last time; the ``last`` time in the program's own thread."""
         with self._lock:
             if self._failed or self._movement is None:
                 return
@@ -115,7 +116,7 @@ class RunWriter:
                 self.write("phases", rows=changes)
             if self._peaks is not None:
                 self._peaks.follow()
-                if self._stop.is_set():
+                if last:
                     self._peaks.look()
                 fresh = self._peaks.fresh()
                 if fresh:
@@ -128,7 +129,7 @@ class RunWriter:
         if self._thread.is_alive():
             self._thread.join(_PATIENCE)
         with self._lock:
-            self.fetch()
+            self.fetch(last=True)
             if self._file is None and self._always:
                 self._open()
             if self._file is None:
@@ -201,13 +202,18 @@ class RunWriter:
     def _look(self) -> None:
         """The thread. It must not die loudly: the program goes on."""
         pause = _SHORTEST
+        tries = 0
         while not self._stop.wait(pause) and not self._failed:
             try:
                 self.fetch()
+                tries = 0
             except Exception as error:
-                if not sys.is_finalizing():
+                tries += 1
+                if sys.is_finalizing():
+                    return
+                if tries == _TRIES:
                     self._give_up(error)
-                return
+                    return
             seconds = self.seconds
             pause = min(max(_SHORTEST, seconds / 100), _LONGEST)
             if self._rows > _MANY:
