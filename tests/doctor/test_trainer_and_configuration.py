@@ -60,3 +60,22 @@ def test_the_defaults_are_those_of_transformers():
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     defaults = {field.name: field.default for field in dataclasses.fields(transformers.TrainingArguments)}
     assert {name: default for _, name, default in PAIRS} == {name: defaults[name] for _, name, _ in PAIRS}
+
+
+@pytest.mark.parametrize(
+    ("steps", "words", "found"),
+    [
+        (10, "", ["scheduler.params.warmup_num_steps"]),
+        (10, "--warmup_steps 10", []),
+        (1, "", []),  # no warmup is one step
+        (10, "--warmup_ratio 0.1", []),
+        (10, "--warmup_steps 0.1", []),  # of steps that the Trainer counts
+    ],
+)
+def test_the_warmup_of_a_scheduler(empty, steps: int, words: str, found: list[str]):
+    empty.launch = f"torchrun --nproc-per-node 2 train.py --output_dir out --deepspeed ds_config.json {words}"
+    scheduler = {"type": "WarmupLR", "params": {"warmup_num_steps": steps}}
+    empty.write("ds_config.json", {"scheduler": scheduler, "zero_optimization": {"stage": 2}})
+    empty.write("train.py", SCRIPT.format(name="TrainingArguments", derived=""))
+    titles = [finding.title for finding in empty.findings() if finding.code == "DV416"]
+    assert [title.partition(" is ")[0] for title in titles] == found

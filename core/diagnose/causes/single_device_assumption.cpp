@@ -75,6 +75,26 @@ bool tell_how_it_came(const Operand& operand, const std::string& value, Hypothes
   return false;
 }
 
+/// Whether a module that is whole on the device of `other` is given a weight that is none of its own: what several parts
+/// of the model share comes to each, and the activations stay where the part is.
+bool is_shared_with_part(const Context& context, const Operand& weight, const Operand& other) {
+  const model::Module* part = context.failing_module();
+  const model::Model* model = context.model();
+  if (part == nullptr || model == nullptr || part->path.empty() || !is_weight(weight) || is_weight(other) ||
+      model::is_under(context.path_of(weight), part->path)) {
+    return false;
+  }
+  bool has_weights = false;
+  for (const model::Module& module : model->modules) {
+    if (!model::is_under(module.path, part->path)) continue;
+    for (const model::ModuleTensor& tensor : module.tensors) {
+      if (tensor.device != other.device) return false;
+      has_weights = true;
+    }
+  }
+  return has_weights;
+}
+
 }  // namespace
 
 // A value such as hparams.device, model.device or "cuda:0" is used for everything, and the model is on several GPUs:
@@ -285,7 +305,8 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                   {"send it to the device of {other} instead{at}", {{"other", partner_name}, {"at", at_text(placed)}}},
                   Confidence::kLikely, amended_edit(placed));
   }
-  const bool itself = culprit->output_of.empty();  // not what a module made of something else
+  const bool shared = is_shared_with_part(context, *culprit, *partner);
+  const bool itself = culprit->output_of.empty() && !shared;  // not what a module made of something else
   if (onward == nullptr && itself && placed.kind == model::EventKind::kMade &&
       source_of(placed) != DeviceSource::kPeer) {
     found.propose(create_with(context, *culprit, placed, *partner));
@@ -295,7 +316,11 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   const bool smaller = left == nullptr && onward == nullptr && !guest && !sides.is_table &&
                        !is_moved_by_call(context, *culprit) && !is_weight(*partner) &&
                        context.outnumbered() != culprit && &smaller_of(*culprit, *partner) == partner;
-  const bool stays = (is_weight(*culprit) && !is_of_metric(context, *culprit)) || smaller;
+  const bool stays = (is_weight(*culprit) && !is_of_metric(context, *culprit) && !shared) || smaller;
+  if (is_shared_with_part(context, *partner, *culprit)) {
+    found.propose(move_at_use(context, *partner, *culprit));
+    return found;
+  }
   found.propose(stays ? move_at_use(context, *partner, *culprit) : move_at_use(context, *culprit, *partner));
   return found;
 }

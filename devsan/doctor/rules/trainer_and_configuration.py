@@ -36,6 +36,12 @@ PAIRS: tuple[tuple[str, str, Any], ...] = (
     ("bf16.enabled", "bf16", False),
 )
 
+_OTHERS = {
+    "per_device_train_batch_size": ("per_gpu_train_batch_size", "auto_find_batch_size"),
+    "warmup_steps": ("warmup_ratio",),
+}
+"""Arguments that change what another one leaves to its default."""
+
 _MISMATCH = message(
     "The Trainer stops: Please correct the following DeepSpeed config values that mismatch TrainingArguments values."
 )
@@ -59,6 +65,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
             value, shown, place = known
             if not _same(setting, value):
                 yield _differs(settings, setting, shown, place, value)
+        yield from _warmup(settings, said)
         yield from _product(case, settings, said)
         yield from _lightning(case, settings)
 
@@ -87,17 +94,24 @@ class _Said:
 
     def _decides_by_default(self, name: str) -> Place | None:
         """What leaves an argument to its default: nobody else can have given it, in full or abbreviated."""
-        by_precision = name in ("fp16", "bf16")
+        others = [f"{name}_full_eval"] if name in ("fp16", "bf16") else _OTHERS.get(name, ())
         if self.call is not None:
             plain = self.call.whole and not self.words and self.call.name.rpartition(".")[2] == "TrainingArguments"
-            return self.call.place if plain and not (by_precision and self.call.says(f"{name}_full_eval")) else None
+            return self.call.place if plain and not any(self.call.says(each) for each in others) else None
         if self.parsed is None or not self.words or name in self.parsed.own:
             return None
-        others = [f"{name}_full_eval"] if by_precision else []
-        if name == "per_device_train_batch_size":
-            others = ["per_gpu_train_batch_size", "auto_find_batch_size"]
         given = any(name.startswith(word) or word in others for word in self.words)
         return None if given else self.parsed.place
+
+
+def _warmup(settings: Settings, said: _Said) -> Iterator[Diagnostic]:
+    """trainer_config_finalize: the Trainer's own warmup is one step at least; a fraction is of steps that it counts."""
+    setting, known = settings.get("scheduler.params.warmup_num_steps"), said.argument("warmup_steps", 0)
+    steps = real(known[0]) if known is not None else None
+    if setting is None or setting.auto or known is None or steps is None or not steps.is_integer():
+        return
+    if real(setting.value) != steps and not _same(setting, max(1, int(steps))):
+        yield _differs(settings, setting, known[1], known[2], max(1, int(steps)))
 
 
 def _same(setting: Setting, value: Any) -> bool:

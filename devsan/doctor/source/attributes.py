@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devsan.doctor.source import memory
@@ -10,7 +11,7 @@ from devsan.doctor.source.definitions import ClassValue
 from devsan.doctor.source.events import Move
 from devsan.doctor.source.objects import Object, assign, mapped
 from devsan.doctor.source.scope import Scope
-from devsan.doctor.source.values import Sequence, Table, Tensor, Value, join_values
+from devsan.doctor.source.values import UNKNOWN, Sequence, Table, Tensor, Value, join_values
 
 if TYPE_CHECKING:
     from devsan.doctor.source.interpreter import Interpreter
@@ -33,6 +34,9 @@ def store(run: Interpreter, target: ast.Attribute, value: Value, scope: Scope) -
         )
     elif isinstance(holder, Tensor) and target.attr == "data":
         _placed(run, holder, value, target)
+        if isinstance(target.value, ast.Name | ast.Attribute):  # the tensor itself is where its data is
+            there = replace(holder, where=value.where, made=value.made) if isinstance(value, Tensor) else UNKNOWN
+            run.assign(target.value, there, scope)
 
 
 def _placed(run: Interpreter, holder: Tensor, value: Value, target: ast.Attribute) -> None:

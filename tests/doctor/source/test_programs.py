@@ -78,3 +78,27 @@ def test_a_device_is_asked_for_where_there_is_one(tmp_path: Path, first: str, se
     text = f"import torch\n{first} = {made[first]}\n{second} = {made[second]}\nprint({met})\n"
     (tmp_path / "later.py").write_text(text)
     assert [str(found.fixes[0].text) for found in check([tmp_path / "later.py"]).findings] == [fix]
+
+
+@pytest.mark.parametrize("moved", ['self.scale.data.to("cuda:0")', "self.scale.data.cuda(0)"])
+def test_data_that_is_assigned_moves_its_tensor(tmp_path: Path, moved: str):
+    (tmp_path / "data.py").write_text(f"""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8).to("cuda:0")
+        self.scale = nn.Parameter(torch.ones(8))
+        self.place()
+
+    def place(self):
+        self.scale.data = {moved}
+
+    def forward(self, x):
+        return self.lin(x) * self.scale
+
+Net()(torch.ones(2, 8, device="cuda:0"))
+""")
+    assert check([tmp_path / "data.py"]).findings == []
