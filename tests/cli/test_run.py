@@ -98,7 +98,7 @@ def test_gpus(front, words, profiles):
         ),
         (["--format", "html", "-o", ".", "x.py"], "expected a file for output, got the directory {folder}'"),
         (["nowhere.py"], "expected a script that exists, got 'nowhere.py'"),
-        (["./y.py"], "expected a script that exists, got './y.py'; did you mean ./x.py?"),
+        (["./y.py"], "expected a script that exists, got './y.py'"),
         (["."], "expected a script, or a directory with a __main__.py, got the directory '.'"),
         (["-m"], "expected a module after -m, got nothing"),
         (["-m", "nowhere.module"], "expected a module that exists, got 'nowhere.module'"),
