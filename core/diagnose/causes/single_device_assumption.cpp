@@ -316,11 +316,8 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   const bool smaller = left == nullptr && onward == nullptr && !guest && !sides.is_table &&
                        !is_moved_by_call(context, *culprit) && !is_weight(*partner) &&
                        context.outnumbered() != culprit && &smaller_of(*culprit, *partner) == partner;
-  const bool stays = (is_weight(*culprit) && !is_of_metric(context, *culprit) && !shared) || smaller;
-  if (is_shared_with_part(context, *partner, *culprit)) {
-    found.propose(move_at_use(context, *partner, *culprit));
-    return found;
-  }
+  const bool stays = (is_weight(*culprit) && !is_of_metric(context, *culprit) && !shared) || smaller ||
+                     is_shared_with_part(context, *partner, *culprit);
   found.propose(stays ? move_at_use(context, *partner, *culprit) : move_at_use(context, *culprit, *partner));
   return found;
 }

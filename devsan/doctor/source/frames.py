@@ -34,5 +34,7 @@ def required_parameters(node: ast.AST) -> list[str]:
         return []
     positional = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
     required = positional[: len(positional) - len(node.args.defaults)]
+    named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+    required += [each.arg for each, default in named if default is None]
     stored = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     return [name for name in required if name not in stored]

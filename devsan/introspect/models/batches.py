@@ -24,8 +24,7 @@ def left_in(tensor: Any, memory: int, device: str, frames: Sequence[Frame]) -> t
 
     ``batch.index[0]`` and ``batch.atoms``; None where no container has both. What is on a GPU was left behind only by
     an object with a ``to`` of its own, or by a function that was given the container to move it: a list may hold a
-    tensor for each GPU. Of an object that nothing could move,
-    because its class has no ``to``, the part is "".
+    tensor for each GPU. Of an object that nothing could move, because its class has no ``to``, the part is "".
 
     Args:
         tensor: None where no variable holds it: what a property or a method returned.
@@ -38,8 +37,7 @@ def left_in(tensor: Any, memory: int, device: str, frames: Sequence[Frame]) -> t
             continue
         for name, value in list(frame.scope.locals.items()):
             immovable = device == "cpu" and name != "self" and _cannot_move(value)
-            moves = _moves_itself(value) or (_is_batch(value) and _is_handed_round(name, frame))
-            if not (immovable or (_is_batch(value) if device == "cpu" else moves)):
+            if not (immovable or (_is_batch(value) if device == "cpu" else _is_moved(name, value, frame))):
                 continue
             left = [_MOST]
             held = list(tensors_within(value, name, _DEEP, left))
@@ -63,6 +61,11 @@ def kept_in(tensor: Any, frames: Sequence[Frame]) -> str:
                 if each is tensor:
                     return path
     return ""
+
+
+def _is_moved(name: str, value: Any, frame: Frame) -> bool:
+    """Whether a variable's value moves itself as a whole, or was handed to what moves it."""
+    return _moves_itself(value) or (_is_batch(value) and _is_handed_round(name, frame))
 
 
 def _is_handed_round(name: str, frame: Frame) -> bool:

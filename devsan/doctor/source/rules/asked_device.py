@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from devsan.doctor.source.frames import required_parameters
 from devsan.doctor.source.source_file import SourceFile
 
 
@@ -27,10 +28,10 @@ def can_be_asked(source: SourceFile, asked: ast.AST, made: ast.AST | None) -> bo
 
 def _is_bound_once_before(source: SourceFile, scope: ast.AST, name: str, made: ast.AST) -> bool:
     """A parameter that keeps its value, or a name whose one assignment stands before, in a block around ``made``."""
+    if name in _parameters(scope):
+        return name in required_parameters(scope)
     stores = [each for each in ast.walk(scope) if isinstance(each, ast.Name) and each.id == name
               and isinstance(each.ctx, ast.Store)]  # fmt: skip
-    if name in _parameters(scope):
-        return name in _required(scope) and not stores
     stored = source.statement(stores[0]) if len(stores) == 1 else None
     if stored is None or (stored.end_lineno or 0) >= getattr(made, "lineno", 0):
         return False
@@ -41,13 +42,3 @@ def _parameters(scope: ast.AST) -> set[str]:
     if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
         return set()
     return {each.arg for each in ast.walk(scope.args) if isinstance(each, ast.arg)}
-
-
-def _required(scope: ast.AST) -> set[str]:
-    """The parameters without a default, which may be None."""
-    if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
-        return set()
-    given = scope.args
-    placed = [*given.posonlyargs, *given.args]
-    named = [each for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
-    return {each.arg for each in [*placed[: len(placed) - len(given.defaults)], *named]}
