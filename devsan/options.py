@@ -302,7 +302,7 @@ class Options:
         read=_one_of("fail-on", LEVELS),
         write=str,
         help="which findings make devsan fail, beside a program that fails by itself: error, warning (errors, too) or "
-        "never (default: never; of devsan doctor: warning)",
+        "never (default: never)",
     )
     error_exitcode: int | None = _option(
         None,

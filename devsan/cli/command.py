@@ -13,11 +13,13 @@ from typing import ClassVar, NoReturn, Protocol
 from devsan.cli.help_text import ShowHelp
 from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
-from devsan.options import OPTIONS, find_option
+from devsan.options import FORMATS, OPTIONS, find_option
 from devsan.project_options import in_force, language
 from devsan.spelling import nearest
 
 Action = Callable[[], int]
+
+_UNRECOGNIZED = "unrecognized arguments: "  # argparse.ArgumentParser.parse_args
 
 
 class Command(Protocol):
@@ -38,6 +40,23 @@ def _read(kind: Callable[[str], object], choices: Iterable[object] | None, text:
     if choices is not None and value not in choices:
         raise ValueError(text)
     return value
+
+
+def unknown_option(command: str, word: str, known: Iterable[str]) -> UsageError:
+    """Returns the refusal of an option; of a near one only its name is shown, of none the names of all.
+
+    Args:
+        command: "devsan run".
+        word: as it was written.
+        known: the options of the command, by their spellings.
+    """
+    names = list(known)
+    name = word.partition("=")[0]
+    is_format = "--format" in names and name.removeprefix("--") in FORMATS
+    near = f"--format {name.removeprefix('--')}" if is_format else nearest(name, names)
+    if near is not None:
+        return UsageError(message("an option that {command} --help shows", command=command), repr(word), near)
+    return UsageError(message("an option of {command} ({names})", command=command, names=", ".join(names)), repr(word))
 
 
 def add_format(parser: argparse._ActionsContainer, *formats: str) -> None:
@@ -61,12 +80,22 @@ def add_output(parser: argparse._ActionsContainer, help: str) -> None:
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
 
 
-def add_fail_on(parser: argparse._ActionsContainer) -> None:
-    """Adds ``--fail-on`` and ``--error-exitcode`` of ``devsan run``. What they mean: devsan/fail_on.py."""
-    for name in ("fail_on", "error_exitcode"):
+def add_fail_on(parser: argparse._ActionsContainer, level: str) -> None:
+    """Adds ``--fail-on`` and ``--error-exitcode`` of ``devsan run``, for a command that runs no program.
+
+    What they mean: devsan/fail_on.py. ``level`` is what counts by default.
+    """
+    told = {
+        "fail_on": message("which findings count as a failure: error, warning (errors, too) or never "
+                           "(default: {level})", level=level),
+        "error_exitcode": message("exit code where findings count (default: 1)") if level != "never" else
+        message("exit code where findings count (default: 1); alone it means --fail-on error"),
+    }  # fmt: skip
+    for name, text in told.items():
         option = find_option(name)
         default = getattr(in_force().options, name) or None
-        parser.add_argument(*option.spellings, dest=name, type=option.read, default=default, **option.argument)
+        described = {**option.argument, "help": text}
+        parser.add_argument(*option.spellings, dest=name, type=option.read, default=default, **described)
 
 
 def add_language(parser: argparse._ActionsContainer) -> None:
@@ -151,4 +180,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raises what argparse found as a UsageError."""
+        unknown = message.removeprefix(_UNRECOGNIZED).split()[0] if message.startswith(_UNRECOGNIZED) else ""
+        if unknown.startswith("-"):
+            raise unknown_option(self.prog, unknown, self.readers())
         raise UsageError(f"the arguments that devsan {self.prog.split()[-1]} --help shows", message)

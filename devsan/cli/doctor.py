@@ -19,7 +19,7 @@ from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
 from devsan.doctor import source
 from devsan.doctor.as_report import report_of
-from devsan.doctor.case import collect
+from devsan.doctor.case import collect, named_by_launch
 from devsan.doctor.check import check, in_order
 from devsan.doctor.environment_report import block
 from devsan.doctor.facts import gather, nothing
@@ -47,7 +47,7 @@ class DoctorCommand:
 
     FILE is a configuration of DeepSpeed, FSDP or accelerate (JSON, YAML), a training script, or a folder of Python
     source. The command that will start the job comes after --. devsan doctor does not start or download anything, and
-    changes files only with --fix.
+    changes files only with --fix: those that are named, here or in the launch command.
     Exit code: 0 if nothing is wrong, 1 for errors and warnings (--fail-on, --error-exitcode), 2 for invalid arguments.
     """
 
@@ -81,15 +81,17 @@ class DoctorCommand:
         parser.add_argument("--no-machine", action="store_true",
                             help="check only the files, not the driver, torch and packages")  # fmt: skip
         add_language(parser)
-        add_fail_on(parser)
+        add_fail_on(parser, "warning")
         options = parser.read(words)
         for file in options.files:
             if not Path(file).is_dir() and not file.lower().endswith(_KINDS):
                 raise UsageError("JSON, YAML, a Python file or a folder", repr(file))
             if file.endswith(".py") and not os.path.exists(file):
                 raise UsageError("a Python file that exists", repr(file), nearest_script(file))
-        if (options.diff or options.fix) and not options.files:
-            raise UsageError("files or folders to fix", "none")
+        if (options.diff or options.fix) and not (options.files or command):
+            raise UsageError("files, folders or a launch command to fix", "none")
+        if options.no_machine and not (options.files or command):
+            raise UsageError("files, folders or a launch command to check", "none")
         _tell_misplaced(parser, words, command)
         return lambda: _run(options, command)
 
@@ -165,8 +167,8 @@ def _checked(case: Any) -> _Outcome:
 
 
 def _configurations(options: argparse.Namespace, case: Any, outcome: _Outcome) -> tuple[Any, _Outcome]:
-    """Shows or makes the fixes of configurations that were named; after a fix, what is left is found anew."""
-    named = {os.path.realpath(file) for file in options.files}
+    """Shows or makes the fixes of configurations that the user named; after a fix, what is left is found anew."""
+    named = {os.path.realpath(file) for file in (*options.files, *named_by_launch(case.launch))}
     made, notes = fixed_files(case, outcome.findings, unsafe=options.diff)
     written = False
     for each in made:
@@ -242,11 +244,11 @@ def _written(options: argparse.Namespace, case: Any, outcome: _Outcome, mask: An
 
 
 def _print(options: argparse.Namespace, case: Any, outcome: _Outcome, say: Any, mask: Any) -> None:
-    silent = options.fast or options.no_facts or options.no_machine or options.fix
-    lines = [] if silent else [*block(case.facts, case.launch, say), []]
+    short = options.fast or options.no_facts or options.no_machine or options.fix
+    lines = [] if short else [*block(case.facts, case.launch, say), []]
     for finding in outcome.findings:
         lines += [*lines_of(report_of(finding), say, *columns_of(sys.stdout)), []]
-    if not (silent and not outcome.findings):
+    if outcome.findings or not options.fast:  # a launcher prints findings only
         lines.append([(f"devsan doctor: {summary(outcome.findings, say)}", "title")])
     if mask is not None:
         lines = [[(mask.text("".join(piece for piece, _ in line)), "")] for line in lines]

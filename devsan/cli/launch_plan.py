@@ -24,6 +24,12 @@ from devsan.render.notice import notice
 from devsan.render.terminal import launch_plan as terminal
 
 _COMMAND = "launch.sh"
+_SCRIPT = """\
+#!/bin/sh
+# {name}, rehearsed by devsan plan
+cd "$(dirname "$0")"/{here} || exit
+exec {command}
+"""
 
 
 def prepare(options: Options, words: Sequence[str], own: argparse.Namespace) -> Action:
@@ -71,8 +77,11 @@ def _write(plan: LaunchPlan, output: str) -> None:
         folder.joinpath(name).write_text(text, encoding="utf-8")
     placed = {os.path.relpath(path): os.path.join(output, name) for path, name in configuration.replaces.items()}
     words = [placed.get(os.path.relpath(word), word) for word in configuration.command_in(output)]
-    text = f"# {configuration.strategy.name}, rehearsed by devsan plan\n{shlex.join(words)}\n"
-    folder.joinpath(_COMMAND).write_text(text, encoding="utf-8")
+    here = shlex.quote(os.path.relpath(os.getcwd(), folder))
+    script = folder / _COMMAND
+    script.write_text(_SCRIPT.format(name=configuration.strategy.name, here=here, command=shlex.join(words)),
+                      encoding="utf-8")  # fmt: skip
+    script.chmod(0o755)
 
 
 def _is_empty(folder: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from devsan.cli.command import Parser
+from devsan.cli.command import Parser, unknown_option
 from devsan.cli.executables import find_command
 from devsan.cli.misplaced import Readers, apart, find
 from devsan.cli.program import Code, CommandLine, Module, Program, Script
@@ -20,7 +20,6 @@ from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
 from devsan.options import OPTIONS, REPORTING, Option, Options
 from devsan.project_options import in_force
-from devsan.spelling import nearest
 
 READERS: Readers = {each: None if option.is_flag else option.read for option in OPTIONS for each in option.spellings}
 """By spelling, what reads the value of an option of the emulation; None for a flag."""
@@ -129,9 +128,7 @@ def _split(
         if name not in readers or readers[name] is None:
             if name in refused:
                 raise UsageError(refused[name], repr(word))
-            near = nearest(name, readers)
-            expected = message("an option of {command} ({names})", command=command, names=", ".join(readers))
-            raise UsageError(expected, repr(word), near)
+            raise unknown_option(command, word, readers)
         rest.pop(0)
         if not equals:
             if not rest:

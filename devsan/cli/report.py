@@ -37,7 +37,7 @@ class ReportCommand:
         written = "write to FILE instead of stdout; its ending chooses the format where none is given"
         add_output(parser, written)
         add_language(parser)
-        add_fail_on(parser)
+        add_fail_on(parser, "never")
         options = parser.read(words)
         runs = sorted(
             (read_run(file) for name in options.files for file in files_of(name)),

@@ -83,7 +83,7 @@ class Case:
     def world_source(self) -> str:
         """Returns who says how many ranks there will be."""
         if self.launch.ranks and self.launch.launcher:
-            return f"`{' '.join(self.launch.command[:6])}`"
+            return f"`{self.launch.shown()}`"
         return "WORLD_SIZE" if self.launch.ranks else "num_processes"
 
     def filled_by(self) -> str:
@@ -132,7 +132,7 @@ def collect(facts: Facts, launch: LaunchFacts, paths: Sequence[str], launched: M
         if script is not None:
             scripts.append(script)
     wanted: dict[str, str | None] = {path: None for path in paths if path.lower().endswith(CONFIGURATIONS)}
-    for file, kind in {**_named_by_launch(launch), **(launched or {})}.items():
+    for file, kind in {**named_by_launch(launch), **(launched or {})}.items():
         wanted.setdefault(file, None)
         wanted[file] = wanted[file] or kind
     for script in scripts:
@@ -166,8 +166,8 @@ def _set_by_script(launch: LaunchFacts) -> tuple[Visible, Place] | None:
         return None
 
 
-def _named_by_launch(launch: LaunchFacts) -> dict[str, str]:
-    """The files that a launch command names; they need not exist: then that is a finding."""
+def named_by_launch(launch: LaunchFacts) -> dict[str, str]:
+    """Returns the configurations that a launch command names, and their kinds; one that does not exist is a finding."""
     found = {}
     if launch.launcher == "accelerate":
         for option, kind in (("config_file", "accelerate"), ("deepspeed_config_file", "deepspeed")):

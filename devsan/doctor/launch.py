@@ -29,6 +29,9 @@ _FLAGS = {
 }  # fmt: skip
 
 
+_FEW = 8  # words of a command whose script is not known
+
+
 @dataclass(frozen=True)
 class LaunchFacts:
     """How a job is started.
@@ -58,6 +61,11 @@ class LaunchFacts:
     options: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
+
+    def shown(self) -> str:
+        """Returns the command up to its script, with "..." for what the script is given; "" without a command."""
+        own = self.command[: len(self.command) - len(self.words)] if self.script else self.command[:_FEW]
+        return " ".join([*own, "..."] if len(own) < len(self.command) else own)
 
     def script_options(self) -> dict[str, str]:
         """Returns what the script is given as ``--name value`` or ``--name=value``; a flag's value is "True"."""

@@ -31,7 +31,7 @@ import os
 import random
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
@@ -320,11 +320,22 @@ def _is_of_library(value: Any) -> bool:
     return file != "" and is_library(file)
 
 
+def _states_of_optimizers(values: Iterable[Any]) -> set[int]:
+    """The identities of the tensors that optimizers keep as their state."""
+    import torch
+
+    optimizers = (value for value in values if isinstance(value, torch.optim.Optimizer))
+    states = (state for optimizer in optimizers for state in optimizer.state.values())
+    return {id(each) for state in states if isinstance(state, dict) for each in state.values()
+            if isinstance(each, torch.Tensor)}  # fmt: skip
+
+
 def _state(names: dict[str, Any]) -> Iterator[tuple[str, Any, bool]]:
     """Name, tensor, and whether a library's object holds it."""
     import torch
 
     passing = names.get(PASSING, ())
+    states = _states_of_optimizers(names.values())
     for name, value in list(names.items()):
         if name in passing:
             continue
@@ -338,6 +349,8 @@ def _state(names: dict[str, Any]) -> Iterator[tuple[str, Any, bool]]:
         else:
             inside = _is_of_library(value)
             for path, tensor in islice(_named_in(value, _DEEPEST, name), _MOST_OF_A_VALUE):
+                if not inside and id(tensor) in states:
+                    continue  # a checkpoint that was loaded: whether it shares the state depends on the device
                 yield path, tensor, inside
                 if tensor.is_leaf and tensor.grad is not None:
                     yield f"{path}.grad", tensor.grad, inside

@@ -11,7 +11,9 @@ from devsan.fix.outcome import Outcome
 NO_LIMIT = 1 << 62
 """Of what a process of a rehearsal may map: tensors without numbers take none of it."""
 
-_OUT_OF_MEMORY = re.compile(r"CUDA out of memory.* GPU (\d+) has")
+_OUT_OF_MEMORY = re.compile(
+    r"CUDA out of memory\.(?: Tried to allocate (?P<size>[\d.]+ \w+)\.)?.* GPU (?P<ordinal>\d+) has"
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,12 @@ class Ending:
         return bool(self.reason) and self.exhausted is None
 
 
+def _exhausted(ordinal: str, size: str | None) -> str:
+    if size is None:
+        return message("cuda:{ordinal} is out of memory", ordinal=ordinal)
+    return message("cuda:{ordinal} is out of memory: {size} requested", ordinal=ordinal, size=size)
+
+
 def ending_of(outcome: Outcome, *beside: str) -> Ending:
     """Returns how the program ended. Out of memory that it catches does not count.
 
@@ -42,7 +50,7 @@ def ending_of(outcome: Outcome, *beside: str) -> Ending:
     texts = (*(str(finding["sentence"]) for finding in outcome.findings), outcome.error, *beside)
     found = next((match for text in texts if (match := _OUT_OF_MEMORY.search(text))), None)
     if found is not None and not outcome.ended:
-        return Ending(message("cuda:{ordinal} is out of memory", ordinal=found[1]), int(found[1]))
+        return Ending(_exhausted(found["ordinal"], found["size"]), int(found["ordinal"]))
     if outcome.timed_out:
         return Ending(message("it takes too long"))
     error = next((each for each in outcome.findings if each["severity"] == "error"), None)

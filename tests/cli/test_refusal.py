@@ -18,7 +18,7 @@ PACKAGE = Path(devsan.cli.__file__).parents[1]
     [
         (["rn"], "devsan: 应为一个命令"),
         (["run", "--lang=zh"], "devsan: 应为要运行的程序"),
-        (["run", "--lang", "zh", "--bogus", "x.py"], "devsan: 应为 devsan run 的一个选项"),
+        (["run", "--lang", "zh", "--bogus", "x.py"], "devsan: 应为 devsan run --help 所列的选项"),
         (["run", "--lang", "zh", "nowhere.py"], "devsan: 应为已有的脚本"),
         (["run", "--memory", "24G", "x.py"], "devsan: 应为大小"),
         (["run", "--fail-on", "x", "x.py"], "devsan: expected fail-on to be "),  # has no Chinese: all of it is English

@@ -85,7 +85,12 @@ def test_gpus(front, words, profiles):
         ),
         (
             ["--gpu", "4", "x.py"],
-            f"expected an option of devsan run ({SPELLINGS}), got '--gpu'; did you mean --gpus?",
+            "expected an option that devsan run --help shows, got '--gpu'; did you mean --gpus?",
+        ),
+        (["--zzz", "x.py"], f"expected an option of devsan run ({SPELLINGS}), got '--zzz'"),
+        (
+            ["--json", "x.py"],
+            "expected an option that devsan run --help shows, got '--json'; did you mean --format json?",
         ),
         (
             ["--format", "of", "x.py"],

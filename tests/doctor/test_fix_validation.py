@@ -172,3 +172,16 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch, capsys):
     assert path.read_text() == MENDED.replace('    "optimizer"', '    "sparse_gradients": true,\n    "optimizer"')
     assert path.stat().st_mode & 0o777 == 0o640
     assert parse_document("ds_config.json", path.read_text(), False).root is not None
+
+
+def test_what_the_launch_command_names_is_fixed_and_what_the_script_names_is_not(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "ds_config.json"
+    path.write_text(COMMENTED)
+    (tmp_path / "train.py").write_text('import deepspeed\ndeepspeed.initialize(config="ds_config.json")\n')
+    main(["doctor", "--fix", "--", "torchrun", "--nproc_per_node=2", "train.py"])
+    assert "ds_config.json: name it on the command line to have it fixed" in capsys.readouterr().err
+    assert path.read_text() == COMMENTED
+    main(["doctor", "--fix", "--", "torchrun", "--nproc_per_node=2", "train.py", "--deepspeed", "ds_config.json"])
+    assert "fixed ds_config.json" in capsys.readouterr().err
+    assert "gradient_accumulation_steps" in path.read_text()

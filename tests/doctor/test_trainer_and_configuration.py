@@ -79,3 +79,50 @@ def test_the_warmup_of_a_scheduler(empty, steps: int, words: str, found: list[st
     empty.write("train.py", SCRIPT.format(name="TrainingArguments", derived=""))
     titles = [finding.title for finding in empty.findings() if finding.code == "DV416"]
     assert [title.partition(" is ")[0] for title in titles] == found
+
+
+def help_of(finding) -> list[str]:
+    return [fix.text for fix in finding.fixes]
+
+
+def test_what_nobody_gave_the_trainer_yields_to_the_file(empty):
+    differing(empty, "--gradient_accumulation_steps 2 --bf16")
+    micro, steps = (finding for finding in empty.findings() if finding.code == "DV416")
+    auto = 'write "auto": the Trainer then fills in its own value'
+    assert help_of(micro) == ["pass --per_device_train_batch_size 4 to the Trainer", auto]
+    assert help_of(steps) == [auto, "pass --gradient_accumulation_steps 4 to the Trainer"]
+    assert not any(edit.safe for fix in micro.fixes for edit in fix.edits)  # it would train with another batch
+    assert all(edit.safe for fix in steps.fixes for edit in fix.edits)
+
+
+def test_a_second_format_is_not_passed_to_the_trainer(empty):
+    differing(empty, "--fp16")
+    (brain,) = (finding for finding in empty.findings() if finding.title.startswith("bf16"))
+    assert help_of(brain) == ['write "auto": the Trainer then fills in its own value']
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("--fp16 --bf16 True", ["the Trainer gets --fp16 True and --bf16 True"]),
+        ("--fp16 False --bf16", []),
+        ("--bf16", []),
+    ],
+)
+def test_two_formats_on_the_command_line(empty, words: str, found: list[str]):
+    differing(empty, words)
+    assert [finding.title for finding in empty.findings() if finding.code == "DV414"] == found
+
+
+@pytest.mark.parametrize(
+    ("batch", "found"),
+    [
+        (16, []),  # as the Trainer computes it; that the file's own numbers make 32 is for them to say
+        (32, ["train_batch_size is 32, but the Trainer computes 8 * 1 * 2 ranks = 16"]),
+    ],
+)
+def test_the_batch_of_all_ranks_is_the_trainers(empty, batch: int, found: list[str]):
+    empty.launch = "torchrun --nproc-per-node 2 train.py --output_dir out --deepspeed ds_config.json"
+    empty.write("ds_config.json", {**SETTINGS, "train_batch_size": batch})
+    empty.write("train.py", SCRIPT.format(name="TrainingArguments", derived=""))
+    assert [finding.title for finding in empty.findings() if finding.title.startswith("train_batch_size")] == found

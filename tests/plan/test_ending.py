@@ -28,7 +28,8 @@ def outcome(exit_code: int = 0, findings: list[dict[str, Any]] | None = None, **
     ("ended", "reason", "exhausted"),
     [
         (outcome(), "", None),
-        (outcome(1, error=_EXHAUSTED), "cuda:1 is out of memory", 1),
+        (outcome(1, error=_EXHAUSTED), "cuda:1 is out of memory: 2.00 MiB requested", 1),
+        (outcome(1, error="CUDA out of memory. GPU 1 has 2 MiB free"), "cuda:1 is out of memory", 1),
         (outcome(0, error=_EXHAUSTED), "", None),
         (outcome(1, [_APART], error="RuntimeError: two devices"), "DV104: `loss` is on cuda:1", None),
         (outcome(0, [_APART]), "DV104: `loss` is on cuda:1", None),
@@ -45,4 +46,4 @@ def test_what_ended_it(ended: Outcome, reason: str, exhausted: int | None) -> No
 
 def test_what_another_rank_printed_may_say_that_memory_was_short() -> None:
     found = ending_of(outcome(1, error="ChildFailedError"), f"[rank1]: {_EXHAUSTED}")
-    assert found == Ending("cuda:1 is out of memory", 1)
+    assert found == Ending("cuda:1 is out of memory: 2.00 MiB requested", 1)

@@ -14,6 +14,7 @@ from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import written
 from devsan.doctor.findings import finding
 from devsan.doctor.settings import Setting, Settings
+from devsan.doctor.trainer_arguments import TrainerArguments
 
 CODE = own_code(__name__)
 
@@ -25,6 +26,7 @@ _GROUPING = ("sequence_parallel_size", "tensor_parallel", "pipeline", "expert_pa
 
 def check(case: Case) -> Iterator[Diagnostic]:
     """Yields batch sizes that do not agree."""
+    said = TrainerArguments.of(case)
     for settings in case.deepspeed():
         if settings.by_accelerate:
             continue
@@ -34,6 +36,8 @@ def check(case: Case) -> Iterator[Diagnostic]:
         numbers = {name: settings.number(name) for name in given}
         if any(given[name] is not None and numbers[name] is None for name in given):
             continue  # no number: DV410
+        if said.reads(settings) and said.product(case.world) is not None:
+            continue  # the Trainer compares these values with its own (DV416), and stops before DeepSpeed reads them
         world = 0 if any(settings.has(name) for name in _GROUPING) else case.world_of(settings.document)
         found = _checked(given, numbers, world, case, settings)
         if found is not None:

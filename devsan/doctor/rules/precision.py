@@ -13,6 +13,7 @@ from devsan.doctor.document import Document
 from devsan.doctor.driver import Gpu
 from devsan.doctor.findings import finding
 from devsan.doctor.settings import Setting, Settings
+from devsan.doctor.trainer_arguments import TrainerArguments
 
 CODE = own_code(__name__)
 
@@ -24,6 +25,7 @@ FP16_FROM = 7.0  # deepspeed/accelerator/cuda_accelerator.py, is_fp16_supported;
 
 def check(case: Case) -> Iterator[Diagnostic]:
     """Yields formats that exclude each other, or that a visible GPU does not have."""
+    yield from _arguments(case)
     for settings in case.deepspeed():
         half, brain = settings.get("fp16.enabled"), settings.get("bf16.enabled")
         on = {name: setting for name, setting in (("fp16", half), ("bf16", brain))
@@ -48,6 +50,21 @@ def check(case: Case) -> Iterator[Diagnostic]:
         if member is not None and member.node.value == "fp16":
             yield from _overflowing(case, member.node.place)
         yield from _two_files(case, document)
+
+
+def _arguments(case: Case) -> Iterator[Diagnostic]:
+    """The Trainer's arguments (TrainingArguments._validate_args)."""
+    said = TrainerArguments.of(case)
+    half, brain = said.enables("fp16"), said.enables("bf16")
+    if half is None or brain is None:
+        return
+    yield finding(
+        CODE, message("the Trainer gets {first} and {second}", first=half.shown, second=brain.shown), brain.place,
+        (message("The Trainer stops: At most one of fp16 and bf16 can be True, but not both."),),
+        message("enable only bf16 on Ampere or newer GPUs, only fp16 on older ones"), severity="error",
+        confidence="certain", sites=(half.place,) if half.place is not None else (),
+        subject="" if brain.place is not None else case.launch.shown(),
+    )  # fmt: skip
 
 
 def _overflowing(case: Case, place: Place) -> Iterator[Diagnostic]:

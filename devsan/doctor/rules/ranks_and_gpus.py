@@ -106,7 +106,7 @@ def _more(text: str | None, machine: int, per_node: int) -> tuple[Message, ...]:
 
 
 def _subject(case: Case) -> str:
-    return " ".join(case.launch.command[:8]) or "num_processes"
+    return case.launch.shown() or "num_processes"
 
 
 def _config_file(case: Case) -> Iterator[Diagnostic]:

@@ -6,20 +6,19 @@ loaded; and as Lightning's strategy and DeepSpeedPlugin do.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
-from devsan.diagnostics.diagnostic import Diagnostic, Place
+from devsan.diagnostics.diagnostic import Diagnostic, Fix
 from devsan.diagnostics.messages import message, plural
 from devsan.doctor.case import Case
 from devsan.doctor.config_fixes import removed, written
 from devsan.doctor.findings import finding
 from devsan.doctor.nodes import Member
-from devsan.doctor.script import Call, Parsed
 from devsan.doctor.settings import Setting, Settings, real, truth, whole
+from devsan.doctor.trainer_arguments import Said, TrainerArguments
 
 CODE = own_code(__name__)
 
@@ -36,12 +35,6 @@ PAIRS: tuple[tuple[str, str, Any], ...] = (
     ("bf16.enabled", "bf16", False),
 )
 
-_OTHERS = {
-    "per_device_train_batch_size": ("per_gpu_train_batch_size", "auto_find_batch_size"),
-    "warmup_steps": ("warmup_ratio",),
-}
-"""Arguments that change what another one leaves to its default."""
-
 _MISMATCH = message(
     "The Trainer stops: Please correct the following DeepSpeed config values that mismatch TrainingArguments values."
 )
@@ -49,69 +42,30 @@ _MISMATCH = message(
 
 def check(case: Case) -> Iterator[Diagnostic]:
     """Yields values that DeepSpeed's file and the Trainer's arguments give differently."""
-    call = next((found for script in case.scripts if (found := script.training_arguments())), None)
-    parsed = next((parsed for script in case.scripts if (parsed := script.parsed_arguments())), None)
-    said = _Said(call, parsed if call is None else None, case.launch.script_options())
-    named = call.arguments["deepspeed"].value if call is not None and "deepspeed" in call.arguments else None
+    said = TrainerArguments.of(case)
     for settings in case.deepspeed():
-        other = isinstance(named, str) and os.path.basename(named) != os.path.basename(settings.document.file)
-        if settings.by_accelerate or other:
+        if not said.reads(settings):
             continue
         for path, name, default in PAIRS:
             setting = settings.get(path)
             known = said.argument(name, default)
             if setting is None or setting.auto or known is None:
                 continue
-            value, shown, place = known
-            if not _same(setting, value):
-                yield _differs(settings, setting, shown, place, value)
+            if not _same(setting, known.value):
+                yield _differs(settings, setting, said, known)
         yield from _warmup(settings, said)
         yield from _product(case, settings, said)
         yield from _lightning(case, settings)
 
 
-@dataclass(frozen=True)
-class _Said:
-    """What the Trainer is given: in a call of the script, or on the command line, which a parser reads."""
-
-    call: Call | None
-    parsed: Parsed | None
-    words: Mapping[str, str]
-
-    def argument(self, name: str, default: Any) -> tuple[Any, str, Place | None] | None:
-        """Returns the value, how it was said, and where; None where it is not known."""
-        if name in self.words:
-            return self.words[name], f"--{name} {self.words[name]}", None
-        if self.call is not None and name in self.call.others:
-            return None
-        if self.call is not None and name in self.call.arguments:
-            argument = self.call.arguments[name]
-            return argument.value, argument.shown, argument.place
-        place = self._decides_by_default(name)
-        if place is None:
-            return None
-        return default, message("{argument}={value} (the default)", argument=name, value=default), place
-
-    def _decides_by_default(self, name: str) -> Place | None:
-        """What leaves an argument to its default: nobody else can have given it, in full or abbreviated."""
-        others = [f"{name}_full_eval"] if name in ("fp16", "bf16") else _OTHERS.get(name, ())
-        if self.call is not None:
-            plain = self.call.whole and not self.words and self.call.name.rpartition(".")[2] == "TrainingArguments"
-            return self.call.place if plain and not any(self.call.says(each) for each in others) else None
-        if self.parsed is None or not self.words or name in self.parsed.own:
-            return None
-        given = any(name.startswith(word) or word in others for word in self.words)
-        return None if given else self.parsed.place
-
-
-def _warmup(settings: Settings, said: _Said) -> Iterator[Diagnostic]:
+def _warmup(settings: Settings, said: TrainerArguments) -> Iterator[Diagnostic]:
     """trainer_config_finalize: the Trainer's own warmup is one step at least; a fraction is of steps that it counts."""
     setting, known = settings.get("scheduler.params.warmup_num_steps"), said.argument("warmup_steps", 0)
-    steps = real(known[0]) if known is not None else None
+    steps = real(known.value) if known is not None else None
     if setting is None or setting.auto or known is None or steps is None or not steps.is_integer():
         return
     if real(setting.value) != steps and not _same(setting, max(1, int(steps))):
-        yield _differs(settings, setting, known[1], known[2], max(1, int(steps)))
+        yield _differs(settings, setting, said, known)
 
 
 def _same(setting: Setting, value: Any) -> bool:
@@ -123,39 +77,49 @@ def _same(setting: Setting, value: Any) -> bool:
     return left == right
 
 
-def _differs(settings: Settings, setting: Setting, shown: str, place: Place | None, value: Any) -> Diagnostic:
-    return finding(
+def _differs(settings: Settings, setting: Setting, said: TrainerArguments, known: Said) -> Diagnostic:
+    """A value that nobody gave the Trainer yields to that of the file: this one was written on purpose."""
+    auto = message('write "auto": the Trainer then fills in its own value')
+    edits = written(settings.document, setting.node, "auto", safe=not known.by_default)
+    fixes = [Fix(auto, "certain", edits)]
+    if not (_second_format(setting, said) or isinstance(setting.value, str)):
+        value = setting.value if isinstance(setting.value, bool) else setting.node.written()
+        given = message("pass {argument} to the Trainer", argument=known.given_as.format(value=value))
+        fixes.insert(0 if known.by_default else 1, Fix(given, "certain"))
+    found = finding(
         CODE,
         message("{setting} is {value}, but the Trainer gets {argument}", setting=setting.name,
-                value=setting.node.written(), argument=shown),
-        setting.place,
-        (_MISMATCH,), message('write "auto": the Trainer then fills in its own value'), severity="error",
-        confidence="certain", sites=(place,) if place is not None else (),
-        others=(message("pass {value} to the Trainer", value=setting.node.written()),),
-        edits=written(settings.document, setting.node, "auto"),
+                value=setting.node.written(), argument=known.shown),
+        setting.place, (_MISMATCH,), auto, severity="error", confidence="certain",
+        sites=(known.place,) if known.place is not None else (),
     )  # fmt: skip
+    return replace(found, fixes=tuple(fixes))
 
 
-def _product(case: Case, settings: Settings, said: _Said) -> Iterator[Diagnostic]:
-    setting = settings.get("train_batch_size")
-    batch = said.argument("per_device_train_batch_size", 8)
-    steps = said.argument("gradient_accumulation_steps", 1)
-    world = case.world
-    if setting is None or setting.auto or batch is None or steps is None or not world:
+def _second_format(setting: Setting, said: TrainerArguments) -> bool:
+    """Whether the file enables a 16-bit format beside the Trainer's other one, which excludes it."""
+    other = {"fp16.enabled": "bf16", "bf16.enabled": "fp16"}.get(setting.name)
+    return other is not None and bool(truth(setting.value)) and said.enables(other) is not None
+
+
+def _product(case: Case, settings: Settings, said: TrainerArguments) -> Iterator[Diagnostic]:
+    setting, product = settings.get("train_batch_size"), said.product(case.world)
+    train = whole(setting.value) if setting is not None and not setting.auto else None
+    if setting is None or product is None or train is None or train == product.value:
         return
-    each, many, train = whole(batch[0]), whole(steps[0]), whole(setting.value)
-    if None in (each, many, train) or train == (each or 0) * (many or 0) * world:
-        return
-    right = (each or 0) * (many or 0) * world
+    own = [settings.get(name) for name in ("train_micro_batch_size_per_gpu", "gradient_accumulation_steps")]
+    agrees = all(each is None or each.auto or _same(each, value)
+                 for each, value in zip(own, (product.batch, product.steps), strict=True))  # fmt: skip
     yield finding(
         CODE,
         message("train_batch_size is {value}, but the Trainer computes {product} = {right}", value=train,
-                product=plural("{product} * {n} rank", "{product} * {n} ranks", world, product=f"{each} * {many}"),
-                right=right),
+                product=plural("{product} * {n} rank", "{product} * {n} ranks", case.world,
+                               product=f"{product.batch} * {product.steps}"),
+                right=product.value),
         setting.place,
         (_MISMATCH,), message("write {correction}", correction='"auto"'), severity="error", confidence="certain",
-        sites=tuple(place for place in (batch[2], steps[2]) if place is not None),
-        others=(message("write {correction}", correction=right),),
+        sites=product.places,
+        others=(message("write {correction}", correction=product.value),) if agrees else (),
         edits=written(settings.document, setting.node, "auto"),
     )  # fmt: skip
 

@@ -80,6 +80,13 @@ class Move(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class StateLoaded(Event):
+    """``optimizer.load_state_dict``: all state is then where the parameters are; ``optimizer`` is where it was made."""
+
+    optimizer: ast.AST
+
+
+@dataclass(frozen=True, kw_only=True)
 class Discarded(Event):
     """A statement moves a tensor and drops the result."""
 

@@ -17,7 +17,7 @@ from devsan.doctor.source import (
     torch_names,
 )
 from devsan.doctor.source.definitions import Function
-from devsan.doctor.source.events import LoadedMoved, Move, TensorInput
+from devsan.doctor.source.events import LoadedMoved, Move, StateLoaded, TensorInput
 from devsan.doctor.source.objects import (
     Moved,
     Object,
@@ -59,6 +59,8 @@ def method(run: Interpreter, holder: Object, name: str, given: Arguments) -> Val
         if name in ("to", "cuda"):
             run.tell(LoadedMoved(given.node, run.functions, load=state.origin or given.node))
         return UNKNOWN
+    if name == "load_state_dict" and state.type.startswith("torch.optim.") and state.origin is not None:
+        run.tell(StateLoaded(given.node, run.functions, optimizer=state.origin))
     if not state.is_module:
         return UNKNOWN
     if name in ("to", "cuda", "cpu", "to_empty"):

@@ -121,12 +121,17 @@ def parts(module: Object) -> Iterator[tuple[str, Object]]:
 
 
 def move(module: Object, where: Where) -> None:
-    """Moves what a module has registered, as ``Module.to`` does: not what it holds as plain attributes."""
+    """Moves what a module has registered, as ``Module.to`` does: not what it holds as plain attributes.
+
+    A class with an ``_apply`` of its own may move these, too: where they are is then not known.
+    """
     for _, part in parts(module):
         part.state.where = where
+        own = part.state.facts is not None and part.state.facts.method("_apply") is not None
         for name, value in part.state.attributes.items():
-            if isinstance(value, Tensor) and is_registered(part, name, value):
-                part.state.attributes[name] = replace(value, where=where)
+            if isinstance(value, Tensor) and (is_registered(part, name, value) or own):
+                at = where if is_registered(part, name, value) else NOWHERE
+                part.state.attributes[name] = replace(value, where=at)
 
 
 def places(module: Object) -> set[Where]:

@@ -13,6 +13,7 @@ from devsan.fix.failure import Failure, Source, is_own, placing_frames, source_o
 from devsan.fix.scope import devices, positional
 
 _DOUBT = 5
+_LOADED = 6
 _STATE = 7
 _EARLIER = 9
 _PREPARES = frozenset({"prepare", "prepare_model", "setup", "setup_module"})
@@ -65,12 +66,13 @@ def _moved_late(source: Source) -> Iterator[Change]:
         block = source.block_of(node)
         before = block[: block.index(node)]
         made = max((place for place, each in enumerate(before) if _binds(each, root.id)), default=-1)
+        loads = [each for each in before[made + 1 :] if _loads(source, each, receiver)]
         for each in before[made + 1 :]:
-            if _is_made_from(each, receiver) or _loads(each):
+            if _is_made_from(each, receiver) or each in loads:
                 line = source.segment(node)
                 text = message("move `{statement}` before `{place}`", statement=line, place=source.segment(each))
                 edits = (source.insert_before(each, source.lines_of(node)), source.remove(node))
-                yield Change(text, "statement_order", edits, doubt=_EARLIER)
+                yield Change(text, "statement_order", edits, doubt=_LOADED if loads else _EARLIER)
                 break
 
 
@@ -81,8 +83,12 @@ def _is_made_from(statement: ast.stmt, receiver: ast.expr) -> bool:
     return made and _is_passed(statement.value, receiver.id)  # type: ignore[attr-defined]
 
 
-def _loads(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and function_name(statement.value) == "load_state_dict"
+def _loads(source: Source, statement: ast.stmt, receiver: ast.expr) -> bool:
+    """Whether something loads its state, other than ``receiver`` itself: a model takes its own with it."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    return call.func.attr == "load_state_dict" and source.segment(call.func.value) != source.segment(receiver)
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:

@@ -88,7 +88,10 @@ def _fixed(best: TriedFix, say: Language, width: int) -> Iterator[Line]:
 
 
 def _diff(diff: str) -> Iterator[Line]:
-    """The lines that change, with what differs of a line that is replaced by one."""
+    """The lines that change, with what differs of a line that is replaced by one.
+
+    Lines that come or go alone follow the line that stands in front of them.
+    """
     file = ""
     found = list(replaced(diff))
     gutter = max((len(str(each.line + len(each.before) + len(each.after))) for each in found), default=1) + 2
@@ -96,6 +99,9 @@ def _diff(diff: str) -> Iterator[Line]:
         if each.file != file:
             file = each.file
             yield [("   --> ", "frame"), (f"{file}:{each.line}", "")]
+        if each.anchor and each.anchor.strip() and not (each.before and each.after):
+            number = (each.line if each.before else each.new_line) - 1
+            yield [(f"{number:>{gutter}} ", "frame"), (f"  {each.anchor}", "")]
         pairs = [(slice(0), slice(0))] * len(each.before or each.after)
         if len(each.before) == len(each.after):
             pairs = [changed_part(old, new) for old, new in zip(each.before, each.after, strict=True)]

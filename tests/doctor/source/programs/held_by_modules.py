@@ -140,3 +140,22 @@ class Halves(nn.Module):
 
     def forward(self, x):
         return self.back(self.front(x.to("cuda:0")).to("cuda:1")) + self.offset
+
+
+class MovesItsOwn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.mask = torch.ones(8)
+
+    def _apply(self, fn, recurse=True):
+        super()._apply(fn, recurse)
+        self.mask = fn(self.mask)
+        return self
+
+    def forward(self, x):
+        return self.layer(x) * self.mask
+
+
+moved = MovesItsOwn().to("cuda")
+print(moved(torch.randn(2, 8, device="cuda")))
