@@ -34,6 +34,8 @@ _OF_LAYERS = {"in_features", "out_features", "embedding_dim", "num_embeddings", 
 _PRIVATE, _PUBLIC = re.compile(r"^(.+)\._flat_weights\[\d+\]$"), r"next(\1.parameters())"
 """A recurrent module's own list of its weights (torch/nn/modules/rnn.py), and what programs say instead."""
 
+_HOOKS = {"register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook"}
+
 _WITH_DEVICE = {"Accelerator", "Fabric", "PartialState"}
 """Classes whose ``device`` is the GPU of the process."""
 
@@ -64,6 +66,7 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     unnamed = callee is not None and not operand["name"] and _root(callee) in bound - {"torch", "F"}
     if is_weight(operand) and (unnamed or (called and operand["name"].startswith(f"{called}."))):
         yield f"next({called}.parameters()).device"
+    yield from (f"next({module}.parameters()).device" for module in _hooked(source, function, bound))
     for event in operand["provenance"][:2]:
         text = _parsed(event["device_text"])
         if text is not None and _root(text) in bound and event["device_text"] in source.text:
@@ -100,6 +103,19 @@ def _layers(function: ast.AST) -> Iterator[str]:
         asked = {each.value.id for each in ast.walk(function) if isinstance(each, ast.Attribute)
                  and isinstance(each.value, ast.Name) and each.attr in _OF_LAYERS}  # fmt: skip
         yield from (each.arg for each in function.args.args if each.arg in asked and each.arg != "self")
+
+
+def _hooked(source: Source, function: ast.AST, bound: set[str]) -> Iterator[str]:
+    """The modules in whose passes hooks of ``function`` run: what they meet is on the device of the module."""
+    for node in own_nodes(function):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _HOOKS:
+            names = {each.id for each in ast.walk(node.func.value) if isinstance(each, ast.Name)}
+            if names <= bound | _functions_of(source):
+                yield source.segment(node.func.value)
+
+
+def _functions_of(source: Source) -> set[str]:
+    return {each.name for each in source.tree.body if isinstance(each, ast.FunctionDef)}
 
 
 def _called_with(source: Source, node: ast.AST) -> str:

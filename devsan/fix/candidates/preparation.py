@@ -36,13 +36,17 @@ def _is_on_gpu(model: Mapping[str, Any]) -> bool:
 
 
 def _left_out(source: Source, node: ast.Assign, call: ast.Call, on_host: set[str]) -> list[str]:
-    """The names that were bound before ``call`` to a loader, or to a module on the host."""
+    """The names that were bound before ``call`` to a loader, or to a module on the host.
+
+    A function of the program may make a loader: then its name says so.
+    """
     given = {source.segment(each) for each in call.args}
     found: list[str] = []
     for each in own_nodes(source.function_around(node)):
         if isinstance(each, ast.Assign) and each.lineno < node.lineno:
             for name, value in _bound(each):
-                wanted = function_name(value) == "DataLoader" or name in on_host
+                is_made = isinstance(value, ast.Call) and "loader" in name.lower()
+                wanted = function_name(value) == "DataLoader" or is_made or name in on_host
                 if wanted and name not in (*given, *found):
                     found.append(name)
     return found
@@ -51,9 +55,9 @@ def _left_out(source: Source, node: ast.Assign, call: ast.Call, on_host: set[str
 def _bound(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
     """Names with what is bound to each: of ``a, b = f(), g()`` too."""
     for target in node.targets:
-        several = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-        pairs = zip(target.elts, node.value.elts, strict=False) if several else [(target, node.value)]  # type: ignore[attr-defined]
-        yield from ((one.id, value) for one, value in pairs if isinstance(one, ast.Name))
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value] * len(names)
+        yield from ((one.id, value) for one, value in zip(names, values, strict=False) if isinstance(one, ast.Name))
 
 
 def _prepared(source: Source, node: ast.Assign, names: Sequence[str], doubt: int) -> Change:

@@ -201,3 +201,39 @@ print(Trainer(net).finish([torch.randn(5, 3) for _ in range(3)]))
 """,
         gpus=2,
     ) == ["update_bn(batches, self.average, device=self.eval_device)"]
+
+
+def test_what_a_hook_meets_is_made_on_the_device_of_the_hooked_module(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+
+def inner(net, at):
+    return net[at]
+
+def edited(net, x, at, device):
+    delta = torch.zeros(3, requires_grad=True, device=device)
+    kept = {}
+
+    def hook(module, inputs, output):
+        kept.setdefault("before", output.detach().norm())
+        return output + delta
+
+    handle = inner(net, at).register_forward_hook(hook)
+    for step in range(2):
+        loss = net(x).sum()
+        loss.backward()
+        with torch.no_grad():
+            delta -= 0.1 * delta.grad
+            if delta.norm() > kept["before"]:
+                delta *= kept["before"] / delta.norm()
+    handle.remove()
+    return delta
+
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3).to("cuda:1"), torch.nn.Tanh())
+net[0].to("cuda:0").register_forward_hook(lambda module, inputs, output: output.to("cuda:1"))
+print(edited(net, torch.ones(2, 3, device="cuda:0"), 1, "cuda:0").sum().item())
+""",
+        gpus=2,
+    ) == ["delta = torch.zeros(3, requires_grad=True, device=next(inner(net, at).parameters()).device)"]

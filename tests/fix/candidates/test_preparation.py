@@ -43,3 +43,24 @@ for x in valid:
     print(student(x).sum().item())
 """)
     assert line == "student, loader, teacher, valid = accelerator.prepare(student, loader, teacher, valid)"
+
+
+def test_a_loader_that_a_function_of_the_program_makes(fixed: Fixed):
+    (line,) = fixed("""
+import torch
+from accelerate import Accelerator
+from torch.utils.data import DataLoader
+
+def loaders():
+    return DataLoader(torch.randn(4, 3), batch_size=2), DataLoader(torch.randn(4, 3), batch_size=2)
+
+accelerator = Accelerator()
+model = torch.nn.Linear(3, 1)
+train_loader, val_loader = loaders()
+model, train_loader = accelerator.prepare(model, train_loader)
+for x in train_loader:
+    accelerator.backward(model(x).sum())
+for x in val_loader:
+    print(model(x).sum().item())
+""")
+    assert line == "model, train_loader, val_loader = accelerator.prepare(model, train_loader, val_loader)"

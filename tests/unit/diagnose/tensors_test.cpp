@@ -134,6 +134,24 @@ TEST(HostBoundary, Ogb68DataNotMoved) {
   EXPECT_EQ(finding.fixes.front().kind, FixKind::kCreationSite);
 }
 
+TEST(HostBoundary, ALoaderThatAcceleratePreparedNothingOf) {
+  Case context;
+  context.module("", "Forecaster", {weight("cuda:0")});
+  context.mixes("aten::addmm", "cuda:0", "cpu").frames({forward("return self.value(past)"), train(80)});
+  context
+      .operand("mat1", "past", OperandKind::kInput, "cpu",
+               {event(EventKind::kLoaded, "cpu", "DataLoader",
+                      {lib("torch", "torch/utils/data/_utils/fetch.py", 50, "fetch"), train(79)})})
+      .offending = true;
+  Event prepared = moved("cuda:0", {own("train.py", 104, "main", "model = accelerator.prepare(model)")});
+  prepared.owner = {"accelerate", "Accelerator.prepare", "accelerator.device", {}};
+  context.operand("bias", "self.value.bias", OperandKind::kParameter, "cuda:0", {prepared}).qualified_name =
+      "value.bias";
+  const auto finding = expect_code(context, "DV103");
+  expect_evidence(finding, "was not passed to accelerator.prepare, at train.py:104");
+  EXPECT_EQ(finding.fixes.front().text.text(), "pass the loader to accelerator.prepare as well, at train.py:104");
+}
+
 TEST(HostBoundary, EfficientNet52DiscardedMove) {
   Case context;
   context.module("", "EfficientNet", {weight("cuda:0")});

@@ -1,0 +1,109 @@
+#include "diagnose/host_only.h"
+
+#include "diagnose/codes.h"
+#include "diagnose/predicates.h"
+
+namespace devsan::diagnose {
+
+using model::FixKind;
+using model::Operand;
+using model::SentenceKind;
+
+namespace {
+
+std::optional<Hypothesis> numpy(const Context& context) {
+  Hypothesis found(code::kHostBoundary);
+  found.add_evidence(70, "NumPy reads host memory only.");
+  found.title = "a GPU tensor is passed to NumPy";
+  if (!context.operands().empty()) {
+    const Operand& operand = context.operands().front();
+    found.operands = {0};
+    found.title = {"{name} on {device} is passed to NumPy",
+                   {{"name", name_of(operand)}, {"device", operand.device.str()}}};
+    found.origin = placement_of(operand.provenance);
+    if (follows_default_device(context, operand)) found.score -= 40;
+  }
+  found.propose(FixKind::kUseSite, "convert at the consumer: `.detach().cpu().numpy()`, outside of hot loops");
+  return found;
+}
+
+/// A function that reads an argument on the host, whatever the others are: lengths of sequences, sections of a split.
+std::optional<Hypothesis> read_on_host(const Context& context) {
+  Hypothesis found(code::kHostBoundary);
+  found.add_evidence(90, "The function reads this argument on the host, and does not copy it there.");
+  found.title = "a GPU tensor is passed where a CPU tensor is required";
+  for (const Operand& operand : context.operands()) {
+    if (!operand.offending) continue;
+    found.operands = {context.index_of(operand)};
+    found.title = {"{name} on {device} is passed where a CPU tensor is required",
+                   {{"name", name_of(operand)}, {"device", operand.device.str()}}};
+    found.origin = placement_of(operand.provenance);
+    if (found.origin == nullptr || found.origin->kind != model::EventKind::kLoaded) continue;
+    found.add_evidence(
+        5, {"{name} was read from a checkpoint to {device}{at}: `map_location` moves all tensors of the file.",
+            {{"name", name_of(operand)}, {"device", operand.device.str()}, {"at", at_text(*found.origin)}}});
+    found.propose(FixKind::kCreationSite,
+                  "read it with map_location=\"cpu\": what is used on a GPU is moved there later");
+  }
+  found.propose(FixKind::kCreationSite, "leave it on the CPU: do not move it with the rest of the batch");
+  found.propose(FixKind::kUseSite, "copy it to the CPU for this call: `.cpu()`, which waits for the GPU");
+  return found;
+}
+
+/// A worker of a data loader, or another child, that was forked from a process that had used CUDA.
+std::optional<Hypothesis> forked() {
+  Hypothesis found(code::kHostBoundary);
+  found.add_evidence(90, "A forked process has no CUDA of its own: the driver's state is its parent's.");
+  found.title = "a worker process that was forked uses a GPU";
+  found.propose(FixKind::kCreationSite,
+                "keep what the worker returns on the CPU, and move each batch in the loop that reads it");
+  found.propose(FixKind::kConfiguration,
+                "load in the process that computes (num_workers=0), or start the workers afresh: "
+                "multiprocessing_context=\"spawn\"");
+  return found;
+}
+
+std::optional<Hypothesis> collective(const Context& context) {
+  if (!context.sentence_has("No backend type associated with device type cpu") &&
+      !context.sentence_has("Tensors must be CUDA and dense")) {
+    return std::nullopt;
+  }
+  Hypothesis found(code::kHostBoundary);
+  found.add_evidence(90, "NCCL supports only GPU tensors, and the collective was passed a CPU tensor.");
+  found.title = "a CPU tensor is passed to an NCCL collective";
+  if (!context.operands().empty()) {
+    found.operands = {0};
+    found.origin = placement_of(context.operands().front().provenance);
+    found.title = {"{name} is on the CPU, but the process group uses NCCL",
+                   {{"name", name_of(context.operands().front())}}};
+  }
+  found.propose(FixKind::kConfiguration,
+                "add a CPU backend to the process group: init_process_group(\"cpu:gloo,cuda:nccl\")");
+  found.propose(FixKind::kUseSite, "move the tensor to the rank's GPU before the collective");
+  return found;
+}
+
+}  // namespace
+
+bool is_host_only(const Context& context) {
+  const SentenceKind kind = context.failure().kind;
+  return kind == SentenceKind::kNumpy || kind == SentenceKind::kHost || kind == SentenceKind::kFork ||
+         kind == SentenceKind::kGroup;
+}
+
+std::optional<Hypothesis> host_only(const Context& context) {
+  switch (context.failure().kind) {
+    case SentenceKind::kNumpy:
+      return numpy(context);
+    case SentenceKind::kHost:
+      return read_on_host(context);
+    case SentenceKind::kFork:
+      return forked();
+    case SentenceKind::kGroup:
+      return collective(context);
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace devsan::diagnose
