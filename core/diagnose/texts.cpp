@@ -52,6 +52,13 @@ std::string text_of(const Frame* frame) {
   return frame->span.line > 0 ? file + ":" + std::to_string(frame->span.line) : file;
 }
 
+Message set_device_text() {
+  return {"call {code} before the first use of CUDA and before the model is loaded",
+          {{"code", std::string(kSetDevice)}}};
+}
+
+Message own_location_text() { return "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")"; }
+
 Message at_text(const Frame* frame) {
   const std::string place = text_of(frame);
   return place.empty() ? Message() : Message{", at {place}", {{"place", place}}};

@@ -33,6 +33,12 @@ model::Message text_of(const model::Owner& owner);
 std::string text_of(const model::Frame* frame);
 
 /// ", at train.py:12" or nothing: for the end of a sentence about a place, or an event.
+inline constexpr const char* kSetDevice = "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))";
+
+/// What a rank is told to do, by itself and together with the others.
+model::Message set_device_text();
+model::Message own_location_text();
+
 model::Message at_text(const model::Frame* frame);
 model::Message at_text(const model::Event& event);
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -15,13 +16,15 @@ from devsan.render.language import chosen, language_named
 from devsan.render.terminal.text import wrapped
 
 _LONGEST = 72
+_WORD = re.compile(r"\w+")
 
 
 class ExplainCommand:
     """Explain a code: the problem, an example, the cause and the fix.
 
     Without CODE, list all codes. CODE is a number or a name. ERROR is the sentence of an error, in any number of words:
-    if it has one known cause, its page is shown, otherwise all of them are listed.
+    if it has one known cause, its page is shown, otherwise all of them are listed. Other words are looked for in the
+    names and summaries of the codes.
     """
 
     name = "explain"
@@ -51,11 +54,28 @@ def _explain(text: str, language: str) -> int:
         tell(say("this error has {count} known causes; devsan run or devsan explain CODE tells more",
                  count=str(len(found))))  # fmt: skip
         return _list_all(found, language)
+    called = _called(text)
+    if len(called) == 1:
+        return _show(called[0].page(language))
+    if called:
+        return _list_all(called, language)
     near = by_wording.nearest_page(text)
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
     hint = f"devsan explain {near.code}" if near else None
     tell_refusal(UsageError("an error that DevSan explains", repr(shown), hint))
     return EXIT_USAGE
+
+
+def _called(text: str) -> list[Code]:
+    """Returns the codes in whose name or summary each word of ``text`` begins a word."""
+    wanted = text.lower().split()
+    found = []
+    for code in all_codes().values():
+        said = f"{code.name} {' '.join(code.summary.values())}".lower()
+        words = _WORD.findall(said)
+        if all(any(word.startswith(each) for word in words) for each in wanted):
+            found.append(code)
+    return found
 
 
 def _list_all(codes: Sequence[Code], language: str) -> int:

@@ -45,6 +45,7 @@ def test_prints_the_chinese_page(front) -> None:
     [
         (["DV110O"], "did you mean DV110?"),
         (["split-blok"], "did you mean split-block?"),
+        (["hello", "world"], "expected an error that DevSan explains, got 'hello world'"),
         (["zzz"], "expected a code that `devsan explain` lists, got 'zzz'"),
         (["DV101", "--lang", "zx"], "expected lang to be en or zh, got 'zx'; did you mean 'zh'?"),
     ],
@@ -118,3 +119,10 @@ def test_renders_on_a_terminal(front) -> None:
     assert "```" not in text and "register_buffer" in text
     assert "\x1b[" in shown.decode("utf-8")
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_words_of_a_summary_find_their_codes(front):
+    assert front.devsan("explain", "optimizer", "stat").stdout == all_codes()["DV110"].page()
+    listed = front.devsan("explain", "device", "map")
+    assert listed.returncode == 0
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["DV105", "DV204"]

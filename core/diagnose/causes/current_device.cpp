@@ -17,10 +17,7 @@ using model::SentenceKind;
 
 namespace {
 
-void propose_set_device(Hypothesis& found) {
-  found.propose(FixKind::kConfiguration,
-                "call torch.cuda.set_device(local_rank) before the first use of CUDA and before the model is loaded");
-}
+void propose_set_device(Hypothesis& found) { found.propose(FixKind::kConfiguration, set_device_text()); }
 
 /// Refusals that are about the process's devices by their words.
 std::optional<Hypothesis> by_sentence(const Context& context) {
@@ -78,7 +75,7 @@ std::optional<Hypothesis> by_sentence(const Context& context) {
     case SentenceKind::kLoad:
       found.add_evidence(88, "The checkpoint stores the GPU that it was saved from.");
       found.title = "a checkpoint refers to a GPU that this process does not have";
-      found.propose(FixKind::kUseSite, "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")");
+      found.propose(FixKind::kUseSite, own_location_text());
       return found;
     case SentenceKind::kGroup:
       if (!context.sentence_has("Duplicate GPU")) return std::nullopt;
@@ -138,7 +135,9 @@ std::optional<Hypothesis> current_device(const Context& context) {
     } else if (loaded) {
       found.add_evidence(45, {"{name} was loaded{at} to the GPU that it was saved from.",
                               {{"name", name_of(operand)}, {"at", at_text(*placed)}}});
-      found.propose(FixKind::kUseSite, "load with map_location set to this rank's GPU or the CPU");
+      found.propose(FixKind::kUseSite,
+                    of_rank ? own_location_text()
+                            : Message("load it to the GPU where it is used, or to the CPU, with map_location"));
     } else {
       found.add_evidence(45, {"\"cuda\" without a number was the current device{at}.", {{"at", at_text(*placed)}}});
     }

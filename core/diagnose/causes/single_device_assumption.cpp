@@ -218,7 +218,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
     found.add_evidence(20, {"{name} is on {device}, one of several devices that the program itself chooses from{at}.",
                             {{"name", partner_name}, {"device", partner_device}, {"at", at_text(*other)}}});
   } else if (!told && context.is_placed_by_map(*partner) && other != nullptr) {
-    found.add_evidence(20, {"{name} is on {device} because of a map: {owner}.",
+    found.add_evidence(20, {"{name} is on {device} because of the map of {owner}.",
                             {{"name", partner_name}, {"device", partner_device}, {"owner", text_of(other->owner)}}});
   } else if (!told && context.is_placed_by_map(*partner)) {
     found.add_evidence(

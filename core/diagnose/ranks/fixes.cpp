@@ -13,18 +13,14 @@ using model::Event;
 using model::FixKind;
 
 void propose_set_device(RankHypothesis& found, const model::RankFacts& rank) {
-  constexpr const char* kCall = "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))";
   std::optional<Edit> edit;
   const model::Frame& made = rank.group_made;
   // Its column tells how far the statement is indented.
   if (made.is_known() && made.span.column > 0 && !made.source.empty() && !rank.process.set_device_called) {
     const std::string indentation(static_cast<std::size_t>(made.span.column - 1), ' ');
-    edit = Edit{made.file, made.span.line, made.source, std::string(kCall) + "\n" + indentation + made.source};
+    edit = Edit{made.file, made.span.line, made.source, std::string(kSetDevice) + "\n" + indentation + made.source};
   }
-  found.propose(
-      FixKind::kConfiguration,
-      {"call {code} before the first use of CUDA and before the model is loaded", {{"code", std::string(kCall)}}},
-      Confidence::kLikely, std::move(edit));
+  found.propose(FixKind::kConfiguration, set_device_text(), Confidence::kLikely, std::move(edit));
 }
 
 void propose_own_map(RankHypothesis& found, const model::Frame& mapped, std::string_view text) {
@@ -71,8 +67,7 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
         edit = edit_to(source.substr(0, closes) + ", map_location=\"cpu\"" + source.substr(closes));
       }
     }
-    found.propose(FixKind::kUseSite, "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")",
-                  Confidence::kLikely, std::move(edit));
+    found.propose(FixKind::kUseSite, own_location_text(), Confidence::kLikely, std::move(edit));
     return;
   }
   if (source_of(placed) == DeviceSource::kLiteral) {

@@ -44,11 +44,15 @@ def finding_of(found: core.RankFinding, own: Mapping[int, Sequence[Mapping[str, 
 
 
 def _of_a_rank(own: Mapping[str, Any], finding: core.Finding, more: Plain) -> Plain:
-    """A rank's own finding under the heading of all the ranks, with what the others show."""
-    known = {each["text"] for each in own["fixes"]}
-    fresh = [plain_fix(each) for each in fixes_of(finding.fixes) if each.text not in known]
+    """A rank's own finding under the heading of all the ranks, with what the others show.
+
+    What both propose is told once, with the edit of whoever has one.
+    """
+    shown = {each["text"]: each for each in map(plain_fix, fixes_of(finding.fixes))}
+    known = [each if each["edits"] else shown.get(each["text"], each) for each in own["fixes"]]
+    fresh = [each for text, each in shown.items() if text not in {fix["text"] for fix in own["fixes"]}]
     surer = [each for each in fresh if each["confidence"] == "certain"]  # the ranks together leave no other
-    fixes = [*surer, *own["fixes"], *(each for each in fresh if each not in surer)]
+    fixes = [*surer, *known, *(each for each in fresh if each not in surer)]
     return {
         **own, "evidence": [*own["evidence"], *finding.evidence], "rank": more["ranks_text"],
         "notes": [*own["notes"], *more["victims"]],
