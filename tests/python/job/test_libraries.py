@@ -42,12 +42,12 @@ def test_lightning_that_starts_its_ranks(job):
 
 
 ACCELERATE = """\
-import torch
+import os, torch
 from accelerate import Accelerator
 accelerator = Accelerator()
 model = accelerator.prepare(torch.nn.Linear(8, 8))
 scale = torch.ones(8, device="cuda:0")
-print(accelerator.num_processes, torch.cuda.device_count(), flush=True)
+os.write(1, f"{accelerator.num_processes} {torch.cuda.device_count()}\\n".encode())
 (model(torch.randn(4, 8, device=accelerator.device)) * scale).sum().backward()
 """
 
@@ -92,7 +92,7 @@ import os, torch, deepspeed
 deepspeed.init_distributed("gloo")
 rank = int(os.environ["LOCAL_RANK"])
 torch.cuda.set_device(rank)
-print(rank, torch.cuda.device_count(), flush=True)
+os.write(1, f"{rank} {torch.cuda.device_count()}\\n".encode())  # in one piece: both ranks write here
 torch.ones(8, device="cuda") * torch.ones(8, device="cuda:0")
 torch.distributed.barrier()
 """
