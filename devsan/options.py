@@ -187,11 +187,22 @@ def _read_output(text: str) -> str:
     return path
 
 
+_FILES = {_ENDINGS.get(name, f".{name}"): name for name in FORMATS if name not in ON_STDERR}
+_RUN_FILE = ".dvs"
+
+
 def format_of(output: str) -> str:
     """Returns the format that is a file with the ending of ``output``; "" where there is none."""
-    files = {_ENDINGS.get(name, f".{name}"): name for name in FORMATS if name not in ON_STDERR}
-    fitting = [ending for ending in files if output.lower().endswith(ending)]
-    return files[max(fitting, key=len)] if fitting else ""
+    fitting = [ending for ending in _FILES if output.lower().endswith(ending)]
+    return _FILES[max(fitting, key=len)] if fitting else ""
+
+
+def _refuse_ending(output: str) -> None:
+    """Refuses the name of a run file that looks like another kind of file."""
+    ending = os.path.splitext(output)[1]
+    if ending not in ("", _RUN_FILE) and "%" not in ending:  # %r, %p: of which rank, of which process
+        *endings, last = (_RUN_FILE, *_FILES)
+        raise UsageError(f"output that ends with {', '.join(endings)} or {last}", repr(os.path.basename(output)))
 
 
 def _one_for_all(name: str, sizes: Sequence[int], gpus: int) -> Sequence[int]:
@@ -373,6 +384,8 @@ class Options:
             read = {**{name: find_option(name).default for name in EMULATION}, **read}
         if "format" not in read and self.format == FORMATS[0]:
             read["format"] = format_of(read.get("output", "")) or self.format
+            if read.get("output") and read["format"] in ON_STDERR:
+                _refuse_ending(read["output"])
         if "profile" not in read and (read.get("gpus") or (None,))[0] is not None:
             read["profile"] = None
         return replace(self, **read)

@@ -66,9 +66,10 @@ def test_the_files_of_ranks_are_kept(front, name):
 
 def test_another_file_than_a_run_file_is_kept_with_force_too(front):
     front.write("x.py", STARTED)
-    done = front.devsan("run", "--force", "-o", "x.py", "x.py")
-    assert done.stderr.endswith("x.py', which is another file\n")
-    assert (front.folder / "x.py").read_text(encoding="utf-8") == STARTED
+    front.write("x", STARTED)
+    done = front.devsan("run", "--force", "-o", "x", "x.py")
+    assert done.stderr.endswith("x', which is another file\n")
+    assert (front.folder / "x").read_text(encoding="utf-8") == STARTED
 
 
 def test_force_replaces_a_report(front):

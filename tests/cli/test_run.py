@@ -102,6 +102,10 @@ def test_gpus(front, words, profiles):
             "expected output in a folder that exists, got {folder}/nowhere'",
         ),
         (["--format", "html", "-o", ".", "x.py"], "expected a file for output, got the directory {folder}'"),
+        (
+            ["-o", "x.pdf", "x.py"],
+            "expected output that ends with .dvs, .json, .html, .sarif or .perfetto.json, got 'x.pdf'",
+        ),
         (["nowhere.py"], "expected a script that exists, got 'nowhere.py'"),
         (["./y.py"], "expected a script that exists, got './y.py'"),
         (["."], "expected a script, or a directory with a __main__.py, got the directory '.'"),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from devsan.errors import UsageError
@@ -133,13 +135,20 @@ def test_base_is_kept_where_nothing_is_given():
         ({"output": "run.Perfetto.json"}, "perfetto"),
         ({"output": "perfetto.json"}, "json"),
         ({"output": "run.dvs"}, "terminal"),
-        ({"output": "run.terminal"}, "terminal"),
+        ({"output": "run"}, "terminal"),
         ({"output": "run.html", "format": "terminal"}, "terminal"),
     ],
 )
 def test_the_ending_of_the_output_chooses_the_format(words, format):
     assert Options().updated(words).format == format
     assert read_variable("format=json").updated({"output": "run.html"}).format == "json"
+
+
+@pytest.mark.parametrize("output", ["run.pdf", "run.terminal", "run.json.gz"])
+def test_a_run_file_does_not_look_like_another_file(output: str):
+    expected = f"output that ends with .dvs, .json, .html, .sarif or .perfetto.json, got '{output}'"
+    with pytest.raises(UsageError, match=re.escape(expected)):
+        Options().updated({"output": output})
 
 
 def test_devices():

@@ -213,11 +213,11 @@ def test_the_environment_loses_no_file(programs):
 
 
 def test_what_is_no_run_file_is_not_replaced(programs):
-    (programs.folder / "data.txt").write_text("dear", encoding="utf-8")
-    code, _, error = programs.run(MOVES, "-o", "data.txt")
+    (programs.folder / "data.dvs").write_text("dear", encoding="utf-8")
+    code, _, error = programs.run(MOVES, "-o", "data.dvs")
     assert code == 2
     assert error.startswith("devsan: expected a new file or a run file for output, got ")
-    assert (programs.folder / "data.txt").read_text(encoding="utf-8") == "dear"
+    assert (programs.folder / "data.dvs").read_text(encoding="utf-8") == "dear"
 
 
 def test_a_folder_that_is_not_there(programs):
