@@ -287,12 +287,15 @@ def start_timeline() -> None:
     """Begins to note when tensors are moved, and the memory of GPUs; forgets what was noted before."""
 
 def stop_timeline() -> None: ...
-def drain_timeline() -> tuple[list[tuple[int, int, int, int, int]], list[tuple[int, int, int, int]], int]:
+def drain_timeline() -> tuple[list[tuple[int, int, int, int, int]], list[tuple[int, int, int, int, list[int]]], int]:
     """Returns what was noted since the last call: moves (placement, first, last, times, bytes), looks at the memory
-    (time, GPU, allocated, reserved), and how many moves were dropped; times as of time.monotonic_ns."""
+    (time, GPU, allocated, reserved, allocated by phase), and how many moves were dropped; times as of time.monotonic_ns."""
 
-def memory_now() -> list[tuple[int, int, int, int]]:
-    """Returns (allocated, reserved, most allocated, most reserved) bytes of each GPU."""
+def memory_now() -> list[tuple[int, int, int, int, list[int]]]:
+    """Returns (allocated, reserved, most allocated, most reserved, allocated by phase) bytes of each GPU."""
+
+def enter_phase(phase: int) -> None:
+    """What is allocated from now on is taken in a phase, by its number in NOTE [Memory by phase]; 0 is none."""
 
 def start_recording(budget: int = ...) -> None:
     """Notes from now on where tensors are placed, in so many bytes."""

@@ -150,12 +150,12 @@ py::tuple drain_timeline() {
   }
   py::list samples;
   for (const record::MemorySample& each : entries.samples) {
-    samples.append(py::make_tuple(each.time, static_cast<int>(each.device), each.allocated, each.reserved));
+    samples.append(py::make_tuple(each.time, static_cast<int>(each.device), each.allocated, each.reserved, each.held));
   }
   return py::make_tuple(transfers, samples, entries.lost);
 }
 
-/// For each GPU (allocated, reserved, most allocated, most reserved) in bytes.
+/// For each GPU (allocated, reserved, most allocated, most reserved, allocated by phase) in bytes.
 py::list memory_now() {
   py::list found;
   for (c10::DeviceIndex index = 0; index < emulate::device_count(); ++index) {
@@ -164,7 +164,8 @@ py::list memory_now() {
     const memory::Stats stats = device->allocator.stats();
     const memory::Stat& allocated = stats.allocated_bytes.all();
     const memory::Stat& reserved = stats.reserved_bytes.all();
-    found.append(py::make_tuple(allocated.current, reserved.current, allocated.peak, reserved.peak));
+    found.append(py::make_tuple(allocated.current, reserved.current, allocated.peak, reserved.peak,
+                                stats.held_by_phase));
   }
   return found;
 }
@@ -196,6 +197,10 @@ void bind_provenance(py::module_& module) {
   module.def("stop_timeline", [] { Timeline::instance().stop(); });
   module.def("drain_timeline", &drain_timeline);
   module.def("memory_now", &memory_now);
+  // By its number in NOTE [Memory by phase]; 0 is none.
+  module.def("enter_phase", [](std::uint8_t phase) {
+    if (phase < memory::kPhases) memory::enter_phase(static_cast<memory::Phase>(phase));
+  });
   module.def("recorded_bytes", [] { return Recorder::instance().bytes(); });
   module.def("recording_budget", [] { return Recorder::instance().budget(); });
   module.def("placements", [] { return Recorder::instance().placements(); });

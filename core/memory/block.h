@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "memory/phase.h"
 #include "memory/scope.h"
 
 namespace devsan::memory {
@@ -37,6 +38,7 @@ struct Block {
   Scope scope = 0;           ///< what took it, while `allocated` and where peaks were watched
   std::uint64_t serial = 0;  ///< of the allocation, while `allocated`: no two of a device have the same
 
+  Phase phase = Phase::kNone;        ///< in which it was taken, while `allocated`
   bool allocated = false;            ///< held by the program
   bool mapped = true;                ///< false: address space of an expandable segment without memory behind it
   bool live = false;                 ///< false: the node lies in the free list of its BlockStore

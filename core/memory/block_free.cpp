@@ -18,6 +18,7 @@ void CachingAllocator::free(Block* block) noexcept {
   block->allocated = false;
   stats_.allocation.decrease(small, 1);
   stats_.allocated_bytes.decrease(small, block->size);
+  stats_.held_by_phase[static_cast<std::size_t>(block->phase)] -= static_cast<std::int64_t>(block->size);
   if (is_oversize(block->size)) {
     stats_.oversize_allocations.decrease(1);
   }

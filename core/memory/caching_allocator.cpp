@@ -165,6 +165,8 @@ Block* CachingAllocator::hand_out(Block* found, const Request& request, std::siz
   note(TraceAction::kAlloc, block->address, requested, block->stream, block->stack);
   stats_.allocation.increase(small, 1);
   stats_.allocated_bytes.increase(small, block->size);
+  block->phase = current_phase();
+  stats_.held_by_phase[static_cast<std::size_t>(block->phase)] += static_cast<std::int64_t>(block->size);
   stats_.active.increase(small, 1);
   stats_.active_bytes.increase(small, block->size);
   stats_.requested_bytes.increase(small, requested);

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "memory/phase.h"
+
 namespace devsan::memory {
 
 /// One counted quantity: what is held now, the most that was held, and all that ever came and went.
@@ -67,6 +69,8 @@ struct Stats {
   StatArray active_bytes;          ///< bytes of active blocks
   StatArray inactive_split_bytes;  ///< bytes of inactive split blocks
   StatArray requested_bytes;       ///< bytes the program asked for, before rounding
+
+  ByPhase held_by_phase{};  ///< allocated_bytes, by the phase that took them
 
   Stat oversize_allocations;  ///< count: held blocks of at least max_split_size
   Stat oversize_segments;     ///< count: segments of at least max_split_size

@@ -72,11 +72,11 @@ bool Timeline::wants_sample(std::int8_t device) noexcept {
   return time - before >= kBetweenSamples && last.compare_exchange_strong(before, time, std::memory_order_relaxed);
 }
 
-void Timeline::add_sample(std::int8_t device, std::int64_t allocated, std::int64_t reserved) {
-  const std::int64_t time = now();
+void Timeline::add_sample(MemorySample sample) {
+  sample.time = now();
   const std::lock_guard lock(mutex_);
   MemorySample gone;
-  push(samples_, next_sample_, kMaxSamples, {time, device, allocated, reserved}, gone);
+  push(samples_, next_sample_, kMaxSamples, sample, gone);
 }
 
 void Timeline::collect(std::vector<PlacementId>& live) const {

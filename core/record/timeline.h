@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "memory/phase.h"
 #include "record/placement.h"
 
 namespace devsan::record {
@@ -34,6 +35,7 @@ struct MemorySample {
   std::int8_t device = kHost;
   std::int64_t allocated = 0;
   std::int64_t reserved = 0;
+  memory::ByPhase held{};  ///< what of `allocated` was taken in which phase
 };
 
 /// When tensors were moved and how much memory was taken, since the last `drain`. There is one. Off until `start`; off
@@ -64,7 +66,8 @@ class Timeline {
 
   /// Whether the last look at the memory of GPU `device` is long enough ago; then the caller is to look. Never while off.
   bool wants_sample(std::int8_t device) noexcept;
-  void add_sample(std::int8_t device, std::int64_t allocated, std::int64_t reserved);
+  /// Notes a look at a GPU that happens now; its `time` is filled in.
+  void add_sample(MemorySample sample);
 
   /// Returns what was noted since the last call, and forgets it.
   Entries drain();

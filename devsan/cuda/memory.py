@@ -70,7 +70,7 @@ def peaks_of(uuids: Sequence[str]) -> list[tuple[int, int, int]]:
 
 def _peaks() -> list[tuple[int, int]]:
     found = []
-    for gpu, (_, _, allocated, reserved) in enumerate(_core.memory_now()):
+    for gpu, (_, _, allocated, reserved, _) in enumerate(_core.memory_now()):
         before = _before_reset.get(gpu, (0, 0))
         found.append((max(allocated, before[0]), max(reserved, before[1])))
     return found

@@ -47,6 +47,8 @@ class _Process:
 
     def __init__(self, number: int, run: Run, late: float) -> None:
         self._number, self._run, self._late = number, run, late
+        taken = (sample.get("taken_in", {}) for sample in run["memory"]["samples"])
+        self._phases = sorted({phase for each in taken for phase in each})
 
     def events(self) -> Iterator[Plain]:
         yield from self._names()
@@ -66,6 +68,9 @@ class _Process:
         for sample in self._run["memory"]["samples"]:
             for what in ("allocated", "reserved"):
                 yield self._event("C", f"{sample['device']} {what}", sample["time"], args={"bytes": sample[what]})
+            for phase in self._phases:
+                size = sample.get("taken_in", {}).get(phase, 0)
+                yield self._event("C", f"{sample['device']} taken in {phase}", sample["time"], args={"bytes": size})
 
     def _transfers(self) -> Iterator[Plain]:
         places = {place["id"]: place for place in self._run["places"]}

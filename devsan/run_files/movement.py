@@ -31,14 +31,14 @@ class Movement:
         self._by_sight: dict[Any, int] = {}
         # What is not given back yet: reading it may fail, while the program changes what is looked at, and is repeated.
         self._moves: list[tuple[int, int, int, int, int]] = []
-        self._sampled: list[tuple[int, int, int, int]] = []
+        self._sampled: list[tuple[int, int, int, int, list[int]]] = []
         self._fresh: list[Plain] = []
         self.lost = 0
         self.peaks: dict[int, tuple[int, int]] = {}
 
     def fetch(self) -> tuple[list[Plain], list[list[Any]], list[list[Any]]]:
         """Returns what is new: places; transfers as [place, time, until, times, bytes]; samples of memory as
-        [time, GPU, allocated, reserved]."""
+        [time, GPU, allocated, reserved, allocated by phase]."""
         drained, sampled, lost = core.drain_timeline()
         self.lost += int(lost)
         self._moves += drained
@@ -52,7 +52,7 @@ class Movement:
             self._see(number)
         transfers = _merged([(self._places[move[0]], *move[1:]) for move in moves])
         now = self._now()
-        rows = [[self._seconds(time), index, held, reserved] for time, index, held, reserved in self._sampled]
+        rows = [[self._seconds(time), *sample] for time, *sample in self._sampled]
         places, self._moves, self._sampled, self._fresh = self._fresh, [], [], []
         return places, [self._transfer(move) for move in transfers], rows + now
 
@@ -96,10 +96,10 @@ class Movement:
     def _now(self) -> list[list[Any]]:
         seconds = self._seconds(time.monotonic_ns())
         rows = []
-        for index, (held, reserved, most, most_reserved) in enumerate(core.memory_now()):
+        for index, (held, reserved, most, most_reserved, by_phase) in enumerate(core.memory_now()):
             before = self.peaks.get(index, (0, 0))
             self.peaks[index] = (max(before[0], most), max(before[1], most_reserved))
-            rows.append([seconds, index, held, reserved])
+            rows.append([seconds, index, held, reserved, by_phase])
         return rows
 
     def _seconds(self, nanoseconds: int) -> float:

@@ -14,6 +14,9 @@ from typing import Any
 
 from devsan import core
 from devsan.optimizer_steps import watch_steps
+from devsan.run_files.run_file import PHASES
+
+_NUMBERS = {"": 0, **{phase: number for number, phase in enumerate(PHASES, 1)}}
 
 MOST = 20_000
 """Changes of phase that are kept; what comes after belongs to no phase."""
@@ -43,6 +46,7 @@ class Phases:
         steps = watch_steps(self._begin_step, self._end_step) if hasattr(graph, "_engine_run_backward") else None
         if steps is None:
             return
+        core.enter_phase(_NUMBERS["load"])
         self._undo = [steps, self._watch_backward(graph)]
         self._await_forward()
 
@@ -54,6 +58,7 @@ class Phases:
 
     def end(self) -> None:
         """Takes everything away from torch again."""
+        core.enter_phase(_NUMBERS[""])
         for undo in self._undo:
             undo()
         self._undo = []
@@ -124,6 +129,7 @@ class Phases:
             self._await_forward()
 
     def _note(self, phase: str) -> None:
+        core.enter_phase(_NUMBERS[phase])
         if len(self._rows) < MOST and self._rows[-1][0] != phase:
             at = round((time.monotonic_ns() - self._start) * 1e-9, 6)
             self._rows.append([phase if len(self._rows) < MOST - 1 else "", at])

@@ -10,7 +10,7 @@ from devsan.diagnostics.messages import Message, message, plural, restored
 from devsan.errors import DevsanError
 from devsan.run_files.jobs import end_of
 from devsan.run_files.places import Plain
-from devsan.run_files.run_file import FORMAT, VERSION
+from devsan.run_files.run_file import FORMAT, PHASES, VERSION
 
 _BEGINNING = b'{"record": "run"'
 
@@ -130,8 +130,11 @@ class _Run:
         self._phases += [(str(phase), float(time)) for phase, time in record["rows"]]
 
     def _take_memory(self, record: Mapping[str, Any]) -> None:
-        for time, gpu, allocated, reserved in record["rows"]:
-            self._samples.append({"time": time, "device": f"cuda:{gpu}", "allocated": allocated, "reserved": reserved})
+        for time, gpu, allocated, reserved, *by_phase in record["rows"]:
+            held = dict(zip(("none", *PHASES), by_phase[0], strict=False)) if by_phase else {}
+            taken = {phase: size for phase, size in held.items() if size}
+            self._samples.append({"time": time, "device": f"cuda:{gpu}", "allocated": allocated, "reserved": reserved,
+                                  "taken_in": taken})  # fmt: skip
             self._peak(gpu, allocated, reserved)
         for gpu, allocated, reserved in record["peaks"]:
             self._peak(gpu, allocated, reserved)

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 FORMAT = "devsan-run"
 VERSION = 2
+
+PHASES = ("load", "forward", "backward", "optimizer")
+"""Of a program, in the order of NOTE [Memory by phase] in core/memory/phase.h, where they begin with 1; 0 is none."""
 LAUNCH = "DEVSAN_LAUNCH"
 
 _FIRST = b'{"record": "run"'

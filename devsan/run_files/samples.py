@@ -10,7 +10,7 @@ from devsan import core
 _MOST = 16  # of one GPU in one turn
 
 Row = list[Any]
-"""Time in seconds, index of the GPU, bytes allocated, bytes reserved."""
+"""Time in seconds, index of the GPU, bytes allocated, bytes reserved, bytes allocated by phase."""
 
 
 class Samples:

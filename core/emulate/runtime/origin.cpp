@@ -29,7 +29,10 @@ void look_at_memory(std::int8_t index) {
   const EmulatedDevice* device = find_device(index);
   if (device == nullptr) return;
   const memory::Stats stats = device->allocator.stats();
-  Timeline::instance().add_sample(index, stats.allocated_bytes.all().current, stats.reserved_bytes.all().current);
+  Timeline::instance().add_sample({.device = index,
+                                   .allocated = stats.allocated_bytes.all().current,
+                                   .reserved = stats.reserved_bytes.all().current,
+                                   .held = stats.held_by_phase});
 }
 
 /// For a run file: a copy from one device into a tensor of another that was there before. The tensor stays where it is,

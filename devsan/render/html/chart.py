@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from devsan.render.amounts import nice_steps, seconds
 
@@ -91,14 +91,20 @@ def steps_path(points: Sequence[tuple[float, float]], end: float, largest: float
     return "".join(parts)
 
 
-def thinned(points: Iterable[tuple[float, float]], bins: int) -> list[tuple[float, float]]:
-    """Returns at most three points for each of ``bins`` parts of the x axis: its highest, its lowest, its last one."""
-    groups: dict[int, list[tuple[float, float]]] = {}
+Point = TypeVar("Point", bound=tuple[Any, ...])
+
+
+def thinned(points: Iterable[Point], bins: int) -> list[Point]:
+    """Returns at most three points for each of ``bins`` parts of the x axis: its highest, its lowest, its last one.
+
+    A point is (x, value), and may have more after these.
+    """
+    groups: dict[int, list[Point]] = {}
     for point in points:
         groups.setdefault(min(int(point[0] * bins), bins - 1), []).append(point)
-    kept: list[tuple[float, float]] = []
+    kept: list[Point] = []
     for group in groups.values():
-        values = [value for _, value in group]
+        values = [point[1] for point in group]
         wanted = {values.index(max(values)), values.index(min(values)), len(group) - 1}
         kept.extend(group[at] for at in sorted(wanted))
     return kept

@@ -1,8 +1,8 @@
-"""Memory of each GPU over time: what tensors took, what the allocator reserved, and the budget."""
+"""Memory of each GPU over time: what tensors took, by the phase that took it, what was reserved, and the budget."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,14 +33,27 @@ class Curve:
     budget_at: float | None
     ticks: tuple[Tick, ...]
     peak: Mapping[str, Any] | None
+    layers: tuple[Layer, ...] = ()
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What was taken in one phase and is held, on top of the layers behind it in the list. ``area``: down to the bottom."""
+
+    phase: str
+    area: str
+
+
+_FROM_BELOW = ("load", "optimizer", "none", "backward", "forward")
+"""What stays longest is below, so that it hides no change of the others."""
 
 
 def curves_of(run: Mapping[str, Any], axis: Axis) -> list[Curve]:
     """Returns a curve for each GPU that the document has memory of."""
-    samples: dict[str, list[tuple[float, int, int]]] = {}
+    samples: dict[str, list[_Sample]] = {}
     for sample in run["memory"]["samples"]:
         samples.setdefault(sample["device"], []).append(
-            (axis.place(sample["time"]), sample["allocated"], sample["reserved"])
+            (axis.place(sample["time"]), sample["allocated"], sample["reserved"], sample.get("taken_in", {}))
         )
     peaks = {peak["device"]: peak for peak in run["memory"].get("peaks", ())}
     devices = sorted(run["memory"]["devices"], key=lambda each: in_order(each["device"]))
@@ -48,15 +61,19 @@ def curves_of(run: Mapping[str, Any], axis: Axis) -> list[Curve]:
     return [_curve(each, samples.get(each["device"], []), bins, peaks.get(each["device"])) for each in devices]
 
 
+_Sample = tuple[float, int, int, Mapping[str, int]]
+
+
 def _curve(
-    device: Mapping[str, Any], samples: list[tuple[float, int, int]], bins: int, at_peak: Mapping[str, Any] | None
+    device: Mapping[str, Any], samples: list[_Sample], bins: int, at_peak: Mapping[str, Any] | None
 ) -> Curve:
     budget, peak = int(device["budget"]), int(device["peak_allocated"])
     reserved_peak = max(int(device["peak_reserved"]), peak)
     near = budget > 0 and reserved_peak >= _FAR * budget
     largest = max(reserved_peak, budget if near else 0) * _ROOM
-    allocated = thinned(((x, used) for x, used, _ in samples), bins)
-    reserved = thinned(((x, held) for x, _, held in samples), bins)
+    shown = thinned(((x, used, taken) for x, used, _, taken in samples), bins)
+    allocated = [(x, used) for x, used, _ in shown]
+    reserved = thinned(((x, held) for x, _, held, _ in samples), bins)
     steps = nice_steps(largest, binary=True) if largest > 0 else []
     return Curve(
         str(device["device"]), budget, peak, reserved_peak, _share(peak, budget), _share(reserved_peak, budget),
@@ -64,8 +81,16 @@ def _curve(
         steps_path(reserved, 1, largest),
         round(HEIGHT - budget / largest * HEIGHT, 1) if near else None,
         tuple(Tick(round(step / largest * 100, 1), amount(step) if step else "0") for step in steps),
-        at_peak,
+        at_peak, tuple(_layers(shown, largest)),
     )  # fmt: skip
+
+
+def _layers(samples: Sequence[tuple[float, int, Mapping[str, int]]], largest: float) -> Iterator[Layer]:
+    """The highest first: each covers the one before it but for its own part."""
+    phases = [phase for phase in _FROM_BELOW if any(taken.get(phase) for _, _, taken in samples)]
+    for count in range(len(phases), 0, -1):
+        points = [(x, sum(taken.get(phase, 0) for phase in phases[:count])) for x, _, taken in samples]
+        yield Layer(phases[count - 1], steps_path(points, 1, largest, close=True))
 
 
 def _share(part: int, whole: int) -> float:

@@ -8,8 +8,8 @@ from typing import Any
 
 from devsan.render.amounts import seconds
 from devsan.render.html.chart import HEIGHT, WIDTH, Axis
+from devsan.run_files.run_file import PHASES
 
-ORDER = ("load", "forward", "backward", "optimizer")
 _BINS = 250
 _LEAST = 0.04  # of a bin: less is not seen
 
@@ -53,7 +53,7 @@ def bands_of(run: Mapping[str, Any], axis: Axis) -> list[Band]:
     width = WIDTH / _BINS
     for number, share in enumerate(shares):
         top, before, open_bands = 0.0, open_bands, {}
-        for phase in ORDER:
+        for phase in PHASES:
             part = min(1.0, share.get(phase, 0.0))
             if part < _LEAST:
                 continue
@@ -79,13 +79,13 @@ def sums_of(run: Mapping[str, Any]) -> list[Sum]:
     spans: Spans = run.get("phases", ())
     if not spans:
         return []
-    times = dict.fromkeys(ORDER, 0)
-    lasted = dict.fromkeys(ORDER, 0.0)
+    times = dict.fromkeys(PHASES, 0)
+    lasted = dict.fromkeys(PHASES, 0.0)
     for span in spans:
         times[span["phase"]] += 1
         lasted[span["phase"]] += span["until"] - span["time"]
     moved = _moved(run["transfers"], spans)
-    sums = [Sum(phase, times[phase], lasted[phase], moved.get(phase, 0.0)) for phase in ORDER if times[phase]]
+    sums = [Sum(phase, times[phase], lasted[phase], moved.get(phase, 0.0)) for phase in PHASES if times[phase]]
     rest = moved.get("none", 0.0)
     return [*sums, Sum("none", 0, 0.0, rest)] if round(rest) else sums
 

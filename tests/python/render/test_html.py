@@ -232,6 +232,18 @@ def test_phases_transfers_and_memory_stand_on_one_axis() -> None:
     load, forward = ((float(x), float(width)) for _, x, width in bands[:2])
     assert load[0] == 0 and abs(load[1] - 1000 / 6.6) < 8 and abs(forward[1] - 0.4 * 1000 / 6.6) < 8
     assert timeline.count('class="lane memory"') == 2
+    # The higher layer is drawn first: the lower one covers it but for its own part.
+    assert re.findall(r'<path class="layer phase-(\w+)"', timeline) == ["forward", "load"] * 2
+    assert "by the phase that took it" in timeline and "used-area" not in timeline
+
+
+def test_memory_of_an_older_run_file_has_no_phases() -> None:
+    old = documents.run(steps=6)
+    for sample in old["memory"]["samples"]:
+        del sample["taken_in"]
+    html = render([old])
+    assert html.count('class="used-area"') == 2 and 'class="layer' not in html
+    assert "by the phase that took it" not in html[html.index('id="timeline"') :]
 
 
 def test_short_phases_share_the_height_of_the_strip() -> None:

@@ -20,7 +20,7 @@ def of_kind(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [event for event in events if event["ph"] == kind]
 
 
-def test_every_sample_is_a_value_of_two_counters(failed):
+def test_every_sample_is_a_value_of_its_counters(failed):
     counters = defaultdict(list)
     for event in of_kind(trace_of(failed.run), "C"):
         counters[event["name"]].append((event["ts"], event["args"]["bytes"]))
@@ -31,6 +31,9 @@ def test_every_sample_is_a_value_of_two_counters(failed):
         for what in ("allocated", "reserved"):
             expected = [(round(sample["time"] * 1e6, 3), sample[what]) for sample in own]
             assert counters.pop(f"{device} {what}") == expected
+        for phase in {phase for sample in samples for phase in sample["taken_in"]}:
+            expected = [(round(sample["time"] * 1e6, 3), sample["taken_in"].get(phase, 0)) for sample in own]
+            assert counters.pop(f"{device} taken in {phase}") == expected
     assert counters == {}
 
 

@@ -129,3 +129,17 @@ def test_a_compiled_step_has_no_trace_of_the_phases(programs: Any) -> None:
     assert alone, error
     code, printed, error = programs.run(COMPILED_STEP, "--gpus", "1", "-orun.dvs")
     assert (code, printed) == (0, alone), error
+
+
+def test_memory_is_told_by_the_phase_that_took_it(programs: Any) -> None:
+    code, _, error = programs.run(TRAIN.replace("nn.Linear(4, 4)", "nn.Linear(512, 512)").replace("(2, 4,", "(64, 512,")
+                                  .replace("SGD", "Adam"), "--gpus", "1", "-orun.dvs")  # fmt: skip
+    assert code == 0, error
+    samples = programs.read()["memory"]["samples"]
+    for each in samples:
+        assert sum(each["taken_in"].values()) == each["allocated"]
+    weights = 2 * 4 * (512 * 512 + 512)
+    last = samples[-1]["taken_in"]
+    assert weights <= last["load"] < 1.01 * weights
+    assert 2 * weights <= last["optimizer"] < 2.02 * weights  # two moments
+    assert last["backward"] >= weights  # the gradients are kept

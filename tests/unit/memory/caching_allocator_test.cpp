@@ -47,6 +47,22 @@ TEST_F(CachingAllocatorTest, OneByteTakes512OfASmallSegment) {
   EXPECT_EQ(stats().inactive_split_bytes.all().current, 0);
 }
 
+TEST_F(CachingAllocatorTest, WhatIsHeldIsToldByThePhaseThatTookIt) {
+  enter_phase(Phase::kLoad);
+  Block* weight = allocator.allocate(kMiB, 0);
+  enter_phase(Phase::kForward);
+  Block* activation = allocator.allocate(2 * kMiB, 0);
+  enter_phase(Phase::kBackward);
+  allocator.free(activation);  // whoever frees it, it was taken in the forward pass
+  Block* gradient = allocator.allocate(kMiB, 0);
+  enter_phase(Phase::kNone);
+  EXPECT_EQ(stats().held_by_phase, (ByPhase{0, kMiB, 0, kMiB, 0}));
+  Block* other = allocator.allocate(512, 0);
+  EXPECT_EQ(stats().held_by_phase, (ByPhase{512, kMiB, 0, kMiB, 0}));
+  for (Block* block : {weight, gradient, other}) allocator.free(block);
+  EXPECT_EQ(stats().held_by_phase, ByPhase{});
+}
+
 TEST_F(CachingAllocatorTest, ZeroBytesAreNoBlock) {
   EXPECT_EQ(allocator.allocate(0, 0), nullptr);
   allocator.free(nullptr);

@@ -81,7 +81,7 @@ TEST_F(TimelineTest, MemoryIsLookedAtNowAndThen) {
   while (!timeline.wants_sample(5)) pause();
   EXPECT_TRUE(timeline.wants_sample(6)) << "every GPU by itself";
   EXPECT_FALSE(timeline.wants_sample(kHost));
-  timeline.add_sample(5, 10, 20);
+  timeline.add_sample({.device = 5, .allocated = 10, .reserved = 20, .held = {0, 10}});
   pause();
   EXPECT_TRUE(timeline.wants_sample(5));
   const Timeline::Entries entries = timeline.drain();

@@ -193,10 +193,12 @@ def run(rank: int = 0, world_size: int = 1, gpus: int = 2, steps: int = 12, **mo
         for phase, begin, end in (("forward", 0.0, 0.4), ("backward", 0.4, 0.8), ("optimizer", 0.8, 0.9))
     ]
     samples = [
-        {"time": time, "device": device, "allocated": int(3e9 * (1 + math.sin(time))), "reserved": 7 << 30}
+        {"time": time, "device": device, "allocated": held, "reserved": 7 << 30,
+         "taken_in": {"load": held // 2, "forward": held - held // 2}}
         for time in times
+        for held in (int(3e9 * (1 + math.sin(time))),)
         for device in devices
-    ]
+    ]  # fmt: skip
     made = {
         "format": "devsan-run", "version": 2, "start": "2026-11-21T16:30:05.123Z",
         "process": {
