@@ -289,7 +289,10 @@ def start_timeline() -> None:
 def stop_timeline() -> None: ...
 def drain_timeline() -> tuple[list[tuple[int, int, int, int, int]], list[tuple[int, int, int, int, list[int]]], int]:
     """Returns what was noted since the last call: moves (placement, first, last, times, bytes), looks at the memory
-    (time, GPU, allocated, reserved, allocated by phase), and how many moves were dropped; times as of time.monotonic_ns."""
+    (time, GPU, allocated, reserved, allocated by phase), and how many moves were dropped.
+
+    Times are those of time.monotonic_ns.
+    """
 
 def memory_now() -> list[tuple[int, int, int, int, list[int]]]:
     """Returns (allocated, reserved, most allocated, most reserved, allocated by phase) bytes of each GPU."""

@@ -17,7 +17,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "model": frozenset(),
     "memory": frozenset({"model"}),
     "diagnose": frozenset({"model", "memory"}),
-    "record": frozenset({"model"}),
+    "record": frozenset({"model", "memory"}),
     "order": frozenset({"model", "record"}),
     "plan": frozenset(),
     "guard": frozenset({"model", "memory", "record"}),

@@ -164,8 +164,8 @@ py::list memory_now() {
     const memory::Stats stats = device->allocator.stats();
     const memory::Stat& allocated = stats.allocated_bytes.all();
     const memory::Stat& reserved = stats.reserved_bytes.all();
-    found.append(py::make_tuple(allocated.current, reserved.current, allocated.peak, reserved.peak,
-                                stats.held_by_phase));
+    found.append(
+        py::make_tuple(allocated.current, reserved.current, allocated.peak, reserved.peak, stats.held_by_phase));
   }
   return found;
 }

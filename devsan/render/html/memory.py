@@ -38,7 +38,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Layer:
-    """What was taken in one phase and is held, on top of the layers behind it in the list. ``area``: down to the bottom."""
+    """What was taken in one phase and is held, on top of the layers behind it in a list. ``area``: to the bottom."""
 
     phase: str
     area: str
@@ -64,9 +64,7 @@ def curves_of(run: Mapping[str, Any], axis: Axis) -> list[Curve]:
 _Sample = tuple[float, int, int, Mapping[str, int]]
 
 
-def _curve(
-    device: Mapping[str, Any], samples: list[_Sample], bins: int, at_peak: Mapping[str, Any] | None
-) -> Curve:
+def _curve(device: Mapping[str, Any], samples: list[_Sample], bins: int, at_peak: Mapping[str, Any] | None) -> Curve:
     budget, peak = int(device["budget"]), int(device["peak_allocated"])
     reserved_peak = max(int(device["peak_reserved"]), peak)
     near = budget > 0 and reserved_peak >= _FAR * budget
