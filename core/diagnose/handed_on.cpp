@@ -23,6 +23,11 @@ const model::Frame* mover_of(const Context& context, const Event& move) {
   return found == frames.end() ? nullptr : &*found;
 }
 
+bool is_computed(const Operand& operand) {
+  return !operand.provenance.empty() && (operand.provenance.front().kind == model::EventKind::kComputed ||
+                                         operand.provenance.front().kind == model::EventKind::kMoved);
+}
+
 /// The program's own move of `moved` from the GPU where `stayed` still is; null where there is none.
 const Event* moved_away(const Operand& moved, const Operand& stayed) {
   const Event* move = placement_of(moved.provenance);
@@ -35,11 +40,24 @@ const Event* moved_away(const Operand& moved, const Operand& stayed) {
 
 }  // namespace
 
+bool is_of_returned_call(const Context& context, const Event& move) {
+  const model::Frame* site = move.site();
+  return site != nullptr && site->is_known() &&
+         std::ranges::none_of(context.failure().frames, [&](const model::Frame& frame) {
+           return frame.file == site->file && frame.function == site->function;
+         });
+}
+
 const Event* moved_without(const Context& context, const Operand& moved, const Operand& stayed) {
   const Event* move = moved_away(moved, stayed);
-  const model::Frame* mover = move == nullptr ? nullptr : mover_of(context, *move);
+  if (move == nullptr) return nullptr;
+  const model::Frame* mover = mover_of(context, *move);
   const bool here = mover != nullptr && mover == context.failure().site();
-  return here && source_of(*move) == model::DeviceSource::kPeer ? move : nullptr;
+  // A function that has returned gave both back, and moved one.
+  const bool returned = is_of_returned_call(context, *move) && is_computed(moved) && is_computed(stayed);
+  const model::DeviceSource source = source_of(*move);
+  const bool follows = source == model::DeviceSource::kPeer || (returned && source == model::DeviceSource::kScalar);
+  return (here || returned) && follows ? move : nullptr;
 }
 
 const Event* handed_on(const Context& context, const Operand& moved, const Operand& stayed) {

@@ -161,6 +161,8 @@ std::optional<Sides> sides_of(const Context& context) {
   if (handed != nullptr || without != nullptr) {
     std::swap(culprit, partner);
     best = 65;
+  } else if (without = moved_without(context, *partner, *culprit); without != nullptr) {
+    best = 65;
   }
   const bool number = is_number_for_all(context, *partner, *culprit);
   if (number) std::swap(culprit, partner);

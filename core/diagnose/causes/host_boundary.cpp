@@ -9,6 +9,8 @@
 #include "diagnose/unmoved_model.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 
 namespace devsan::diagnose {
 
@@ -64,6 +66,16 @@ struct Pair {
 bool is_constant(const Event& placed) {
   return placed.kind == model::EventKind::kMade && !placed.op.empty() && !wraps_host_memory(placed) &&
          placed.owner.is(model::owners::kProgram) && placed.op.find("rand") == std::string::npos;
+}
+
+/// The tensor on whose device it was made: "lengths" of `device=lengths.device`; "" where there is none.
+std::string followed_by(const Event& placed) {
+  constexpr std::string_view kDevice = ".device";
+  const std::string text = device_text_of(placed);
+  const bool follows = placed.kind == model::EventKind::kMade && source_of(placed) == model::DeviceSource::kPeer;
+  if (!follows || !text.ends_with(kDevice)) return "";
+  const std::string peer = text.substr(0, text.size() - kDevice.size());
+  return peer == "self" ? "" : peer;
 }
 
 /// Why the operand is on the host still.
@@ -127,6 +139,12 @@ void tell_why(const Context& context, const Pair& pair, Hypothesis& found) {
   } else if (placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load")) {
     found.add_evidence(65, {"{name} was read from a checkpoint to the CPU{at}, and nothing has moved it.",
                             {{"name", name}, {"at", at}}});
+  } else if (const std::string peer = placed == nullptr ? "" : followed_by(*placed); !peer.empty()) {
+    found.add_evidence(60, {"{name} was created on the device of {peer}{at}; {peer} is on the CPU.",
+                            {{"name", name}, {"at", at}, {"peer", quoted(peer)}}});
+    found.propose(FixKind::kCreationSite,
+                  {"move {peer} to {other_device} where it comes from: what is created on its device follows",
+                   {{"peer", quoted(peer)}, {"other_device", partner.device.str()}}});
   } else if (placed != nullptr && placed->op.empty() && placed->kind == model::EventKind::kMade) {
     found.add_evidence(55, {"{name} was computed on the CPU{at}, from CPU tensors.", {{"name", name}, {"at", at}}});
   } else if (placed != nullptr && !context.made_for_use(*placed) && context.failure().kind != SentenceKind::kGradient) {

@@ -2,6 +2,7 @@
 #include "diagnose/carried_state.h"
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/handed_on.h"
 #include "diagnose/joined_outside.h"
 #include "diagnose/moves.h"
 #include "diagnose/own_backward.h"
@@ -236,7 +237,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
               {"device", partner_device},
               {"value", quoted(device_text_of(*other))},
               {"at", at_text(*other)}}});
-  } else if (!told && !taken && other != nullptr && source_of(*other) != source_of(placed)) {
+  } else if (!told && !taken && onward == nullptr && other != nullptr && source_of(*other) != source_of(placed)) {
     found.add_evidence(
         10, {"{name} on {device} was placed by other means.", {{"name", partner_name}, {"device", partner_device}}});
   }
@@ -294,6 +295,11 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (is_of_metric(context, *culprit)) {
     found.propose(FixKind::kCreationSite,
                   {"move the metric to {device}, where what it is given is", {{"device", partner_device}}});
+  }
+  if (without != nullptr && is_of_returned_call(context, *without)) {
+    found.propose(FixKind::kCreationSite,
+                  {"move {name} as well, where {other} is moved{at}",
+                   {{"name", culprit_name}, {"other", partner_name}, {"at", at_text(*without)}}});
   }
   propose_to_leave_weight(*partner, *culprit, found);
   if (lone) {

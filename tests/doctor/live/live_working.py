@@ -36,6 +36,15 @@ ALL = ("accelerate", "transformers")
 
 WORKING: dict[str, tuple[tuple[str, ...], int, str]] = {
     "plain, on the host": ((), 0, NET + "found = devsan.doctor(network())"),
+    "the skeleton of an ensemble": ((), 1, NET + """
+from torch.func import functional_call, stack_module_state, vmap
+
+weights, buffers = stack_module_state([network().cuda() for _ in range(2)])
+skeleton = network().to("meta")
+x = torch.ones(2, 3, 8, device="cuda:0")
+vmap(lambda w, b, each: functional_call(skeleton, (w, b), (each,)))(weights, buffers, x)
+found = devsan.doctor(skeleton)
+"""),
     "plain, trained": ((), 1, NET + """
 model = network().cuda()
 optimizer = torch.optim.AdamW(model.parameters())

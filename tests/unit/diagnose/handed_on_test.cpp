@@ -50,6 +50,24 @@ TEST(HandedOn, TheMoveMayBeThatOfTheModuleAround) {
   expect_operand(context, expect_code(context, "DV101"), "x");
 }
 
+TEST(HandedOn, AFunctionThatHasReturnedGaveBackOneOfTwoElsewhere) {
+  Case context;
+  context.mixes("aten::gather", "cuda:1", "cuda:0")
+      .frames({own("decode.py", 68, "accept", "return q.gather(-1, draft)"), own("decode.py", 98, "<module>", "")});
+  Event model = moved("cuda:1", {own("decode.py", 25, "Drafter.__init__", "self.model = model.to(device)")});
+  model.op = "Module.to";
+  model.device_text = "device";
+  context.operand("self", "q", OperandKind::kInput, "cuda:1", {computed("cuda:1", "aten::stack", "probs"), model});
+  Event back = moved("cuda:0", {own("decode.py", 42, "Drafter.propose", "return ids.to(where), q")});
+  back.from = "cuda:1";
+  back.device_text = "where";
+  context.operand("index", "draft", OperandKind::kInput, "cuda:0", {back}).offending = true;
+  const auto finding = expect_code(context, "DV101");
+  expect_operand(context, finding, "q");
+  expect_evidence(finding, "`draft` was moved from cuda:1 to cuda:0, at decode.py:42; `q` was not moved with it.");
+  expect_fix(finding, model::FixKind::kCreationSite, "move `q` as well, where `draft` is moved, at decode.py:42");
+}
+
 TEST(HandedOn, AMoveToWhereNoPartOfTheModelIsIsTheMistake) {
   const Case context = over_two_stages("cuda:0");
   expect_operand(context, expect_code(context, "DV101"), "x");

@@ -19,7 +19,7 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         if model.sharded_by() == "deepspeed":
             continue
         left = [held for held in model.tensors if held.device == "meta" and not _is_brought_in(model, held)]
-        if left:
+        if left and not _is_skeleton(subject, model, left):
             yield _finding(subject, model, left)
 
 
@@ -27,6 +27,11 @@ def _is_brought_in(model: Model, held: Held) -> bool:
     """Whether an offload keeps the data: the hook of the module, or one around it (accelerate, diffusers)."""
     paths = (held.path, *model.above(held.path))
     return any(hook.offloads for path in paths for hook in model.hooks.get(path, ()))
+
+
+def _is_skeleton(subject: Subject, model: Model, left: list[Held]) -> bool:
+    """Whether all its weights were dropped on purpose: each call of torch.func.functional_call is given others."""
+    return len(left) == len(model.tensors) and not model.hooks and subject.lines.dropped_data() is not None
 
 
 def _finding(subject: Subject, model: Model, left: list[Held]) -> Diagnostic:
