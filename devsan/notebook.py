@@ -43,6 +43,7 @@ _USAGE = f"""%{MAGIC} --gpus 2 [options of devsan run]   emulate GPUs from now o
 _HEIGHT = 640  # pixels, of the page under a cell; it can be dragged
 
 _shell: Any = None
+_output = ""  # where the cells are recorded, if the user has named a file
 
 
 class _Magic:
@@ -70,7 +71,7 @@ class _Magic:
         if others:
             near = nearest(others[0], READERS)
             raise UsageError(f"options of devsan run behind %{MAGIC}", repr(others[0]), near and repr(near))
-        return in_force(vars(known)).options
+        return in_force(vars(known), session.outer_variable()).options
 
 
 def load(shell: Any) -> None:
@@ -99,6 +100,7 @@ def unload(shell: Any) -> None:
 def _run(line: str, cell: str | None = None) -> None:
     from IPython.core.error import UsageError as ShownInOneLine
 
+    before = active_options.current()
     try:
         words = shlex.split(line)
         if cell is None and words == [OFF]:
@@ -114,11 +116,20 @@ def _run(line: str, cell: str | None = None) -> None:
             shown = _shell.run_cell(cell).error_in_exec
         finally:
             session.end()
+            if before is not None:
+                _begin(before)
         if shown is not None:  # with its traceback; the cells behind this one are not to run
             raise ShownInOneLine(f"devsan: the cell ended with {type(shown).__name__}")
 
 
 def _begin(options: Options) -> int:
+    global _output
+    running = active_options.current()
+    if running is not None and running != options:  # other GPUs, or the same with another policy, checks or file
+        session.end()
+    if options.output and options.output != _output:
+        recording.finish()  # of the cells before, for their pages
+        _output = options.output
     session.begin_in_job(options)
     excepthook.install()
     if not recording.is_on():  # the page under a cell is made of it

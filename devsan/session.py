@@ -102,6 +102,11 @@ def end() -> None:
         emulation.stop()
 
 
+def outer_variable() -> str:
+    """Returns ``DEVSAN_OPTIONS`` as it is without the emulation that runs, which sets it for children."""
+    return (_variable_before if current() is not None else os.environ.get(VARIABLE)) or ""
+
+
 def _is_starting() -> bool:
     running = current()
     return _emulation is None and running is not None and bool(running.devices())

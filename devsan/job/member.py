@@ -46,7 +46,7 @@ _explaining = False
 
 
 def join(options: Options) -> None:
-    """Joins the job of the process that started this one, or begins one. A second call does nothing.
+    """Joins the job of the process that started this one, or begins one. A second call may only name an output.
 
     Args:
         options: what this process was asked for; ranks without a report leave no documents.
@@ -54,6 +54,8 @@ def join(options: Options) -> None:
     global _folder, _pid, _owns, _options
     if _pid == os.getpid():
         os.environ[folder.VARIABLE] = _folder  # devsan's main was called in its own process
+        if options.output:  # a later cell of a notebook, a later emulation
+            _options = options
         return
     try:
         path = os.environ.get(folder.VARIABLE, "")

@@ -99,6 +99,11 @@ def pause() -> None:
         _writer.fetch()
 
 
+def finish() -> None:
+    """Ends the run file of this process now: what is recorded next begins another one. Never raises."""
+    _finish()
+
+
 def last_path() -> str:
     """Returns the name of the run file that this process writes or has written; "" where there is none."""
     return _last_path if _writer is None else _writer.path or ""

@@ -96,6 +96,38 @@ def test_one_cell_alone(cell: Cell) -> None:
     assert display["text/plain"].startswith("error[DV")
 
 
+def test_one_cell_alone_leaves_the_notebook_its_gpus(cell: Cell) -> None:
+    cell("%devsan --gpus 2 --memory 24GiB")
+    assert cell("%%devsan --gpus 4\nprint(torch.cuda.device_count())").streams["stdout"] == "4\n"
+    sizes = "torch.cuda.device_count(), torch.cuda.get_device_properties(0).total_memory >> 30"
+    assert cell(sizes).displays[0]["text/plain"] == "(2, 24)"
+    cell("%devsan off")
+
+
+MIXED = "(torch.ones(2, device='cuda:0') + torch.ones(2, device='cuda:1')).sum().item()"
+
+
+def test_the_last_line_says_all_that_is_in_force(cell: Cell) -> None:
+    """Not the GPUs alone: a policy or a check of an earlier line is none of a later one's."""
+    cell("%devsan --gpus 2 --policy warn")
+    assert cell(MIXED).errors == []
+    cell("%devsan --gpus 2")
+    assert cell(MIXED).errors == ["RuntimeError"]
+    cell("%devsan --gpus 2 --policy warn")
+    assert cell(MIXED).errors == []
+    cell("%devsan off")
+
+
+def test_a_file_can_be_named_after_other_cells(cell: Cell) -> None:
+    assert cell("%%devsan --gpus 2\nprint(torch.ones(2, device='cuda').sum().item())").streams["stdout"] == "2.0\n"
+    assert cell("%devsan --gpus 2 -o cells.dvs").streams["stderr"] == ""
+    assert cell("torch.ones(3, device='cuda:1').sum().item()").errors == []
+    read = "from devsan.run_files.reader import read_run\nrun = read_run('cells.dvs')\n"
+    cell("%devsan off")
+    shown = cell(f"{read}[each['device'] for each in run['memory']['devices'] if each['peak_allocated']]")
+    assert shown.displays[0]["text/plain"] == "['cuda:1']"
+
+
 def test_the_magic_says_what_it_does_not_understand(cell: Cell) -> None:
     for line, sentence in (
         ("--gpu 2", "expected options of devsan run behind %devsan, got '--gpu'; did you mean '--gpus'?"),
