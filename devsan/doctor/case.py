@@ -95,11 +95,9 @@ class Case:
                 return "accelerate"
             if script.uses("lightning", "pytorch_lightning"):
                 return "Lightning"
-            if (
-                script.uses("deepspeed")
-                and script.named("initialize")
-                and not script.uses("transformers", "accelerate")
-            ):
+            by_hand = any(call.name == "deepspeed.initialize" for call in script.calls)
+            if by_hand or (script.uses("deepspeed") and script.named("initialize")
+                           and not script.uses("transformers", "accelerate")):  # fmt: skip
                 return "nobody"
         return "accelerate" if any(True for _ in self.of_kind("accelerate")) else ""
 

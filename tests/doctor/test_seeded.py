@@ -521,3 +521,21 @@ def test_links_that_damage_copies_are_a_note(empty):
         empty.driver, topology=("        GPU0    GPU1", "GPU0     X      NV12", "GPU1    NV12      X")
     )
     assert empty.notes() == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "title"),
+    [
+        ({"train_micro_batch_size_per_gpu": "4"}, 'train_micro_batch_size_per_gpu is "4", expected an integer'),
+        ({"gradient_accumulation_steps": "8"}, 'gradient_accumulation_steps is "8", expected an integer'),
+        ({"optimizer.params.lr": "auto"}, 'optimizer.params.lr is "auto", but nothing replaces it'),
+        ({"train_batch_size": "auto"}, 'train_batch_size is "auto", but nothing replaces it'),
+    ],
+)
+def test_what_deepspeed_alone_reads_as_it_is(empty, changed: Changed, settings, title):
+    """A script that calls deepspeed.initialize itself; that its model is one of transformers changes nothing."""
+    empty.launch = "deepspeed --num_gpus 4 train.py --deepspeed_config ds_config.json"
+    empty.write("ds_config.json", changed(settings, PLAIN))
+    empty.write("train.py", "import deepspeed\nfrom transformers import LlamaForCausalLM\n"
+                            "engine = deepspeed.initialize(args=args, model=model)\n")  # fmt: skip
+    assert only(empty).title == title

@@ -151,21 +151,27 @@ def _fix_lines(
 ) -> Iterator[Line]:  # fmt: skip
     text = say("{text} ({confidence})", text=say.text(fix.text), confidence=say(fix.confidence))
     yield from _headed(word, "help", text, width)
+    lines: dict[tuple[str, int], list[Edit]] = {}
     for edit in edits:
-        if not sites or edit.place.file != sites[0].file:
-            yield [("   --> ", "frame"), (f"{edit.place.file}:{edit.place.line}", "")]
-        yield from _diff(_of_whole_line(edit, sites))
+        lines.setdefault((edit.place.file, edit.place.line), []).append(edit)
+    for (file, line), together in lines.items():
+        if not sites or file != sites[0].file:
+            yield [("   --> ", "frame"), (f"{file}:{line}", "")]
+        for edit in _of_whole_line(together, sites):
+            yield from _diff(edit)
 
 
-def _of_whole_line(edit: Edit, sites: Sequence[Place]) -> Edit:
-    """An edit of a part of a line that is shown, as one of the line."""
-    at, column = edit.place, edit.place.column - 1
+def _of_whole_line(edits: Sequence[Edit], sites: Sequence[Place]) -> Sequence[Edit]:
+    """Edits of parts of one line that is shown, as one of the line."""
+    at = edits[0].place
     shown = (site.lines[at.line] for site in sites if site.file == at.file and at.line in site.lines)
-    text = next(shown, "")
-    if column < 0 or "\n" in edit.before or not text.startswith(edit.before, column):
-        return edit
-    changed = text[:column] + edit.after + text[column + len(edit.before) :]
-    return replace(edit, before=text.strip(), after=dedent(changed).strip())
+    text = changed = next(shown, "")
+    for edit in sorted(edits, key=lambda edit: -edit.place.column):  # from the end: columns before it stay
+        column = edit.place.column - 1
+        if column < 0 or "\n" in edit.before or not text.startswith(edit.before, column):
+            return edits
+        changed = changed[:column] + edit.after + changed[column + len(edit.before) :]
+    return [replace(edits[0], before=text.strip(), after=dedent(changed).strip())]
 
 
 def _diff(edit: Edit) -> Iterator[Line]:

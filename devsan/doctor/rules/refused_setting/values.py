@@ -48,7 +48,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
         known = schema()
         installed = case.facts.version("deepspeed")
         yield from _removed(settings.document, known, installed)
-        yield from _top(settings.document, known, installed)
+        yield from _top(settings.document, known, installed, case.filled_by() == "Trainer")
         yield from _auto(settings, case.filled_by())
 
 
@@ -71,7 +71,8 @@ def _removed(document: Document, known: dict[str, Any], installed: str) -> Itera
         )  # fmt: skip
 
 
-def _top(document: Document, known: dict[str, Any], installed: str) -> Iterator[Diagnostic]:
+def _top(document: Document, known: dict[str, Any], installed: str, is_compared: bool) -> Iterator[Diagnostic]:
+    """``is_compared``: the Trainer tells of a number in quotes, which is none of its own (DV416)."""
     root = document.root
     assert root is not None
     for name, member in root.members.items():
@@ -95,12 +96,13 @@ def _top(document: Document, known: dict[str, Any], installed: str) -> Iterator[
                 message("write {correction}", correction='{"stage": 1}'), severity="warning", confidence="certain",
             )  # fmt: skip
             continue
-        yield from _value(document, name, member, taken, known, installed, strict=taken["type"] == "object")
+        yield from _value(document, name, member, taken, known, installed, strict=taken["type"] == "object",
+                          is_raw=not is_compared)  # fmt: skip
 
 
 def _value(
     document: Document, path: str, member: Member, taken: dict[str, Any], known: dict[str, Any], installed: str,
-    strict: bool = True,
+    strict: bool = True, is_raw: bool = False,
 ) -> Iterator[Diagnostic]:  # fmt: skip
     node = member.node
     if node.value == "auto" and (strict or path in _NEEDED_AT_ONCE or path in ("gradient_clipping", "fp16", "bf16")):
@@ -114,6 +116,8 @@ def _value(
         yield _wrong(path, member, _NAMES["object"])
         return
     expected = _expected(node, taken)
+    if not expected and is_raw and isinstance(node.value, str) and taken["type"] in ("int", "float"):
+        expected = _NAMES[taken["type"]]  # DeepSpeed reads what belongs to no section as it is, and computes with it
     if expected:
         yield _wrong(path, member, expected, _as_number(document, node, taken))
 
@@ -242,7 +246,10 @@ def _in_new_words(document: Document, name: str, member: Member, new: str) -> tu
 def _auto(settings: Settings, filled_by: str) -> Iterator[Diagnostic]:
     if filled_by != "nobody":
         return
-    for name in (*_NEEDED_AT_ONCE, "gradient_clipping"):
+    sections = [f"{name}.params" for name in ("optimizer", "scheduler")]
+    parameters = [f"{section}.{name}" for section in sections if (params := settings.get(section)) is not None
+                  for name in params.node.members]  # fmt: skip
+    for name in (*_NEEDED_AT_ONCE, "gradient_clipping", *parameters):
         setting = settings.get(name)
         if setting is not None and setting.auto:
             yield finding(
