@@ -11,7 +11,7 @@ from devsan.diagnostics.codes import words_of
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.roots import first_name
 from devsan.introspect.frames.tensors import is_module, is_tensor
-from devsan.introspect.frames.values import MISSING
+from devsan.introspect.frames.values import MISSING, own_dict
 from devsan.introspect.models.averages import is_average
 from devsan.introspect.models.functions import keeper_of
 from devsan.introspect.models.referrers import (
@@ -84,6 +84,8 @@ class Kinds:
                 return "OPTIMIZER_STATE"
             if any(keeps_memory_of(cache, value) for cache in caches_in(self.frames)):
                 return "CACHE"
+            if (registered := _registered(value, node, frame)) is not None:
+                return registered
         if type(value) in (int, float, complex, bool):
             return "NUMBER"
         first = first_name(node)
@@ -160,3 +162,14 @@ def _fills(frame: Frame, name: str) -> bool:
     """Whether a function puts elements into a global itself, as into a cache."""
     tree = tree_of(frame.code) if frame.code.co_name != "<module>" else None
     return tree is not None and any(target.startswith(f"{name}[") for _, target, _, _ in bindings_in(tree))
+
+
+def _registered(value: object, node: ast.AST | None, frame: Frame | None) -> str | None:
+    """The kind of ``net.weight`` where ``net`` is a module that belongs to no model of the stack; None for the rest."""
+    holder = frame.scope.value(node.value) if frame is not None and isinstance(node, ast.Attribute) else None
+    if not is_module(holder):
+        return None
+    for name, kind in (("_parameters", "PARAMETER"), ("_buffers", "BUFFER")):
+        if any(each is value for each in own_dict(holder).get(name, {}).values()):
+            return kind
+    return None

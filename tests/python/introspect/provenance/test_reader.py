@@ -144,3 +144,35 @@ def test_a_refusal_keeps_the_trails_of_what_no_variable_holds() -> None:
     assert [(event.kind.name, event.op, str(event.device)) for event in provenance[1]] == [
         ("MADE", "aten::ones", "cuda:0")
     ]
+
+
+class _Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(2, 2)
+        self.stage = torch.nn.ModuleList([torch.nn.Linear(2, 2)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        devsan.check(x, block=self.stage)
+        return x
+
+
+def test_a_check_of_a_module_names_its_tensors() -> None:
+    block = _Block().to("cuda:1")
+    with pytest.raises(devsan.DeviceMismatch) as raised:
+        block(torch.ones(2, 2, device="cuda:0"))
+    report = str(raised.value)
+    assert "self.stage.0.weight" in report and "on cuda:1" in report
+    assert "``" not in report
+
+
+LAYER = torch.nn.Linear(2, 2)
+
+
+def test_a_weight_of_a_global_module_is_no_constant() -> None:
+    global LAYER
+    LAYER = LAYER.to("cuda:1")
+    with pytest.raises(devsan.DeviceMismatch) as raised:
+        devsan.check({"x": torch.ones(2, 2, device="cuda:0")}, weight=LAYER.weight)
+    report = str(raised.value)
+    assert "which no model moves" not in report and "DV108" not in report
