@@ -128,9 +128,11 @@ class Lines:
     def dropped_data(self) -> Place | None:
         """Returns the only ``model.to("meta")`` of the program, which keeps shapes only, on purpose."""
         return self.call(
-            lambda call: isinstance(call.func, ast.Attribute)
-            and call.func.attr == "to"
-            and any(isinstance(each, ast.Constant) and each.value == "meta" for each in call.args)
+            lambda call: (
+                isinstance(call.func, ast.Attribute)
+                and call.func.attr == "to"
+                and any(isinstance(each, ast.Constant) and each.value == "meta" for each in call.args)
+            )
         )
 
     def state_loaded(self, optimizer: Any) -> Place | None:

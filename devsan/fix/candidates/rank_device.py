@@ -10,10 +10,10 @@ from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import keyword
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.loading import RANK, importing
 
-_MAP, _CURRENT, _NAMED = 5, 6, 7  # see NOTE [Doubts]
+_PLACED, _MAP, _CURRENT, _NAMED = 4, 5, 6, 7  # see NOTE [Doubts]
 _FIRST = re.compile(r"cuda(:0)?")
 
 
@@ -24,12 +24,13 @@ def propose(failure: Failure) -> Iterator[Change]:
     if failure.finding["rank"] is None or not (met or failure.finding["kind"] == "group"):
         return
     yield from _maps(failure)
+    yield from _placed_on_first(failure)
     for path in dict.fromkeys(frame["path"] for frame in failure.own_frames):
         source = source_of(path)
         if source is None:
             continue
         named = tuple(source.replace(node, f'f"cuda:{{{RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'"))
-                      for node in _first_gpus(source))  # fmt: skip
+                      for node in _first_gpus(source.tree))  # fmt: skip
         current = _current(source) if path == failure.own_frames[-1]["path"] else ()
         if current and "set_device" not in source.text:
             text = message("make the GPU of the rank the current one before the program begins")
@@ -40,6 +41,22 @@ def propose(failure: Failure) -> Iterator[Change]:
             both = (*importing(source, "os"), *current, *named)
             text = message("have each rank use the GPU of its number, and make it the current one")
             yield Change(text, "creation_site", both, doubt=_NAMED + 1)
+
+
+def _placed_on_first(failure: Failure) -> Iterator[Change]:
+    """The one tensor that every rank puts on the first GPU goes to that of the rank."""
+    for operand in failure.operands:
+        for frame in placing_frames(operand):
+            source = source_of(frame["path"])
+            call = source.expression_at(frame) if source is not None and not failure.is_live(frame) else None
+            for node in _first_gpus(call) if isinstance(call, ast.Call) else ():
+                if source is None or node.value == "cuda":  # which is the current one: set_device is missing
+                    continue
+                current = "set_device" in source.text
+                device = '"cuda"' if current else f'f"cuda:{{{RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'")
+                text = message("put `{name}` on the GPU of the rank where it is made", name=operand["name"])
+                needed = () if current else importing(source, "os")
+                yield Change(text, "creation_site", (*needed, source.replace(node, device)), doubt=_PLACED)
 
 
 def _maps(failure: Failure) -> Iterator[Change]:
@@ -63,10 +80,10 @@ def _current(source: Source) -> tuple[Edit, ...]:
     return (source.insert_after(imports[-1], [f"torch.cuda.set_device(int({RANK}))"]),)
 
 
-def _first_gpus(source: Source) -> list[ast.Constant]:
+def _first_gpus(tree: ast.AST) -> list[ast.Constant]:
     """The texts "cuda" and "cuda:0" that are given to calls, as devices are."""
     found = []
-    for call in ast.walk(source.tree):
+    for call in ast.walk(tree):
         for argument in [*call.args, *(each.value for each in call.keywords)] if isinstance(call, ast.Call) else []:
             if (
                 isinstance(argument, ast.Constant)

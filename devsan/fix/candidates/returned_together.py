@@ -31,8 +31,7 @@ def propose(failure: Failure) -> Iterator[Change]:
 
 def _together(source: Source, function: ast.FunctionDef, doubt: int) -> Iterator[Change]:
     nodes = list(own_nodes(function))
-    moves = [each for each in nodes if isinstance(each, ast.Call) and moved(each) is not None
-             and function_name(each) == "to" and len(each.args) == 1 and isinstance(each.args[0], ast.Name | ast.Attribute)]  # fmt: skip
+    moves = [each for each in nodes if isinstance(each, ast.Call) and _is_move(each)]
     for returned in (each.value for each in nodes if isinstance(each, ast.Return)):
         if not isinstance(returned, ast.Tuple):
             continue
@@ -44,6 +43,11 @@ def _together(source: Source, function: ast.FunctionDef, doubt: int) -> Iterator
                                name=source.segment(each), device=device)  # fmt: skip
                 edit = source.replace(each, f"{source.segment(each)}.to({device})")
                 yield Change(text, "creation_site", (edit,), doubt=doubt + (move not in returned.elts))
+
+
+def _is_move(call: ast.Call) -> bool:
+    device = call.args[0] if len(call.args) == 1 else None
+    return moved(call) is not None and function_name(call) == "to" and isinstance(device, ast.Name | ast.Attribute)
 
 
 def _is_bound(nodes: list[ast.AST], returned: list[ast.expr], move: ast.Call) -> bool:

@@ -39,12 +39,43 @@ def test_each_rank_gets_its_gpu(fixed_in_ranks: Callable[[str], str]):
     assert text.startswith("import os\nimport torch\n")
 
 
+SECOND_FAULT = """\
+import os
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+torch.manual_seed(0)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 3).cuda())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+weights = torch.linspace(0.5, 1.5, 3)
+best = torch.tensor(float("inf"), device="cuda:0")
+for step in range(2):
+    x, y = torch.randn(5, 4, device="cuda"), torch.randint(0, 3, (5,), device="cuda")
+    loss = torch.nn.functional.cross_entropy(model(x), y, weight=weights)
+    loss.backward()
+    optimizer.step()
+    best = torch.minimum(best, loss.detach())
+print(best.item())
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.long  # half a minute
+def test_a_tensor_that_every_rank_puts_on_the_first_gpu(fixed_in_ranks: Callable[[str], str]):
+    """The second fault of the program: what ends with another rank's memory is no fix of it."""
+    text = fixed_in_ranks(SECOND_FAULT)
+    assert 'best = torch.tensor(float("inf"), device="cuda")\n' in text
+    assert "best.device" not in text
+
+
 def test_what_is_given_to_a_call_alone_is_a_device(tmp_path: Path):
     path = tmp_path / "train.py"
     path.write_text('if device.type == "cuda":\n    x.to("cuda", non_blocking=True)\n', encoding="utf-8")
     source = source_of(str(path))
     assert source is not None
-    assert [ast.unparse(node) for node in _first_gpus(source)] == ["'cuda'"]
+    assert [ast.unparse(node) for node in _first_gpus(source.tree)] == ["'cuda'"]
 
 
 LOADED = """\
@@ -60,7 +91,7 @@ def test_a_map_of_one_entry_names_the_gpu_of_the_rank(tmp_path: Path):
     path.write_text(LOADED, encoding="utf-8")
     where = {"path": str(path), "line": 4, "column": 11, "end_line": 4, "end_column": 77}
     owner = {"name": "transformers", "setting": 'device_map={"": 0}', "where": where}
-    operands = [{"device": "cuda:0"}, {"device": "cuda:1"}]
+    operands = [{"provenance": [], "device": "cuda:0"}, {"provenance": [], "device": "cuda:1"}]
     finding = {"rank": 1, "kind": "mixed", "operands": operands, "stack": []}
     (change,) = propose(Failure(finding, [{"placements": [{"owner": owner}]}]))
     (text,) = applied([change]).values()

@@ -8,7 +8,8 @@ Fixed = Callable[..., list[str]]
 
 
 def test_what_is_returned_beside_a_move_is_moved_as_well(fixed: Fixed):
-    assert fixed("""
+    assert fixed(
+        """
 import torch
 
 torch.manual_seed(0)
@@ -26,11 +27,14 @@ mine = target(x).softmax(-1)
 picked = chances.gather(-1, tokens) / mine.gather(-1, tokens)
 rest = (mine - chances).clamp(min=0)
 print(picked.sum().item(), rest.sum().item())
-""", gpus=2) == ["return chances.argmax(-1, keepdim=True).to(where), chances.detach().to(where)"]
+""",
+        gpus=2,
+    ) == ["return chances.argmax(-1, keepdim=True).to(where), chances.detach().to(where)"]
 
 
 def test_what_is_made_of_moved_tensors_counts_too(fixed: Fixed):
-    assert fixed("""
+    assert fixed(
+        """
 import torch
 
 torch.manual_seed(0)
@@ -51,4 +55,6 @@ def learn(device):
     return learner(obs, states).sum()
 
 print(learn("cuda:0").item())
-""", gpus=2) == ["return batch[\"obs\"], states.to(device)"]
+""",
+        gpus=2,
+    ) == ['return batch["obs"], states.to(device)']
