@@ -68,10 +68,12 @@ def in_force(words: Mapping[str, str | None] | None = None, variable: str | None
 def language() -> str:
     """Returns the language that a command speaks where its command line says nothing; "" for that of the locale.
 
-    Raises:
-        DevsanError: as `in_force`.
+    Never raises: a command that needs no other option works where a file or a variable is not understood.
     """
-    found = in_force()
+    try:
+        found = in_force()
+    except DevsanError:
+        return ""
     is_of_file = found.sources["lang"] not in (DEFAULT, VARIABLE)
     return "" if is_of_file and os.environ.get("DEVSAN_LANG") else found.options.lang
 

@@ -80,7 +80,7 @@ def add_output(parser: argparse._ActionsContainer, help: str) -> None:
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
 
 
-def add_fail_on(parser: argparse._ActionsContainer, level: str) -> None:
+def add_fail_on(parser: Parser, level: str) -> None:
     """Adds ``--fail-on`` and ``--error-exitcode`` of ``devsan run``, for a command that runs no program.
 
     What they mean: devsan/fail_on.py. ``level`` is what counts by default.
@@ -93,9 +93,9 @@ def add_fail_on(parser: argparse._ActionsContainer, level: str) -> None:
     }  # fmt: skip
     for name, text in told.items():
         option = find_option(name)
-        default = getattr(in_force().options, name) or None
         described = {**option.argument, "help": text}
-        parser.add_argument(*option.spellings, dest=name, type=option.read, default=default, **described)
+        parser.add_argument(*option.spellings, dest=name, type=option.read, default=None, **described)
+        parser.in_force.append(name)
 
 
 def add_language(parser: argparse._ActionsContainer) -> None:
@@ -138,6 +138,7 @@ class Parser(argparse.ArgumentParser):
     Attributes:
         last: the one that was made last.
         words: that are read.
+        in_force: the options that pyproject.toml or DEVSAN_OPTIONS may give where the words do not.
     """
 
     last: ClassVar[Parser | None] = None
@@ -145,6 +146,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, command: Command, usage: str, epilog: str = "") -> None:
         Parser.last = self
+        self.in_force: list[str] = []
         super().__init__(
             prog=f"devsan {command.name}",
             usage=usage,
@@ -158,7 +160,11 @@ class Parser(argparse.ArgumentParser):
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Reads the words; options may stand before, between and behind the others."""
         self.words = words
-        return self.parse_intermixed_args(list(words))
+        options = self.parse_intermixed_args(list(words))
+        for name in self.in_force:
+            if getattr(options, name) is None:
+                setattr(options, name, getattr(in_force().options, name) or None)
+        return options
 
     def readers(self) -> dict[str, Callable[[str], object] | None]:
         """Returns, by spelling, what reads an option's value; None for an option without one."""

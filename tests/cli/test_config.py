@@ -92,3 +92,12 @@ def test_a_program_that_is_reached_by_the_environment_has_its_own(front):
     front.write("pyproject.toml", TABLE)
     print_it = "import torch, os; print(os.environ['DEVSAN_OPTIONS'])"
     assert front.python("-c", print_it, DEVSAN_OPTIONS="gpus=2").stdout == "gpus=2\n"
+
+
+@pytest.mark.parametrize("text", ["[tool.devsan]\ngpu = 2\n", "[tool.devsan\n"])
+@pytest.mark.parametrize("words", [["completion", "bash"], ["explain", "DV101"], ["profiles"], ["top"]])
+def test_a_wrong_file_is_told_by_commands_that_read_it(front, text: str, words: list[str]):
+    front.write("pyproject.toml", text)
+    done = front.devsan(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert front.devsan("config").returncode == 2
