@@ -26,6 +26,18 @@ void bind_records(py::module_& module) {
       .def("__hash__", [](const Device& self) { return py::hash(py::str(self.str())); });
   py::implicitly_convertible<py::str, Device>();
 #include "bindings/record_bindings.inc"
+  // devsan.findings() hands them to programs, which print them.
+  const py::object finding = module.attr("Finding");
+  finding.attr("__repr__") = py::cpp_function(
+      [](const model::Finding& self) {
+        std::string text = "<devsan finding " + self.code + ": " + self.title.text();
+        if (!self.sites.empty() && self.sites.front().frame.is_known()) {
+          const model::Frame& frame = self.sites.front().frame;
+          text += ", at " + frame.file + ":" + std::to_string(frame.span.line);
+        }
+        return text + ">";
+      },
+      py::is_method(finding));
 }
 
 }  // namespace devsan::bindings

@@ -126,3 +126,15 @@ def test_the_batch_of_all_ranks_is_the_trainers(empty, batch: int, found: list[s
     empty.write("ds_config.json", {**SETTINGS, "train_batch_size": batch})
     empty.write("train.py", SCRIPT.format(name="TrainingArguments", derived=""))
     assert [finding.title for finding in empty.findings() if finding.title.startswith("train_batch_size")] == found
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("--fsdp full_shard", ["the Trainer gets --fsdp full_shard and --deepspeed ds_config.json"]),
+        ("", []),
+    ],
+)
+def test_two_engines_on_the_command_line(empty, words: str, found: list[str]):
+    differing(empty, f"--bf16 {words}")
+    assert [finding.title for finding in empty.findings() if finding.code == "DV417"] == found

@@ -10,6 +10,7 @@ from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import finding
 from devsan.doctor.script import Call, Script
+from devsan.doctor.trainer_arguments import Said, TrainerArguments
 
 CODE = own_code(__name__)
 
@@ -85,6 +86,27 @@ def _engines(case: Case) -> Iterator[Diagnostic]:
         by_option = case.launch.script_options().get("deepspeed")
         if said == "FSDP" and (trainer is not None or by_option):
             yield _two(kind.node.place)
+
+    yield from _arguments(case)
+
+
+def _arguments(case: Case) -> Iterator[Diagnostic]:
+    """Both engines among the Trainer's arguments (Trainer.__init__ of transformers)."""
+    said = TrainerArguments.of(case)
+    fsdp, deepspeed = said.argument("fsdp", ""), said.argument("deepspeed", "")
+    if fsdp is None or deepspeed is None or not (_is_given(fsdp) and _is_given(deepspeed)):
+        return
+    place = fsdp.place or deepspeed.place
+    yield finding(
+        CODE, message("the Trainer gets {first} and {second}", first=fsdp.shown, second=deepspeed.shown), place,
+        (message("The Trainer stops: Using --fsdp xxx together with --deepspeed is not possible."),),
+        message("keep one of the two"), severity="error", confidence="certain",
+        subject="" if place is not None else case.launch.shown(),
+    )  # fmt: skip
+
+
+def _is_given(said: Said) -> bool:
+    return not said.by_default and said.value not in ("", None, False, "False", "false")
 
 
 def _two(place: Place) -> Diagnostic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -115,6 +116,7 @@ def test_findings_are_kept() -> None:
     explanation = explain(failure)
     assert explanation is not None and explanation.findings
     assert len(devsan.findings()) == before + 1
+    assert re.search(r"<devsan finding DV\d+: .*, at .*test_reader.py:\d+>", repr(devsan.findings()[-1]))
 
 
 def test_an_error_that_the_program_catches_is_a_finding_from_the_call_that_sees_it_on() -> None:
