@@ -148,8 +148,10 @@ def _without_own(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _show(result: FixResult, own: argparse.Namespace, language: str) -> None:
-    if own.diff:
-        _print(result.best.diff if result.best is not None else "")
+    if own.diff and result.best is None:
+        terminal.write(result, sys.stderr, language)  # stdout is for git apply
+    elif own.diff and result.best is not None:
+        _print(result.best.diff)
     elif own.format == "terminal":
         terminal.write(result, sys.stdout, language, own.apply)
     else:

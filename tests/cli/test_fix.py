@@ -202,6 +202,9 @@ def test_a_diff_that_git_applies_fixes_the_program(devsan: Command) -> None:
     subprocess.run(["git", "apply", "-"], input=done.stdout, text=True, cwd=devsan.folder, check=True)
     assert path.read_text() != FAILS
     assert devsan("--format", "github", "train.py").stdout == ""  # nothing fails any more
+    again = devsan("--diff", "train.py")
+    assert (again.returncode, again.stdout) == (0, "")
+    assert "nothing to fix: the program runs to its end" in again.stderr
 
 
 @pytest.mark.long
