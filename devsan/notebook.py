@@ -143,7 +143,11 @@ def _told(options: Options | None) -> str:
     if options is None:
         return "devsan: no GPUs are emulated"
     names = [f"cuda:{number} {device.name}" for number, device in enumerate(options.devices())]
-    return f"devsan: emulated GPUs: {', '.join(names)}" if names else "devsan: real GPUs"
+    others = [f"--{option.key} {option.write(getattr(options, option.name))}".removesuffix(" yes")
+              for option in OPTIONS if option.name not in ("gpus", "profile")
+              and getattr(options, option.name) != option.default]  # fmt: skip
+    told = f"devsan: emulated GPUs: {', '.join(names)}" if names else "devsan: real GPUs"
+    return f"{told} ({' '.join(others)})" if others else told
 
 
 def _show(text: io.StringIO, report: Diagnostic, explanation: Explanation | None) -> None:

@@ -109,9 +109,10 @@ MIXED = "(torch.ones(2, device='cuda:0') + torch.ones(2, device='cuda:1')).sum()
 
 def test_the_last_line_says_all_that_is_in_force(cell: Cell) -> None:
     """Not the GPUs alone: a policy or a check of an earlier line is none of a later one's."""
-    cell("%devsan --gpus 2 --policy warn")
+    told = cell("%devsan --gpus 2 --policy warn --memory 24GiB").streams["stdout"]
+    assert told.endswith(" (--memory 24GiB --policy warn)\n")
     assert cell(MIXED).errors == []
-    cell("%devsan --gpus 2")
+    assert cell("%devsan --gpus 2").streams["stdout"].endswith("80GB\n")
     assert cell(MIXED).errors == ["RuntimeError"]
     cell("%devsan --gpus 2 --policy warn")
     assert cell(MIXED).errors == []
