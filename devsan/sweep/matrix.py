@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,9 @@ def axes_of(definition: Definition) -> dict[str, tuple[str, ...]]:
     used = json.dumps([definition.command, dict(definition.environment)])
     for name in given:
         if name not in _OPTIONS and name != PYTHON and f"{{{name}}}" not in used:
+            slip = nearest(name, re.findall(r"\{(\w+)\}", used), 0.7)
+            if slip is not None:
+                raise UsageError(f"{{{name}}} in the command or the environment", f"{{{slip}}}", f"{{{name}}}")
             near = nearest(name, [*_OPTIONS, PYTHON])
             raise UsageError(f"{{{name}}} in the command or the environment", "no use of this axis", near)
     for name in variables:

@@ -149,3 +149,9 @@ def test_an_interpreter_without_what_is_needed(sweep: Sweep, tmp_path: Path) -> 
 def test_a_cell_keeps_its_key(sweep: Sweep) -> None:
     one, two = (cells(sweep(f'command = "train.py"\ntimeout = {time}\n[matrix]\ngpus = [2]\n')) for time in (1, 2))
     assert one[0].key == two[0].key, "limits do not decide what runs"
+
+
+def test_a_slip_in_the_command_is_named(sweep: Sweep) -> None:
+    sentence = "expected {mode} in the command or the environment, got {moed}; did you mean {mode}?"
+    with pytest.raises(DevsanError, match=re.escape(sentence)):
+        cells(sweep('command = "train.py {moed}"\n[matrix]\nmode = ["a", "b"]\n'))
