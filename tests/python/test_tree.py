@@ -62,7 +62,7 @@ def test_a_lawful_sample_passes(tmp_path: Path, script: str) -> None:
         ("core/diagnose/a.cpp", "# include <torch/types.h>", "expected diagnose to know nothing of torch"),
         ("core/emulate/runtime/a.cpp", '#include "guard/device_check.h"', "expected emulate to include model, memory"),
         ("core/guard/a.cpp", '#include "emulate/runtime/kernel.h"', "expected guard to include model, memory, record"),
-        ("core/record/a.cpp", '#include "intercept/door.h"', "expected record to include model, got"),
+        ("core/record/a.cpp", '#include "intercept/door.h"', "expected record to include model, memory, got"),
         ("core/guard/a.cpp", "#include <torch/library.h>", "expected only intercept to register with torch"),
         ("core/emulate/runtime/a.cpp", '#include "kernel.h"', 'expected "folder/file" for a file of ours'),
         ("core/emulate/runtime/a.h", '#include "emulate/calls/b.h"', "expected emulate/runtime to include runtime of"),
