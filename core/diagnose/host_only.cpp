@@ -51,7 +51,7 @@ std::optional<Hypothesis> read_on_host(const Context& context) {
 }
 
 /// A worker of a data loader, or another child, that was forked from a process that had used CUDA.
-std::optional<Hypothesis> forked() {
+std::optional<Hypothesis> forked(const Context&) {
   Hypothesis found(code::kHostBoundary);
   found.add_evidence(90, "A forked process has no CUDA of its own: the driver's state is its parent's.");
   found.title = "a worker process that was forked uses a GPU";
@@ -85,24 +85,18 @@ std::optional<Hypothesis> collective(const Context& context) {
 
 }  // namespace
 
-bool is_host_only(const Context& context) {
-  const SentenceKind kind = context.failure().kind;
-  return kind == SentenceKind::kNumpy || kind == SentenceKind::kHost || kind == SentenceKind::kFork ||
-         kind == SentenceKind::kGroup;
-}
-
-std::optional<Hypothesis> host_only(const Context& context) {
-  switch (context.failure().kind) {
+HostOnly host_only(model::SentenceKind kind) {
+  switch (kind) {
     case SentenceKind::kNumpy:
-      return numpy(context);
+      return numpy;
     case SentenceKind::kHost:
-      return read_on_host(context);
+      return read_on_host;
     case SentenceKind::kFork:
-      return forked();
+      return forked;
     case SentenceKind::kGroup:
-      return collective(context);
+      return collective;
     default:
-      return std::nullopt;
+      return nullptr;
   }
 }
 

@@ -7,11 +7,10 @@
 
 namespace devsan::diagnose {
 
-/// What takes tensors of one side alone: NumPy and arguments that are read on the host, a forked process, NCCL.
-/// @return nothing where the sentence is about other things.
-std::optional<Hypothesis> host_only(const Context& context);
+using HostOnly = std::optional<Hypothesis> (*)(const Context&);
 
-/// Whether the sentence is about one of these.
-bool is_host_only(const Context& context);
+/// The cause of a sentence about what takes tensors of one side alone: NumPy and arguments that are read on the host, a
+/// forked process, NCCL. Null where the sentence is about other things.
+HostOnly host_only(model::SentenceKind kind);
 
 }  // namespace devsan::diagnose

@@ -161,9 +161,10 @@ class Parser(argparse.ArgumentParser):
         """Reads the words; options may stand before, between and behind the others."""
         self.words = words
         options = self.parse_intermixed_args(list(words))
-        for name in self.in_force:
-            if getattr(options, name) is None:
-                setattr(options, name, getattr(in_force().options, name) or None)
+        missing = [name for name in self.in_force if getattr(options, name) is None]
+        defaults = in_force().options if missing else None
+        for name in missing:
+            setattr(options, name, getattr(defaults, name) or None)
         return options
 
     def readers(self) -> dict[str, Callable[[str], object] | None]:

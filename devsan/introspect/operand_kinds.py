@@ -11,7 +11,7 @@ from devsan.diagnostics.codes import words_of
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.roots import first_name
 from devsan.introspect.frames.tensors import is_module, is_tensor
-from devsan.introspect.frames.values import MISSING, own_dict
+from devsan.introspect.frames.values import MISSING, dict_in
 from devsan.introspect.models.averages import is_average
 from devsan.introspect.models.functions import keeper_of
 from devsan.introspect.models.referrers import (
@@ -170,6 +170,6 @@ def _registered(value: object, node: ast.AST | None, frame: Frame | None) -> str
     if not is_module(holder):
         return None
     for name, kind in (("_parameters", "PARAMETER"), ("_buffers", "BUFFER")):
-        if any(each is value for each in own_dict(holder).get(name, {}).values()):
+        if any(each is value for each in list(dict.values(dict_in(holder, name)))):
             return kind
     return None

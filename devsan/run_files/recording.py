@@ -88,7 +88,7 @@ def begin(
         )
         _has_a_name()
         in_each_child(_forget)
-        atexit.register(_finish)
+        atexit.register(finish)
     except Exception as error:
         tell(f"the run is not recorded: {one_line(error)}")
 
@@ -97,11 +97,6 @@ def pause() -> None:
     """The emulation ends, and may come back."""
     if _writer is not None:
         _writer.fetch()
-
-
-def finish() -> None:
-    """Ends the run file of this process now: what is recorded next begins another one. Never raises."""
-    _finish()
 
 
 def last_path() -> str:
@@ -154,7 +149,8 @@ def _has_a_name() -> None:
         _on_file()
 
 
-def _finish() -> None:
+def finish() -> None:
+    """Ends the run file of this process: what is recorded next begins another one. Never raises."""
     global _writer, _last_path
     writer, _writer = _writer, None
     if writer is None:
@@ -286,4 +282,4 @@ def _forget() -> None:
     writer, _writer = _writer, None
     if writer is not None:
         writer.forget()
-        atexit.unregister(_finish)
+        atexit.unregister(finish)

@@ -169,6 +169,15 @@ def fsdp(empty: SetUp) -> SetUp:
 
 
 @pytest.fixture
+def plain() -> dict[str, Any]:
+    """DeepSpeed's configuration of a job that reads it without the Trainer."""
+    return {
+        "train_batch_size": 128, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 8,
+        "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}, "zero_optimization": {"stage": 2},
+    }  # fmt: skip
+
+
+@pytest.fixture
 def changed() -> Callable[..., dict[str, Any]]:
     """Returns DeepSpeed's working configuration with settings replaced: changed({"zero_optimization.stage": 2})."""
 

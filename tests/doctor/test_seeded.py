@@ -219,12 +219,6 @@ def test_a_fault_in_the_deepspeed_file(deepspeed, changed: Changed, settings, co
     assert found[0].place.line > 1 and found[0].place.column > 1
 
 
-PLAIN = {
-    "train_batch_size": 128, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 8,
-    "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}, "zero_optimization": {"stage": 2},
-}  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("settings", "fix"),
     [
@@ -239,9 +233,9 @@ PLAIN = {
          "write a multiple of 4"),
     ],
 )  # fmt: skip
-def test_the_arithmetic_of_batches(empty, changed: Changed, settings, fix):
+def test_the_arithmetic_of_batches(empty, changed: Changed, settings, fix, plain):
     # DeepSpeed 3982 and 6914; what DeepSpeed computes is in test_deepspeed_schema.py
-    empty.write("ds_config.json", changed(settings, PLAIN))
+    empty.write("ds_config.json", changed(settings, plain))
     empty.launch = "deepspeed --num_gpus=4 train.py"
     if fix is None:
         assert empty.findings() == []
@@ -250,11 +244,11 @@ def test_the_arithmetic_of_batches(empty, changed: Changed, settings, fix):
         assert (finding.code, finding.fixes[0].text) == ("DV413", fix)
 
 
-def test_an_optimizer_of_the_script_under_offload(empty, changed: Changed):
+def test_an_optimizer_of_the_script_under_offload(empty, changed: Changed, plain):
     # MOSS 272, Megatron-DeepSpeed 298
     empty.launch = "deepspeed train.py"
     empty.write(
-        "ds_config.json", changed({"optimizer": ..., "zero_optimization.offload_optimizer": {"device": "cpu"}}, PLAIN)
+        "ds_config.json", changed({"optimizer": ..., "zero_optimization.offload_optimizer": {"device": "cpu"}}, plain)
     )
     text = (
         "import deepspeed, torch\noptimizer = torch.optim.AdamW(model.parameters())\n"
@@ -297,9 +291,9 @@ def test_lightning_clips_by_norm_under_deepspeed(empty, changed: Changed):
     assert empty.findings() == []
 
 
-def test_auto_that_nobody_replaces(empty, changed: Changed):
+def test_auto_that_nobody_replaces(empty, changed: Changed, plain):
     empty.launch = "deepspeed train.py"
-    empty.write("ds_config.json", changed({"train_batch_size": "auto"}, PLAIN))
+    empty.write("ds_config.json", changed({"train_batch_size": "auto"}, plain))
     empty.write("train.py", 'import deepspeed\nengine = deepspeed.initialize(model=model, config="ds_config.json")\n')
     finding = only(empty)
     assert (finding.code, finding.fixes[0].text) == ("DV410", "write the number")
@@ -521,21 +515,3 @@ def test_links_that_damage_copies_are_a_note(empty):
         empty.driver, topology=("        GPU0    GPU1", "GPU0     X      NV12", "GPU1    NV12      X")
     )
     assert empty.notes() == []
-
-
-@pytest.mark.parametrize(
-    ("settings", "title"),
-    [
-        ({"train_micro_batch_size_per_gpu": "4"}, 'train_micro_batch_size_per_gpu is "4", expected an integer'),
-        ({"gradient_accumulation_steps": "8"}, 'gradient_accumulation_steps is "8", expected an integer'),
-        ({"optimizer.params.lr": "auto"}, 'optimizer.params.lr is "auto", but nothing replaces it'),
-        ({"train_batch_size": "auto"}, 'train_batch_size is "auto", but nothing replaces it'),
-    ],
-)
-def test_what_deepspeed_alone_reads_as_it_is(empty, changed: Changed, settings, title):
-    """A script that calls deepspeed.initialize itself; that its model is one of transformers changes nothing."""
-    empty.launch = "deepspeed --num_gpus 4 train.py --deepspeed_config ds_config.json"
-    empty.write("ds_config.json", changed(settings, PLAIN))
-    empty.write("train.py", "import deepspeed\nfrom transformers import LlamaForCausalLM\n"
-                            "engine = deepspeed.initialize(args=args, model=model)\n")  # fmt: skip
-    assert only(empty).title == title

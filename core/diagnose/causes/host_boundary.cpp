@@ -217,7 +217,7 @@ void propose_moves(const Context& context, const Pair& pair, bool told, Hypothes
 // The edge between the host and the GPU: an input that nobody moved, a second name that was bound before the move, NumPy, a
 // collective on a host tensor. And a move whose result was dropped, between two GPUs as well.
 std::optional<Hypothesis> host_boundary(const Context& context) {
-  if (is_host_only(context)) return host_only(context);
+  if (const HostOnly cause = host_only(context.failure().kind); cause != nullptr) return cause(context);
   if (auto dropped = dropped_between_gpus(context)) return dropped;
   if (!context.host_meets_gpu()) return std::nullopt;
   std::optional<Hypothesis> best = unmoved_model(context);

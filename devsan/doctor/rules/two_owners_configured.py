@@ -24,6 +24,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
             for call in script.named("from_pretrained"):
                 yield from _loading(script, call, stage.place if stage is not None else None)
     yield from _engines(case)
+    yield from _arguments(case)
     yield from _bypass(case)
 
 
@@ -86,8 +87,6 @@ def _engines(case: Case) -> Iterator[Diagnostic]:
         by_option = case.launch.script_options().get("deepspeed")
         if said == "FSDP" and (trainer is not None or by_option):
             yield _two(kind.node.place)
-
-    yield from _arguments(case)
 
 
 def _arguments(case: Case) -> Iterator[Diagnostic]:

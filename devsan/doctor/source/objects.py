@@ -129,9 +129,9 @@ def move(module: Object, where: Where) -> None:
         part.state.where = where
         own = part.state.facts is not None and part.state.facts.method("_apply") is not None
         for name, value in part.state.attributes.items():
-            if isinstance(value, Tensor) and (is_registered(part, name, value) or own):
-                at = where if is_registered(part, name, value) else NOWHERE
-                part.state.attributes[name] = replace(value, where=at)
+            registered = isinstance(value, Tensor) and is_registered(part, name, value)
+            if isinstance(value, Tensor) and (registered or own):
+                part.state.attributes[name] = replace(value, where=where if registered else NOWHERE)
 
 
 def places(module: Object) -> set[Where]:

@@ -14,6 +14,7 @@ from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.loading import RANK, importing
 
 _PLACED, _MAP, _CURRENT, _NAMED = 4, 5, 6, 7  # see NOTE [Doubts]
+_OWN_GPU = f'f"cuda:{{{RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'")
 _FIRST = re.compile(r"cuda(:0)?")
 
 
@@ -29,7 +30,7 @@ def propose(failure: Failure) -> Iterator[Change]:
         source = source_of(path)
         if source is None:
             continue
-        named = tuple(source.replace(node, f'f"cuda:{{{RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'"))
+        named = tuple(source.replace(node, _OWN_GPU)
                       for node in _first_gpus(source.tree))  # fmt: skip
         current = _current(source) if path == failure.own_frames[-1]["path"] else ()
         if current and "set_device" not in source.text:
@@ -53,7 +54,7 @@ def _placed_on_first(failure: Failure) -> Iterator[Change]:
                 if source is None or node.value == "cuda":  # which is the current one: set_device is missing
                     continue
                 current = "set_device" in source.text
-                device = '"cuda"' if current else f'f"cuda:{{{RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'")
+                device = '"cuda"' if current else _OWN_GPU
                 text = message("put `{name}` on the GPU of the rank where it is made", name=operand["name"])
                 needed = () if current else importing(source, "os")
                 yield Change(text, "creation_site", (*needed, source.replace(node, device)), doubt=_PLACED)

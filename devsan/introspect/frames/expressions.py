@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from types import ModuleType
-from typing import Any, cast
+from typing import cast
 
 from devsan.diagnostics.placement import Placement
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.inference import infer, is_number
+from devsan.introspect.frames.module_tree import tensors_below
 from devsan.introspect.frames.tensors import is_module, is_tensor, placement_of
-from devsan.introspect.frames.values import MISSING, Step, dict_in, is_a, part
+from devsan.introspect.frames.values import MISSING, Step, is_a, part
 
 _MANY = 256  # elements of one list that are looked at
 
@@ -200,21 +201,15 @@ def is_check(node: ast.AST | None) -> bool:
     return name in ("check", "check_tensors_device")
 
 
-def _of_module(expression: Expression, module: Any) -> Iterator[Expression]:
+def _of_module(expression: Expression, module: object) -> Iterator[Expression]:
     """The first parameter or buffer of a module on each device."""
     seen: set[str] = set()
-    waiting: list[tuple[tuple[Step, ...], object]] = [((), module)]
-    while waiting:
-        path, each = waiting.pop(0)
-        for kept in ("_parameters", "_buffers"):
-            for name, held in dict_in(each, kept).items():
-                placed = placement_of(held) if is_tensor(held) else None
-                if placed is not None and placed.device not in seen:
-                    seen.add(placed.device)
-                    steps = (*expression.path, *path, Step(name, is_attribute=True))
-                    yield Expression(expression.node, steps, name)
-        children = dict_in(each, "_modules").items()
-        waiting += [((*path, Step(name, is_attribute=True)), child) for name, child in children if is_module(child)]
+    for path, held in tensors_below(module):
+        placed = placement_of(held)
+        if placed is not None and placed.device not in seen:
+            seen.add(placed.device)
+            steps = (Step(name, is_attribute=True) for name in path)
+            yield Expression(expression.node, (*expression.path, *steps), path[-1])
 
 
 def _as_text(role: str | int | None) -> str:

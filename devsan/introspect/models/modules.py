@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from devsan.introspect.frames.frames import Frame
+from devsan.introspect.frames.module_tree import tensors_below
 from devsan.introspect.frames.tensors import is_module, is_tensor, same_memory
-from devsan.introspect.frames.values import dict_in, own_dict
+from devsan.introspect.frames.values import own_dict
 
 
 def qualified_name(tensor: object, frames: Sequence[Frame]) -> str | None:
@@ -39,23 +40,10 @@ def _roots(frame: Frame) -> Iterator[tuple[str, Any]]:
 
 
 def _path_to(tensor: object, root: object) -> str | None:
-    """Walks the tree by hand: named_parameters() can be overridden, and leaves out buffers."""
-    waiting: list[tuple[str, object]] = [("", root)]
-    seen: set[int] = set()
     views: list[str] = []
-    while waiting:
-        prefix, module = waiting.pop(0)
-        if id(module) in seen:
-            continue
-        seen.add(id(module))
-        # By dict's own methods: what ZeRO-3 keeps parameters in gathers the one that it is asked for, in all ranks.
-        for kept in ("_parameters", "_buffers"):
-            for name, held in list(dict.items(dict_in(module, kept))):
-                if held is tensor:
-                    return f"{prefix}{name}"
-                if is_tensor(held) and same_memory(held, tensor):
-                    views.append(f"{prefix}{name}")
-        for name, child in list(dict.items(dict_in(module, "_modules"))):
-            if child is not None:
-                waiting.append((f"{prefix}{name}.", child))
+    for path, held in tensors_below(root):
+        if held is tensor:
+            return ".".join(path)
+        if same_memory(held, tensor):
+            views.append(".".join(path))
     return views[0] if views else None

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from devsan.diagnostics.placement import owner_text
 from devsan.render import in_words, peaks
 from devsan.render.amounts import amount, seconds
-from devsan.render.html import devices, fates, findings, labels, overview, tree
+from devsan.render.html import devices, fates, findings, labels, memory, overview, tree
 from devsan.render.language import asked
 from devsan.run_files import ranks
 from devsan.run_files.jobs import launches_of
@@ -72,7 +72,7 @@ def environment() -> Environment:
         t=labels.both, t_plain=labels.plain, said=labels.said, has_label=labels.has_label, languages=labels.LANGUAGES,
         style_of=devices.style_of, devices_of=tree.devices_of, amount=amount, seconds=seconds, code=_code,
         listed=ranks.listed, ends_of=ranks.ends_of, unfinished=ranks.unfinished,
-        most_frames=_MOST_FRAMES, most_events=_MOST_EVENTS,
+        most_frames=_MOST_FRAMES, most_events=_MOST_EVENTS, layers_from_below=memory.FROM_BELOW,
     )  # fmt: skip
     for function in (
         findings.places_of, findings.is_wide, findings.inner_frame, findings.told_operands, findings.best_name,

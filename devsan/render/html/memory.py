@@ -44,7 +44,7 @@ class Layer:
     area: str
 
 
-_FROM_BELOW = ("load", "optimizer", "none", "backward", "forward")
+FROM_BELOW = ("load", "optimizer", "none", "backward", "forward")
 """What stays longest is below, so that it hides no change of the others."""
 
 
@@ -85,7 +85,7 @@ def _curve(device: Mapping[str, Any], samples: list[_Sample], bins: int, at_peak
 
 def _layers(samples: Sequence[tuple[float, int, Mapping[str, int]]], largest: float) -> Iterator[Layer]:
     """The highest first: each covers the one before it but for its own part."""
-    phases = [phase for phase in _FROM_BELOW if any(taken.get(phase) for _, _, taken in samples)]
+    phases = [phase for phase in FROM_BELOW if any(taken.get(phase) for _, _, taken in samples)]
     for count in range(len(phases), 0, -1):
         points = [(x, sum(taken.get(phase, 0) for phase in phases[:count])) for x, _, taken in samples]
         yield Layer(phases[count - 1], steps_path(points, 1, largest, close=True))
