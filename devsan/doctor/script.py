@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from devsan.diagnostics.diagnostic import Place
+from devsan.doctor.saves import Save, read_saves
 
 _MAX_BYTES = 2 << 20
 _OF_TRANSFORMERS = ("TrainingArguments", "Seq2SeqTrainingArguments")
@@ -75,12 +76,14 @@ class Script:
         imports: the packages that it imports, by their first name.
         calls: of it that are of interest, in order.
         derived: its classes of arguments, with what each sets itself.
+        saves: where it writes the weights of its model itself.
     """
 
     file: str
     imports: frozenset[str] = frozenset()
     calls: tuple[Call, ...] = field(default=())
     derived: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    saves: tuple[Save, ...] = ()
 
     def training_arguments(self) -> Call | None:
         """Returns the one call that makes the Trainer's arguments; None where there is none, or several."""
@@ -114,7 +117,7 @@ _OF_INTEREST = {
     "DeepSpeedStrategy", "FSDPStrategy", "FullyShardedDataParallelPlugin", "from_pretrained", "initialize",
     "BitsAndBytesConfig", "GPTQConfig", "AwqConfig", "DeepSpeedCPUAdam", "FusedAdam", "Adam", "AdamW", "SGD", "Adagrad",
     "DeepSpeedCPUAdagrad", "DeepSpeedCPULion", "Lion", "AdamW8bit", "PagedAdamW8bit", "PagedAdamW", "Adafactor",
-    "HfArgumentParser", "set_defaults", "DataParallel", "DistributedDataParallel",
+    "HfArgumentParser", "set_defaults", "save_16bit_model", "DataParallel", "DistributedDataParallel",
 }  # fmt: skip
 
 
@@ -139,7 +142,7 @@ def read_script(file: str) -> Script | None:
         elif isinstance(node, ast.ClassDef) and any(_last(_name(base)) in _OF_TRANSFORMERS for base in node.bases):
             derived[node.name] = frozenset(_assigned(node))
     calls.sort(key=lambda call: (call.place.line, call.place.column))
-    return Script(file, frozenset(imports), tuple(calls), derived)
+    return Script(file, frozenset(imports), tuple(calls), derived, read_saves(tree, file))
 
 
 def _call(node: ast.Call, file: str) -> Call:
