@@ -17,6 +17,7 @@ from pathlib import Path
 from devsan.cuda.visible_devices import visible_devices
 from devsan.doctor.driver import Driver, Gpu, ask_driver
 from devsan.doctor.packages import Unmet, unmet, versions
+from devsan.doctor.signatures import signatures
 from devsan.doctor.torch_facts import Torch, ask_torch, read_torch
 
 DRIVER_SECONDS = 10.0
@@ -65,6 +66,7 @@ class Facts:
         visible: nvidia-smi's numbers of the GPUs that a program sees, in its order: cuda:0, cuda:1, ...
         visible_text: CUDA_VISIBLE_DEVICES of the job; None where it is not set.
         fast: whether only what is quick was asked.
+        signatures: the keywords that classes of the installed transformers take, by class.
         iommu: whether the kernel has one on, which copies between GPUs do not always survive.
     """
 
@@ -79,6 +81,7 @@ class Facts:
     visible_text: str | None = None
     fast: bool = False
     iommu: bool = False
+    signatures: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def gpu(self, logical: int) -> Gpu | None:
         """Returns the GPU that a program calls cuda:``logical``."""
@@ -111,6 +114,7 @@ def gather(environment: Mapping[str, str], fast: bool = False) -> Facts:
     return Facts(
         _system(), found, answered, packages, missing, _variables(environment), _interfaces(),
         tuple(visible_numbers(text, found, environment)), text, fast, _iommu(),
+        signatures(),
     )  # fmt: skip
 
 

@@ -52,7 +52,9 @@ def read_saves(tree: ast.Module, file: str) -> tuple[Save, ...]:
 def _asked_for(node: ast.Call, kept: dict[str, ast.expr]) -> Iterator[ast.Call]:
     """The calls that give ``node`` the weights, where it writes them: of ``state_dict``, or its own."""
     if _is_call(node, "save_pretrained"):
-        if isinstance(node.func, ast.Attribute) and not any(keyword.arg in ("state_dict", None) for keyword in node.keywords):
+        if isinstance(node.func, ast.Attribute) and not any(
+            keyword.arg in ("state_dict", None) for keyword in node.keywords
+        ):
             yield node
     elif node.args and (_is_call(node, "save") or _is_call(node, "save_file")):
         written = node.args[0]

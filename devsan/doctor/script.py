@@ -35,7 +35,7 @@ class Call:
         name: as it is written, "transformers.TrainingArguments".
         place: of the whole call.
         arguments: its keywords with constant values.
-        others: its keywords with other values.
+        given: all of its keywords, with the place of each.
         whole: every argument is known: no ``*args``, no ``**kwargs``.
         first: its first positional argument, if that is a text.
         classes: the names that its first positional argument is, or lists.
@@ -44,14 +44,14 @@ class Call:
     name: str
     place: Place
     arguments: Mapping[str, Argument]
-    others: frozenset[str]
+    given: Mapping[str, Place]
     whole: bool
     first: str = ""
     classes: tuple[str, ...] = ()
 
     def says(self, name: str) -> bool:
         """Returns whether the keyword is given, whatever its value."""
-        return name in self.arguments or name in self.others
+        return name in self.given
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class Script:
     Attributes:
         file: as it was named.
         imports: the packages that it imports, by their first name.
+        origins: the names that it takes from modules, with the module of each.
         calls: of it that are of interest, in order.
         derived: its classes of arguments, with what each sets itself.
         saves: where it writes the weights of its model itself.
@@ -81,6 +82,7 @@ class Script:
 
     file: str
     imports: frozenset[str] = frozenset()
+    origins: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[Call, ...] = field(default=())
     derived: Mapping[str, frozenset[str]] = field(default_factory=dict)
     saves: tuple[Save, ...] = ()
@@ -130,6 +132,7 @@ def read_script(file: str) -> Script | None:
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     imports: set[str] = set()
+    origins: dict[str, str] = {}
     calls = []
     derived = {}
     for node in ast.walk(tree):
@@ -137,26 +140,26 @@ def read_script(file: str) -> Script | None:
             imports.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             imports.add(node.module.partition(".")[0])
+            origins.update((alias.asname or alias.name, node.module) for alias in node.names)
         elif isinstance(node, ast.Call) and _last(_name(node.func)) in _OF_INTEREST:
             calls.append(_call(node, file))
         elif isinstance(node, ast.ClassDef) and any(_last(_name(base)) in _OF_TRANSFORMERS for base in node.bases):
             derived[node.name] = frozenset(_assigned(node))
     calls.sort(key=lambda call: (call.place.line, call.place.column))
-    return Script(file, frozenset(imports), tuple(calls), derived, read_saves(tree, file))
+    return Script(file, frozenset(imports), origins, tuple(calls), derived, read_saves(tree, file))
 
 
 def _call(node: ast.Call, file: str) -> Call:
     arguments = {}
-    others = set()
+    given = {}
     for keyword in node.keywords:
         if keyword.arg is None:
             continue
+        given[keyword.arg] = _place(keyword, file)
         known, value = _constant(keyword.value)
         if known:
             shown = f"{keyword.arg}={ast.unparse(keyword.value)}"
-            arguments[keyword.arg] = Argument(value, _place(keyword, file), shown)
-        else:
-            others.add(keyword.arg)
+            arguments[keyword.arg] = Argument(value, given[keyword.arg], shown)
     whole = not any(keyword.arg is None for keyword in node.keywords) and not any(
         isinstance(each, ast.Starred) for each in node.args
     )
@@ -164,7 +167,7 @@ def _call(node: ast.Call, file: str) -> Call:
     said = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
     listed = first.elts if isinstance(first, ast.Tuple | ast.List) else [first] if first is not None else []
     classes = tuple(_name(each) for each in listed)
-    return Call(_name(node.func), _place(node, file), arguments, frozenset(others), whole, said, classes)
+    return Call(_name(node.func), _place(node, file), arguments, given, whole, said, classes)
 
 
 def _assigned(node: ast.ClassDef) -> Iterator[str]:

@@ -86,10 +86,10 @@ class TrainerArguments:
         """Returns what is said of ``name``, if only by ``default``; None where it is not known."""
         if name in self.words:
             return Said(self.words[name], f"--{name} {self.words[name]}", None, f"--{name} {{value}}")
-        if self.call is not None and name in self.call.others:
-            return None
-        if self.call is not None and name in self.call.arguments:
-            argument = self.call.arguments[name]
+        if self.call is not None and self.call.says(name):
+            argument = self.call.arguments.get(name)
+            if argument is None:
+                return None
             return Said(argument.value, argument.shown, argument.place, f"{name}={{value}}")
         place = self._decides_by_default(name)
         if place is None:

@@ -118,6 +118,7 @@ class SetUp:
     unmet: tuple[Unmet, ...] = ()
     interfaces: tuple[str, ...] = ("lo", "eth0")
     iommu: bool = False
+    signatures: dict[str, frozenset[str]] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
 
     def write(self, name: str, content: Any) -> SetUp:
@@ -136,7 +137,7 @@ class SetUp:
         facts = Facts(
             SYSTEM, self.driver, self.torch, {name: text for name, text in packages.items() if text}, self.unmet,
             dict(sorted(environment.items())), self.interfaces, seen, environment.get("CUDA_VISIBLE_DEVICES"), False,
-            self.iommu,
+            self.iommu, self.signatures,
         )  # fmt: skip
         launch = read_launch(command, self.environment, len(seen) if self.driver.state == "ok" else None)
         return collect(facts, launch, self.files)

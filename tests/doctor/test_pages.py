@@ -15,6 +15,7 @@ from devsan.diagnostics.codes import all_codes
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.doctor.rules import RULES
+from devsan.doctor.signatures import signatures
 
 ROOT = Path(__file__).parents[2]
 PAGES = [code for code in all_codes() if code.startswith("DV4")]
@@ -77,6 +78,10 @@ def checked(code: str, language: str, block: str, setup: Any) -> list[Diagnostic
     if installed:
         setup.packages.update(deepspeed=installed[1], numpy="1.26.4", torch="2.3.1", torchvision="0.18.1")
         setup.torch = replace(setup.torch, version="2.3.1", cuda="12.1")
+    installed = re.search(r"transformers (\d+\.\d+\.\d+) is installed", all_codes()[code].page())
+    if installed:
+        setup.packages.update(transformers=installed[1])
+        setup.signatures = signatures()
     for line in block.splitlines()[:-1] if language == "sh" else []:
         match line.split():
             case ["export", assignment]:

@@ -52,7 +52,10 @@ def test_a_save_past_the_engine(deepspeed, script, save, line, fix):
     [
         (ENGINE, "torch.save(optimizer.state_dict(), 'o.pt'); torch.save(scheduler.state_dict(), 's.pt')"),
         (ENGINE, "engine.save_checkpoint('out'); engine.save_16bit_model('out')"),
-        (ENGINE, "with deepspeed.zero.GatheredParameters(model.parameters()):\n    torch.save(model.state_dict(), 'm')"),
+        (
+            ENGINE,
+            "with deepspeed.zero.GatheredParameters(model.parameters()):\n    torch.save(model.state_dict(), 'm')",
+        ),
         (ENGINE, "probe.load_state_dict(model.state_dict())"),
         (ENGINE, "tokenizer.save_pretrained('out')"),
         (TRAINER, "trainer.save_model('out')"),
@@ -72,9 +75,7 @@ def test_stage_2_keeps_whole_parameters(deepspeed, changed):
 
 
 def test_saving_by_the_engine_needs_the_setting(deepspeed, changed):
-    deepspeed.write(
-        "ds_config.json", changed({"zero_optimization.stage3_gather_16bit_weights_on_model_save": False})
-    )
+    deepspeed.write("ds_config.json", changed({"zero_optimization.stage3_gather_16bit_weights_on_model_save": False}))
     deepspeed.write("train.py", ENGINE + "engine.save_16bit_model('out')\n")
     (finding,) = (each for each in deepspeed.findings() if each.code == "DV415")
     assert "save_16bit_model then writes nothing, and returns False." in finding.evidence

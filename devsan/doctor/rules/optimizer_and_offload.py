@@ -113,8 +113,7 @@ def _to_the_top(settings: Settings, setting: Setting) -> tuple[Edit, ...]:
 def _by_script(settings: Settings, script: Script) -> Iterator[Diagnostic]:
     """An optimizer that the script makes and hands to deepspeed.initialize, while DeepSpeed wants its own."""
     offload = settings.offload("offload_optimizer")
-    engine = [call for call in script.named("initialize") if "deepspeed" in call.name or "config" in call.others
-              or call.says("config")]  # fmt: skip
+    engine = [call for call in script.named("initialize") if "deepspeed" in call.name or call.says("config")]
     if offload is None or settings.stage not in (1, 2, 3) or not engine or not engine[0].says("optimizer"):
         return
     if script.named("DeepSpeedCPUAdam", "DeepSpeedCPUAdagrad", "DeepSpeedCPULion"):

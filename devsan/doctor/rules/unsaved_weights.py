@@ -23,6 +23,10 @@ _SAVED = {
     "accelerate": message("accelerate saves DeepSpeed's shards instead, which zero_to_fp32.py joins."),
 }
 
+_EMPTY = message(
+    "Outside of a step every parameter is an empty tensor, except the small ones that DeepSpeed keeps whole "
+    "(stage3_param_persistence_threshold)."
+)
 _OF_ENGINE = message("on every rank, call the engine's save_16bit_model, or save_checkpoint")
 _OF_TRAINER = message("call the trainer's save_model on every rank")
 _INSTEAD = {
@@ -68,12 +72,10 @@ def _ungathered(case: Case, settings: Settings) -> Iterator[Diagnostic]:
 
 def _bypassed(save: Save) -> Diagnostic:
     """A save past the engine: each rank writes what it holds of a parameter, which is nothing."""
-    shown = f"{save.model}.{save.call}()"
     return finding(
-        CODE, message("stage 3 shards the weights, and `{shown}` gathers none", shown=shown), save.place,
-        (message("Outside of a step every parameter is an empty tensor, except the small ones that DeepSpeed keeps whole "
-                 "(stage3_param_persistence_threshold)."),),
-        _INSTEAD[save.owner, save.call], severity="warning", confidence="certain",
+        CODE,
+        message("stage 3 shards the weights, and `{shown}` gathers none", shown=f"{save.model}.{save.call}()"),
+        save.place, (_EMPTY,), _INSTEAD[save.owner, save.call], severity="warning", confidence="certain",
     )  # fmt: skip
 
 

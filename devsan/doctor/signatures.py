@@ -1,0 +1,67 @@
+"""What the installed transformers accepts: the arguments of its Trainer, and of the classes that configure it.
+
+Read from its source, which is not imported. A class of arguments is a dataclass; the fields of its base come with it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+_ARGUMENTS, _SEQ2SEQ, _TRAINER = "TrainingArguments", "Seq2SeqTrainingArguments", "Trainer"
+
+
+def signatures() -> dict[str, frozenset[str]]:
+    """Returns the keywords of each class that could be read, by the name of the class."""
+    try:
+        spec = find_spec("transformers")
+    except (ImportError, ValueError):
+        return {}
+    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return read_signatures(Path(folders[0])) if folders else {}
+
+
+def read_signatures(folder: Path) -> dict[str, frozenset[str]]:
+    """Returns what the files of transformers in ``folder`` say; nothing of a file that cannot be read."""
+    read: dict[str, frozenset[str]] = {}
+    plain = _fields(folder / "training_args.py", _ARGUMENTS)
+    if plain:
+        read[_ARGUMENTS] = plain
+        more = _fields(folder / "training_args_seq2seq.py", _SEQ2SEQ)
+        if more:
+            read[_SEQ2SEQ] = plain | more
+    taken = _parameters(folder / "trainer.py", _TRAINER)
+    return {**read, _TRAINER: taken} if taken else read
+
+
+def parsed_names(read: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Returns what HfArgumentParser takes for the Trainer's arguments; nothing where they were not read."""
+    return read.get(_SEQ2SEQ, frozenset()) | read.get(_ARGUMENTS, frozenset())
+
+
+def _fields(file: Path, name: str) -> frozenset[str]:
+    found = _class(file, name)
+    return frozenset(
+        each.target.id
+        for each in (found.body if found is not None else ())
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    )
+
+
+def _parameters(file: Path, name: str) -> frozenset[str]:
+    """The parameters of ``__init__``; nothing where it takes any keyword."""
+    found = _class(file, name)
+    for each in found.body if found is not None else ():
+        if isinstance(each, ast.FunctionDef) and each.name == "__init__" and each.args.kwarg is None:
+            return frozenset(argument.arg for argument in (*each.args.args[1:], *each.args.kwonlyargs))
+    return frozenset()
+
+
+def _class(file: Path, name: str) -> ast.ClassDef | None:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return next((each for each in tree.body if isinstance(each, ast.ClassDef) and each.name == name), None)
