@@ -230,9 +230,9 @@ def _parts(options: Options) -> Iterator[ModuleType]:
 
         yield caught
     if "streams" in options.check:
-        from devsan import streams
+        from devsan.streams import watch
 
-        yield streams
+        yield watch
 
 
 def _start_core(core: ModuleType, devices: Sequence[DeviceSpec], history: int) -> None:

@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
-# Brings the installed DevSan up to date with the sources. The first call, and one after pyproject.toml has changed,
-# installs the package (editable); every other call compiles what changed and replaces the core where it lies.
+# Brings the installed DevSan up to date with the sources. The first call, and one after pyproject.toml has changed or a
+# module has gone, installs the package (editable); every other call compiles what changed and replaces the core where
+# it lies.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tools/environment.sh
 
+# An editable install lists its modules: one that has become a package is looked for where it was.
+a_module_has_gone() {
+  ! cat "$VENV"/lib/python*/site-packages/_editable_skbc_devsan.py 2> /dev/null |
+    grep -o "'$PWD/devsan/[^']*\.py'" | tr -d "'" | xargs -r ls > /dev/null 2>&1
+}
+
 stamp="$VENV/.devsan/installed"
 if [ "$(cat "$stamp" 2> /dev/null)" != "$PWD" ] || [ pyproject.toml -nt "$stamp" ] ||
-  ! [ -e "$DEVSAN_BUILD_DIR/build.ninja" ]; then
+  ! [ -e "$DEVSAN_BUILD_DIR/build.ninja" ] || a_module_has_gone; then
   say "building the core in $DEVSAN_BUILD_DIR"
   "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
     --no-build-isolation --no-deps --config-settings=build-dir="$DEVSAN_BUILD_DIR" --editable . < /dev/null

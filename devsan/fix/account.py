@@ -12,6 +12,7 @@ from devsan.fix.candidates import KINDS
 from devsan.fix.change import Change, applied
 from devsan.fix.experiment import Outcome
 from devsan.fix.failure import is_own
+from devsan.fix.outcome import is_by_luck
 from devsan.fix.patch import FilePatch, patches
 from devsan.fix.result import STATUSES, Cost, FixResult, TriedFix, UpstreamPatch
 from devsan.fix.search import Search
@@ -115,6 +116,9 @@ def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
             reason = comparison.impossible
     elif trial.status == "same":
         reason = message("the same failure")
+    elif trial.status == "other" and outcome is not None and outcome.only_warns:
+        reason = message("leaves {place}: {what}", place=_where(outcome.findings[0]),
+                         what=outcome.findings[0]["headline"])  # fmt: skip
     elif trial.status == "other" and outcome is not None:
         reason = message("fails at {place}: {what}", place=_where(outcome.findings[0]),
                          what=outcome.findings[0]["headline"])  # fmt: skip
@@ -211,7 +215,7 @@ def _decided(finding: Plain, fixes: Sequence[TriedFix]) -> dict[str, Any]:
     The best verified fix decides if it mends one cause alone: what runs with a key that has the device in it failed for
     the key. Undecided it stays where the verified fixes are of several causes, or of none.
     """
-    made = {**finding, "severity": "error"}
+    made = {**finding, "severity": "warning" if is_by_luck(finding) else "error"}
     tried = {fix.texts[-1] for fix in fixes if fix.texts and fix.status != "offered"}
     verified = [fix for fix in fixes if fix.status == "verified"]
     if verified:

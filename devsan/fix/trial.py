@@ -90,7 +90,7 @@ def judged(
     """Returns what the run of ``changes`` proves, which came to ``outcome``; the rest as ``try_changes`` takes it."""
     if outcome is None or (not outcome.ended and not outcome.findings):
         return Trial(changes, outcome, None, "failed")
-    if not outcome.ended:
+    if not outcome.ended or outcome.only_warns:
         return Trial(changes, outcome, None, "same" if outcome.place_of(changes) in seen else "other")
     sources = applied(changes)
 

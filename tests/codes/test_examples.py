@@ -18,7 +18,7 @@ SILENT = {"DV601"}  # nothing fails: copies arrive damaged, which emulated links
 PAGES = {code.code: code.page() for code in all_codes().values() if not code.code.startswith("DV4")}
 # Nothing fails there: a module of DevSan, which an option starts, tells of it while the program goes on.
 TELLING = {
-    "--check streams`": ("streams", {"check": "streams"}),
+    "--check streams`": ("streams.watch", {"check": "streams"}),
     "--full-size`": ("full_size.reads", {"full_size": True}),
 }
 CHECKED = {code: by for code, page in PAGES.items() for option, by in TELLING.items() if option in page}

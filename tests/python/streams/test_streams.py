@@ -13,7 +13,7 @@ import pytest
 import seeded_races
 
 import devsan
-from devsan import streams
+from devsan.streams import watch
 
 PROGRAM = """\
 import torch
@@ -34,7 +34,7 @@ def functions_of(module: ModuleType) -> list[Any]:
 
 def reports_of(program: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
-    monkeypatch.setattr(streams, "write", lambda report, stream: found.append(report))
+    monkeypatch.setattr(watch, "write", lambda report, stream: found.append(report))
     with devsan.emulate(gpus=2, check="streams"):
         program()
     return found

@@ -1,0 +1,76 @@
+"""An access of a stream to memory, and how the program calls what took part in it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from types import CodeType, FrameType
+from typing import Any
+
+from devsan import _core, core
+from devsan.diagnostics.messages import Message, message
+from devsan.introspect.frames.places import DEVSAN, place_at
+from devsan.introspect.frames.values import own_dict
+
+Frames = Sequence[tuple[CodeType, int]]
+Access = tuple[str, bool, int, int, int, Frames]  # operator, whether it writes, device, stream, bytes, frames
+
+NAMES = {"unordered": "unordered-streams", "freed": "freed-in-use", "pinned": "pinned-in-flight"}
+
+
+def frame_of(frames: Frames) -> core.Frame | None:
+    """The innermost frame of the program; without one, the innermost that is not DevSan's."""
+    found = [place_at(code, offset) for code, offset in frames]
+    outside = [each for each in found if each.package != DEVSAN]
+    return next((each for each in outside if not each.package), outside[0] if outside else None)
+
+
+def lane_of(access: Access) -> Message:
+    """Returns whose order the access is in: a stream's, NCCL's or the host's."""
+    device, stream = access[2], access[3]
+    if device < 0:
+        return message("the host")
+    if stream < 0:
+        return message("NCCL's stream on cuda:{index}", index=device)
+    if stream == 0:
+        return message("the default stream of cuda:{index}", index=device)
+    return message("stream {stream} of cuda:{index}", stream=stream_name(access), index=device)
+
+
+def stream_name(access: Access, current: bool = False) -> str:
+    """The stream as the program calls it, where a running frame has a name for it."""
+    device, number = access[2], access[3]
+    if current:
+        return f"torch.cuda.current_stream({_argument(device)})"
+    if number == 0:
+        return f"torch.cuda.default_stream({_argument(device)})"
+    # A backward pass has no frames of its own: what it runs for is on the main thread's.
+    main = sys._current_frames().get(threading.main_thread().ident or 0)
+    return _name_in(sys._getframe(1), device, number) or _name_in(main, device, number) or "stream"
+
+
+def _name_in(frame: FrameType | None, device: int, number: int) -> str | None:
+    """The name of the stream in ``frame`` or its callers."""
+    while frame is not None:
+        code = frame.f_code
+        if place_at(code, frame.f_lasti).package != DEVSAN:
+            for values in (frame.f_locals, frame.f_globals):
+                for name, value in list(values.items()):
+                    if _is(value, device, number):
+                        return name
+                    inner = own_dict(value) if name == "self" else {}
+                    for attribute, held in list(inner.items()):
+                        if _is(held, device, number):
+                            return f"self.{attribute}"
+        frame = frame.f_back
+    return None
+
+
+def _argument(device: int) -> str:
+    return "" if device == _core.current_device() else str(device)
+
+
+def _is(value: Any, device: int, number: int) -> bool:
+    torch: Any = sys.modules["torch"]
+    return isinstance(value, torch.Stream) and value.stream_id == number and value.device_index == device

@@ -1,0 +1,109 @@
+"""What orders two accesses: a line that is missing, before the later one or behind the earlier one."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+
+from devsan import core
+from devsan.diagnosis.source import shown_path, whole_path
+from devsan.diagnostics.diagnostic import Edit, Fix, Place
+from devsan.diagnostics.messages import message
+from devsan.introspect.source.sources import tree_at
+from devsan.streams.access import Access, Frames, frame_of, stream_name
+
+_NOT_FIRST = ("elif", "else:", "except", "finally:")
+_RECORD = "{tensor}.record_stream({stream})"
+
+
+def fixes_of(kind: str, earlier: Access, later: Access, freed: Frames) -> tuple[Fix, ...]:
+    """Returns what orders ``earlier`` and ``later``, the best first.
+
+    Args:
+        kind: "unordered", "freed" or "pinned".
+        earlier: the access that comes first in the program.
+        later: the one that nothing makes wait for it.
+        freed: where the memory was given back, if ``kind`` is "freed".
+    """
+    other = stream_name(earlier)
+    if kind == "freed":
+        return _kept(earlier, other, freed)
+    if earlier[3] < 0:
+        return (Fix(message("call wait() on the work of this collective before this line"), "certain"),)
+    if later[2] < 0:
+        line = f"{other}.synchronize()"
+        text = message("wait for the copy before this line: {line}", line=line)
+    else:
+        line = f"{stream_name(later, current=True)}.wait_stream({other})"
+        text = message("make the stream wait before this line: {line}", line=line)
+    return (Fix(text, "likely", _before(line, frame_of(later[-1])), "use_site"),)
+
+
+def _kept(earlier: Access, other: str, freed: Frames) -> tuple[Fix, ...]:
+    """The allocator has to know of the stream; or the stream that it knows has to wait."""
+    waits = message(
+        "have the stream that it was allocated on wait for {stream} before the tensor is freed", stream=other
+    )
+    there, end = frame_of(earlier[-1]), frame_of(freed)
+    used, gone = _statement(there), _statement(end)
+    names = _read(used) & _unbound(gone) if used is not None and gone is not None else set()
+    if there is None or end is None or used is None or there.file != end.file or len(names) != 1:
+        text = message("call record_stream({stream}) on the tensor after it is used there", stream=other)
+        return Fix(text, "likely"), Fix(waits, "possible")
+    line = _RECORD.format(tensor=names.pop(), stream="torch.cuda.current_stream()")
+    text = message("tell the allocator of the stream behind this line: {line}", line=line)
+    return Fix(text, "likely", _behind(line, there, used), "use_site"), Fix(waits, "possible")
+
+
+def _before(line: str, here: core.Frame | None) -> tuple[Edit, ...]:
+    """``line`` before the statement at ``here``, where that begins its line."""
+    statement = _statement(here)
+    if here is None or here.package or statement is None:
+        return ()
+    text = linecache.getline(str(here.file), statement.lineno).rstrip("\n")
+    if text[: statement.col_offset].strip() or text.split()[0] in _NOT_FIRST:
+        return ()
+    return (_edit(here, statement.lineno, text, f"{text[: statement.col_offset]}{line}\n{text}"),)
+
+
+def _behind(line: str, there: core.Frame, statement: ast.stmt) -> tuple[Edit, ...]:
+    """``line`` behind a simple statement that stands alone on its lines."""
+    last = statement.end_lineno or statement.lineno
+    first_text = linecache.getline(str(there.file), statement.lineno)
+    text = linecache.getline(str(there.file), last).rstrip("\n")
+    rest = (
+        text.encode()[statement.end_col_offset :].decode(errors="replace").strip() if statement.end_col_offset else ""
+    )
+    alone = not first_text[: statement.col_offset].strip() and (not rest or rest.startswith("#"))
+    if there.package or not alone or isinstance(statement, ast.Return | ast.Raise) or hasattr(statement, "body"):
+        return ()
+    return (_edit(there, last, text, f"{text}\n{first_text[: statement.col_offset]}{line}"),)
+
+
+def _edit(frame: core.Frame, number: int, before: str, after: str) -> Edit:
+    file = str(frame.file)
+    return Edit(Place(shown_path(file), number, 1, number, len(before) + 1, path=whole_path(file)), before, after,
+                safe=False)  # fmt: skip
+
+
+def _statement(frame: core.Frame | None) -> ast.stmt | None:
+    """The innermost statement around the line of ``frame``; of a compound one only where it is not in its body."""
+    tree = tree_at(str(frame.file)) if frame is not None and frame.file else None
+    if frame is None or tree is None:
+        return None
+    line, found = int(frame.span.line), None
+    for node in ast.walk(tree):  # outer statements come first
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            found = node
+    return found
+
+
+def _read(statement: ast.stmt) -> set[str]:
+    return {each.id for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+
+
+def _unbound(statement: ast.stmt) -> set[str]:
+    """The names that a statement binds anew, or deletes."""
+    return {
+        each.id for each in ast.walk(statement) if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)
+    }
