@@ -302,6 +302,7 @@ class Optimizer:
     type: str  # "torch.optim.AdamW", "EMA"
     built: Event  # where it was constructed
     loaded: Event  # the last load_state_dict; sequence 0 when there was none
+    written: Frame  # the program's only statement that writes into the state of an optimizer
     states: Sequence[OptimizerState]  # those that are not with their parameter, at most a few
     trains_on: Sequence[Device]  # where its parameters are, each once
     def __init__(
@@ -310,6 +311,7 @@ class Optimizer:
         type: str = ...,
         built: Event = ...,
         loaded: Event = ...,
+        written: Frame = ...,
         states: Sequence[OptimizerState] = ...,
         trains_on: Sequence[Device | str] = ...,
     ) -> None: ...
@@ -398,6 +400,7 @@ class Failure:
     kind: SentenceKind
     figures: dict[str, str]  # what the sentence tells besides: "rank", "gpu", "count", ...
     operands: Sequence[Operand]  # in the order of the source; those that take part in the mismatch, or all
+    around: Sequence[Device]  # where the other tensors are that the failing statement names
     frames: Sequence[Frame]  # innermost first
     phase: Phase
     step: int  # of the failing call, as Event::step
@@ -415,6 +418,7 @@ class Failure:
         kind: SentenceKind = ...,
         figures: dict[str, str] = ...,
         operands: Sequence[Operand] = ...,
+        around: Sequence[Device | str] = ...,
         frames: Sequence[Frame] = ...,
         phase: Phase = ...,
         step: int = ...,

@@ -69,6 +69,21 @@ const Operand* Context::outnumbered() const {
   return operands().size() > 2 ? alone : nullptr;
 }
 
+const Operand* Context::alone_in_statement() const {
+  const auto& around = failure().around;
+  const Operand* alone = nullptr;
+  for (const Operand& operand : operands()) {
+    if (std::find(around.begin(), around.end(), operand.device) != around.end()) continue;
+    if (alone != nullptr) return nullptr;
+    alone = &operand;
+  }
+  if (alone == nullptr || around.empty()) return nullptr;
+  const bool together = std::all_of(around.begin(), around.end(), [&](const Device& each) {
+    return each == around.front();
+  });
+  return together && operands().size() > 1 ? alone : nullptr;
+}
+
 std::size_t Context::index_of(const Operand& operand) const {
   return static_cast<std::size_t>(&operand - operands().data());
 }

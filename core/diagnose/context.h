@@ -36,6 +36,9 @@ class Context {
   const model::Operand* partner_of(const model::Operand& operand) const;
   /// The only operand on its device, where two others or more are together on another; null where there is none.
   const model::Operand* outnumbered() const;
+  /// The only operand on its device, where all other tensors of the failing statement are with the other operands; null
+  /// where there is none, or the statement names no others.
+  const model::Operand* alone_in_statement() const;
   std::size_t index_of(const model::Operand& operand) const;
   /// A path in the model that the operand is (or that the tensor it follows is), "" when it is in none.
   std::string path_of(const model::Operand& operand) const;

@@ -12,21 +12,23 @@ using model::Operand;
 using model::OperandKind;
 
 const model::Event* put_in_after(const Context& context, const Operand& operand) {
-  const bool registered = is_weight(operand) && operand.registered && operand.device.is_host();
+  const std::string path = context.path_of(operand);
+  const bool made_of_weight = !is_weight(operand) && !path.empty();
+  const bool registered = (is_weight(operand) && operand.registered) || made_of_weight;
   const model::Event* placed = placement_of(operand.provenance);
-  if (!registered || context.model() == nullptr || (placed != nullptr && placed->kind == model::EventKind::kMoved)) {
+  if (!registered || !operand.device.is_host() || context.model() == nullptr || (placed != nullptr && placed->kind == model::EventKind::kMoved)) {
     return nullptr;
   }
   const auto& all = context.model()->placements;
-  const std::string path = context.path_of(operand);
   const auto found = std::find_if(all.begin(), all.end(), [&](const model::Event& event) {
     const bool around = event.op == "Module.to" && model::is_under(model::parent_of(path), event.subject);
     return (event.subject.empty() || around) && event.device.is_accelerator();
   });
   if (found == all.end()) return nullptr;
   // What is older was there, and not in the model: it was put in the place of a weight that has moved.
-  const bool older = !operand.provenance.empty() && operand.provenance.front().sequence > 0 &&
-                     operand.provenance.front().sequence < found->sequence;
+  const std::size_t newest = made_of_weight ? 1 : 0;  // behind what was made of it
+  const bool older = operand.provenance.size() > newest && operand.provenance[newest].sequence > 0 &&
+                     operand.provenance[newest].sequence < found->sequence;
   return older ? nullptr : &*found;
 }
 

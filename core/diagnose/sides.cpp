@@ -154,6 +154,8 @@ std::optional<Sides> sides_of(const Context& context) {
   // the policy's.
   const bool results = part_of_result(*culprit) != nullptr && part_of_result(*partner) != nullptr;
   if (results && learns_from(context, *culprit) > learns_from(context, *partner)) std::swap(culprit, partner);
+  // Of two that a statement joins with others, the one that is where no other is.
+  if (context.alone_in_statement() == partner) std::swap(culprit, partner);
   const bool table = selects_from_table(context, *partner, *culprit);
   if (table) std::swap(culprit, partner);
   const Event* handed = handed_on(context, *culprit, *partner);

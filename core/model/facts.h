@@ -24,6 +24,7 @@ struct Optimizer {
   std::string type;                    ///< "torch.optim.AdamW", "EMA"
   Event built;                         ///< where it was constructed
   Event loaded;                        ///< the last load_state_dict; sequence 0 when there was none
+  Frame written;                       ///< the program's only statement that writes into the state of an optimizer
   std::vector<OptimizerState> states;  ///< those that are not with their parameter, at most a few
   std::vector<Device> trains_on;       ///< where its parameters are, each once
 };

@@ -42,6 +42,7 @@ struct Failure {
   SentenceKind kind = SentenceKind::kNone;
   std::map<std::string, std::string> figures;  ///< what the sentence tells besides: "rank", "gpu", "count", ...
   std::vector<Operand> operands;  ///< in the order of the source; those that take part in the mismatch, or all
+  std::vector<Device> around;     ///< where the other tensors are that the failing statement names
   std::vector<Frame> frames;      ///< innermost first
   Phase phase = Phase::kNone;
   int step = -1;                     ///< of the failing call, as Event::step

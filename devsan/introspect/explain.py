@@ -13,8 +13,9 @@ from devsan import core
 from devsan.diagnostics.placement import Placement
 from devsan.introspect import process_info, settings
 from devsan.introspect.cells import with_cells_named
+from devsan.introspect.frames.around import devices_around
 from devsan.introspect.frames.chain import Failure
-from devsan.introspect.frames.edits import can_run, knows
+from devsan.introspect.frames.edits import can_run, knows, moves_none
 from devsan.introspect.frames.error_patterns import Kind
 from devsan.introspect.frames.expressions import Expression, operands_at
 from devsan.introspect.frames.frames import Frame, frames_of_failure
@@ -96,7 +97,9 @@ def _with_edits_that_run(finding: core.Finding, frames: Sequence[Frame]) -> core
         if edit is None:
             continue
         at_use = fix.kind == core.FixKind.USE_SITE
-        if not (knows(frames, edit) if at_use else can_run(edit.file, edit.line, edit.before, edit.after)):
+        runs = knows(frames, edit) and not moves_none(frames, edit) if at_use else can_run(
+            edit.file, edit.line, edit.before, edit.after)  # fmt: skip
+        if not runs:
             fix.edit = None
     finding.fixes = fixes
     return finding
@@ -154,8 +157,9 @@ def collect(failure: Failure) -> Explanation:
     facts = core.Facts(
         failure=core.Failure(
             op=op, sentence=clean(sentence.text), kind=core.SentenceKind.__members__[sentence.kind.name],
-            figures={key: str(value) for key, value in sentence.figures.items()}, operands=operands, frames=places,
-            phase=phase, step=step, memory=held_memory(failure, frames, registry, optimizers, reader),
+            figures={key: str(value) for key, value in sentence.figures.items()}, operands=operands,
+            around=_around(tracked, frames, place), frames=places, phase=phase, step=step,
+            memory=held_memory(failure, frames, registry, optimizers, reader),
         ),
         models=ordered,
         optimizers=[optimizer(each, registry, reader, frames) for each in optimizers],
@@ -163,6 +167,13 @@ def collect(failure: Failure) -> Explanation:
         process=process_info.process(frames),
     )  # fmt: skip
     return Explanation(facts, [], frames, place)
+
+
+def _around(tracked: Sequence[Tracked], frames: Sequence[Frame], place: int) -> list[core.Device]:
+    """Where the other tensors of the statement are that the report shows, if the operands stand in it."""
+    if not frames or not any(place in each.at for each in tracked):
+        return []
+    return [core.Device(device) for device in devices_around(frames[place])]
 
 
 def tracked_operands(failure: Failure, frames: Sequence[Frame], place: int, registry: Registry) -> list[Tracked]:

@@ -64,7 +64,7 @@ class Operands:
         self.optimizers, self.frames, self.place = optimizers, frames, place
         self.kinds = Kinds(registry, optimizers, frames, ())
         self.main: int | None = None  # number of the model that the operands belong to
-        self.lineage = Lineage(frames, self._computed_by)
+        self.lineage = Lineage(frames, self._computed_by, self._computed_from)
         self.moves = MovesWithoutEffect(frames)
 
     def describe(self, operands: Sequence[Tracked]) -> list[core.Operand]:
@@ -364,10 +364,19 @@ class Operands:
         for path, name, tensor, _ in self.registry.trees[found[0]].tensors():
             inside = not found[1] or path == found[1] or path.startswith(found[1] + ".")
             if inside and str(tensor.device) == device:
-                followed = ".".join(part for part in (path, name) if part)
-                computed = core.Event(kind=core.EventKind.COMPUTED, device=device, followed=followed)
-                return settle([computed, *self.reader.of(tensor)], followed, self.models[found[0]])
+                return self._following(".".join(part for part in (path, name) if part), tensor, found[0])
         return []
+
+    def _computed_from(self, tensor: Any) -> list[core.Event]:
+        """The provenance of what is computed from ``tensor``, if a model registers it."""
+        home = self.registry.home_of(tensor)
+        if home is None or not home.registered or home.kind == ATTRIBUTE:
+            return []
+        return self._following(home.path, tensor, home.tree)
+
+    def _following(self, path: str, tensor: Any, tree: int) -> list[core.Event]:
+        computed = core.Event(kind=core.EventKind.COMPUTED, device=str(tensor.device), followed=path)
+        return settle([computed, *self.reader.of(tensor)], path, self.models[tree])
 
     def _left_behind(self, operand: core.Operand, frame: Frame) -> list[core.Event]:
         """The move of the parameter that a variable was bound to, or copied from, before that: ``W = layer.weight``."""

@@ -223,7 +223,7 @@ std::optional<Hypothesis> host_boundary(const Context& context) {
   std::optional<Hypothesis> best = unmoved_model(context);
   for (const Operand& operand : context.operands()) {
     if (!operand.device.is_host() || is_weight(operand) || operand.kind == OperandKind::kOptimizerState ||
-        !operand.registered) {
+        !operand.registered || !context.path_of(operand).empty()) {  // made of a weight: the model's part is not there
       continue;
     }
     const bool attribute = operand.kind == OperandKind::kAttribute;

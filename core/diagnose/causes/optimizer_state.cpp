@@ -141,6 +141,11 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
     }
   }
   if (context.on_stack("deepspeed") || context.setting("offload_optimizer") != nullptr) found.score -= 40;
+  if (apart != all.end() && apart->written.is_known()) {
+    const std::vector<model::Argument> place = {{"place", text_of(&apart->written)}};
+    found.add_evidence(10, {"The program itself writes state at {place}.", place});
+    found.propose(FixKind::kCreationSite, {"move the state to the device of its parameter at {place}", place});
+  }
   found.propose(FixKind::kCreationSite, "move the model, then build the optimizer or the average, then load its state");
   const auto was_loaded = [](const Optimizer& each) { return each.loaded.sequence > 0; };
   const bool read = found.origin != nullptr && found.origin->kind == model::EventKind::kLoaded;

@@ -219,9 +219,18 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
           : !is_of_batch(*labels)
               ? Message{"a loss needs both on one device: {name} is on {device}, {other} on {other_device}", both}
               : Message{"{name} is on {device} with the batch, {other} is on {other_device} with the last stage", both};
-      found.propose(begun ? move_each_term(*labels) : move_at_use(context, *labels, *partner));
+      // What the statement does with the result is where the labels are: a layer's states, and no large logits.
+      const bool comes = context.alone_in_statement() == partner && partner->bytes <= labels->bytes;
+      found.propose(begun   ? move_each_term(*labels)
+                    : comes ? move_at_use(context, *partner, *labels)
+                            : move_at_use(context, *labels, *partner));
     } else {
       found.title = "the loss is combined with a tensor on another device";
+    }
+    // Class weights that an object keeps on the host: the model's stages are not at odds with the batch.
+    if (labels != nullptr && labels->device.is_host() && labels->kind == OperandKind::kAttribute &&
+        context.outnumbered() == labels) {
+      found.score -= 50;
     }
     // A buffer that a statement of the loss has replaced is no last stage's, and a weight of the loss on the host neither.
     const auto of_loss = [](const Operand& operand) {

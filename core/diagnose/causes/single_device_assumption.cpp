@@ -321,7 +321,8 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   const bool guest = apart && learns_from(context, *partner) > learns_from(context, *culprit);
   const bool smaller = left == nullptr && onward == nullptr && !guest && !sides.is_table &&
                        !is_moved_by_call(context, *culprit) && !is_weight(*partner) &&
-                       context.outnumbered() != culprit && &smaller_of(*culprit, *partner) == partner;
+                       context.outnumbered() != culprit && context.alone_in_statement() != culprit &&
+                       &smaller_of(*culprit, *partner) == partner;
   const bool stays = (is_weight(*culprit) && !is_of_metric(context, *culprit) && !shared) || smaller ||
                      is_shared_with_part(context, *partner, *culprit);
   found.propose(stays ? move_at_use(context, *partner, *culprit) : move_at_use(context, *culprit, *partner));

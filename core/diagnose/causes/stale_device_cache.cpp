@@ -115,6 +115,33 @@ std::optional<Hypothesis> given_to_call(const Context& context) {
   return std::nullopt;
 }
 
+/// A cache that modules on several GPUs share: one of them has filled it, and another one is given the same.
+std::optional<Hypothesis> filled_by_other_module(const Context& context) {
+  const model::Module* failing = context.failing_module();
+  for (const Operand& operand : context.operands()) {
+    const Operand* partner = context.partner_of(operand);
+    const bool computed = !operand.provenance.empty() && operand.provenance.front().kind == EventKind::kComputed;
+    const bool of_other = operand.kind == OperandKind::kAttribute && is_cache_entry(operand) && failing != nullptr &&
+                          !operand.holder.empty() && operand.holder != failing->path;
+    if (partner == nullptr || !computed || !of_other || !context.across_gpus()) continue;
+    Hypothesis found(code::kStaleDeviceCache);
+    found.origin = placement_of(operand.provenance);
+    found.operands = {context.index_of(operand), context.index_of(*partner)};
+    found.add_evidence(95, {"{name} is {entry}, as a module on {device} has computed it; {module}, which runs on "
+                            "{other_device}, shares that cache.",
+                            {{"name", name_of(operand)},
+                             {"device", operand.device.str()},
+                             {"entry", quoted(operand.kept_as)},
+                             {"module", quoted(failing->path)},
+                             {"other_device", partner->device.str()}}});
+    found.title = {"{name} was cached on {device} and is used with {other} on {other_device}",
+                   pair_of(operand, *partner)};
+    found.propose(FixKind::kCreationSite, "make the device part of the key, or keep one copy for each device");
+    return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 // An earlier call made it and kept it, and the key under which it was kept does not say for which device.
@@ -124,12 +151,15 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
   if (auto found = given_to_call(context)) return found;
   if (auto found = buffer_from_before_move(context)) return found;
   if (auto found = shared_by_instances(context)) return found;
+  if (auto found = filled_by_other_module(context)) return found;
   std::optional<Hypothesis> best;
   for (const Operand& operand : context.operands()) {
     const bool kept = operand.kind == OperandKind::kAttribute || operand.kind == OperandKind::kGlobal;
     const Operand* partner = context.partner_of(operand);
     const Event* placed = placement_of(operand.provenance);
     if (!operand.registered || partner == nullptr || placed == nullptr) continue;
+    const Operand* alone = context.outnumbered();
+    if (alone != nullptr && alone != &operand) continue;  // the others are where they belong
     if (placed->kind == EventKind::kLoaded) continue;  // read from a checkpoint, not computed for a device
     if (is_deep_copy(*placed)) {
       if (!best && is_cache_entry(operand) && operand.device.is_accelerator())
@@ -164,7 +194,10 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
                               pair_of(operand, *partner)});
     }
     if (is_cache) found.add_evidence(10, "Its name suggests a cache.");
-    if (operand.kind == OperandKind::kGlobal) found.add_evidence(5, "Every instance shares it.");
+    // What a hook or a closure was made with has no key.
+    const bool captured = operand.holder.find("<locals>") != std::string::npos;
+    if (captured) found.score -= 30;
+    if (operand.kind == OperandKind::kGlobal && !captured) found.add_evidence(5, "Every instance shares it.");
     // Made without a device: it was not computed for the device of anything that a call was given.
     const bool for_call = operand.kind == OperandKind::kGlobal && source_of(*placed) == model::DeviceSource::kPeer;
     if (!earlier && operand.device.is_host() && !for_call)

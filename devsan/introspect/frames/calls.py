@@ -1,10 +1,11 @@
-"""Calls in the program's own files, found by what they are called: for what leaves no other trace."""
+"""Statements in the program's own files, found by what they call or write into: for what leaves no other trace."""
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from devsan import core
 from devsan.introspect.frames.frames import Frame, Whose, whose
@@ -20,13 +21,31 @@ def only_call(frames: Sequence[Frame], names: frozenset[str]) -> core.Frame | No
         frames: of the traceback.
         names: last words of what is called: "set_default_device".
     """
-    calls = ((file, list(_calls(file, names))) for file in _files(frames))
-    file, found = next(((file, found) for file, found in calls if found), ("", []))
+    return _only(frames, lambda node: isinstance(node, ast.Call) and _last_word(node.func) in names)
+
+
+def only_write_into_state(frames: Sequence[Frame]) -> core.Frame | None:
+    """Returns the place of the only statement that writes into the state of an optimizer, as ``only_call`` looks for it:
+    ``optimizer.state[parameter] = ...``."""
+    return _only(frames, _writes_into_state)
+
+
+def _only(frames: Sequence[Frame], is_meant: Callable[[ast.AST], bool]) -> core.Frame | None:
+    matches = ((file, list(_nodes(file, is_meant))) for file in _files(frames))
+    file, found = next(((file, found) for file, found in matches if found), ("", []))
     if len(found) != 1:
         return None
-    call, function = found[0]
-    ends = (call.lineno, call.end_lineno, call.col_offset, call.end_col_offset)
+    node, function = found[0]
+    ends = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
     return place_in(file, function, *ends)
+
+
+def _writes_into_state(node: ast.AST) -> bool:
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    written = isinstance(target, ast.Subscript)
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return written and isinstance(target, ast.Attribute) and target.attr == "state"
 
 
 def _files(frames: Sequence[Frame]) -> list[str]:
@@ -37,14 +56,14 @@ def _files(frames: Sequence[Frame]) -> list[str]:
     return list(dict.fromkeys(files))
 
 
-def _calls(file: str, names: frozenset[str]) -> Iterator[tuple[ast.Call, str]]:
+def _nodes(file: str, is_meant: Callable[[ast.AST], bool]) -> Iterator[tuple[Any, str]]:
     whole = function_around(file, 1)
     waiting: list[tuple[ast.AST, str]] = [(whole, "")] if whole is not None else []
     while waiting:
         node, function = waiting.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             function = f"{function}.{node.name}" if function else node.name
-        elif isinstance(node, ast.Call) and _last_word(node.func) in names:
+        elif is_meant(node):
             yield node, function or "<module>"
         waiting.extend((child, function) for child in ast.iter_child_nodes(node))
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 
 from devsan import core
 from devsan.introspect.frames.frames import Frame
-from devsan.introspect.source.sources import tree_at
+from devsan.introspect.frames.scopes import class_of, spot_of
+from devsan.introspect.source.sources import bindings_in, tree_at
 
 _ASKED = re.compile(r"([^\W\d]\w*)(?:\.\w+|\[[^\]]*\])*\.device\b")
+_MOVED = re.compile(r"(?<![\w.])(self\.\w+)\.to\(")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _OWN_NAMES = (*_SCOPES, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -47,6 +49,29 @@ def knows(frames: Sequence[Frame], edit: core.Edit) -> bool:
         if frame.file == edit.file and edit.line <= frame.line <= edit.line + edit.before.count("\n"):
             return all(name in frame.scope.locals or name in frame.scope.globals for name in asked)
     return not asked
+
+
+def moves_none(frames: Sequence[Frame], edit: core.Edit) -> bool:
+    """Returns whether ``edit`` moves an attribute of ``self`` that its class also sets to None, where nothing asks first.
+
+    Args:
+        frames: of the traceback: the edit's line is that of one of them.
+        edit: the core's Edit.
+    """
+    moved = {match[1] for match in _MOVED.finditer(edit.after) if match[0] not in edit.before}
+    for number, frame in enumerate(frames if moved else ()):
+        if frame.file == edit.file and edit.line <= frame.line <= edit.line + edit.before.count("\n"):
+            spot = spot_of(frames, number)
+            asked = [ast.unparse(node.test) for node in ast.walk(spot.tree) if isinstance(node, (ast.If, ast.IfExp))]
+            unasked = [name for name in moved if not any(name in test for test in asked)]
+            own = ast.Name("self", ast.Load())
+            return any(_sets_none(method.tree, name) for name in unasked for method in class_of(own, spot))
+    return False
+
+
+def _sets_none(tree: ast.AST, name: str) -> bool:
+    return any(target == name and isinstance(value, ast.Constant) and value.value is None
+               for _, target, value, _ in bindings_in(tree))  # fmt: skip
 
 
 def _around(tree: ast.AST, line: int) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -82,7 +82,8 @@ class Spot:
         """Returns what ``name`` was given last before the line, and whether it is an element of that; or None."""
         last: tuple[int, ast.expr, bool] | None = None
         for line, target, value, is_element in bindings_in(self.tree):
-            held = target == name or (target.partition("[")[0] == name and not _SLICE.search(target))
+            number = isinstance(value, ast.Constant)  # written into a tensor, which is where it was
+            held = target == name or (target.partition("[")[0] == name and not (number or _SLICE.search(target)))
             if held and line < self.line and (last is None or line >= last[0]):
                 last = (line, value, is_element)
         return None if last is None else last[1:]
@@ -140,9 +141,10 @@ def module_spot(spot: Spot) -> Spot | None:
 def function_of(call: ast.Call, spot: Spot) -> Spot | None:
     """Returns the function that ``call`` calls, with what its parameters get; None for torch's and hidden ones."""
     found: Any = spot.value(call.func)
-    if found is MISSING and isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") == "self":
-        kind = next(kinds_of(call.func.value, spot), None)
-        found = _members(kind).get(call.func.attr, MISSING) if kind is not None else MISSING
+    if found is MISSING and isinstance(call.func, ast.Attribute):
+        name = call.func.attr
+        given = (_members(kind)[name] for kind in kinds_of(call.func.value, spot) if name in _members(kind))
+        found = next(given, MISSING)
     if isinstance(called := _members(type(found)).get("__call__"), types.FunctionType):
         found = called  # an object that is called
     for _ in range(4):

@@ -14,7 +14,8 @@ from devsan.introspect.frames.binding import is_made_here, parameter_of, step_ou
 from devsan.introspect.frames.expressions import Expression, operands_at
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.matching import match
-from devsan.introspect.frames.tensors import is_tensor, memory_of, placement_of
+from devsan.introspect.frames.module_tree import tensors_below
+from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of, placement_of
 from devsan.introspect.frames.values import MISSING, Step, is_a
 
 
@@ -127,9 +128,25 @@ def _see_what_was_given(operands: Sequence[Tracked], frames: Sequence[Frame], pl
         if place in operand.at or not operand.at or not operand.storage:
             continue
         given = [each for each in _given_to(callee) if memory_of(each.value(callee)) == operand.storage]
-        found = step_out(given[0], callee, frame) if len(given) == 1 else None
+        found = step_out(given[0], callee, frame) if len(given) == 1 else _only_argument_there(operand, frame)
         if found is not None and all(other.at.get(place) != found for other in operands):
             operand.see(found, place, frame)
+
+
+def _only_argument_there(operand: Tracked, frame: Frame) -> Expression | None:
+    """The argument of a module's call of which torch's own code has made ``operand``: the only one on its device.
+
+    An attention mask is made of a padding mask. None where the module has weights there, which it may be made of.
+    """
+    called = frame.scope.value(frame.node.func) if isinstance(frame.node, ast.Call) else MISSING
+    if frame.whose is not Whose.PROGRAM or operand.placement is None or not is_module(called):
+        return None
+    device = operand.placement.device
+    if any(str(tensor.device) == device for _, tensor in tensors_below(called)):
+        return None
+    given = [(each, placement_of(each.value(frame))) for each in operands_at(frame) if is_tensor(each.value(frame))]
+    there = [each for each, placed in given if placed is not None and placed.device == device]
+    return there[0] if len(there) == 1 < len(given) else None
 
 
 def _given_to(frame: Frame) -> Iterator[Expression]:

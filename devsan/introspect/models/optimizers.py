@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from devsan import core
-from devsan.introspect.frames.calls import only_call
+from devsan.introspect.frames.calls import only_call, only_write_into_state
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import dict_in, is_a, own_dict
@@ -67,6 +67,9 @@ def optimizer(living: Any, registry: Registry, reader: ProvenanceReader, frames:
         found.built = core.Event(kind=core.EventKind.MADE, op=found.type, stack=stack, sequence=min(made, default=0))
     if loaded:
         found.loaded = loaded[0]
+    written = only_write_into_state(frames) if states else None
+    if written is not None:
+        found.written = written
     return found
 
 

@@ -27,7 +27,15 @@ from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.models.recomputed import recomputed_by
 from devsan.introspect.provenance.device_values import say_value
 from devsan.introspect.provenance.reader import event_at
-from devsan.introspect.source.sources import expression, functions_in, is_kept, parts_of, statements_of, tree_at
+from devsan.introspect.source.sources import (
+    bindings_in,
+    expression,
+    functions_in,
+    is_kept,
+    parts_of,
+    statements_of,
+    tree_at,
+)
 from devsan.introspect.source.statements import said_by
 
 _DEEPEST = 24  # steps backwards
@@ -46,10 +54,16 @@ class Lineage:
     Args:
         frames: of the traceback, outermost first.
         of_module: the provenance of what a module computes on a device; empty when nothing is known.
+        of_weight: the provenance of what is computed from a parameter or a buffer; empty of any other tensor.
     """
 
-    def __init__(self, frames: Sequence[Frame], of_module: Callable[[Any, str], list[core.Event]]) -> None:
-        self.frames, self.of_module = frames, of_module
+    def __init__(
+        self,
+        frames: Sequence[Frame],
+        of_module: Callable[[Any, str], list[core.Event]],
+        of_weight: Callable[[Any], list[core.Event]],
+    ) -> None:
+        self.frames, self.of_module, self.of_weight = frames, of_module, of_weight
         self._device = ""
         self._unsure: list[core.Event] = []
         self._computed: tuple[ast.AST, Spot] | None = None
@@ -84,7 +98,7 @@ class Lineage:
         if isinstance(node, ast.Call):
             return self._call(node, spot, left)
         if isinstance(node, ast.Attribute):
-            return self._attribute(node, spot, left)
+            return self._weight(node, spot, left) or self._attribute(node, spot, left)
         if isinstance(node, ast.Subscript):
             return self._named(node, spot, left) or self._trace(node.value, spot, left)
         if isinstance(node, (ast.Starred, ast.NamedExpr, ast.keyword, ast.Await)):
@@ -172,6 +186,15 @@ class Lineage:
         whole = module_spot(spot)
         return self._named(ast.Name(name, ast.Load()), whole, left) if whole is not None else []
 
+    def _weight(self, node: ast.Attribute, spot: Spot, left: int) -> list[core.Event]:
+        """What was computed from a model's own parameter or buffer is where that is."""
+        held = spot.value(node)
+        itself = left == _DEEPEST - 1
+        there = self._device == "cpu" and is_tensor(held) and str(held.device) == "cpu"  # type: ignore[attr-defined]
+        found = self.of_weight(held) if there and not itself else []
+        decided = any(event.kind not in (core.EventKind.COMPUTED, core.EventKind.SHARED) for event in found)
+        return [*found, *self._attribute(node, spot, left)] if found and not decided else found
+
     def _attribute(self, node: ast.Attribute, spot: Spot, left: int) -> list[core.Event]:
         module = spot.value(node.value)
         by = recomputed_by(module, node.attr) if is_module(module) and self._device == "cpu" else ""
@@ -184,7 +207,8 @@ class Lineage:
         if found:
             return found
         own = f"self.{node.attr}"
-        given_by = [(method, value) for method in class_of(node.value, spot) if (value := method.last_given(own))]
+        given_by = [(method, value) for method in class_of(node.value, spot)
+                    if (value := method.last_given(own)) and not isinstance(value[0], ast.Constant)]  # fmt: skip
         # `self.x = self.x.to(device)` says where it is since: one that is elsewhere is from before.
         first = [each for each in given_by if not _mentions(each[1][0], own)]
         for method, value in first or given_by:
@@ -197,6 +221,10 @@ class Lineage:
                 loaded = self._only_checkpoint(method)
                 if loaded:
                     return loaded
+        if not given_by:
+            given_outside = self._only_store(node.attr, spot)
+            if given_outside is not None:
+                return self._trace(*given_outside, left)
         for kind in kinds_of(node.value, spot):
             given = field_at_only_call(kind, node.attr, spot)
             if given is not None:
@@ -208,6 +236,17 @@ class Lineage:
             and not is_module(spot.value(node.value))
         )
         return self._trace(node.value, spot, left) if field or node.attr in _SAME_PLACE else []
+
+    def _only_store(self, attribute: str, spot: Spot) -> tuple[ast.expr, Spot] | None:
+        """What the only statement of the file that gives an object ``attribute`` gives it: ``trainer.weights = ...``."""
+        whole = tree_at(spot.file)
+        found = [
+            (value, Spot(spot.file, function, tree, value.lineno, globals=spot.globals))
+            for function, tree in (functions_in(whole) if whole is not None else ())
+            for _, target, value, is_element in bindings_in(tree)
+            if target.endswith(f".{attribute}") and not is_element and not isinstance(value, ast.Constant)
+        ]
+        return found[0] if len(found) == 1 else None
 
     def _call(self, call: ast.Call, spot: Spot, left: int) -> list[core.Event]:
         said = said_by(call)

@@ -27,8 +27,17 @@ def bindings_in(tree: ast.AST) -> Iterator[tuple[int, str, ast.expr, bool]]:
             yield from _elements(node.target, node.iter, node.lineno)
         elif isinstance(node, ast.comprehension):
             yield from _elements(node.target, node.iter, max(node.iter.lineno - 1, 0))
+        elif _registers(node):
+            yield node.lineno, f"{ast.unparse(node.func.value)}.{node.args[0].value}", node.args[1], False  # type: ignore[attr-defined]
         elif _keeps(node):
             yield node.lineno, ast.unparse(node.func.value), node.args[-1], False  # type: ignore[attr-defined]
+
+
+def _registers(node: ast.AST) -> bool:
+    """Whether it gives a module a buffer or a parameter by name: ``self.register_buffer("mean", mean)``."""
+    method = node.func if isinstance(node, ast.Call) and len(node.args) > 1 else None
+    registers = isinstance(method, ast.Attribute) and method.attr in ("register_buffer", "register_parameter")
+    return registers and isinstance(node.args[0], ast.Constant)  # type: ignore[attr-defined]
 
 
 def _keeps(node: ast.AST) -> bool:
