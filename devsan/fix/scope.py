@@ -80,6 +80,7 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
         yield from (f"{name}.device" for name in _framework_objects(scope) if name in bound)
     if inside is not None and "self" in bound:
         yield from (f"{name}.device" for name in _framework_attributes(source, inside))
+        yield from _framework_methods(source, function, inside)
     yield from (f"{argument}.device" for argument in _tensors(function))
     yield from (f"next({name}.parameters()).device" for name in _modules(source, function, bound))
     for scope in [function] if inside is None else [function, inside]:
@@ -204,6 +205,20 @@ def _framework_attributes(source: Source, inside: ast.ClassDef) -> Iterator[str]
             handed = node.value.id if isinstance(node.value, ast.Name) else ""
             if made in _WITH_DEVICE or handed in ("accelerator", "fabric"):
                 yield source.segment(node.targets[0])
+
+
+def _framework_methods(source: Source, function: ast.AST, inside: ast.ClassDef) -> Iterator[str]:
+    """What a method that a framework calls is given, or inherits, that knows the device of the process."""
+    given = set(positional(function))
+    bases = [source.segment(each).rpartition(".")[2] for each in inside.bases]
+    if any(base.endswith("TrainerCallback") for base in bases) and "args" in given:
+        yield "args.device"
+    elif any(base.endswith("Trainer") for base in bases):
+        yield "self.args.device"
+    elif "pl_module" in given:
+        yield "pl_module.device"
+    elif any(base.endswith("LightningModule") for base in bases):
+        yield "self.device"
 
 
 def _destinations(source: Source, scope: ast.AST, bound: set[str]) -> Iterator[str]:

@@ -115,14 +115,21 @@ std::optional<Hypothesis> given_to_call(const Context& context) {
   return std::nullopt;
 }
 
+/// Whether `operand` is an entry of a table that modules of one kind share: each would have made it for itself.
+bool is_shared_entry(const Context& context, const Operand& operand, const model::Module& failing) {
+  const model::Module* holder = context.model() == nullptr ? nullptr : context.model()->find(operand.holder);
+  return is_cache_entry(operand) ||
+         (operand.kept_as.ends_with(']') && holder != nullptr && holder->type == failing.type);
+}
+
 /// A cache that modules on several GPUs share: one of them has filled it, and another one is given the same.
 std::optional<Hypothesis> filled_by_other_module(const Context& context) {
   const model::Module* failing = context.failing_module();
   for (const Operand& operand : context.operands()) {
     const Operand* partner = context.partner_of(operand);
     const bool computed = !operand.provenance.empty() && operand.provenance.front().kind == EventKind::kComputed;
-    const bool of_other = operand.kind == OperandKind::kAttribute && is_cache_entry(operand) && failing != nullptr &&
-                          !operand.holder.empty() && operand.holder != failing->path;
+    const bool of_other = operand.kind == OperandKind::kAttribute && failing != nullptr && !operand.holder.empty() &&
+                          operand.holder != failing->path && is_shared_entry(context, operand, *failing);
     if (partner == nullptr || !computed || !of_other || !context.across_gpus()) continue;
     Hypothesis found(code::kStaleDeviceCache);
     found.origin = placement_of(operand.provenance);

@@ -32,6 +32,7 @@ def propose(failure: Failure) -> Iterator[Change]:
                 continue
             for model in failure.models:
                 yield from _moved(source, call, model)
+    yield from _brought_along(failure)
 
 
 def _fills_a_cache(call: ast.Call) -> bool:
@@ -41,8 +42,8 @@ def _fills_a_cache(call: ast.Call) -> bool:
 
 
 def _moved(source: Source, call: ast.Call, model: Mapping[str, Any]) -> Iterator[Change]:
-    name = str(model["expression"])
-    if name.partition(".")[0] not in names_bound(source, call):
+    name = _name_there(source, call, str(model["expression"]))
+    if not name:
         return
     rows = [each["path"] for each in model["modules"] if each["type"] in _LISTS and each["path"]]
     row = min(rows, key=lambda each: each.count("."), default="")
@@ -52,3 +53,48 @@ def _moved(source: Source, call: ast.Call, model: Mapping[str, Any]) -> Iterator
         edits = tuple(edit for each in (keys, values) for edit in move(source, each, device, "").edits)
         text = message("put the keys and values of each layer on the GPU of the layer")
         yield Change(text, "creation_site", edits, doubt=_DOUBT)
+
+
+def _name_there(source: Source, call: ast.Call, name: str) -> str:
+    """What the function of ``call`` calls the model: as the failing one does, or what it asks for its configuration or
+    its device; "" where it knows none."""
+    bound = names_bound(source, call)
+    if name.partition(".")[0] in bound:
+        return name
+    for node in ast.walk(source.function_around(call)):
+        if isinstance(node, ast.Attribute) and node.attr in ("config", "device", "hf_device_map"):
+            text = source.segment(node.value)
+            if text.partition(".")[0] in bound and "model" in text:
+                return text
+    return ""
+
+
+def _brought_along(failure: Failure) -> Iterator[Change]:
+    """Moves all layers of a cache that was made for another model, or a replica, before the call that is given it."""
+    for frame in failure.own_frames[:1]:
+        source = source_of(frame["path"])
+        call = source.expression_at(frame) if source is not None else None
+        given = {each.arg: each.value for each in call.keywords} if isinstance(call, ast.Call) else {}
+        cache = given.get("past_key_values")
+        inputs = given.get("input_ids", call.args[0] if isinstance(call, ast.Call) and call.args else None)
+        if source is None or not isinstance(cache, ast.Name) or not isinstance(inputs, ast.Name):
+            continue
+        device = f"{inputs.id}.device"
+        lines = (f"for layer in {cache.id}.layers:",
+                 f"    layer.keys, layer.values = layer.keys.to({device}), layer.values.to({device})")  # fmt: skip
+        text = message("move the layers of `{cache}` to {device} before they are used", cache=cache.id, device=device)
+        edit = source.insert_before(_first_use(source, call, cache.id), lines)
+        yield Change(text, "creation_site", (edit,), _KV_CACHE, _DOUBT + 1)
+
+
+def _first_use(source: Source, call: ast.AST, cache: str) -> ast.stmt:
+    """The statement of ``call``, or the outermost loop around it that does not bind the cache anew."""
+    found = source.statement_around(call)
+    around: ast.AST | None = found
+    while around is not None and not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+        binds = any(isinstance(each, ast.Name) and each.id == cache and isinstance(each.ctx, ast.Store)
+                    for each in ast.walk(around))  # fmt: skip
+        if isinstance(around, (ast.For, ast.While)) and not binds:
+            found = around
+        around = source.parents.get(around)
+    return found

@@ -12,6 +12,7 @@ from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.scope import devices
 
 _DOUBT, _KNOWN = 19, 4  # where the diagnosis knows of a cache
+_CACHE = "DV113"
 
 
 def propose(failure: Failure) -> Iterator[Change]:
@@ -22,8 +23,20 @@ def propose(failure: Failure) -> Iterator[Change]:
             node = source.expression_at(frame) if source is not None else None
             function = source.function_around(node) if source is not None and node is not None else None
             if source is not None and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                base = _KNOWN if failure.finding["code"] == "DV113" else _DOUBT
+                base = _KNOWN if failure.finding["code"] == _CACHE else _DOUBT
                 yield from _keyed(source, function, partner, base)
+    if failure.finding["code"] == _CACHE:
+        yield from _of_any_function(failure)
+
+
+def _of_any_function(failure: Failure) -> Iterator[Change]:
+    """The functions that look for a key and else store under it, also those that made no operand: a helper object's."""
+    _, partner = next(failure.pairs(), (None, None))
+    for path in failure.own_paths if partner is not None else ():
+        source = source_of(path)
+        for function in ast.walk(source.tree) if source is not None else ():
+            if source is not None and partner is not None and isinstance(function, ast.FunctionDef):
+                yield from _keyed(source, function, partner, _KNOWN + 1)
 
 
 def _keyed(source: Source, function: ast.AST, partner: Mapping[str, Any], base: int) -> Iterator[Change]:

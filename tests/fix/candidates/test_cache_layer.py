@@ -41,3 +41,41 @@ model(input_ids=ids, attention_mask=mask, past_key_values=prefix(2), labels=ids)
         "cache.update(keys.expand(batch, -1, -1, -1).to(next(model.model.layers[number].parameters()).device), "
         "values.expand(batch, -1, -1, -1).to(next(model.model.layers[number].parameters()).device), number)"
     ]
+
+
+def test_a_cache_of_another_replica_comes_before_the_loop(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
+
+config = LlamaConfig(vocab_size=31, hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2)
+
+def replica(gpu):
+    torch.manual_seed(0)
+    return LlamaForCausalLM(config).eval().to(gpu)
+
+@torch.no_grad()
+def prefill(model, tokens):
+    cache = DynamicCache(config=config)
+    model(torch.tensor([tokens], device=model.device), past_key_values=cache, use_cache=True)
+    return cache
+
+@torch.no_grad()
+def decode(model, cache, tokens):
+    ids = torch.tensor([tokens], device=model.device)
+    found = []
+    for _ in range(3):
+        out = model(ids, past_key_values=cache, use_cache=True)
+        ids = out.logits[:, -1].argmax(-1, keepdim=True)
+        found.append(ids.item())
+    return found
+
+first, second = replica("cuda:0"), replica("cuda:1")
+print(decode(second, prefill(first, [3, 4, 5]), [6, 7]))
+""",
+        gpus=2,
+    ) == [
+        "for layer in cache.layers:",
+        "layer.keys, layer.values = layer.keys.to(ids.device), layer.values.to(ids.device)",
+    ]

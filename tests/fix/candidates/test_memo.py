@@ -41,3 +41,52 @@ def test_the_device_becomes_a_part_of_the_key(fixed: Fixed):
 def test_a_copy_in_one_line_is_preferred_to_a_key_in_three(fixed: Fixed):
     lines = fixed(PROGRAM.format(look=WRITTEN, key="size"), gpus=2)
     assert lines == ["return x * table(x.shape[-1], x.device).to(x.device)"]
+
+
+OF_STAGES = """
+import torch
+from torch import nn
+
+class Norms:
+    def __init__(self):
+        self.kept = {}
+
+    def get(self, name, edges, count):
+        if name not in self.kept:
+            degree = torch.zeros(count, device=edges.device).index_add_(0, edges[1], torch.ones_like(edges[1]).float())
+            self.kept[name] = (edges.clone(), degree.clamp(min=1).rsqrt())
+        return self.kept[name]
+
+class Layer(nn.Module):
+    def __init__(self, norms):
+        super().__init__()
+        self.linear, self.norms = nn.Linear(3, 3), norms
+
+    def forward(self, x, edges):
+        (source, target), weight = self.norms.get("all", edges, len(x))
+        sent = self.linear(x).index_select(0, source) * weight[source, None]
+        return torch.zeros_like(x).index_add_(0, target, sent)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        norms = Norms()
+        self.first, self.second = Layer(norms).to("cuda:0"), Layer(norms).to("cuda:1")
+
+    def forward(self, x, edges):
+        x = self.first(x.to("cuda:0"), edges.to("cuda:0"))
+        return self.second(x.to("cuda:1"), edges.to("cuda:1"))
+
+net = Net()
+loss = net(torch.randn(4, 3), torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])).sum()
+loss.backward()
+print(loss.item())
+"""
+
+
+def test_an_object_that_stages_share_keeps_one_for_each_device(fixed: Fixed):
+    assert fixed(OF_STAGES, gpus=2) == [
+        'if (name, edges.device) not in self.kept:',
+        'self.kept[(name, edges.device)] = (edges.clone(), degree.clamp(min=1).rsqrt())',
+        'return self.kept[(name, edges.device)]',
+    ]  # fmt: skip
