@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from devsan.diagnostics.codes import OF_STREAMS
 from devsan.errors import DevsanError
 from devsan.fix.change import Change
 from devsan.fix.span import NOWHERE, Span, span_before
@@ -166,7 +167,7 @@ class Outcome:
 
 def is_by_luck(finding: Mapping[str, Any]) -> bool:
     """Returns whether a finding is of the check of streams: emulated GPUs run everything in the right order."""
-    return finding["severity"] == "warning" and not finding["operands"] and not finding["stack"]
+    return finding["name"] in OF_STREAMS.values()
 
 
 def _outside(stack: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

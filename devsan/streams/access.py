@@ -16,8 +16,6 @@ from devsan.introspect.frames.values import own_dict
 Frames = Sequence[tuple[CodeType, int]]
 Access = tuple[str, bool, int, int, int, Frames]  # operator, whether it writes, device, stream, bytes, frames
 
-NAMES = {"unordered": "unordered-streams", "freed": "freed-in-use", "pinned": "pinned-in-flight"}
-
 
 def frame_of(frames: Frames) -> core.Frame | None:
     """The innermost frame of the program; without one, the innermost that is not DevSan's."""

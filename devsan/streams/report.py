@@ -6,10 +6,10 @@ import linecache
 
 from devsan import core
 from devsan.diagnosis.source import shown_path, whole_path
-from devsan.diagnostics.codes import all_codes
+from devsan.diagnostics.codes import OF_STREAMS, all_codes
 from devsan.diagnostics.diagnostic import Diagnostic, Label, Place
 from devsan.diagnostics.messages import Message, message
-from devsan.streams.access import NAMES, Access, Frames, frame_of, lane_of
+from devsan.streams.access import Access, Frames, frame_of, lane_of
 from devsan.streams.fixes import fixes_of
 
 
@@ -25,7 +25,7 @@ def report_of(kind: str, earlier: Access, later: Access, freed: Frames) -> Diagn
     here, there = frame_of(later[-1]), frame_of(earlier[-1])
     if here is None and there is None:
         return None
-    code = next(each for each in all_codes().values() if each.name == NAMES[kind])
+    code = next(each for each in all_codes().values() if each.name == OF_STREAMS[kind])
     sides = {"earlier": lane_of(earlier), "later": lane_of(later)}
     note = message("the other side")
     sites = [_place(here, _did(later)), _place(there, _did(earlier), note)]

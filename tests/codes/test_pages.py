@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from devsan.diagnostics.codes import all_codes
+from devsan.diagnostics.codes import OF_STREAMS, all_codes
 
 ROOT = Path(__file__).parents[2]
 # Those of the doctor, DV4xx, are not found in a run: tests/doctor/test_pages.py tries them.
@@ -131,9 +131,8 @@ def test_every_code_of_a_run_has_a_detector_that_is_named_as_it() -> None:
 def test_every_code_of_a_check_is_one_that_the_check_tells() -> None:
     pytest.importorskip("torch")
     from devsan.full_size import reads
-    from devsan.streams.access import NAMES
 
-    assert {*NAMES.values(), reads.NAME} == {all_codes()[code].name for code in CHECKED}
+    assert {*OF_STREAMS.values(), reads.NAME} == {all_codes()[code].name for code in CHECKED}
 
 
 @pytest.mark.parametrize("language", SECTIONS)

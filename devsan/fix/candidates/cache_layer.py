@@ -74,10 +74,11 @@ def _brought_along(failure: Failure) -> Iterator[Change]:
     for frame in failure.own_frames[:1]:
         source = source_of(frame["path"])
         call = source.expression_at(frame) if source is not None else None
-        given = {each.arg: each.value for each in call.keywords} if isinstance(call, ast.Call) else {}
-        cache = given.get("past_key_values")
-        inputs = given.get("input_ids", call.args[0] if isinstance(call, ast.Call) and call.args else None)
-        if source is None or not isinstance(cache, ast.Name) or not isinstance(inputs, ast.Name):
+        if source is None or not isinstance(call, ast.Call):
+            continue
+        given = {each.arg: each.value for each in call.keywords}
+        cache, inputs = given.get("past_key_values"), given.get("input_ids", call.args[0] if call.args else None)
+        if not isinstance(cache, ast.Name) or not isinstance(inputs, ast.Name):
             continue
         device = f"{inputs.id}.device"
         lines = (f"for layer in {cache.id}.layers:",

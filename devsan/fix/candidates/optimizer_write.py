@@ -55,4 +55,3 @@ def _tensors(value: ast.expr) -> list[ast.expr]:
     if isinstance(value, ast.IfExp):
         return _tensors(value.body)
     return [value] if isinstance(value, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)) else []
-

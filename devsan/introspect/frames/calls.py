@@ -25,7 +25,7 @@ def only_call(frames: Sequence[Frame], names: frozenset[str]) -> core.Frame | No
 
 
 def only_write_into_state(frames: Sequence[Frame]) -> core.Frame | None:
-    """Returns the place of the only statement that writes into the state of an optimizer, as ``only_call`` looks for it:
+    """Returns the place of the only statement that writes into an optimizer's state, as ``only_call`` looks for it:
     ``optimizer.state[parameter] = ...``."""
     return _only(frames, _writes_into_state)
 

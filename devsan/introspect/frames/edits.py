@@ -52,7 +52,7 @@ def knows(frames: Sequence[Frame], edit: core.Edit) -> bool:
 
 
 def moves_none(frames: Sequence[Frame], edit: core.Edit) -> bool:
-    """Returns whether ``edit`` moves an attribute of ``self`` that its class also sets to None, where nothing asks first.
+    """Returns whether ``edit`` moves an attribute of ``self`` that its class sets to None as well, and nothing asks.
 
     Args:
         frames: of the traceback: the edit's line is that of one of them.

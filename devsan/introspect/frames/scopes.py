@@ -143,8 +143,8 @@ def function_of(call: ast.Call, spot: Spot) -> Spot | None:
     found: Any = spot.value(call.func)
     if found is MISSING and isinstance(call.func, ast.Attribute):
         name = call.func.attr
-        given = (_members(kind)[name] for kind in kinds_of(call.func.value, spot) if name in _members(kind))
-        found = next(given, MISSING)
+        methods = (_members(kind)[name] for kind in kinds_of(call.func.value, spot) if name in _members(kind))
+        found = next(methods, MISSING)
     if isinstance(called := _members(type(found)).get("__call__"), types.FunctionType):
         found = called  # an object that is called
     for _ in range(4):

@@ -238,7 +238,7 @@ class Lineage:
         return self._trace(node.value, spot, left) if field or node.attr in _SAME_PLACE else []
 
     def _only_store(self, attribute: str, spot: Spot) -> tuple[ast.expr, Spot] | None:
-        """What the only statement of the file that gives an object ``attribute`` gives it: ``trainer.weights = ...``."""
+        """What the file's only statement that gives an object ``attribute`` gives it: ``trainer.weights = ...``."""
         whole = tree_at(spot.file)
         found = [
             (value, Spot(spot.file, function, tree, value.lineno, globals=spot.globals))

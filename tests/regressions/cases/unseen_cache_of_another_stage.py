@@ -1,5 +1,5 @@
 # expect: DV113 | gpus: 2 | operands: x, bias | owner: program
-"""Relative positions are cached by length alone, and blocks on two GPUs share the cache: the second one gets the first's."""
+"""Positions are cached by length alone, and blocks on two GPUs share the cache: the second gets what the first made."""
 
 import torch
 from torch import nn

@@ -13,7 +13,7 @@ class Experts(nn.Module):
 
     def spread(self, homes):
         self.router.to(homes[0])
-        for each, home in zip(self.experts, homes):
+        for each, home in zip(self.experts, homes, strict=True):
             each.to(home)
         self.homes = homes
         return self

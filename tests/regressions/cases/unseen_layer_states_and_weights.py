@@ -16,6 +16,6 @@ teacher = [torch.randn(2, 4, device="cuda:0") for _ in range(3)]
 scales = torch.tensor([0.2, 0.3, 0.5], device="cuda:0")
 model(torch.randn(2, 4, device="cuda:0"))
 total = torch.zeros((), device="cuda:0")
-for scale, here, wanted in zip(scales, taken, teacher):
+for scale, here, wanted in zip(scales, taken, teacher, strict=True):
     total = total + scale * F.mse_loss(here, wanted)
 total.backward()

@@ -17,7 +17,8 @@ def learn(model, optimizer):
 
 
 def inherit(best, worst):
-    for ours, theirs in zip(worst.param_groups[0]["params"], best.param_groups[0]["params"]):
+    pairs = zip(worst.param_groups[0]["params"], best.param_groups[0]["params"], strict=True)
+    for ours, theirs in pairs:
         worst.state[ours] = {key: value.clone() for key, value in best.state[theirs].items()}
 
 
