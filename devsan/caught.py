@@ -104,7 +104,7 @@ def _title(refusal: core.Refusal) -> str:
     if sentence is None:
         return ""
     devices = list(dict.fromkeys(operand.device for operand in refusal.operands))
-    return title_of(sentence, refusal.op, devices, None, None)
+    return title_of(sentence, str(refusal.op).split(".")[0], devices, None, None)  # without the overload
 
 
 def _where(spot: Spot) -> str:

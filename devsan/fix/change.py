@@ -22,6 +22,7 @@ class Change:
         code: of the cause that proposes it; "" where none does.
         doubt: what speaks against it; the smallest is tried first. See NOTE [Doubts] in ``candidates``.
         draws: whether the program may draw other random numbers with it, on one device too.
+        halfway: whether it is meant to bring about another failure, of what it has put elsewhere.
     """
 
     text: str
@@ -30,6 +31,7 @@ class Change:
     code: str = ""
     doubt: int = 0
     draws: bool = False
+    halfway: bool = False
 
     @property
     def paths(self) -> tuple[str, ...]:

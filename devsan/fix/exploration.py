@@ -83,6 +83,8 @@ def _compiles(trial: Trial) -> bool:
 def _penalty(before: Outcome, trial: Trial, known: Outcome | None) -> int:
     """Returns what speaks for or against following ``trial``, which failed elsewhere than ``before``."""
     assert trial.outcome is not None
+    if trial.changes[-1].halfway:
+        return _AT_ONCE
     if trial.outcome.line_of(trial.changes) == before.line_of(trial.changes[:-1]):
         span = trial.outcome.span_of(trial.changes)
         is_next = span != before.span_of(trial.changes[:-1]) and known is not None and span in known.spans

@@ -23,7 +23,13 @@ def failed_at(*frames: tuple[str, int, str]) -> Outcome:
         }
         for path, line, package in frames
     ]
-    finding: dict[str, Any] = {"name": "", "op": "aten::nll_loss_forward", "stack": stack, "operands": [], "also_at": []}
+    finding: dict[str, Any] = {
+        "name": "",
+        "op": "aten::nll_loss_forward",
+        "stack": stack,
+        "operands": [],
+        "also_at": [],
+    }
     return Outcome(1, False, [finding], {}, {}, [], 1.0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,11 @@ import pytest
 
 from devsan.blocks.measured import Measured
 from devsan.cli.plan import write_map
+from devsan.fix.job import Job
+from devsan.options import Options
+from devsan.plan import planner
 from devsan.plan.placement import Placement
+from devsan.plan.rehearsal import Rehearsals
 from devsan.plan.result import PlanResult, Tried
 
 MODEL = """
@@ -180,3 +185,15 @@ def test_a_program_that_mixes_devices_when_it_is_split_is_said_to_fail(tmp_path:
     assert "as it is     does not fit: cuda:0 is out of memory" in done.stdout
     assert "planned map  fails: DV" in done.stdout
     assert "GPUs" not in done.stdout and "batch" not in done.stdout, "levers are for memory"
+
+
+def test_a_program_that_takes_long_is_told_to_take_few_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.py").write_text("import torch\nraise ValueError('no data')\n")
+    options = Options().updated({"gpus": "2", "full_size": "yes"})
+    job = Job(options, (str(tmp_path / "train.py"),), str(tmp_path), {**os.environ, "OMP_NUM_THREADS": "1"})
+    told: list[str] = []
+    for most in (0.0, 600.0):
+        monkeypatch.setattr(planner, "_LONG", most)
+        with Rehearsals(job) as rehearsals, pytest.raises(planner.ProgramFails, match="ValueError: no data"):
+            planner.Planner(rehearsals, told.append).plan()
+    assert sum("two or three steps of the program are enough" in each for each in told) == 1

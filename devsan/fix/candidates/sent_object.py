@@ -47,11 +47,22 @@ def _on_host(frames: list[Mapping[str, Any]]) -> Iterator[Change]:
     if made is None and given is not None:
         made = Origin(source, given, 0)
     tensors = list(_tensors(made.source, made.node)) if made is not None else []
+    if not tensors and isinstance(given, ast.Name):  # payload = [None]; payload[0] = ...
+        made = Origin(source, given, 0)
+        tensors = [each for stored in _stored(source, given) for each in _tensors(source, stored)]
     if made is None or not tensors:
         return
     edits = tuple(made.source.replace(each, f"{made.source.segment(each)}.cpu()") for each in tensors)
     text = message("send tensors of the CPU with `{function}`", function=function_name(call))
-    yield Change(text, "creation_site", edits, doubt=_DOUBT)
+    yield Change(text, "creation_site", edits, doubt=_DOUBT, halfway=True)  # where it is used it has to come back
+
+
+def _stored(source: Source, name: ast.Name) -> Iterator[ast.expr]:
+    """What the function puts into the list ``name`` before it is sent."""
+    for node in own_nodes(source.function_around(name)):
+        target = node.targets[0] if isinstance(node, ast.Assign) and node.lineno < name.lineno else None
+        if isinstance(target, ast.Subscript) and source.segment(target.value) == name.id:
+            yield node.value  # type: ignore[attr-defined]
 
 
 def _tensors(source: Source, node: ast.expr) -> Iterator[ast.expr]:
@@ -64,6 +75,9 @@ def _tensors(source: Source, node: ast.expr) -> Iterator[ast.expr]:
             yield from _tensors(source, each)
     elif _is_tensor(source, node):
         yield node
+    elif isinstance(node, ast.Call) and _is_class(source, function_name(node)):
+        for each in (*node.args, *(given.value for given in node.keywords)):
+            yield from _tensors(source, each)
     elif isinstance(node, ast.Call):
         yield from _filled(source, function_name(node))
     elif isinstance(node, ast.Name):
@@ -73,7 +87,7 @@ def _tensors(source: Source, node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _filled(source: Source, function: str) -> Iterator[ast.expr]:
-    """The tensors that a function of the file puts into what it returns: ``found[key] = (x.clone(), label)``."""
+    """The tensors that a function of the file returns, or puts into that: ``found[key] = (x.clone(), label)``."""
     for made in ast.walk(source.tree):
         if not isinstance(made, ast.FunctionDef) or made.name != function:
             continue
@@ -83,6 +97,12 @@ def _filled(source: Source, function: str) -> Iterator[ast.expr]:
             stored = each.targets[0] if isinstance(each, ast.Assign) else None
             if isinstance(stored, ast.Subscript) and source.segment(stored.value) in returned:
                 yield from _tensors(source, each.value)  # type: ignore[attr-defined]
+            if isinstance(each, ast.Return) and isinstance(each.value, (ast.Dict, ast.Tuple, ast.List, ast.Call)):
+                yield from _tensors(source, each.value)
+
+
+def _is_class(source: Source, name: str) -> bool:
+    return any(isinstance(each, ast.ClassDef) and each.name == name for each in source.tree.body)
 
 
 def _is_tensor(source: Source, node: ast.expr) -> bool:

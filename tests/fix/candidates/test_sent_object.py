@@ -54,3 +54,63 @@ print(torch.stack([score for score, _ in merged(scored(rank))]).sum().item())
 dist.destroy_process_group()
 """)
     assert 'found[f"{rank}-{key}"] = (score.clone().cpu(), key)' in text
+
+
+SENT = """
+import os
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+
+@dataclass
+class Shard:
+    rank: int
+    rows: torch.Tensor
+
+
+def encoded(rank):
+    rows = torch.arange(3.0, device="cuda") + rank
+    return Shard(rank=rank, rows=torch.cat([rows, rows]))
+
+
+def fitted(rows):
+    best = torch.where(rows > 1, rows, rows.mean())
+    return {"centers": best, "sizes": rows.sum(0), "loss": 0.5}
+
+
+def shared(rows):
+    payload = [None]
+    if dist.get_rank() == 0:
+        payload[0] = fitted(rows)
+    dist.broadcast_object_list(payload, src=0)
+    return payload[0]
+
+
+def gathered(shard):
+    shards = [None, None]
+    dist.all_gather_object(shards, shard)
+    return shards
+
+
+dist.init_process_group("gloo")
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+here = torch.ones(3, device="cuda")
+{use}
+dist.destroy_process_group()
+"""
+
+
+def test_the_fields_of_an_object_are_sent_from_the_host(fixed_in_ranks: Callable[[str], str]):
+    text = fixed_in_ranks(
+        SENT.replace("{use}", "print(torch.cat([each.rows for each in gathered(encoded(rank))]).sum().item())")
+    )
+    assert "rows=torch.cat([rows, rows]).cpu())" in text
+
+
+def test_what_is_put_into_a_list_that_is_sent_comes_from_the_host(fixed_in_ranks: Callable[[str], str]):
+    text = fixed_in_ranks(SENT.replace("{use}", 'print((here * shared(here)["centers"]).sum().item())'))
+    assert '{"centers": best.cpu(), "sizes": rows.sum(0).cpu(), "loss": 0.5}' in text
+    assert ".to(here.device)" in text
