@@ -64,6 +64,7 @@ class SentenceKind:
     GROUP: ClassVar[SentenceKind]
     LOAD: ClassVar[SentenceKind]
     PLACEMENT: ClassVar[SentenceKind]
+    EXPECTED: ClassVar[SentenceKind]  # a tensor is not where `devsan.expect` was told
     __members__: ClassVar[dict[str, SentenceKind]]
     @property
     def name(self) -> str: ...

@@ -49,8 +49,8 @@ def check(*tensors: Any, **named: Any) -> None:
     offending = next(
         str(tensor.device) for tensor in found if str(tensor.device) != common and str(tensor.device) in devices
     )
-    sentence = f"expected all tensors that are checked here on one device, got {', '.join(sorted(devices))}"
-    raise DeviceMismatch(_report(sentence, (common, offending), caller)) from None
+    text = f"expected all tensors that are checked here on one device, got {', '.join(sorted(devices))}"
+    raise DeviceMismatch(_report(Sentence(Kind.MIXED, text, (common, offending), speaker="devsan"), caller)) from None
 
 
 check_tensors_device = check
@@ -135,9 +135,10 @@ def _judge(result: Any, device: str, did: str, caller: FrameType) -> None:
         here = str(tensor.device)
         if here == device or here.startswith(device + ":") or _is_host_scalar(tensor):
             continue
-        raise DeviceMismatch(
-            _report(f"expected tensors on {device} here, but {did} one on {here}", (device, here), caller)
-        )
+        text = f"expected tensors on {device} here, but {did} one on {here}"
+        figures = {"expected": device, "here": here}
+        sentence = Sentence(Kind.EXPECTED, text, (device, here), figures=figures, speaker="devsan")
+        raise DeviceMismatch(_report(sentence, caller))
 
 
 def _program_frame() -> FrameType:
@@ -168,14 +169,14 @@ def _is_host_scalar(tensor: Any) -> bool:
     return bool(tensor.device.type == "cpu" and tensor.dim() == 0)
 
 
-def _report(sentence: str, devices: tuple[str, str], caller: FrameType) -> str:
+def _report(sentence: Sentence, caller: FrameType) -> str:
     """The sentence, then the report on the call that ``caller`` is executing."""
     try:
         from devsan.failure_report import report_to
 
         trace = TracebackType(None, caller, caller.f_lasti, caller.f_lineno)
         stream = io.StringIO()
-        report_to(stream, Failure(sentence, Sentence(Kind.MIXED, sentence, devices, speaker="devsan"), trace, trace))
-        return f"{sentence}\n{COLOR.sub('', stream.getvalue()).rstrip()}"
+        report_to(stream, Failure(sentence.text, sentence, trace, trace))
+        return f"{sentence.text}\n{COLOR.sub('', stream.getvalue()).rstrip()}"
     except Exception as own:  # the check's own answer must not be lost
-        return f"{sentence}\n(no report: {type(own).__name__}: {own})"
+        return f"{sentence.text}\n(no report: {type(own).__name__}: {own})"

@@ -31,7 +31,7 @@ DOORS = (
     Door("devsan.blocks.in_program", ("devsan/emulation.py",), "the rehearsals of devsan plan alone need it"),
     Door("devsan.policy", ("devsan/emulation.py",), "policy=warn alone needs it, with what reports are made with"),
     Door("devsan.caught", ("devsan/emulation.py",), "it imports the core"),
-    Door("devsan.streams.watch", ("devsan/emulation.py",), "check=streams alone needs it, with what reports are made with"),
+    Door("devsan.streams.watch", ("devsan/emulation.py",), "check=streams alone needs it, with what makes reports"),
     Door("devsan.failure_report", ("devsan/error_report.py", "devsan/checks.py"), "most programs have no device error"),
     Door("devsan.introspect.provenance.shown", ("devsan/checks.py",), "devsan.where alone needs it"),
     Door("devsan.introspect.explain", ("devsan/checks.py",), "devsan.findings alone needs it"),

@@ -78,9 +78,8 @@ const Operand* Context::alone_in_statement() const {
     alone = &operand;
   }
   if (alone == nullptr || around.empty()) return nullptr;
-  const bool together = std::all_of(around.begin(), around.end(), [&](const Device& each) {
-    return each == around.front();
-  });
+  const bool together =
+      std::all_of(around.begin(), around.end(), [&](const Device& each) { return each == around.front(); });
   return together && operands().size() > 1 ? alone : nullptr;
 }
 

@@ -16,7 +16,8 @@ const model::Event* put_in_after(const Context& context, const Operand& operand)
   const bool made_of_weight = !is_weight(operand) && !path.empty();
   const bool registered = (is_weight(operand) && operand.registered) || made_of_weight;
   const model::Event* placed = placement_of(operand.provenance);
-  if (!registered || !operand.device.is_host() || context.model() == nullptr || (placed != nullptr && placed->kind == model::EventKind::kMoved)) {
+  if (!registered || !operand.device.is_host() || context.model() == nullptr ||
+      (placed != nullptr && placed->kind == model::EventKind::kMoved)) {
     return nullptr;
   }
   const auto& all = context.model()->placements;

@@ -30,6 +30,7 @@ enum class SentenceKind {
   kGroup,
   kLoad,
   kPlacement,
+  kExpected,  ///< a tensor is not where `devsan.expect` was told
 };
 
 /// What the program was doing.

@@ -68,6 +68,8 @@ def title_of(sentence: Sentence, op: str | None, devices: Sequence[str], frame: 
         return message("the process group does not accept these devices")
     if sentence.kind is Kind.PLACEMENT:
         return message("the device map does not fit")
+    if sentence.kind is Kind.EXPECTED:
+        return message("a tensor is on {offending}, expected on {common}", offending=offending, common=common)
     written = op or _written(frame)
     if len(devices) > 1:
         where = {"devices": ", ".join(devices[:-1]), "last": devices[-1]}

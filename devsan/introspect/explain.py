@@ -37,7 +37,7 @@ from devsan.introspect.provenance.generators import handed_over, named_by_progra
 from devsan.introspect.provenance.reader import ProvenanceReader
 
 _WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.HOST, Kind.META})
-_PRESENT = frozenset({Kind.POINTER, Kind.GROUP})
+_PRESENT = frozenset({Kind.POINTER, Kind.GROUP, Kind.EXPECTED})
 
 # The traceback of another thread or process in the message: what failed is in none of the frames that are left.
 _RECEIVERS = ("self", "module")  # what a forward calls the module that it is of

@@ -34,6 +34,8 @@ _STEPS_TO_SMALLEST = 24
 _LONG = 60.0
 """Seconds of a rehearsal after which it is said that a shorter program would do."""
 
+_FEW_STEPS = "that took {seconds} s, and so will each further rehearsal: two or three steps of the program are enough"
+
 
 class ProgramFails(DevsanError):
     """Memory is not why the program does not run to its end.
@@ -74,8 +76,7 @@ class Planner:
         self._progress(message("rehearsing the program as it is"))
         as_it_is = _tried("as it is", self._rehearsals.run())
         if as_it_is.seconds > _LONG:
-            self._progress(message("that took {seconds} s, and so will each further rehearsal: two or three steps of the "
-                                   "program are enough", seconds=f"{as_it_is.seconds:.0f}"))  # fmt: skip
+            self._progress(message(_FEW_STEPS, seconds=f"{as_it_is.seconds:.0f}"))
         answer, measured = self.measure()
         planned = self._planned("map", 0, measured, self._options, Request())
         result = PlanResult([device.total_memory for device in self._options.devices()], measured, as_it_is, planned)

@@ -2,6 +2,7 @@
 #include "diagnose/carried_state.h"
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/expectation.h"
 #include "diagnose/handed_on.h"
 #include "diagnose/joined_outside.h"
 #include "diagnose/moves.h"
@@ -101,6 +102,7 @@ bool is_shared_with_part(const Context& context, const Operand& weight, const Op
 // A value such as hparams.device, model.device or "cuda:0" is used for everything, and the model is on several GPUs:
 // whatever meets a part of the model on another one fails. The other side was put there by a map.
 std::optional<Hypothesis> single_device_assumption(const Context& context) {
+  if (auto found = expectation(context)) return found;
   if (auto found = own_backward(context)) return found;
   if (!context.across_gpus()) return std::nullopt;
   if (auto found = carried_state(context)) return found;

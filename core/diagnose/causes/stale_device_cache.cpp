@@ -167,7 +167,7 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
     if (!operand.registered || partner == nullptr || placed == nullptr) continue;
     const Operand* alone = context.outnumbered();
     if (alone != nullptr && alone != &operand) continue;  // the others are where they belong
-    if (placed->kind == EventKind::kLoaded) continue;  // read from a checkpoint, not computed for a device
+    if (placed->kind == EventKind::kLoaded) continue;     // read from a checkpoint, not computed for a device
     if (is_deep_copy(*placed)) {
       if (!best && is_cache_entry(operand) && operand.device.is_accelerator())
         best = copied_cache(context, operand, *partner);

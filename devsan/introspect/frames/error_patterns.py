@@ -28,6 +28,7 @@ class Kind(Enum):
     GROUP = "a process group"
     LOAD = "a checkpoint"
     PLACEMENT = "a device map"
+    EXPECTED = "an expectation"
 
 
 _DEVICE = r"[a-z][a-z_0-9]*(?::\d+)?"

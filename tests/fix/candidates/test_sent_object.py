@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+
+from devsan.fix.candidates.sent_object import propose
+from devsan.fix.change import applied
+from devsan.fix.failure import Failure
 
 
 def test_what_is_gathered_as_an_object_is_sent_from_the_host(fixed_in_ranks: Callable[[str], str]):
@@ -110,7 +115,15 @@ def test_the_fields_of_an_object_are_sent_from_the_host(fixed_in_ranks: Callable
     assert "rows=torch.cat([rows, rows]).cpu())" in text
 
 
-def test_what_is_put_into_a_list_that_is_sent_comes_from_the_host(fixed_in_ranks: Callable[[str], str]):
-    text = fixed_in_ranks(SENT.replace("{use}", 'print((here * shared(here)["centers"]).sum().item())'))
-    assert '{"centers": best.cpu(), "sizes": rows.sum(0).cpu(), "loss": 0.5}' in text
-    assert ".to(here.device)" in text
+def test_what_is_put_into_a_list_that_is_sent_comes_from_the_host(tmp_path: Path):
+    path = tmp_path / "train.py"
+    path.write_text(SENT)
+    lines = SENT.splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if "broadcast_object_list" in text)
+    column = lines[line - 1].index("dist") + 1
+    frame = {"path": str(path), "line": line, "column": column, "end_line": line,
+             "end_column": len(lines[line - 1]) + 1, "function": "shared", "package": ""}  # fmt: skip
+    received = {"owner": {"name": "torch.distributed", "mechanism": "broadcast_object_list"}, "frames": [frame]}
+    (change,) = propose(Failure({"operands": [{"provenance": [received]}]}))
+    assert '{"centers": best.cpu(), "sizes": rows.sum(0).cpu(), "loss": 0.5}' in applied([change])[str(path)]
+    assert change.halfway
