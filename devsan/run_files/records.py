@@ -109,7 +109,6 @@ def failure_of(failure: core.Failure) -> Plain:
         "sentence": failure.sentence,
         "kind": word(failure.kind),
         "operands": [operand_of(each) for each in failure.operands],
-        "around": [str(each) for each in failure.around],
         "stack": frames_of(failure.frames),
         "phase": word(failure.phase),
         "memory": None if failure.memory is None else held_memory_of(failure.memory),
