@@ -58,11 +58,15 @@ def nearest_page(text: str) -> Code | None:
 
 
 def _wholes(text: str) -> tuple[str, ...]:
-    """The sentences that were meant: of a mismatch, people quote the words in front of the devices."""
+    """The sentences that were meant: of a mismatch, people quote the words in front of the devices, or a few of them."""
     words = _MISMATCH.partition(",")[0]
     quoted = "".join(text.partition(words)[1:]).rstrip(".,!")
     is_cut = quoted != "" and _MISMATCH.startswith(quoted) and not _DEVICES.intersection(_words(quoted))
-    return (_MISMATCH, _WITH_HOST, text) if is_cut else (text,)
+    if is_cut:
+        return (_MISMATCH, _WITH_HOST, text)
+    part = text.strip(" .,!").lower()
+    meant = tuple(each for each in (_MISMATCH, _WITH_HOST) if part in each.lower())
+    return meant if meant and not quoted and len(part.split()) >= _FEWEST else (text,)
 
 
 def _codes_of(text: str) -> list[str]:

@@ -126,3 +126,16 @@ def test_words_of_a_summary_find_their_codes(front):
     listed = front.devsan("explain", "device", "map")
     assert listed.returncode == 0
     assert [line.split()[0] for line in listed.stdout.splitlines()] == ["DV105", "DV204"]
+
+
+@pytest.mark.parametrize(
+    ("part", "codes"),
+    [
+        ("found at least two devices", {"DV101", "DV102"}),
+        ("at least two devices, cuda:0 and cpu", {"DV102", "DV108"}),
+    ],
+)
+def test_a_part_of_the_sentence_is_known(front, part: str, codes: set[str]):
+    done = front.devsan("explain", part)
+    assert done.returncode == 0
+    assert codes <= {line.split()[0] for line in done.stdout.splitlines()}

@@ -104,6 +104,16 @@ def test_expect_stops_what_is_made_elsewhere() -> None:
         inner(torch.zeros(2))
 
 
+def test_expect_tells_which_tensor_is_elsewhere_and_who_placed_it() -> None:
+    hidden = torch.ones(3, device="cuda:0")
+    with pytest.raises(devsan.DeviceMismatch) as raised, devsan.expect("cuda:1"):
+        hidden * 2
+    told = str(raised.value)
+    assert "error[DV101]: a tensor is on cuda:0, expected on cuda:1" in told
+    assert "note: `hidden` was put on cuda:0" in told
+    assert "help: put `hidden` on cuda:1" in told
+
+
 def test_findings_are_kept() -> None:
     from devsan.introspect.explain import explain
     from devsan.introspect.frames.chain import failure_of
