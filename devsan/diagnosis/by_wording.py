@@ -58,7 +58,7 @@ def nearest_page(text: str) -> Code | None:
 
 
 def _wholes(text: str) -> tuple[str, ...]:
-    """The sentences that were meant: of a mismatch, people quote what stands before the devices, or a few words of it."""
+    """The sentences that were meant: of a mismatch, people quote what is before the devices, or a few words of it."""
     words = _MISMATCH.partition(",")[0]
     quoted = "".join(text.partition(words)[1:]).rstrip(".,!")
     is_cut = quoted != "" and _MISMATCH.startswith(quoted) and not _DEVICES.intersection(_words(quoted))

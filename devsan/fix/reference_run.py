@@ -102,9 +102,10 @@ class Reference:
 
     def _judge_calls(self, found: Comparison, run_again: Callable[[], Outcome]) -> Comparison:
         """Compares the calls of the candidate with those of the reference (NOTE [Calls])."""
+        by_luck = self.failing().only_warns
         with self._lock:
             if self._calls is None:
-                self._calls, self._why_no_calls = self._find_calls(found.impossible or _BLIND)
+                self._calls, self._why_no_calls = self._find_calls(found.impossible or _BLIND, by_luck)
         if self._why_no_calls:
             return Comparison(found.compared, impossible=self._why_no_calls)
         again = run_again()
@@ -114,13 +115,17 @@ class Reference:
         count = sum(len(calls.calls_of(events, self._kinds)) for events in self._calls.numbers.values())
         return Comparison({**found.compared, "call": count})
 
-    def _find_calls(self, why_not: str) -> tuple[Outcome, str]:
-        """Runs the reference, the job as it is, and the reference once more, each with its calls."""
+    def _find_calls(self, why_not: str, by_luck: bool) -> tuple[Outcome, str]:
+        """Runs the reference, the job as it is, and the reference once more, each with its calls.
+
+        Args:
+            why_not: said where the calls tell nothing either.
+            by_luck: the job as it is makes all calls, and nothing orders them.
+        """
         kept = self.laboratory.run(policy="warn", meeting=self.kind, calls=True)
         if not kept.ended or calls.loses(kept.numbers):
             return kept, why_not
         failing = self.laboratory.run(calls=True)
-        by_luck = self.failing().only_warns  # then the failing run has made them all
         telling = [kinds for kinds in calls.KINDS if by_luck or calls.missing(kept.numbers, failing.numbers, kinds)]
         if not telling:
             return kept, why_not
