@@ -66,7 +66,10 @@ SHAPES = {
         late=frozenset({"output_of"}),
     ),
     "Failure": Shape(
-        "finding", without=frozenset({"figures", "step", "around"}), names={"frames": "stack"}, late=frozenset({"memory"})
+        "finding",
+        without=frozenset({"figures", "step", "around"}),
+        names={"frames": "stack"},
+        late=frozenset({"memory"}),
     ),
     "MemoryHolder": Shape("memory_holder", without=frozenset({"placement"})),
     "MemoryPart": Shape("memory_part"),
