@@ -40,6 +40,8 @@ def told(setup):
         ('TrainingArguments("o", learning_rte=1e-4)', "learning_rte", "write learning_rate"),
         ('TrainingArguments("o", fsdp_transformer_layer_cls_to_wrap="GPT2Block")', "fsdp_transformer_layer_cls_to_wrap",
          'pass fsdp_config={"transformer_layer_cls_to_wrap": ["LlamaDecoderLayer"]} instead'),
+        ('TrainingArguments("o", split_batches=True)', "split_batches",
+         'pass accelerator_config={"split_batches": True} instead'),
         ('Seq2SeqTrainingArguments("o", warmup_ratio=0.1)', "warmup_ratio", "pass warmup_steps=0.1 instead"),
         ('TrainingArguments("o", save_safetensors=True)', "save_safetensors", "remove it"),
         ("Trainer(model, args, tokenizer=tokenizer)", "tokenizer", "write processing_class"),

@@ -111,7 +111,7 @@ def _instead(name: str, taken: frozenset[str], form: str) -> Message:
     if name not in _MOVED or _MOVED[name][0] not in taken:
         return message("remove it")
     argument, value = _MOVED[name]
-    shown = json.dumps(value)
+    shown = repr(value).replace("'", '"')
     if form.startswith("--"):
-        shown = shlex.quote(value if isinstance(value, str) else shown)
+        shown = shlex.quote(value if isinstance(value, str) else json.dumps(value))
     return message("pass {argument} instead", argument=form.format(name=argument, value=shown))
