@@ -126,6 +126,9 @@ def start_alignment(told: Callable[[str], None]) -> None:
 def join_order() -> None:
     """The calling thread's operators are watched where another's are."""
 
+def leave_order() -> bool:
+    """The calling thread's operators are not watched until it joins again; returns whether they were."""
+
 def start_order(told: Callable[..., None]) -> None:
     """Has the order of streams watched; ``told(kind, earlier, later, frames of the free)`` must not raise."""
 

@@ -58,6 +58,7 @@ void stop_order() {
 void bind_order(py::module_& module) {
   module.def("start_order", &start_order, py::arg("told"));
   module.def("join_order", &intercept::join_stream_watch);
+  module.def("leave_order", &intercept::stop_stream_watch);
   module.def("stop_order", &stop_order);
 }
 

@@ -295,6 +295,10 @@ void join_stream_watch() {
   if (Monitor::is_on()) c10::impl::tls_set_dispatch_key_included(kKey, true);
 }
 
-void stop_stream_watch() { c10::impl::tls_set_dispatch_key_included(kKey, false); }
+bool stop_stream_watch() {
+  const bool was_seen = c10::impl::tls_is_dispatch_key_included(kKey);
+  c10::impl::tls_set_dispatch_key_included(kKey, false);
+  return was_seen;
+}
 
 }  // namespace devsan::intercept

@@ -15,7 +15,7 @@ void start_stream_watch();
 /// Has them seen where another thread's are.
 void join_stream_watch();
 
-/// The calling thread's operators are not seen any more. A second call does nothing.
-void stop_stream_watch();
+/// The calling thread's operators are not seen any more; returns whether they were. A second call does nothing.
+bool stop_stream_watch();
 
 }  // namespace devsan::intercept

@@ -70,6 +70,6 @@ class Levers:
 
         def cut(each: Any) -> Any:
             is_batch = isinstance(each, torch.Tensor) and each.dim() > 0 and each.shape[0] == size
-            return each[: self._batch] if is_batch else each
+            return each[: self._batch].clone() if is_batch else each  # a view would keep all of it alive
 
         return tuple(map(cut, args)), {name: cut(each) for name, each in named.items()}

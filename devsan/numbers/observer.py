@@ -108,7 +108,8 @@ class Observer:
         if self._written > MOST or self._left:
             return
         try:
-            digests = [None if each is None else digest(each) for each in tensors]
+            with _unwatched():
+                digests = [None if each is None else digest(each) for each in tensors]
             event: dict[str, Any] = {"kind": kind, "tensors": digests}
             if names is not None:
                 event["names"] = names
@@ -178,6 +179,17 @@ def _rounded_anew(gradient: Any) -> Any:
     if gradient is None or not gradient.is_floating_point():
         return gradient
     return gradient * (1 + 2 * sys.modules["torch"].finfo(gradient.dtype).eps)
+
+
+@contextlib.contextmanager
+def _unwatched() -> Iterator[None]:
+    """Reads for itself, which the check of streams would take for the program's own reading."""
+    was_watched = core.leave_order()
+    try:
+        yield
+    finally:
+        if was_watched:
+            core.join_order()
 
 
 def _is_transforming() -> bool:

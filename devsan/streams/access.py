@@ -14,6 +14,7 @@ from devsan.introspect.frames.places import DEVSAN, place_at
 from devsan.introspect.frames.values import own_dict
 
 Frames = Sequence[tuple[CodeType, int]]
+UNNAMED = "stream"  # no running frame has a name for it
 Access = tuple[str, bool, int, int, int, Frames]  # operator, whether it writes, device, stream, bytes, frames
 
 
@@ -45,7 +46,7 @@ def stream_name(access: Access, current: bool = False) -> str:
         return f"torch.cuda.default_stream({_argument(device)})"
     # A backward pass has no frames of its own: what it runs for is on the main thread's.
     main = sys._current_frames().get(threading.main_thread().ident or 0)
-    return _name_in(sys._getframe(1), device, number) or _name_in(main, device, number) or "stream"
+    return _name_in(sys._getframe(1), device, number) or _name_in(main, device, number) or UNNAMED
 
 
 def _name_in(frame: FrameType | None, device: int, number: int) -> str | None:
@@ -57,10 +58,10 @@ def _name_in(frame: FrameType | None, device: int, number: int) -> str | None:
                 for name, value in list(values.items()):
                     if _is(value, device, number):
                         return name
-                    inner = own_dict(value) if name == "self" else {}
-                    for attribute, held in list(inner.items()):
-                        if _is(held, device, number):
-                            return f"self.{attribute}"
+            for name, value in [*frame.f_locals.items(), *frame.f_globals.items()]:
+                for attribute, held in list(own_dict(value).items()):  # self.stream, prefetcher.stream
+                    if _is(held, device, number):
+                        return f"{name}.{attribute}"
         frame = frame.f_back
     return None
 

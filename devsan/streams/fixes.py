@@ -10,9 +10,10 @@ from devsan.diagnosis.source import shown_path, whole_path
 from devsan.diagnostics.diagnostic import Edit, Fix, Place
 from devsan.diagnostics.messages import message
 from devsan.introspect.source.sources import tree_at
-from devsan.streams.access import Access, Frames, frame_of, stream_name
+from devsan.streams.access import UNNAMED, Access, Frames, frame_of, stream_name
 
 _NOT_FIRST = ("elif", "else:", "except", "finally:")
+_FEW = 3  # names of one statement
 _RECORD = "{tensor}.record_stream({stream})"
 
 
@@ -36,7 +37,8 @@ def fixes_of(kind: str, earlier: Access, later: Access, freed: Frames) -> tuple[
     else:
         line = f"{stream_name(later, current=True)}.wait_stream({other})"
         text = message("make the stream wait before this line: {line}", line=line)
-    return (Fix(text, "likely", _before(line, frame_of(later[-1])), "use_site"),)
+    edits = () if other == UNNAMED else _before(line, frame_of(later[-1]))
+    return (Fix(text, "likely", edits, "use_site"),)
 
 
 def _kept(earlier: Access, other: str, freed: Frames) -> tuple[Fix, ...]:
@@ -49,10 +51,19 @@ def _kept(earlier: Access, other: str, freed: Frames) -> tuple[Fix, ...]:
     names = _read(used) & _unbound(gone) if used is not None and gone is not None else set()
     if there is None or end is None or used is None or there.file != end.file or len(names) != 1:
         text = message("call record_stream({stream}) on the tensor after it is used there", stream=other)
-        return Fix(text, "likely"), Fix(waits, "possible")
+        return Fix(text, "likely", _before_the_end(gone, end, other), "use_site"), Fix(waits, "possible")
     line = _RECORD.format(tensor=names.pop(), stream="torch.cuda.current_stream()")
     text = message("tell the allocator of the stream behind this line: {line}", line=line)
     return Fix(text, "likely", _behind(line, there, used), "use_site"), Fix(waits, "possible")
+
+
+def _before_the_end(gone: ast.stmt | None, end: core.Frame | None, stream: str) -> tuple[Edit, ...]:
+    """The stream told of what the statement ``gone`` lets go, where the use does not name it: a backward pass."""
+    names = sorted(_unbound(gone)) if isinstance(gone, ast.Assign | ast.Delete) else []
+    if not names or len(names) > _FEW or stream == UNNAMED:
+        return ()
+    lines = [_RECORD.format(tensor=name, stream=stream) for name in names]
+    return _before("\n".join(lines), end)
 
 
 def _before(line: str, here: core.Frame | None) -> tuple[Edit, ...]:
@@ -63,7 +74,9 @@ def _before(line: str, here: core.Frame | None) -> tuple[Edit, ...]:
     text = linecache.getline(str(here.file), statement.lineno).rstrip("\n")
     if text[: statement.col_offset].strip() or text.split()[0] in _NOT_FIRST:
         return ()
-    return (_edit(here, statement.lineno, text, f"{text[: statement.col_offset]}{line}\n{text}"),)
+    indent = text[: statement.col_offset]
+    put = "".join(f"{indent}{each}\n" for each in line.split("\n"))
+    return (_edit(here, statement.lineno, text, put + text),)
 
 
 def _behind(line: str, there: core.Frame, statement: ast.stmt) -> tuple[Edit, ...]:
