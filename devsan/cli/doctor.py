@@ -141,7 +141,7 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
     outcome = _checked(case)
     if options.diff or options.fix:
         case, outcome = _configurations(options, case, outcome)
-    code = _source(options, case.launch, outcome)
+    code = _source(options, case, outcome)
     if code is not None:
         return code
     if options.diff:
@@ -195,8 +195,9 @@ def _configurations(options: argparse.Namespace, case: Any, outcome: _Outcome) -
     return case, outcome
 
 
-def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int | None:
+def _source(options: argparse.Namespace, case: Any, outcome: _Outcome) -> int | None:
     """Checks the Python source that was named; returns an exit code where nothing else is to be said."""
+    launch = case.launch
     paths = [Path(file) for file in options.files if _is_source(file)]
     if launch.script.endswith(".py") and os.path.isfile(launch.script) and Path(launch.script) not in paths:
         paths.append(Path(launch.script))
@@ -207,19 +208,28 @@ def _source(options: argparse.Namespace, launch: Any, outcome: _Outcome) -> int 
     except Exception as error:  # what it cannot read must not hide what else was found
         outcome.notes.append(f"the source could not be checked: {type(error).__name__}: {error}")
         return None
+    if options.diff or options.fix:  # what the configurations' rules find in a script, too
+        found.findings += [each for each in outcome.findings if _is_in_source(each)]
     if options.diff:
         print(source.diff(found), end="")
         for note in found.notes:
             tell(note)
         return _exit_code(options, [*found.findings, *outcome.findings])
     if options.fix:
-        for path in source.fix(found):
+        fixed = source.fix(found)
+        for path in fixed:
             notice(message("fixed {path}", path=path))
         outcome.notes += found.notes
+        if fixed:
+            outcome.findings = _checked(collect(case.facts, launch, options.files)).findings
         found = source.check(paths, launch, False)
     outcome.findings += found.findings
     outcome.notes += found.notes
     return None
+
+
+def _is_in_source(finding: Diagnostic) -> bool:
+    return any(_is_source(edit.place.file) for fix in finding.fixes for edit in fix.edits)
 
 
 def _show(options: argparse.Namespace, case: Any, outcome: _Outcome) -> None:

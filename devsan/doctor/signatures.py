@@ -7,24 +7,49 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+
+from devsan.doctor.packages import versions
 
 _ARGUMENTS, _SEQ2SEQ, _TRAINER = "TrainingArguments", "Seq2SeqTrainingArguments", "Trainer"
 
 
-def signatures() -> dict[str, frozenset[str]]:
-    """Returns the keywords of each class that could be read, by the name of the class."""
+@dataclass(frozen=True)
+class Signatures:
+    """The keywords of classes of transformers.
+
+    Attributes:
+        version: of transformers.
+        taken: by class; nothing of one that could not be read.
+    """
+
+    version: str = ""
+    taken: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def of(self, name: str) -> frozenset[str]:
+        """Returns the keywords of the class ``name``; nothing where they are not known."""
+        return self.taken.get(name, frozenset())
+
+    @property
+    def parsed(self) -> frozenset[str]:
+        """Returns what HfArgumentParser takes for the Trainer's arguments; nothing where they were not read."""
+        return self.of(_SEQ2SEQ) | self.of(_ARGUMENTS)
+
+
+def signatures() -> Signatures:
+    """Returns what the installed transformers takes; nothing where there is none."""
     try:
         spec = find_spec("transformers")
     except (ImportError, ValueError):
-        return {}
+        return Signatures()
     folders = list(spec.submodule_search_locations or ()) if spec is not None else []
-    return read_signatures(Path(folders[0])) if folders else {}
+    return read_signatures(Path(folders[0]), versions().get("transformers", "")) if folders else Signatures()
 
 
-def read_signatures(folder: Path) -> dict[str, frozenset[str]]:
-    """Returns what the files of transformers in ``folder`` say; nothing of a file that cannot be read."""
+def read_signatures(folder: Path, version: str = "") -> Signatures:
+    """Returns what the files of transformers in ``folder`` say."""
     read: dict[str, frozenset[str]] = {}
     plain = _fields(folder / "training_args.py", _ARGUMENTS)
     if plain:
@@ -33,12 +58,7 @@ def read_signatures(folder: Path) -> dict[str, frozenset[str]]:
         if more:
             read[_SEQ2SEQ] = plain | more
     taken = _parameters(folder / "trainer.py", _TRAINER)
-    return {**read, _TRAINER: taken} if taken else read
-
-
-def parsed_names(read: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """Returns what HfArgumentParser takes for the Trainer's arguments; nothing where they were not read."""
-    return read.get(_SEQ2SEQ, frozenset()) | read.get(_ARGUMENTS, frozenset())
+    return Signatures(version, {**read, _TRAINER: taken} if taken else read)
 
 
 def _fields(file: Path, name: str) -> frozenset[str]:

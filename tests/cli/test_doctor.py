@@ -291,3 +291,23 @@ def test_the_guide_shows_what_is_printed(front):
     front.environment["PYTHONPATH"] = str(ROOT)
     words = ("--no-machine", "ds_config.json", "--", "torchrun", "--nproc_per_node=4", "train.py")
     assert front.devsan("doctor", *words).stdout == f"\n{shown}"
+
+
+def test_fix_renames_an_argument_of_a_script_and_tells_what_is_left(doctor):
+    doctor.write("packages/transformers/__init__.py", "")
+    doctor.write(
+        "packages/transformers/training_args.py",
+        "class TrainingArguments:\n    output_dir: str\n    eval_strategy: str = 'no'\n    warmup_steps: float = 0\n",
+    )
+    doctor.write(
+        "args.py",
+        "from transformers import TrainingArguments\n\n"
+        'arguments = TrainingArguments("out", evaluation_strategy="steps", warmup_ratio=0.1)\n',
+    )
+    assert '+arguments = TrainingArguments("out", eval_strategy="steps", warmup' in doctor.devsan(
+        "doctor", "--diff", "args.py"
+    ).stdout  # fmt: skip
+    done = doctor.devsan("doctor", "--fix", "args.py")
+    assert done.returncode == 1
+    assert 'TrainingArguments("out", eval_strategy="steps"' in (doctor.folder / "args.py").read_text()
+    assert "has no argument warmup_ratio" in done.stdout and "evaluation_strategy" not in done.stdout

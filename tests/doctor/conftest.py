@@ -18,6 +18,7 @@ from devsan.doctor.driver import Driver, Gpu
 from devsan.doctor.facts import Facts, System, visible_numbers
 from devsan.doctor.launch import read_launch
 from devsan.doctor.packages import Unmet
+from devsan.doctor.signatures import Signatures
 from devsan.doctor.torch_facts import Torch
 
 SYSTEM = System("Linux 6.1.0 x86_64", "glibc 2.36", "3.11.7", "/opt/venv/bin/python", "/data/alice/job",
@@ -118,7 +119,7 @@ class SetUp:
     unmet: tuple[Unmet, ...] = ()
     interfaces: tuple[str, ...] = ("lo", "eth0")
     iommu: bool = False
-    signatures: dict[str, frozenset[str]] = field(default_factory=dict)
+    signatures: Signatures = field(default_factory=Signatures)
     files: list[str] = field(default_factory=list)
 
     def write(self, name: str, content: Any) -> SetUp:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devsan.doctor.signatures import read_signatures, signatures
+from devsan.doctor.signatures import Signatures, read_signatures, signatures
 
 HEAD = "from transformers import Seq2SeqTrainingArguments, Trainer, TrainingArguments\n"
 PARSER = """\
@@ -82,16 +82,15 @@ def test_an_option_that_the_parser_refuses(installed):
     installed.write("train.py", PARSER)
     installed.launch = "torchrun --nproc_per_node=4 train.py --output_dir o --group_by_length --logging_name a"
     assert told(installed) == [
-        (f"transformers {installed.packages['transformers']} has no argument --group_by_length",
+        (f"transformers {installed.signatures.version} has no argument --group_by_length",
          "pass --train_sampling_strategy group_by_length instead"),
     ]  # fmt: skip
 
 
 def test_an_older_release_is_given_its_own_name(installed):
-    older = {
-        name: (taken - {"eval_strategy"}) | {"evaluation_strategy"} for name, taken in installed.signatures.items()
-    }
-    installed.signatures = older
+    known = installed.signatures.taken
+    older = {name: (taken - {"eval_strategy"}) | {"evaluation_strategy"} for name, taken in known.items()}
+    installed.signatures = Signatures("4.30.0", older)
     installed.write("train.py", HEAD + 'TrainingArguments("o", eval_strategy="steps")\n')
     assert [fix for _, fix in told(installed)] == ["write evaluation_strategy"]
 
@@ -100,6 +99,6 @@ def test_source_that_cannot_be_read_is_no_reason_to_speak(tmp_path: Path, instal
     (tmp_path / "training_args.py").write_text("class TrainingArguments(:\n")
     (tmp_path / "trainer.py").write_text("class Trainer:\n    def __init__(self, model, **more): ...\n")
     installed.signatures = read_signatures(tmp_path)
-    assert installed.signatures == {}
+    assert installed.signatures == Signatures()
     installed.write("train.py", HEAD + 'TrainingArguments("o", evaluation_strategy="steps")\n')
     assert told(installed) == []
