@@ -56,8 +56,12 @@ void settle_autograd_threads() {
   if (device_count() == 0 || g_owner != getpid() || !engine_has_run()) return;
   std::thread([] {
     for (c10::DeviceIndex i = 0; i < device_count(); ++i) {
-      const at::Tensor leaf = at::ones({}, at::TensorOptions().device(at::kCUDA, i)).requires_grad_();
-      (leaf + leaf).backward();
+      try {
+        const at::Tensor leaf = at::ones({}, at::TensorOptions().device(at::kCUDA, i)).requires_grad_();
+        (leaf + leaf).backward();
+      } catch (const c10::OutOfMemoryError&) {
+        // The program has ended of that, and holds all memory still: its worker is left as it is.
+      }
     }
   }).join();
 }

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
+import programs
 import pytest
 import torch
 
@@ -177,3 +178,27 @@ def test_metadata() -> None:
     assert torch.cuda.memory._get_memory_metadata() == "step 1"
     torch.cuda.memory._set_memory_metadata("")
     assert torch.cuda.get_allocator_backend() == "native"
+
+
+NO_ROOM_LEFT = """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(256, 256), nn.ReLU()).cuda()
+net(torch.randn(8, 256, device="cuda")).sum().backward()
+kept = []
+try:
+    while True:
+        kept.append(torch.empty(2 << 20, dtype=torch.uint8, device="cuda"))
+except torch.OutOfMemoryError:
+    pass
+while True:
+    kept.append(torch.empty(512, dtype=torch.uint8, device="cuda"))
+"""
+
+
+def test_a_gpu_without_a_byte_is_no_reason_to_abort(tmp_path):
+    (tmp_path / "train.py").write_text(NO_ROOM_LEFT)
+    done = programs.run(["-m", "devsan", "run", "--gpus", "1", "--memory", "600MiB", "train.py"], cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "error[DV501]" in done.stderr and "terminate called" not in done.stderr
