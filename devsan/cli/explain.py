@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from devsan.cli.command import Action, Parser, add_language
 from devsan.cli.refusal import tell_refusal
 from devsan.diagnosis import by_wording
-from devsan.diagnostics.codes import Code, all_codes, named
+from devsan.diagnostics.codes import Code, all_codes, find_code, named
 from devsan.errors import EXIT_USAGE, UsageError, tell
 from devsan.render.language import chosen, language_named
 from devsan.render.terminal.text import wrapped
@@ -39,6 +39,8 @@ class ExplainCommand:
         text = " ".join(options.code).strip()
         if len(text.split()) > 1:
             return lambda: _explain(text, options.lang)
+        if text and find_code(text) is None and (called := _called(text)):
+            return lambda: _tell_of(called, options.lang)
         if text:
             page = named(text, options.lang).page(options.lang)
             return lambda: _show(page)
@@ -55,15 +57,17 @@ def _explain(text: str, language: str) -> int:
                  count=str(len(found))))  # fmt: skip
         return _list_all(found, language)
     called = _called(text)
-    if len(called) == 1:
-        return _show(called[0].page(language))
     if called:
-        return _list_all(called, language)
+        return _tell_of(called, language)
     near = by_wording.nearest_page(text)
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
     hint = f"devsan explain {near.code}" if near else None
     tell_refusal(UsageError("an error that DevSan explains", repr(shown), hint))
     return EXIT_USAGE
+
+
+def _tell_of(codes: list[Code], language: str) -> int:
+    return _show(codes[0].page(language)) if len(codes) == 1 else _list_all(codes, language)
 
 
 def _called(text: str) -> list[Code]:

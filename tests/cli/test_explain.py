@@ -126,6 +126,7 @@ def test_words_of_a_summary_find_their_codes(front):
     listed = front.devsan("explain", "device", "map")
     assert listed.returncode == 0
     assert [line.split()[0] for line in listed.stdout.splitlines()] == ["DV105", "DV204"]
+    assert "DV110" in front.devsan("explain", "optimizer").stdout
 
 
 @pytest.mark.parametrize(
