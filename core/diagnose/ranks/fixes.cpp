@@ -2,6 +2,8 @@
 #include "diagnose/source_text.h"
 #include "diagnose/texts.h"
 
+#include <algorithm>
+
 // What several causes about ranks propose.
 
 namespace devsan::diagnose::ranks {
@@ -51,7 +53,14 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
                     closes == std::string::npos ? "" : source.substr(map, closes + 1 - map));
     return;
   }
+  // The current device is this rank's where it was set; a call without a number takes it.
+  const bool current = rank.process.set_device_called;
+  const std::string own = current ? "\"cuda\"" : "f\"cuda:{os.environ['LOCAL_RANK']}\"";
   if (placed.kind == model::EventKind::kLoaded || load != std::string::npos) {
+    // What the rank has used with tensors of its own GPU would be on the wrong device on the CPU as well.
+    const bool used = std::ranges::any_of(
+        rank.findings, [](const model::OwnFinding& each) { return each.kind == model::SentenceKind::kMixed; });
+    const std::string where = "map_location=" + (used ? own : "\"cpu\"");
     std::optional<Edit> edit;
     const auto end = source.rfind(')');
     // One call, whose arguments end with the statement.
@@ -64,18 +73,18 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
         if (depth == 0) break;
       }
       if (closes <= end) {
-        edit = edit_to(source.substr(0, closes) + ", map_location=\"cpu\"" + source.substr(closes));
+        edit = edit_to(source.substr(0, closes) + ", " + where + source.substr(closes));
       }
     }
-    found.propose(FixKind::kUseSite, own_location_text(), Confidence::kLikely, std::move(edit));
+    found.propose(FixKind::kUseSite,
+                  used ? Message{"load it to this rank's GPU: torch.load(..., {where})", {{"where", where}}}
+                       : own_location_text(),
+                  Confidence::kLikely, std::move(edit));
     return;
   }
   if (source_of(placed) == DeviceSource::kLiteral) {
     const std::string text = device_text_of(placed);
     std::optional<Edit> edit;
-    // The current device is this rank's where it was set; a call without a number takes it.
-    const bool current = rank.process.set_device_called;
-    const std::string own = current ? "\"cuda\"" : "f\"cuda:{os.environ['LOCAL_RANK']}\"";
     for (const std::string_view call : {".cuda(", ".to(", "device="}) {
       const std::string said = std::string(call) + text;
       std::string after;

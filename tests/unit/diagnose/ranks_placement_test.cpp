@@ -3,6 +3,8 @@
 #include "diagnose/ranks.h"
 #include "diagnose/ranks/job.h"
 
+#include <algorithm>
+
 namespace devsan::diagnose::test {
 
 using model::FixKind;
@@ -121,6 +123,23 @@ TEST(ForeignMemory, CheckpointWithoutMapLocation) {
   for (const auto& fix : first.finding.fixes) {
     edited = edited || (fix.edit && fix.edit->after == "state = torch.load(\"last.pt\", map_location=\"cpu\")");
   }
+  EXPECT_TRUE(edited);
+}
+
+TEST(ForeignMemory, ACheckpointThatMeetsTensorsOfTheRankIsReadToItsGpu) {
+  JobCase job(2);
+  const Event loaded = event(EventKind::kLoaded, "cuda:0", "torch.load",
+                             {lib("torch", "torch/serialization.py", 900, "load"),
+                              own("train.py", 20, "main", "state = torch.load(\"last.pt\")")});
+  JobCase::holds(job[1], "cuda:0", 1000, {loaded});
+  model::OwnFinding mixed;
+  mixed.kind = model::SentenceKind::kMixed;
+  job[1].findings.push_back(mixed);
+  job[1].process.set_device_called = true;
+  const auto first = expect_first(job, "DV302", {1});
+  const bool edited = std::ranges::any_of(first.finding.fixes, [](const auto& fix) {
+    return fix.edit && fix.edit->after == "state = torch.load(\"last.pt\", map_location=\"cuda\")";
+  });
   EXPECT_TRUE(edited);
 }
 
