@@ -392,6 +392,14 @@ def test_deepspeed_by_accelerate(empty):
     assert {finding.code for finding in empty.findings()} == {"DV420"}
 
 
+def test_the_number_of_ranks_on_the_command_line_counts(empty):
+    empty.launch = "accelerate launch --config_file few.yaml --num_processes 4 train.py"
+    empty.write("few.yaml", "distributed_type: MULTI_GPU\ngpu_ids: 0,1,2,3\nnum_machines: 1\nnum_processes: 8\n")
+    assert [finding.title for finding in empty.findings() if "gpu_ids" in str(finding.title)] == []
+    empty.launch = "accelerate launch --config_file few.yaml train.py"
+    assert "gpu_ids lists 4 GPUs, but num_processes is 8" in [finding.title for finding in empty.findings()]
+
+
 def test_torch_and_the_machine(empty):
     empty.launch = "python train.py"
     assert empty.findings() == []

@@ -52,7 +52,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
             continue
         yield from _keys(case, document)
         yield from _kind(document)
-        yield from _numbers(document)
+        yield from _numbers(case, document)
         yield from _deepspeed(document)
 
 
@@ -110,7 +110,7 @@ def _kind(document: Document) -> Iterator[Diagnostic]:
             )  # fmt: skip
 
 
-def _numbers(document: Document) -> Iterator[Diagnostic]:
+def _numbers(case: Case, document: Document) -> Iterator[Diagnostic]:
     kind, count = document.at("distributed_type"), document.at("num_processes")
     many = whole(count.node.value) if count is not None else None
     said = str(kind.node.value).upper() if kind is not None else ""
@@ -137,6 +137,8 @@ def _numbers(document: Document) -> Iterator[Diagnostic]:
         )  # fmt: skip
     ids = document.at("gpu_ids")
     listed = str(ids.node.value).split(",") if ids is not None and ids.node.value not in (None, "all") else []
+    of_launch = case.launch.options.get("num_processes") if case.launch.launcher == "accelerate" else None
+    many = whole(of_launch) or many  # the command line's counts
     if ids is not None and listed and many is not None and nodes == 1 and said != "NO" and len(listed) != many:
         fewer = len(listed) < many
         yield finding(
@@ -148,7 +150,7 @@ def _numbers(document: Document) -> Iterator[Diagnostic]:
              else message("The other GPUs stay idle."),),
             message("write num_processes: {processes}", processes=len(listed)),
             severity="error" if fewer else "warning", confidence="certain",
-            edits=written(document, count.node, len(listed)) if count is not None else (),
+            edits=written(document, count.node, len(listed)) if count is not None and of_launch is None else (),
         )  # fmt: skip
     precision = document.at("mixed_precision")
     value = precision.node.value if precision is not None else None
