@@ -10,20 +10,23 @@ from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.inference import NOT_TENSORS
 from devsan.introspect.frames.tensors import is_tensor, placement_of
 
+_READ = (ast.Name, ast.Attribute, ast.Subscript)
+
 
 def devices_around(frame: Frame) -> list[str]:
     """Returns the devices of the tensors that the statement of ``frame`` names outside of the expression that failed.
 
-    ``row`` and ``out`` of ``out.index_add_(0, row, result * weight)``, where the product failed. One value on the CPU
-    goes with tensors of any GPU, and says nothing.
+    ``row`` and ``out`` of ``out.index_add_(0, row, result * weight)``, where the product failed; not what the product is
+    made of itself, once more. One value on the CPU goes with tensors of any GPU, and says nothing.
     """
     failed = frame.node
     if failed is None or isinstance(failed, ast.stmt):
         return []
     found = []
+    own = {id(frame.scope.value(node)) for node in ast.walk(failed) if isinstance(node, _READ)}
     for node in _named(_whole(failed), failed):
         value = frame.scope.value(node)
-        placed = placement_of(value) if is_tensor(value) else None
+        placed = placement_of(value) if is_tensor(value) and id(value) not in own else None
         if placed is not None and (placed.shape or placed.device != "cpu"):
             found.append(placed.device)
     return found
@@ -53,7 +56,7 @@ def _named(whole: ast.AST, failed: ast.AST) -> Iterator[ast.expr]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             moved = node.func.attr in MOVES or node.func.attr in NOT_TENSORS
             waiting += [*([] if moved else [node.func.value]), *node.args, *node.keywords]
-        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and not _holds(node, failed):
+        elif isinstance(node, _READ) and not _holds(node, failed):
             yield node
         else:
             waiting.extend(ast.iter_child_nodes(node))
