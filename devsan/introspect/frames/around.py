@@ -16,8 +16,8 @@ _READ = (ast.Name, ast.Attribute, ast.Subscript)
 def devices_around(frame: Frame) -> list[str]:
     """Returns the devices of the tensors that the statement of ``frame`` names outside of the expression that failed.
 
-    ``row`` and ``out`` of ``out.index_add_(0, row, result * weight)``, where the product failed; not what the product is
-    made of itself, once more. One value on the CPU goes with tensors of any GPU, and says nothing.
+    ``row`` and ``out`` of ``out.index_add_(0, row, result * weight)``, where the product failed; not once more what the
+    product is made of itself. One value on the CPU goes with tensors of any GPU, and says nothing.
     """
     failed = frame.node
     if failed is None or isinstance(failed, ast.stmt):
