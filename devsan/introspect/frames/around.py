@@ -53,6 +53,8 @@ def _named(whole: ast.AST, failed: ast.AST) -> Iterator[ast.expr]:
             continue
         if isinstance(node, ast.Assign | ast.AnnAssign):
             waiting += [node.value] if node.value is not None else []  # what it binds is bound afterwards
+        elif isinstance(node, ast.IfExp) and _holds(node, failed):  # the other branch does not meet what failed
+            waiting += [each for each in (node.test, node.body, node.orelse) if _holds(each, failed)]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             moved = node.func.attr in MOVES or node.func.attr in NOT_TENSORS
             waiting += [*([] if moved else [node.func.value]), *node.args, *node.keywords]
