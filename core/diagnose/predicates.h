@@ -50,6 +50,9 @@ bool stands_in_module(const Context& context);
 /// their entries disagree. Null where there is none.
 const model::Operand* is_torn_by_map(const Context& context);
 
+/// Whether a hook or a closure was made with it: no module uses it, and it has no key.
+bool is_captured(const model::Operand& operand);
+
 /// Whether a module keeps it in a dictionary whose key is no name, or which it calls a cache.
 bool is_cache_entry(const model::Operand& operand);
 

@@ -38,16 +38,16 @@ class Unmet:
 
 def versions() -> dict[str, str]:
     """Returns the installed ones of `FRAMEWORKS` with their versions."""
-    found = {}
-    for name in FRAMEWORKS:
-        distribution = _distribution(name)
-        try:
-            version = distribution.version if distribution is not None else None
-        except Exception:  # metadata without a version, or cut off
-            version = "unknown"
-        if version:
-            found[name] = version
-    return found
+    return {name: found for name in FRAMEWORKS if (found := version(name))}
+
+
+def version(name: str) -> str:
+    """Returns the version of a package; "" where it is not installed."""
+    distribution = _distribution(name)
+    try:
+        return (distribution.version if distribution is not None else None) or ""
+    except Exception:  # metadata without a version, or cut off
+        return "unknown"
 
 
 def unmet() -> tuple[Unmet, ...]:

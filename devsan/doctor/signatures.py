@@ -8,10 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from devsan.doctor.packages import versions
+from devsan.doctor.packages import version
 
 _ARGUMENTS, _SEQ2SEQ, _TRAINER = "TrainingArguments", "Seq2SeqTrainingArguments", "Trainer"
 
@@ -38,6 +39,7 @@ class Signatures:
         return self.of(_SEQ2SEQ) | self.of(_ARGUMENTS)
 
 
+@cache
 def signatures() -> Signatures:
     """Returns what the installed transformers takes; nothing where there is none."""
     try:
@@ -45,7 +47,7 @@ def signatures() -> Signatures:
     except (ImportError, ValueError):
         return Signatures()
     folders = list(spec.submodule_search_locations or ()) if spec is not None else []
-    return read_signatures(Path(folders[0]), versions().get("transformers", "")) if folders else Signatures()
+    return read_signatures(Path(folders[0]), version("transformers")) if folders else Signatures()
 
 
 def read_signatures(folder: Path, version: str = "") -> Signatures:

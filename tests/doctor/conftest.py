@@ -138,7 +138,7 @@ class SetUp:
         facts = Facts(
             SYSTEM, self.driver, self.torch, {name: text for name, text in packages.items() if text}, self.unmet,
             dict(sorted(environment.items())), self.interfaces, seen, environment.get("CUDA_VISIBLE_DEVICES"), False,
-            self.iommu, self.signatures,
+            self.iommu, lambda: self.signatures,
         )  # fmt: skip
         launch = read_launch(command, self.environment, len(seen) if self.driver.state == "ok" else None)
         return collect(facts, launch, self.files)

@@ -201,10 +201,9 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
                               pair_of(operand, *partner)});
     }
     if (is_cache) found.add_evidence(10, "Its name suggests a cache.");
-    // What a hook or a closure was made with has no key.
-    const bool captured = operand.holder.find("<locals>") != std::string::npos;
-    if (captured) found.score -= 30;
-    if (operand.kind == OperandKind::kGlobal && !captured) found.add_evidence(5, "Every instance shares it.");
+    if (is_captured(operand)) found.score -= 30;
+    if (operand.kind == OperandKind::kGlobal && !is_captured(operand))
+      found.add_evidence(5, "Every instance shares it.");
     // Made without a device: it was not computed for the device of anything that a call was given.
     const bool for_call = operand.kind == OperandKind::kGlobal && source_of(*placed) == model::DeviceSource::kPeer;
     if (!earlier && operand.device.is_host() && !for_call)

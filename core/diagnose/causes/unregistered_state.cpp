@@ -277,8 +277,7 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
       } else {
         found.add_evidence(45, {"{name} is a global of its file or class, which no model moves.", {{"name", name}}});
       }
-      const bool captured = operand.holder.find("<locals>") != std::string::npos;  // a hook's: no module uses it
-      if (!captured) found.propose(FixKind::kCreationSite, "make it a buffer of the module that uses it");
+      if (!is_captured(operand)) found.propose(FixKind::kCreationSite, "make it a buffer of the module that uses it");
       found.propose(move_at_use(context, operand, *partner));
     }
     if (attribute && placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load")) {

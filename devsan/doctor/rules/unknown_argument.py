@@ -64,7 +64,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
             name = call.name.rpartition(".")[2]
             of_transformers = script.origins.get(name, "").partition(".")[0] == "transformers"
             if call.name == f"transformers.{name}" or (call.name == name and of_transformers):
-                taken = case.facts.signatures.of(name)
+                taken = case.facts.signatures().of(name)
                 for keyword in call.given if taken else ():
                     if keyword not in taken:
                         yield _refused(case, name, keyword, call.given[keyword], taken)
@@ -73,7 +73,8 @@ def check(case: Case) -> Iterator[Diagnostic]:
 
 def _options(case: Case) -> Iterator[Diagnostic]:
     """Of the command line only names that a release took: others may be of the script's own classes."""
-    said, taken = TrainerArguments.of(case), case.facts.signatures.parsed
+    said = TrainerArguments.of(case)
+    taken = case.facts.signatures().parsed if said.parsed is not None else frozenset()
     if said.parsed is None or not taken:
         return
     for name in said.words:
@@ -81,7 +82,7 @@ def _options(case: Case) -> Iterator[Diagnostic]:
             yield finding(
                 CODE,
                 message("transformers {version} has no argument {name}", name=f"--{name}",
-                        version=case.facts.signatures.version),
+                        version=case.facts.signatures().version),
                 said.parsed.place, (_PARSER_STOPS,), _instead(name, taken, "--{name} {value}"),
                 severity="error", confidence="certain",
             )  # fmt: skip
@@ -92,7 +93,7 @@ def _refused(case: Case, called: str, name: str, place: Place, taken: frozenset[
     at = Place(place.file, place.line, place.column, place.line, place.column + len(name))
     return finding(
         CODE, message("{called} of transformers {version} has no argument {name}", called=called,
-                      version=case.facts.signatures.version, name=name),
+                      version=case.facts.signatures().version, name=name),
         place, (_CALL_STOPS,), _instead(name, taken, "{name}={value}"), severity="error", confidence="certain",
         edits=(Edit(at, name, new, name in _RENAMED),) if new else (),
     )  # fmt: skip
