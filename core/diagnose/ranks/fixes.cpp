@@ -13,6 +13,7 @@ using model::DeviceSource;
 using model::Edit;
 using model::Event;
 using model::FixKind;
+using model::Message;
 
 void propose_set_device(RankHypothesis& found, const model::RankFacts& rank) {
   std::optional<Edit> edit;
