@@ -9,15 +9,15 @@ import re
 import resource
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from devsan.cuda.visible_devices import visible_devices
 from devsan.doctor.driver import Driver, Gpu, ask_driver
+from devsan.doctor.installed import Installed
 from devsan.doctor.packages import Unmet, unmet, versions
-from devsan.doctor.signatures import Signatures, signatures
 from devsan.doctor.torch_facts import Torch, ask_torch, read_torch
 
 DRIVER_SECONDS = 10.0
@@ -66,7 +66,7 @@ class Facts:
         visible: nvidia-smi's numbers of the GPUs that a program sees, in its order: cuda:0, cuda:1, ...
         visible_text: CUDA_VISIBLE_DEVICES of the job; None where it is not set.
         fast: whether only what is quick was asked.
-        signatures: reads what classes of the installed transformers take, which few jobs need.
+        installed: what is installed, and what it defines; None where that was not asked.
         iommu: whether the kernel has one on, which copies between GPUs do not always survive.
     """
 
@@ -81,7 +81,7 @@ class Facts:
     visible_text: str | None = None
     fast: bool = False
     iommu: bool = False
-    signatures: Callable[[], Signatures] = Signatures
+    installed: Installed | None = None
 
     def gpu(self, logical: int) -> Gpu | None:
         """Returns the GPU that a program calls cuda:``logical``."""
@@ -114,14 +114,14 @@ def gather(environment: Mapping[str, str], fast: bool = False) -> Facts:
     return Facts(
         _system(), found, answered, packages, missing, _variables(environment), _interfaces(),
         tuple(visible_numbers(text, found, environment)), text, fast, _iommu(),
-        signatures,
+        Installed(),
     )  # fmt: skip
 
 
 def nothing(environment: Mapping[str, str]) -> Facts:
     """Returns the facts of a machine of which nothing was asked: for checking files alone."""
     return Facts(_system(), Driver(), Torch("unasked"), variables=_variables(environment),
-                 visible_text=environment.get("CUDA_VISIBLE_DEVICES"), fast=True, signatures=signatures)  # fmt: skip
+                 visible_text=environment.get("CUDA_VISIBLE_DEVICES"), fast=True)  # fmt: skip
 
 
 def visible_numbers(text: str | None, driver: Driver, environment: Mapping[str, str]) -> list[int]:

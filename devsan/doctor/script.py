@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from devsan.diagnostics.diagnostic import Place
+from devsan.doctor.imports import Imports, read_imports
 from devsan.doctor.saves import Save, read_saves
 
 _MAX_BYTES = 2 << 20
@@ -73,18 +74,20 @@ class Script:
 
     Attributes:
         file: as it was named.
-        imports: the packages that it imports, by their first name.
-        origins: the names that it takes from modules, with the module of each.
+        packages: those that it imports, by their first name.
+        imports: what it takes from modules, and by which names.
         calls: of it that are of interest, in order.
         derived: its classes of arguments, with what each sets itself.
+        library_calls: of what it imports, given keywords; each by its full name, "accelerate.Accelerator".
         saves: where it writes the weights of its model itself.
     """
 
     file: str
-    imports: frozenset[str] = frozenset()
-    origins: Mapping[str, str] = field(default_factory=dict)
+    packages: frozenset[str] = frozenset()
+    imports: Imports = field(default_factory=Imports)
     calls: tuple[Call, ...] = field(default=())
     derived: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    library_calls: tuple[Call, ...] = ()
     saves: tuple[Save, ...] = ()
 
     def training_arguments(self) -> Call | None:
@@ -111,7 +114,7 @@ class Script:
 
     def uses(self, *packages: str) -> bool:
         """Returns whether it imports one of ``packages``."""
-        return not self.imports.isdisjoint(packages)
+        return not self.packages.isdisjoint(packages)
 
 
 _OF_INTEREST = {
@@ -131,22 +134,28 @@ def read_script(file: str) -> Script | None:
         tree = ast.parse(data)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    imports: set[str] = set()
-    origins: dict[str, str] = {}
-    calls = []
+    packages: set[str] = set()
+    imports = read_imports(tree, file)
+    calls, library_calls = [], []
     derived = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            imports.update(alias.name.partition(".")[0] for alias in node.names)
+            packages.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            imports.add(node.module.partition(".")[0])
-            origins.update((alias.asname or alias.name, node.module) for alias in node.names)
-        elif isinstance(node, ast.Call) and _last(_name(node.func)) in _OF_INTEREST:
-            calls.append(_call(node, file))
+            packages.add(node.module.partition(".")[0])
+        elif isinstance(node, ast.Call):
+            name = _name(node.func)
+            if _last(name) in _OF_INTEREST:
+                calls.append(_call(node, file))
+            whole = imports.whole(name) if node.keywords and name == ast.unparse(node.func) else ""
+            if whole:
+                library_calls.append(replace(_call(node, file), name=whole))
         elif isinstance(node, ast.ClassDef) and any(_last(_name(base)) in _OF_TRANSFORMERS for base in node.bases):
             derived[node.name] = frozenset(_assigned(node))
-    calls.sort(key=lambda call: (call.place.line, call.place.column))
-    return Script(file, frozenset(imports), origins, tuple(calls), derived, read_saves(tree, file))
+    for found in (calls, library_calls):
+        found.sort(key=lambda call: (call.place.line, call.place.column))
+    return Script(file, frozenset(packages), imports, tuple(calls), derived, tuple(library_calls),
+                  read_saves(tree, file))  # fmt: skip
 
 
 def _call(node: ast.Call, file: str) -> Call:

@@ -16,9 +16,9 @@ from devsan.doctor.case import Case, collect
 from devsan.doctor.check import check
 from devsan.doctor.driver import Driver, Gpu
 from devsan.doctor.facts import Facts, System, visible_numbers
+from devsan.doctor.installed import Installed
 from devsan.doctor.launch import read_launch
 from devsan.doctor.packages import Unmet
-from devsan.doctor.signatures import Signatures
 from devsan.doctor.torch_facts import Torch
 
 SYSTEM = System("Linux 6.1.0 x86_64", "glibc 2.36", "3.11.7", "/opt/venv/bin/python", "/data/alice/job",
@@ -119,7 +119,7 @@ class SetUp:
     unmet: tuple[Unmet, ...] = ()
     interfaces: tuple[str, ...] = ("lo", "eth0")
     iommu: bool = False
-    signatures: Signatures = field(default_factory=Signatures)
+    installed: Installed | None = None
     files: list[str] = field(default_factory=list)
 
     def write(self, name: str, content: Any) -> SetUp:
@@ -138,7 +138,7 @@ class SetUp:
         facts = Facts(
             SYSTEM, self.driver, self.torch, {name: text for name, text in packages.items() if text}, self.unmet,
             dict(sorted(environment.items())), self.interfaces, seen, environment.get("CUDA_VISIBLE_DEVICES"), False,
-            self.iommu, lambda: self.signatures,
+            self.iommu, self.installed,
         )  # fmt: skip
         launch = read_launch(command, self.environment, len(seen) if self.driver.state == "ok" else None)
         return collect(facts, launch, self.files)

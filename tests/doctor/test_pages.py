@@ -14,8 +14,8 @@ import pytest
 from devsan.diagnostics.codes import all_codes
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.diagnostic import Diagnostic
+from devsan.doctor.installed import Installed
 from devsan.doctor.rules import RULES
-from devsan.doctor.signatures import signatures
 
 ROOT = Path(__file__).parents[2]
 PAGES = [code for code in all_codes() if code.startswith("DV4")]
@@ -81,7 +81,7 @@ def checked(code: str, language: str, block: str, setup: Any) -> list[Diagnostic
     installed = re.search(r"transformers (\d+\.\d+\.\d+) is installed", all_codes()[code].page())
     if installed:
         setup.packages.update(transformers=installed[1])
-        setup.signatures = signatures()
+        setup.installed = Installed()
     for line in block.splitlines()[:-1] if language == "sh" else []:
         match line.split():
             case ["export", assignment]:

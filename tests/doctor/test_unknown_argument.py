@@ -1,4 +1,4 @@
-"""Arguments of the Trainer that the installed transformers does not take, in calls and on the command line."""
+"""Arguments that the installed release of a library does not take, in calls and on the command line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from devsan.doctor.signatures import Signatures, read_signatures, signatures
+from devsan.doctor.installed import Installed
+from devsan.doctor.packages import version
 
 HEAD = "from transformers import Seq2SeqTrainingArguments, Trainer, TrainingArguments\n"
 PARSER = """\
@@ -23,8 +24,8 @@ model, training = HfArgumentParser((ModelArguments, TrainingArguments)).parse_ar
 
 @pytest.fixture
 def installed(empty):
-    """A set-up with what the transformers of this environment takes."""
-    empty.signatures = signatures()
+    """A set-up with the libraries of this environment."""
+    empty.installed = Installed()
     return empty
 
 
@@ -82,23 +83,86 @@ def test_an_option_that_the_parser_refuses(installed):
     installed.write("train.py", PARSER)
     installed.launch = "torchrun --nproc_per_node=4 train.py --output_dir o --group_by_length --logging_name a"
     assert told(installed) == [
-        (f"transformers {installed.signatures.version} has no argument --group_by_length",
+        (f"transformers {version('transformers')} has no argument --group_by_length",
          "pass --train_sampling_strategy group_by_length instead"),
     ]  # fmt: skip
 
 
-def test_an_older_release_is_given_its_own_name(installed):
-    known = installed.signatures.taken
-    older = {name: (taken - {"eval_strategy"}) | {"evaluation_strategy"} for name, taken in known.items()}
-    installed.signatures = Signatures("4.30.0", older)
-    installed.write("train.py", HEAD + 'TrainingArguments("o", eval_strategy="steps")\n')
+OLDER = """\
+from dataclasses import dataclass
+from .base import Base
+
+@dataclass
+class TrainingArguments(Base):
+    evaluation_strategy: str = "no"
+"""
+
+
+def packages(folder: Path, **sources: str) -> Installed:
+    """A package transformers of these modules; nothing else is installed."""
+    for name, text in sources.items():
+        (folder / f"{name}.py").write_text(text)
+    return Installed(lambda name: [folder] if name == "transformers" else None)
+
+
+def test_an_older_release_is_given_its_own_name(tmp_path: Path, installed):
+    base = "from dataclasses import dataclass\n@dataclass\nclass Base:\n    output_dir: str\n"
+    installed.installed = packages(tmp_path, __init__="from .arguments import *\n", arguments=OLDER, base=base)
+    installed.write("train.py", HEAD + 'TrainingArguments(output_dir="o", eval_strategy="steps")\n')
     assert [fix for _, fix in told(installed)] == ["write evaluation_strategy"]
 
 
-def test_source_that_cannot_be_read_is_no_reason_to_speak(tmp_path: Path, installed):
-    (tmp_path / "training_args.py").write_text("class TrainingArguments(:\n")
-    (tmp_path / "trainer.py").write_text("class Trainer:\n    def __init__(self, model, **more): ...\n")
-    installed.signatures = read_signatures(tmp_path)
-    assert installed.signatures == Signatures()
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class TrainingArguments(:\n",
+        "class TrainingArguments:\n    def __init__(self, **more): ...\n",
+        "class TrainingArguments(Unknown):\n    def __new__(cls, *given): ...\n",
+        "class TrainingArguments(metaclass=Kind):\n    def __init__(self, output_dir): ...\n",
+        "@registered\nclass TrainingArguments:\n    def __init__(self, output_dir): ...\n",
+        "@old('evaluation_strategy')\ndef TrainingArguments(output_dir): ...\n",
+        "if new:\n    def TrainingArguments(output_dir): ...\nelse:\n    def TrainingArguments(evaluation_strategy): ...\n",
+        "from other import TrainingArguments\n",
+        "from . import TrainingArguments\n",
+    ],
+)
+def test_what_may_take_any_keyword_is_no_reason_to_speak(tmp_path: Path, installed, source):
+    installed.installed = packages(tmp_path, __init__=source)
     installed.write("train.py", HEAD + 'TrainingArguments("o", evaluation_strategy="steps")\n')
+    assert told(installed) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("from accelerate import Accelerator\nAccelerator(fp16=True)", 'pass mixed_precision="fp16" instead'),
+        ("import lightning as L\nL.Trainer(gpus=2)", "pass devices=2 instead"),
+        ("import lightning.pytorch as pl\npl.Trainer(distributed_backend=kind)", 'pass strategy="ddp" instead'),
+        ("from peft import LoraConfig\nLoraConfig(target_module=['q'])", "write target_modules"),
+        ("import torch\ntorch.optim.AdamW([], correct_bias=False)", "remove it"),
+        ("from torch.utils.data import DataLoader as Loader\nLoader(data, batchsize=4)", "write batch_size"),
+        ("from transformers import AutoModelForCausalLM as Auto\nAuto.from_pretrained(m, load_in_8bit=True)",
+         "pass quantization_config=BitsAndBytesConfig(load_in_8bit=True) instead"),
+        ("import transformers\ntransformers.AutoModel.from_pretrained(m, use_flash_attention_2=True)",
+         'pass attn_implementation="flash_attention_2" instead'),
+    ],
+)  # fmt: skip
+def test_every_library_is_read(installed, script, said):
+    installed.write("train.py", script + "\n")
+    assert [fix for _, fix in told(installed)] == [said]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "from accelerate import Accelerator\nAccelerator(mixed_precision='fp16', kwargs_handlers=[])",
+        "from accelerate import Accelerator\ndef run(Accelerator):\n    Accelerator(fp16=True)",
+        "from peft import LoraConfig\nLoraConfig(r=8, task_type='CAUSAL_LM', base_model_name_or_path='x')",
+        "from transformers import AutoTokenizer\nAutoTokenizer.from_pretrained(m, use_auth_token=True)",
+        "from transformers import AutoModel\nAutoModel.from_pretrained(m, torch_dtype='auto', low_cpu_mem_usage=True)",
+        "try:\n    from trl import AdamW\nexcept ImportError:\n    from torch.optim import AdamW\nAdamW([], correct_bias=0)",
+    ],
+)
+def test_what_is_taken_or_is_something_else(installed, script):
+    installed.write("train.py", script + "\n")
     assert told(installed) == []

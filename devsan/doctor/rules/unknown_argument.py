@@ -1,6 +1,7 @@
-"""DV421: arguments that the installed transformers does not take.
+"""DV421: arguments that the installed release of a library does not take.
 
-What it took in 4.28, 4.41 and 4.57 and takes no more in 5 was read from training_args.py and trainer.py of each.
+What the Trainer of transformers took in 4.28, 4.41 and 4.57 and takes no more in 5 was read from training_args.py and
+trainer.py of each; what others took, from their documents: Lightning 1.9, accelerate 0.10, trl 0.11.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from devsan.diagnostics.diagnostic import Diagnostic, Edit, Place
 from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import finding
+from devsan.doctor.installed import Installed
+from devsan.doctor.installed.keywords import keywords
+from devsan.doctor.packages import version
+from devsan.doctor.script import Call
 from devsan.doctor.trainer_arguments import TrainerArguments
 from devsan.spelling import nearest
 
@@ -22,6 +27,7 @@ CODE = own_code(__name__)
 _RENAMED = {
     "evaluation_strategy": "eval_strategy",
     "eval_strategy": "evaluation_strategy",
+    "max_seq_length": "max_length",
     "no_cuda": "use_cpu",
     "per_gpu_train_batch_size": "per_device_train_batch_size",
     "per_gpu_eval_batch_size": "per_device_eval_batch_size",
@@ -30,23 +36,46 @@ _RENAMED = {
     "push_to_hub_token": "hub_token",
     "tokenizer": "processing_class",
     "torchdynamo": "torch_compile_backend",
+    "use_auth_token": "token",
 }
 """The same under another name, in a newer or an older release."""
 
 _MOVED = {
     "adafactor": ("optim", "adafactor"),
+    "auto_select_gpus": ("devices", "auto"),
+    "checkpoint_callback": ("enable_checkpointing", True),
+    "distributed_backend": ("strategy", "ddp"),
     "dispatch_batches": ("accelerator_config", {"dispatch_batches": True}),
+    "fp16": ("mixed_precision", "fp16"),
     "fsdp_min_num_params": ("fsdp_config", {"min_num_params": 100_000_000}),
     "fsdp_transformer_layer_cls_to_wrap": ("fsdp_config", {"transformer_layer_cls_to_wrap": ["LlamaDecoderLayer"]}),
+    "gpus": ("devices", 2),
     "group_by_length": ("train_sampling_strategy", "group_by_length"),
     "include_inputs_for_metrics": ("include_for_metrics", ["inputs"]),
+    "num_gpus": ("devices", 2),
+    "progress_bar_refresh_rate": ("enable_progress_bar", True),
     "split_batches": ("accelerator_config", {"split_batches": True}),
+    "tpu_cores": ("devices", 8),
     "warmup_ratio": ("warmup_steps", 0.1),
 }
 """What another argument says now, as in this example."""
 
+_OF_MODELS = {
+    "load_in_4bit": "quantization_config=BitsAndBytesConfig(load_in_4bit=True)",
+    "load_in_8bit": "quantization_config=BitsAndBytesConfig(load_in_8bit=True)",
+    "use_auth_token": "token=True",
+    "use_flash_attention_2": 'attn_implementation="flash_attention_2"',
+}
+"""What from_pretrained of a model of transformers took by itself, and how it is said now."""
+
+_LIBRARIES = (
+    "accelerate", "bitsandbytes", "datasets", "deepspeed", "diffusers", "lightning", "lightning_fabric", "peft",
+    "pytorch_lightning", "torch.distributed", "torch.nn.parallel", "torch.optim", "torch.utils.data", "transformers",
+    "trl",
+)  # fmt: skip
+
 _GONE = (
-    "fp16_backend", "fp16_opt_level", "half_precision_backend", "include_tokens_per_second", "jit_mode_eval",
+    "correct_bias", "fp16_backend", "fp16_opt_level", "half_precision_backend", "include_tokens_per_second", "jit_mode_eval",
     "logging_dir", "mp_parameters", "overwrite_output_dir", "past_index", "push_to_hub_organization", "ray_scope",
     "save_safetensors", "sharded_ddp", "tpu_metrics_debug", "tpu_num_cores", "use_ipex", "use_legacy_prediction_loop",
     "use_mps_device", "xpu_backend",
@@ -58,43 +87,61 @@ _PARSER_STOPS = message("The parser stops: ValueError: Some specified arguments 
 
 
 def check(case: Case) -> Iterator[Diagnostic]:
-    """Yields keywords of the Trainer and of its arguments, and options, that the installed release rejects."""
+    """Yields keywords of calls of libraries, and options of the Trainer, that the installed release rejects."""
+    installed = case.facts.installed
+    if installed is None:
+        return
     for script in case.scripts:
-        for call in script.calls:
-            name = call.name.rpartition(".")[2]
-            of_transformers = script.origins.get(name, "").partition(".")[0] == "transformers"
-            if call.name == f"transformers.{name}" or (call.name == name and of_transformers):
-                taken = case.facts.signatures().of(name)
+        for call in script.library_calls:
+            module, _, name = call.name.rpartition(".")
+            if name == "from_pretrained":
+                yield from _of_model(installed, call)
+            elif module.startswith(_LIBRARIES):
+                taken = keywords(installed, module, name)
                 for keyword in call.given if taken else ():
                     if keyword not in taken:
-                        yield _refused(case, name, keyword, call.given[keyword], taken)
-    yield from _options(case)
+                        yield _refused(call, keyword, _renamed(keyword, taken), _instead(keyword, taken))
+    yield from _options(case, installed)
 
 
-def _options(case: Case) -> Iterator[Diagnostic]:
+def _of_model(installed: Installed, call: Call) -> Iterator[Diagnostic]:
+    """What the loader of models does not mention goes to the model, which refuses it."""
+    package, _, kind = call.name.rpartition(".")[0].partition(".")
+    given = [keyword for keyword in _OF_MODELS if keyword in call.given]
+    if package != "transformers" or not given or not ("Model" in kind or "For" in kind):
+        return
+    loader = installed.module("transformers.modeling_utils")
+    for keyword in given:
+        if loader is not None and keyword not in loader.text:
+            yield _refused(call, keyword, "", message("pass {argument} instead", argument=_OF_MODELS[keyword]))
+
+
+def _options(case: Case, installed: Installed) -> Iterator[Diagnostic]:
     """Of the command line only names that a release took: others may be of the script's own classes."""
     said = TrainerArguments.of(case)
-    taken = case.facts.signatures().parsed if said.parsed is not None else frozenset()
-    if said.parsed is None or not taken:
+    if said.parsed is None:
         return
-    for name in said.words:
+    taken = keywords(installed, "transformers", "TrainingArguments")
+    taken |= keywords(installed, "transformers", "Seq2SeqTrainingArguments") if taken else taken
+    for name in said.words if taken else ():
         if name not in taken and name not in said.parsed.own and (name in _RENAMED or name in _MOVED or name in _GONE):
             yield finding(
                 CODE,
                 message("transformers {version} has no argument {name}", name=f"--{name}",
-                        version=case.facts.signatures().version),
+                        version=version("transformers")),
                 said.parsed.place, (_PARSER_STOPS,), _instead(name, taken, "--{name} {value}"),
                 severity="error", confidence="certain",
             )  # fmt: skip
 
 
-def _refused(case: Case, called: str, name: str, place: Place, taken: frozenset[str]) -> Diagnostic:
-    new = _renamed(name, taken)
+def _refused(call: Call, name: str, new: str, instead: Message) -> Diagnostic:
+    place, library = call.given[name], call.name.partition(".")[0]
+    called = call.name.rpartition(".")[2]
     at = Place(place.file, place.line, place.column, place.line, place.column + len(name))
     return finding(
-        CODE, message("{called} of transformers {version} has no argument {name}", called=called,
-                      version=case.facts.signatures().version, name=name),
-        place, (_CALL_STOPS,), _instead(name, taken, "{name}={value}"), severity="error", confidence="certain",
+        CODE, message("{called} of {library} {version} has no argument {name}", called=called, library=library,
+                      version=version(library), name=name),
+        place, (_CALL_STOPS,), instead, severity="error", confidence="certain",
         edits=(Edit(at, name, new, name in _RENAMED),) if new else (),
     )  # fmt: skip
 
@@ -104,7 +151,7 @@ def _renamed(name: str, taken: frozenset[str]) -> str:
     return new if new in taken else "" if name in _MOVED or name in _GONE else nearest(name, sorted(taken)) or ""
 
 
-def _instead(name: str, taken: frozenset[str], form: str) -> Message:
+def _instead(name: str, taken: frozenset[str], form: str = "{name}={value}") -> Message:
     new = _renamed(name, taken)
     if new:
         return message("write {correction}", correction=form.partition("{name}")[0] + new)

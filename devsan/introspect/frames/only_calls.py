@@ -1,4 +1,4 @@
-"""The only call of a function that has returned: where the program calls it once, its source says who gave what.
+"""The only call of a function that has returned, and the only store to an attribute: there the source says who gave what.
 
 NOTE [Only calls] A name is looked for in the program's own files, or in the one of a library that it stands in. Two
 calls of the same name, whosever they are, decide nothing.
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from devsan.introspect.frames.places import package_of
 from devsan.introspect.frames.scopes import Spot
-from devsan.introspect.source.sources import functions_in, statements_of, tree_at
+from devsan.introspect.source.sources import bindings_in, functions_in, statements_of, tree_at
 
 _MOST_FILES = 64
 
@@ -87,3 +87,15 @@ def program_files(near: Spot) -> Iterator[tuple[str, object]]:
         if isinstance(file, str) and file != near.file and left and not package_of(file):
             left -= 1
             yield file, module.__dict__
+
+
+def only_store(attribute: str, spot: Spot) -> tuple[ast.expr, Spot] | None:
+    """Returns what the file's only statement that gives an object ``attribute`` gives it: ``trainer.weights = ...``."""
+    whole = tree_at(spot.file)
+    found = [
+        (value, Spot(spot.file, function, tree, value.lineno, globals=spot.globals))
+        for function, tree in (functions_in(whole) if whole is not None else ())
+        for _, target, value, is_element in bindings_in(tree)
+        if target.endswith(f".{attribute}") and not is_element and not isinstance(value, ast.Constant)
+    ]
+    return found[0] if len(found) == 1 else None

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from devsan import core
@@ -20,22 +19,16 @@ from devsan.introspect.frames.binding import step_out
 from devsan.introspect.frames.expressions import Expression
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.inference import NOT_TENSORS
-from devsan.introspect.frames.only_calls import field_at_only_call, given_at_only_call, only_call
-from devsan.introspect.frames.places import place_in, place_of, without_machinery
+from devsan.introspect.frames.only_calls import field_at_only_call, given_at_only_call, only_store
+from devsan.introspect.frames.places import place_of
 from devsan.introspect.frames.scopes import Spot, class_of, function_of, kinds_of, module_spot, spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.models.recomputed import recomputed_by
 from devsan.introspect.provenance.device_values import say_value
+from devsan.introspect.provenance.living import Living
+from devsan.introspect.provenance.loaded import checkpoint_event, is_away, is_reader, loader_event, only_checkpoint
 from devsan.introspect.provenance.reader import event_at
-from devsan.introspect.source.sources import (
-    bindings_in,
-    expression,
-    functions_in,
-    is_kept,
-    parts_of,
-    statements_of,
-    tree_at,
-)
+from devsan.introspect.source.sources import expression, is_kept, parts_of
 from devsan.introspect.source.statements import said_by
 
 _DEEPEST = 24  # steps backwards
@@ -64,6 +57,7 @@ class Lineage:
         of_weight: Callable[[Any], list[core.Event]],
     ) -> None:
         self.frames, self.of_module, self.of_weight = frames, of_module, of_weight
+        self._living = Living(frames)
         self._device = ""
         self._unsure: list[core.Event] = []
         self._computed: tuple[ast.AST, Spot] | None = None
@@ -82,11 +76,11 @@ class Lineage:
         found = self._trace(node, spot, _DEEPEST) or self._unsure
         if not found and self._computed is not None and device == "cpu":
             value, spot = self._computed
-            here = self._place(value, spot)
+            here = self._living.place(value, spot)
             owner = core.Owner(name=here.package or "program", mechanism="")
             peer = core.DeviceSource.PEER  # it is where its operands are
             found = [core.Event(kind=core.EventKind.MADE, device=device, owner=owner, source=peer,
-                                     stack=[here, *self._callers(spot)])]  # fmt: skip
+                                     stack=self._living.stack(value, spot))]  # fmt: skip
         return found
 
     def _trace(self, node: ast.AST | None, spot: Spot, left: int) -> list[core.Event]:
@@ -135,7 +129,7 @@ class Lineage:
         value, is_element = assigned
         before = spot.before(value)
         if is_element:
-            loaded = self._loaded(value, before)
+            loaded = loader_event(value, before, self._living)
             if loaded:
                 return loaded
         if self._computed is None and not is_kept(value):
@@ -153,7 +147,7 @@ class Lineage:
             return self._trace(argument, caller, left)
         if spot.frame is None:
             given = given_at_only_call(spot, name)
-            return self._trace(given[0], self._living(given[1]), left) if given is not None else []
+            return self._trace(given[0], self._living.at(given[1]), left) if given is not None else []
         if not spot.number or name in ("self", "cls"):
             return []
         code = spot.frame.code
@@ -172,13 +166,6 @@ class Lineage:
             if place_of(caller_frame).package not in ("torch", "python", "accelerate"):
                 return self._trace(expression.node, spot_of(self.frames, number), left)
         return []
-
-    def _living(self, spot: Spot) -> Spot:
-        """The same place in the frame that runs it, where there is one: its variables are known."""
-        for number, frame in enumerate(self.frames):
-            if (frame.file, frame.function) == (spot.file, spot.function):
-                return replace(spot_of(self.frames, number), line=spot.line)
-        return spot
 
     def _global(self, name: str, spot: Spot, left: int) -> list[core.Event]:
         if spot.function == "<module>":
@@ -199,7 +186,7 @@ class Lineage:
         module = spot.value(node.value)
         by = recomputed_by(module, node.attr) if is_module(module) and self._device == "cpu" else ""
         if by:
-            stack = [self._place(node, spot), *self._callers(spot)]
+            stack = self._living.stack(node, spot)
             owner = core.Owner(name="torch", mechanism=by)
             return [core.Event(kind=core.EventKind.MADE, device="cpu", owner=owner, stack=stack,
                                source=core.DeviceSource.PEER, followed=ast.unparse(node))]  # fmt: skip
@@ -218,17 +205,17 @@ class Lineage:
             if found:
                 return found
             if _LOADS.search(method.function.rpartition(".")[2]):  # given by a checkpoint: where that is read
-                loaded = self._only_checkpoint(method)
+                loaded = only_checkpoint(method, self._device, self._living)
                 if loaded:
                     return loaded
         if not given_by:
-            given_outside = self._only_store(node.attr, spot)
+            given_outside = only_store(node.attr, spot)
             if given_outside is not None:
                 return self._trace(*given_outside, left)
         for kind in kinds_of(node.value, spot):
             given = field_at_only_call(kind, node.attr, spot)
             if given is not None:
-                return self._trace(given[0], self._living(given[1]), left)
+                return self._trace(given[0], self._living.at(given[1]), left)
         holder = node.value.id if isinstance(node.value, ast.Name) else "self"
         field = (
             holder not in ("self", "cls")
@@ -237,31 +224,20 @@ class Lineage:
         )
         return self._trace(node.value, spot, left) if field or node.attr in _SAME_PLACE else []
 
-    def _only_store(self, attribute: str, spot: Spot) -> tuple[ast.expr, Spot] | None:
-        """What the file's only statement that gives an object ``attribute`` gives it: ``trainer.weights = ...``."""
-        whole = tree_at(spot.file)
-        found = [
-            (value, Spot(spot.file, function, tree, value.lineno, globals=spot.globals))
-            for function, tree in (functions_in(whole) if whole is not None else ())
-            for _, target, value, is_element in bindings_in(tree)
-            if target.endswith(f".{attribute}") and not is_element and not isinstance(value, ast.Constant)
-        ]
-        return found[0] if len(found) == 1 else None
-
     def _call(self, call: ast.Call, spot: Spot, left: int) -> list[core.Event]:
         said = said_by(call)
         method = isinstance(call.func, ast.Attribute)
         if said.is_factory:
             like = said.device.removesuffix(".device") if said.peer and said.device else None
-            away = self._is_elsewhere(expression(like), spot) if like else self._is_away(said.device, call, spot)
+            away = self._is_elsewhere(expression(like), spot) if like else is_away(said.device, spot, self._device)
             return [] if away else self._event(call, spot, said.call, is_move=False)
         if method and said.call in MOVES and said.device is not None:
-            return [] if self._is_away(said.device, call, spot) else self._event(call, spot, said.call, is_move=True)
+            return [] if is_away(said.device, spot, self._device) else self._event(call, spot, said.call, is_move=True)
         module = spot.value(call.func)
         if is_module(module):
             return self.of_module(module, self._device)
-        if _is_reader(call):
-            return self._checkpoint(call, spot)
+        if is_reader(call):
+            return checkpoint_event(call, spot, self._device, self._living)
         function = function_of(call, spot)
         if function is not None:
             returned = [value for value in function.returns() if value is not None]
@@ -281,69 +257,13 @@ class Lineage:
                 return found
         return []
 
-    def _is_away(self, device: str | None, call: ast.Call, spot: Spot) -> bool:
-        """Whether the call surely puts its result on another device than the one that is looked for."""
-        if device is None:
-            return self._device != "cpu" and not self._device.startswith("cuda")
-        value = spot.value(expression(device))
-        text = value if isinstance(value, str) else str(value) if type(value).__name__ == "device" else None
-        if text is None and type(value) is int:
-            text = f"cuda:{value}"
-        if text is None:
-            return False
-        return text.split(":")[0] != self._device.split(":")[0] or (":" in text and text != self._device)
-
-    def _loaded(self, iterated: ast.AST, spot: Spot) -> list[core.Event]:
-        """The event of a DataLoader, when the loop runs over one."""
-        here = spot
-        for _ in range(4):
-            kinds = {base.__name__ for base in type(here.value(iterated)).__mro__}
-            called = iterated.func if isinstance(iterated, ast.Call) else None
-            name = getattr(called, "attr", getattr(called, "id", ""))
-            if "DataLoader" in kinds or name == "DataLoader":
-                place = self._place(iterated, here)
-                owner = core.Owner(name="DataLoader", mechanism="DataLoader", where=place)
-                kind = core.EventKind.LOADED
-                return [core.Event(kind=kind, device="cpu", op="DataLoader", owner=owner, stack=[place])]
-            if name in ("enumerate", "iter", "tqdm", "next", "zip", "islice") and isinstance(iterated, ast.Call):
-                iterated = iterated.args[0] if iterated.args else iterated
-                continue
-            given = here.last_given(ast.unparse(iterated)) if isinstance(iterated, ast.Name) else None
-            if given is None:
-                return []
-            iterated, here = given[0], here.before(given[0])
-        return []
-
-    def _checkpoint(self, call: ast.Call, spot: Spot) -> list[core.Event]:
-        """The event of ``torch.load`` or of safetensors' ``load_file``, unless it surely loads to another device."""
-        given = {word.arg: word.value for word in call.keywords}
-        where = given.get("map_location", given.get("device"))
-        if where is not None and self._is_away(ast.unparse(where), call, spot):
-            return []
-        stack = [self._place(call, spot), *self._callers(spot)]
-        setting = "" if where is None else f"map_location={ast.unparse(where)}"
-        owner = core.Owner(name="torch.load", mechanism="torch.load", setting=setting, where=stack[0])
-        return [core.Event(kind=core.EventKind.LOADED, device=self._device, op="torch.load", owner=owner,
-                                stack=stack)]  # fmt: skip
-
     def only_checkpoint(self, number: int) -> list[core.Event]:
         """Returns the event of the only checkpoint that the file of frame ``number`` reads to the host; or nothing."""
         self._device = "cpu"
-        return self._only_checkpoint(spot_of(self.frames, number))
-
-    def _only_checkpoint(self, method: Spot) -> list[core.Event]:
-        """The event of the only checkpoint that the file of ``method`` reads."""
-        whole = tree_at(method.file)
-        places = [("<module>", whole), *functions_in(whole)] if whole is not None else []
-        found = [(function, tree, node) for function, tree in places for node in statements_of(tree)
-                 if isinstance(node, ast.Call) and _is_reader(node)]  # fmt: skip
-        if len(found) != 1:
-            return []
-        function, tree, node = found[0]
-        return self._checkpoint(node, Spot(method.file, function, tree, node.lineno, globals=method.globals))
+        return only_checkpoint(spot_of(self.frames, number), "cpu", self._living)
 
     def _event(self, call: ast.Call, spot: Spot, name: str, is_move: bool) -> list[core.Event]:
-        stack = [self._place(call, spot), *self._callers(spot)]
+        stack = self._living.stack(call, spot)
         event = event_at(stack, self._device, f"aten::{name}", is_move=is_move)
         if not is_move or self._device != "cpu" or event.device_text in ("", '"cpu"', "'cpu'"):
             return [event]
@@ -353,30 +273,3 @@ class Lineage:
         if "cuda" not in value and not self._unsure:
             self._unsure = [event]
         return [event] if value == '"cpu"' else []
-
-    def _callers(self, spot: Spot) -> list[core.Frame]:
-        """The places around a spot, as a stack would have them, innermost first."""
-        places: list[core.Frame] = []
-        while spot.frame is None and len(places) < _DEEPEST:
-            found = spot.called_at or only_call(spot)
-            if found is None:
-                break
-            spot = self._living(found[1])
-            places.append(self._place(found[0], spot))
-        if spot.frame is not None:
-            places += [place_of(frame) for frame in reversed(self.frames[: spot.number])]
-        return without_machinery(places)
-
-    def _place(self, node: Any, spot: Spot) -> core.Frame:
-        ends = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
-        return place_in(spot.file, spot.function, *ends)
-
-
-def _is_reader(call: ast.Call) -> bool:
-    """Whether ``call`` reads a checkpoint."""
-    function = call.func
-    if isinstance(function, ast.Attribute):
-        return function.attr == "load_file" or (
-            function.attr == "load" and getattr(function.value, "id", "") == "torch"
-        )
-    return getattr(function, "id", "") == "load_file"
