@@ -121,7 +121,7 @@ def test_an_older_release_is_given_its_own_name(tmp_path: Path, installed):
         "class TrainingArguments(metaclass=Kind):\n    def __init__(self, output_dir): ...\n",
         "@registered\nclass TrainingArguments:\n    def __init__(self, output_dir): ...\n",
         "@old('evaluation_strategy')\ndef TrainingArguments(output_dir): ...\n",
-        "if new:\n    def TrainingArguments(output_dir): ...\nelse:\n    def TrainingArguments(evaluation_strategy): ...\n",
+        "if new:\n    def TrainingArguments(output_dir): ...\nelse:\n    def TrainingArguments(strategy): ...\n",
         "from other import TrainingArguments\n",
         "from . import TrainingArguments\n",
     ],
@@ -160,7 +160,7 @@ def test_every_library_is_read(installed, script, said):
         "from peft import LoraConfig\nLoraConfig(r=8, task_type='CAUSAL_LM', base_model_name_or_path='x')",
         "from transformers import AutoTokenizer\nAutoTokenizer.from_pretrained(m, use_auth_token=True)",
         "from transformers import AutoModel\nAutoModel.from_pretrained(m, torch_dtype='auto', low_cpu_mem_usage=True)",
-        "try:\n    from trl import AdamW\nexcept ImportError:\n    from torch.optim import AdamW\nAdamW([], correct_bias=0)",
+        "try:\n    from trl import AdamW\nexcept ImportError:\n    from torch.optim import AdamW\nAdamW(x=0)",
     ],
 )
 def test_what_is_taken_or_is_something_else(installed, script):

@@ -24,9 +24,10 @@ def told(setup):
 @pytest.mark.parametrize(
     ("script", "title", "fix"),
     [
-        ("from transformers import AdamW", "transformers {} has no transformers.AdamW", "import AdamW from torch.optim"),
-        ("from transformers import DataCollatorWithPading", "transformers {} has no transformers.DataCollatorWithPading",
-         "write DataCollatorWithPadding"),
+        ("from transformers import AdamW", "transformers {} has no transformers.AdamW",
+         "import AdamW from torch.optim"),
+        ("from transformers import DataCollatorWithPading",
+         "transformers {} has no transformers.DataCollatorWithPading", "write DataCollatorWithPadding"),
         ("from transformers.deepspeed import HfDeepSpeedConfig", "transformers {} has no module transformers.deepspeed",
          "import it from transformers.integrations"),
         ("import transformers.modeling_tf_utils", "transformers {} has no module transformers.modeling_tf_utils",

@@ -1,4 +1,4 @@
-"""The only call of a function that has returned, and the only store to an attribute: there the source says who gave what.
+"""The only call of a function that has returned, the only store to an attribute: the source says who gave what.
 
 NOTE [Only calls] A name is looked for in the program's own files, or in the one of a library that it stands in. Two
 calls of the same name, whosever they are, decide nothing.
