@@ -76,8 +76,8 @@ _LIBRARIES = (
 
 _GONE = (
     "correct_bias", "fp16_backend", "fp16_opt_level", "half_precision_backend", "include_tokens_per_second",
-    "jit_mode_eval", "logging_dir", "mp_parameters", "overwrite_output_dir", "past_index", "push_to_hub_organization", "ray_scope",
-    "save_safetensors", "sharded_ddp", "tpu_metrics_debug", "tpu_num_cores", "use_ipex",
+    "jit_mode_eval", "logging_dir", "mp_parameters", "overwrite_output_dir", "past_index", "push_to_hub_organization",
+    "ray_scope", "save_safetensors", "sharded_ddp", "tpu_metrics_debug", "tpu_num_cores", "use_ipex",
     "use_legacy_prediction_loop", "use_mps_device", "xpu_backend",
 )  # fmt: skip
 """What nothing says any more."""
