@@ -135,7 +135,7 @@ def _run(options: argparse.Namespace, command: Sequence[str]) -> int:
     early = read_launch(command, os.environ)
     environment = {**os.environ, **early.environment}
     quiet = options.no_machine or options.diff or options.fix
-    facts = nothing(environment) if quiet else gather(environment, options.fast)
+    facts = nothing(environment, options.no_machine) if quiet else gather(environment, options.fast)
     launch = read_launch(command, os.environ, len(facts.visible) if facts.driver.state == "ok" else None)
     case = collect(facts, launch, options.files)
     outcome = _checked(case)

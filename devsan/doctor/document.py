@@ -109,6 +109,11 @@ def parse_document(file: str, text: str, as_yaml: bool) -> Document:
     return Document(file, "unknown", root, quirks, text=text)
 
 
+def known_keys() -> frozenset[str]:
+    """Returns the keys by which a configuration is recognized."""
+    return frozenset(_OF_ACCELERATE | _OF_DEEPSPEED | _OF_FSDP)
+
+
 def kind_of(root: Node) -> Kind:
     """Returns whose configuration it is, by its keys."""
     keys = set(root.members)

@@ -118,10 +118,16 @@ def gather(environment: Mapping[str, str], fast: bool = False) -> Facts:
     )  # fmt: skip
 
 
-def nothing(environment: Mapping[str, str]) -> Facts:
-    """Returns the facts of a machine of which nothing was asked: for checking files alone."""
+def nothing(environment: Mapping[str, str], elsewhere: bool = False) -> Facts:
+    """Returns the facts of a machine of which nothing was asked: for checking files alone.
+
+    Args:
+        environment: of the job.
+        elsewhere: the job runs on another machine, so what is installed here is not its own.
+    """
     return Facts(_system(), Driver(), Torch("unasked"), variables=_variables(environment),
-                 visible_text=environment.get("CUDA_VISIBLE_DEVICES"), fast=True)  # fmt: skip
+                 visible_text=environment.get("CUDA_VISIBLE_DEVICES"), fast=True,
+                 installed=None if elsewhere else Installed())  # fmt: skip
 
 
 def visible_numbers(text: str | None, driver: Driver, environment: Mapping[str, str]) -> list[int]:

@@ -294,10 +294,12 @@ def test_the_guide_shows_what_is_printed(front):
 
 
 def test_fix_renames_an_argument_of_a_script_and_tells_what_is_left(doctor):
-    doctor.write("packages/transformers/__init__.py", "")
+    doctor.write("packages/transformers/__init__.py", "from .training_args import TrainingArguments\n")
     doctor.write(
         "packages/transformers/training_args.py",
-        "class TrainingArguments:\n    output_dir: str\n    eval_strategy: str = 'no'\n    warmup_steps: float = 0\n",
+        "from dataclasses import dataclass\n\n"
+        "@dataclass\nclass TrainingArguments:\n    output_dir: str\n"
+        "    eval_strategy: str = 'no'\n    warmup_steps: float = 0\n",
     )
     doctor.write(
         "args.py",

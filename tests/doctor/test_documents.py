@@ -77,3 +77,22 @@ def test_what_accelerate_is_given_is_yaml_without_a_suffix(tmp_path):
     file = tmp_path / "deepspeed"
     file.write_text("distributed_type: DEEPSPEED\n")
     assert read_document(str(file), "accelerate").at("distributed_type").node.value == "DEEPSPEED"
+
+
+@pytest.mark.parametrize(
+    ("content", "fix"),
+    [
+        ({"zero_optimisation": {"stage": 3}}, "write zero_optimization"),
+        ({"lr": 1e-4}, "name the file with the launch command or in the script that reads it"),
+    ],
+)
+def test_a_file_that_nobody_knows_is_not_passed_in_silence(empty, content, fix):
+    empty.write("settings.json", content)
+    (note,) = empty.notes()
+    assert (note.code, note.fixes[0].text) == ("DV401", fix)
+
+
+def test_of_many_files_most_are_of_other_programs(empty):
+    for number in range(4):
+        empty.write(f"{number}.json", {"lr": 1e-4})
+    assert empty.notes() == []

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
-from devsan.diagnostics.diagnostic import Diagnostic, Edit
+from devsan.diagnostics.diagnostic import Diagnostic, Edit, Place
 from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
-from devsan.doctor.document import Document
+from devsan.doctor.document import Document, known_keys
 from devsan.doctor.findings import finding
+from devsan.spelling import nearest
 
 CODE = own_code(__name__)
+
+_FEW = 3
+"""Of more files, such as those of a repository, most are of other programs."""
 
 _STOPS = {"deepspeed": message("DeepSpeed stops when it reads this file."),
           "accelerate": message("accelerate stops when it reads this file."),
@@ -30,8 +34,23 @@ def check(case: Case) -> Iterator[Diagnostic]:
                 (_STOPS[document.kind],), _fix(document), severity="error", confidence="certain",
             )  # fmt: skip
             continue
+        if document.kind == "unknown" and len(case.documents) <= _FEW:
+            yield _unrecognized(document)
         yield from _twice(document)
         yield from _quirks(document, case.filled_by())
+
+
+def _unrecognized(document: Document) -> Diagnostic:
+    keys = document.root.members if document.root is not None else {}
+    meant = [(member.place, near) for key, member in keys.items()
+             if (near := nearest(key, sorted(known_keys()), alike=0.9))]  # fmt: skip
+    return finding(
+        CODE, message("no key of DeepSpeed, accelerate or FSDP stands in this file, so it was not checked"),
+        meant[0][0] if meant else Place(document.file), (),
+        message("write {correction}", correction=meant[0][1]) if meant
+        else message("name the file with the launch command or in the script that reads it"),
+        severity="note", confidence="likely" if meant else "possible",
+    )  # fmt: skip
 
 
 def _fix(document: Document) -> Message:
