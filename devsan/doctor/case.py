@@ -11,8 +11,8 @@ from devsan.diagnostics.diagnostic import Place
 from devsan.doctor.document import Document, read_document
 from devsan.doctor.facts import Facts
 from devsan.doctor.launch import LaunchFacts
-from devsan.doctor.nodes import Node
-from devsan.doctor.script import Script, read_script
+from devsan.doctor.nodes import Malformed, Node
+from devsan.doctor.script import Script, read_script, syntax_error
 from devsan.doctor.settings import Settings, whole
 from devsan.doctor.source import visible_of
 from devsan.doctor.source.visible import Visible
@@ -31,6 +31,7 @@ class Case:
         launch: how the job is started.
         documents: configurations that were named, on the command line or by one another.
         scripts: training scripts.
+        broken: where a script is no Python source.
         visible: CUDA_VISIBLE_DEVICES as the script of the launch sets it for itself, and where; None where it does not.
     """
 
@@ -38,6 +39,7 @@ class Case:
     launch: LaunchFacts
     documents: tuple[Document, ...] = ()
     scripts: tuple[Script, ...] = ()
+    broken: tuple[Malformed, ...] = ()
     visible: tuple[Visible, Place] | None = None
 
     def deepspeed(self) -> Iterator[Settings]:
@@ -121,7 +123,7 @@ def collect(facts: Facts, launch: LaunchFacts, paths: Sequence[str], launched: M
         paths: configurations and scripts; folders are for `devsan.doctor.source`.
         launched: further configurations, named by the launch command: the file and its kind.
     """
-    scripts = []
+    scripts, broken = [], []
     named_scripts = [path for path in paths if path.endswith(".py")]
     if len(named_scripts) > _FEW:  # a repository's files, as a hook gives them: not those of one job
         named_scripts = []
@@ -129,6 +131,8 @@ def collect(facts: Facts, launch: LaunchFacts, paths: Sequence[str], launched: M
         script = read_script(path) if path.endswith(".py") else None
         if script is not None:
             scripts.append(script)
+        elif path.endswith(".py") and (error := syntax_error(path)) is not None:
+            broken.append(error)
     wanted: dict[str, str | None] = {path: None for path in paths if path.lower().endswith(CONFIGURATIONS)}
     for file, kind in {**named_by_launch(launch), **(launched or {})}.items():
         wanted.setdefault(file, None)
@@ -149,7 +153,7 @@ def collect(facts: Facts, launch: LaunchFacts, paths: Sequence[str], launched: M
         named = document.at("deepspeed_config.deepspeed_config_file") if document.kind == "accelerate" else None
         if named is not None and isinstance(named.node.value, str) and os.path.isfile(named.node.value):
             queue.append((named.node.value, "deepspeed"))
-    case = Case(facts, launch, tuple(documents), tuple(scripts), _set_by_script(launch))
+    case = Case(facts, launch, tuple(documents), tuple(scripts), tuple(broken), _set_by_script(launch))
     stages = [settings.stage for settings in case.deepspeed() if settings.stage is not None]
     ranks = case.world or launch.ranks
     return replace(case, launch=replace(launch, zero_stage=stages[0] if stages else None, ranks=ranks))

@@ -6,12 +6,15 @@ Only what stands there as a constant is known; `devsan.doctor.source` checks the
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from devsan.diagnostics.diagnostic import Place
+from devsan.diagnostics.messages import message
 from devsan.doctor.imports import Imports, read_imports
+from devsan.doctor.nodes import Malformed
 from devsan.doctor.saves import Save, read_saves
 
 _MAX_BYTES = 2 << 20
@@ -156,6 +159,19 @@ def read_script(file: str) -> Script | None:
         found.sort(key=lambda call: (call.place.line, call.place.column))
     return Script(file, frozenset(packages), imports, tuple(calls), derived, tuple(library_calls),
                   read_saves(tree, file))  # fmt: skip
+
+
+def syntax_error(file: str) -> Malformed | None:
+    """Returns where ``file`` is no Python source; None where it is, or cannot be read at all."""
+    try:
+        with open(file, "rb") as stream, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(stream.read(_MAX_BYTES + 1))
+    except SyntaxError as error:
+        return Malformed(Place(file, error.lineno or 1, error.offset or 1), message("Python source"), error.msg)
+    except (OSError, ValueError, RecursionError, MemoryError):
+        return None
+    return None
 
 
 def _call(node: ast.Call, file: str) -> Call:

@@ -224,8 +224,11 @@ class Operands:
         if holder is None or not own or not (loaded or stayed or computed):
             return
         place = replaced_at(holder, path, spot_of(self.frames, own[-1]))
-        if place is not None:
-            operand.replaced_at = place
+        if place is None:
+            return
+        operand.replaced_at = place
+        if newest is None and "load_state_dict" in place.source:
+            operand.provenance = [*operand.provenance, *self.lineage.only_checkpoint(own[-1])]
 
     def _in_object(self, operand: core.Operand, value: object) -> None:
         member = lone_member(value, self.frames) if str(operand.device).startswith("cuda") else None

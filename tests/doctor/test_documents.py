@@ -96,3 +96,9 @@ def test_of_many_files_most_are_of_other_programs(empty):
     for number in range(4):
         empty.write(f"{number}.json", {"lr": 1e-4})
     assert empty.notes() == []
+
+
+def test_a_script_that_is_no_python_is_an_error(empty):
+    empty.write("train.py", "import torch\nmodel = torch.nn.Linear(4, 4\n")
+    (found,) = empty.findings()
+    assert (found.code, found.severity, found.place.line) == ("DV401", "error", 2)

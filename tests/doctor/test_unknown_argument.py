@@ -136,8 +136,13 @@ def test_what_may_take_any_keyword_is_no_reason_to_speak(tmp_path: Path, install
     ("script", "said"),
     [
         ("from accelerate import Accelerator\nAccelerator(fp16=True)", 'pass mixed_precision="fp16" instead'),
-        ("import lightning as L\nL.Trainer(gpus=2)", "pass devices=2 instead"),
-        ("import lightning.pytorch as pl\npl.Trainer(distributed_backend=kind)", 'pass strategy="ddp" instead'),
+        ("import lightning as L\nL.Trainer(gpus=2)", 'pass accelerator="gpu", devices=2 instead'),
+        ("import lightning.pytorch as pl\npl.Trainer(gpus=[0, 3])", 'pass accelerator="gpu", devices=[0, 3] instead'),
+        ("import lightning.pytorch as pl\npl.Trainer(distributed_backend=kind)", "pass strategy=... instead"),
+        ("import lightning as L\nL.Trainer(replace_sampler_ddp=False)", "pass use_distributed_sampler=False instead"),
+        ("from accelerate import Accelerator\nAccelerator(even_batches=True, split_batches=True)",
+         "pass dataloader_config=DataLoaderConfiguration(even_batches=True) instead"),
+        ("from accelerate import Accelerator\nAccelerator(logging_dir='a')", "pass project_dir='a' instead"),
         ("from peft import LoraConfig\nLoraConfig(target_module=['q'])", "write target_modules"),
         ("import torch\ntorch.optim.AdamW([], correct_bias=False)", "remove it"),
         ("from torch.utils.data import DataLoader as Loader\nLoader(data, batchsize=4)", "write batch_size"),
@@ -166,3 +171,14 @@ def test_every_library_is_read(installed, script, said):
 def test_what_is_taken_or_is_something_else(installed, script):
     installed.write("train.py", script + "\n")
     assert told(installed) == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["L.Trainer(amp_backend='native')", "L.Trainer(num_processes=2)", "L.Trainer(resume_from_checkpoint='a.ckpt')",
+     "peft.LoraConfig(merge_weights=False)", "L.Trainer(auto_lr_find=True)"],
+)  # fmt: skip
+def test_a_name_that_only_looks_alike_is_not_written(installed, call):
+    installed.write("train.py", f"import lightning as L\nimport peft\n{call}\n")
+    (found,) = (each for each in installed.findings() if each.code == "DV421")
+    assert found.fixes[0].text.startswith("look up in the documents of ") and not found.fixes[0].edits

@@ -77,8 +77,10 @@ const model::Event* moved_to_gpu(const model::Model& model) {
 }
 
 /// What was put in the place of a weight stays where it was made: the move of the model came before.
-bool weigh_replaced(const Context& context, const Operand& operand, const Operand& partner, Hypothesis& found) {
-  if (!operand.replaced_at.is_known() || context.is_hooked()) return false;  // a hook puts weights back by itself
+bool weigh_replaced(const Context& context, const Operand& operand, const Operand& partner, const std::string& module,
+                    Hypothesis& found) {
+  // A hook puts weights back by itself.
+  if (!operand.replaced_at.is_known() || context.hooked_parent(module) != nullptr) return false;
   const model::Event* move = moved_to_gpu(*context.model());
   const model::Event* placed = placement_of(operand.provenance);
   const bool loaded = placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load");
@@ -213,7 +215,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
     found.propose(FixKind::kCreationSite, "copy the model after it was moved, or move the copy");
     return;
   }
-  if (weigh_replaced(context, operand, partner, found)) return;
+  if (weigh_replaced(context, operand, partner, module, found)) return;
   if (never_moved && weigh_ignored(context, operand, module, found)) return;
   if (const auto inner = never_moved ? inner_part(context, operand, partner) : std::nullopt) {
     weigh_inner_part(context, *inner, partner, 80, found);

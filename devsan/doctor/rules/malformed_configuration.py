@@ -25,6 +25,12 @@ _STOPS = {"deepspeed": message("DeepSpeed stops when it reads this file."),
 
 def check(case: Case) -> Iterator[Diagnostic]:
     """Yields files that cannot be read, keys that are given twice, and what only some readers take."""
+    for error in case.broken:
+        yield finding(
+            CODE, message("expected {expected}, got {got}", expected=error.expected, got=error.got), error.place,
+            (message("Python stops when it reads this file."),), message("correct the syntax there"),
+            severity="error", confidence="certain",
+        )  # fmt: skip
     for document in case.documents:
         if document.error is not None:
             yield finding(

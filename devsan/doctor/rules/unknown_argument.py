@@ -27,7 +27,6 @@ CODE = own_code(__name__)
 _RENAMED = {
     "evaluation_strategy": "eval_strategy",
     "eval_strategy": "evaluation_strategy",
-    "max_seq_length": "max_length",
     "no_cuda": "use_cpu",
     "per_gpu_train_batch_size": "per_device_train_batch_size",
     "per_gpu_eval_batch_size": "per_device_eval_batch_size",
@@ -36,29 +35,46 @@ _RENAMED = {
     "push_to_hub_token": "hub_token",
     "tokenizer": "processing_class",
     "torchdynamo": "torch_compile_backend",
-    "use_auth_token": "token",
 }
 """The same under another name, in a newer or an older release."""
 
 _MOVED = {
     "adafactor": ("optim", "adafactor"),
-    "auto_select_gpus": ("devices", "auto"),
-    "checkpoint_callback": ("enable_checkpointing", True),
-    "distributed_backend": ("strategy", "ddp"),
     "dispatch_batches": ("accelerator_config", {"dispatch_batches": True}),
-    "fp16": ("mixed_precision", "fp16"),
     "fsdp_min_num_params": ("fsdp_config", {"min_num_params": 100_000_000}),
     "fsdp_transformer_layer_cls_to_wrap": ("fsdp_config", {"transformer_layer_cls_to_wrap": ["LlamaDecoderLayer"]}),
-    "gpus": ("devices", 2),
     "group_by_length": ("train_sampling_strategy", "group_by_length"),
     "include_inputs_for_metrics": ("include_for_metrics", ["inputs"]),
-    "num_gpus": ("devices", 2),
-    "progress_bar_refresh_rate": ("enable_progress_bar", True),
     "split_batches": ("accelerator_config", {"split_batches": True}),
-    "tpu_cores": ("devices", 8),
     "warmup_ratio": ("warmup_steps", 0.1),
 }
 """What another argument says now, as in this example."""
+
+_OF_LIBRARY = {
+    "accelerate": {
+        "dispatch_batches": "dataloader_config=DataLoaderConfiguration(dispatch_batches={value})",
+        "even_batches": "dataloader_config=DataLoaderConfiguration(even_batches={value})",
+        "fp16": 'mixed_precision="fp16"',
+        "logging_dir": "project_dir={value}",
+        "split_batches": "dataloader_config=DataLoaderConfiguration(split_batches={value})",
+        "use_seedable_sampler": "dataloader_config=DataLoaderConfiguration(use_seedable_sampler={value})",
+    },
+    "lightning": {
+        "auto_select_gpus": 'devices="auto"',
+        "checkpoint_callback": "enable_checkpointing={value}",
+        "distributed_backend": "strategy={value}",
+        "gpus": 'accelerator="gpu", devices={value}',
+        "num_gpus": 'accelerator="gpu", devices={value}',
+        "period": "every_n_epochs={value}",
+        "progress_bar_refresh_rate": "callbacks=[TQDMProgressBar(refresh_rate={value})]",
+        "replace_sampler_ddp": "use_distributed_sampler={value}",
+        "terminate_on_nan": "detect_anomaly={value}",
+        "tpu_cores": 'accelerator="tpu", devices={value}',
+        "weights_summary": "enable_model_summary=True",
+    },
+    "trl": {"max_seq_length": "max_length={value}"},
+}
+"""How it is said now to the same class, with the value that was given."""
 
 _OF_MODELS = {
     "load_in_4bit": "quantization_config=BitsAndBytesConfig(load_in_4bit=True)",
@@ -100,7 +116,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
                 taken = keywords(installed, module, name)
                 for keyword in call.given if taken else ():
                     if keyword not in taken:
-                        yield _refused(call, keyword, _renamed(keyword, taken), _instead(keyword, taken))
+                        yield _refused(call, keyword, *_advice(call, keyword, taken))
     yield from _options(case, installed)
 
 
@@ -114,6 +130,23 @@ def _of_model(installed: Installed, call: Call) -> Iterator[Diagnostic]:
     for keyword in given:
         if loader is not None and keyword not in loader.text:
             yield _refused(call, keyword, "", message("pass {argument} instead", argument=_OF_MODELS[keyword]))
+
+
+def _advice(call: Call, keyword: str, taken: frozenset[str]) -> tuple[str, Message]:
+    """The name that stands for ``keyword``, or "", and what to do."""
+    library = call.name.partition(".")[0]
+    said = _OF_LIBRARY.get("lightning" if library == "pytorch_lightning" else library, {}).get(keyword, "")
+    if said and said.partition("=")[0] in taken:
+        given = call.arguments.get(keyword)
+        value = given.shown.partition("=")[2] if given is not None else "..."
+        return "", message("pass {argument} instead", argument=said.format(value=value))
+    new = "" if library in _OF_LIBRARY and keyword in (*_RENAMED, *_MOVED, *_GONE) else _renamed(keyword, taken)
+    if new and call.says(new):
+        new = ""
+    if new or (library == "transformers" and (keyword in _MOVED or keyword in _GONE)) or keyword == "correct_bias":
+        return new, _instead(keyword, taken)
+    return "", message("look up in the documents of {library} {version} what stands for it", library=library,
+                       version=version(library))  # fmt: skip
 
 
 def _options(case: Case, installed: Installed) -> Iterator[Diagnostic]:
@@ -148,7 +181,7 @@ def _refused(call: Call, name: str, new: str, instead: Message) -> Diagnostic:
 
 def _renamed(name: str, taken: frozenset[str]) -> str:
     new = _RENAMED.get(name, "")
-    return new if new in taken else "" if name in _MOVED or name in _GONE else nearest(name, sorted(taken)) or ""
+    return new if new in taken else "" if name in _MOVED or name in _GONE else nearest(name, sorted(taken), alike=1.0) or ""
 
 
 def _instead(name: str, taken: frozenset[str], form: str = "{name}={value}") -> Message:
