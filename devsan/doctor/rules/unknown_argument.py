@@ -181,7 +181,10 @@ def _refused(call: Call, name: str, new: str, instead: Message) -> Diagnostic:
 
 def _renamed(name: str, taken: frozenset[str]) -> str:
     new = _RENAMED.get(name, "")
-    return new if new in taken else "" if name in _MOVED or name in _GONE else nearest(name, sorted(taken), alike=1.0) or ""
+    if new in taken:
+        return new
+    is_known = name in _MOVED or name in _GONE
+    return "" if is_known else nearest(name, sorted(taken), alike=1.0) or ""
 
 
 def _instead(name: str, taken: frozenset[str], form: str = "{name}={value}") -> Message:
