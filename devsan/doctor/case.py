@@ -12,12 +12,13 @@ from devsan.doctor.document import Document, read_document
 from devsan.doctor.facts import Facts
 from devsan.doctor.launch import LaunchFacts
 from devsan.doctor.nodes import Malformed, Node
-from devsan.doctor.script import Script, read_script, syntax_error
+from devsan.doctor.script import Script, read_script
 from devsan.doctor.settings import Settings, whole
 from devsan.doctor.source import visible_of
 from devsan.doctor.source.visible import Visible
 
-_FEW = 3
+FEW = 3
+"""Of more files, such as those of a repository that a hook gives, most are of other jobs."""
 
 CONFIGURATIONS = (".json", ".hjson", ".yaml", ".yml")
 
@@ -123,16 +124,17 @@ def collect(facts: Facts, launch: LaunchFacts, paths: Sequence[str], launched: M
         paths: configurations and scripts; folders are for `devsan.doctor.source`.
         launched: further configurations, named by the launch command: the file and its kind.
     """
-    scripts, broken = [], []
+    scripts: list[Script] = []
+    broken: list[Malformed] = []
     named_scripts = [path for path in paths if path.endswith(".py")]
-    if len(named_scripts) > _FEW:  # a repository's files, as a hook gives them: not those of one job
+    if len(named_scripts) > FEW:
         named_scripts = []
     for path in dict.fromkeys([*named_scripts, launch.script]):
         script = read_script(path) if path.endswith(".py") else None
-        if script is not None:
+        if isinstance(script, Script):
             scripts.append(script)
-        elif path.endswith(".py") and (error := syntax_error(path)) is not None:
-            broken.append(error)
+        elif script is not None:
+            broken.append(script)
     wanted: dict[str, str | None] = {path: None for path in paths if path.lower().endswith(CONFIGURATIONS)}
     for file, kind in {**named_by_launch(launch), **(launched or {})}.items():
         wanted.setdefault(file, None)

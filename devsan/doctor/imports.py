@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from devsan.diagnostics.diagnostic import Place
+from devsan.doctor.script_place import place_of
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,13 @@ class Imports:
 
     Attributes:
         names: the script's own names of what it imports, each with what it is: "tf" is "transformers".
+        packages: what it imports anywhere, by the first name.
         needed: what it imports whatever happens.
         finds_more: it changes ``sys.path``, so modules may lie where nobody knows.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
+    packages: frozenset[str] = frozenset()
     needed: tuple[Import, ...] = ()
     finds_more: bool = False
 
@@ -49,12 +52,16 @@ def read_imports(tree: ast.Module, file: str) -> Imports:
     """Returns the imports of ``tree``. A name that the script gives to something else as well is not among them."""
     taken: list[tuple[str, str]] = []
     own: set[str] = set()
+    packages: set[str] = set()
+    finds_more = False
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 first = alias.name.partition(".")[0]
+                packages.add(first)
                 taken.append((alias.asname or first, alias.name if alias.asname else first))
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            packages.add(node.module.partition(".")[0])
             taken += [(alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names]
         elif isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             own.add(node.name)
@@ -62,16 +69,17 @@ def read_imports(tree: ast.Module, file: str) -> Imports:
             own.add(node.id)
         elif isinstance(node, ast.arg):
             own.add(node.arg)
-    path = any(isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path" for node in ast.walk(tree))
+        elif isinstance(node, ast.Attribute):
+            finds_more |= node.attr == "path" and getattr(node.value, "id", "") == "sys"
     names = dict(taken)
     own.update(name for name, whole in taken if names[name] != whole)  # by release: one of them is not there
     known = {name: whole for name, whole in names.items() if name not in own}
-    return Imports(known, tuple(_needed(tree.body, file)), path)
+    return Imports(known, frozenset(packages), tuple(_needed(tree.body, file)), finds_more)
 
 
 def _needed(body: list[ast.stmt], file: str) -> Iterator[Import]:
     for node in body:
-        place = Place(file, node.lineno, node.col_offset + 1, node.end_lineno or 0, (node.end_col_offset or 0) + 1)
+        place = place_of(node, file)
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, "", place) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from devsan.diagnostics.diagnostic import Place
+from devsan.doctor.script_place import place_of
 
 # Inside of it the parameters are whole on every rank.
 _GATHERING = "GatheredParameters"
@@ -43,9 +44,7 @@ def read_saves(tree: ast.Module, file: str) -> tuple[Save, ...]:
             owner = _owner(model, owners)
             if owner:
                 name = asked.func.attr  # type: ignore[attr-defined]
-                place = Place(file, asked.lineno, asked.col_offset + 1, asked.end_lineno or 0,
-                              (asked.end_col_offset or 0) + 1)  # fmt: skip
-                found.append(Save(owner, ast.unparse(model), name, place))
+                found.append(Save(owner, ast.unparse(model), name, place_of(asked, file)))
     return tuple(sorted(set(found), key=lambda save: (save.place.line, save.place.column)))
 
 

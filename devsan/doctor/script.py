@@ -16,6 +16,7 @@ from devsan.diagnostics.messages import message
 from devsan.doctor.imports import Imports, read_imports
 from devsan.doctor.nodes import Malformed
 from devsan.doctor.saves import Save, read_saves
+from devsan.doctor.script_place import place_of
 
 _MAX_BYTES = 2 << 20
 _OF_TRANSFORMERS = ("TrainingArguments", "Seq2SeqTrainingArguments")
@@ -77,7 +78,6 @@ class Script:
 
     Attributes:
         file: as it was named.
-        packages: those that it imports, by their first name.
         imports: what it takes from modules, and by which names.
         calls: of it that are of interest, in order.
         derived: its classes of arguments, with what each sets itself.
@@ -86,7 +86,6 @@ class Script:
     """
 
     file: str
-    packages: frozenset[str] = frozenset()
     imports: Imports = field(default_factory=Imports)
     calls: tuple[Call, ...] = field(default=())
     derived: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -117,7 +116,7 @@ class Script:
 
     def uses(self, *packages: str) -> bool:
         """Returns whether it imports one of ``packages``."""
-        return not self.packages.isdisjoint(packages)
+        return not self.imports.packages.isdisjoint(packages)
 
 
 _OF_INTEREST = {
@@ -129,24 +128,28 @@ _OF_INTEREST = {
 }  # fmt: skip
 
 
-def read_script(file: str) -> Script | None:
-    """Reads ``file``; None where it cannot be read, which `devsan.doctor.source` says."""
+def read_script(file: str) -> Script | Malformed | None:
+    """Reads ``file``.
+
+    Returns:
+        The script; where its source is no Python; or None where it cannot be read, which `devsan.doctor.source` says.
+    """
     try:
-        with open(file, "rb") as stream:
-            data = stream.read(_MAX_BYTES)
-        tree = ast.parse(data)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        with open(file, "rb") as stream, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes and the like are the program's own business
+            data = stream.read(_MAX_BYTES + 1)
+            if len(data) > _MAX_BYTES:
+                return None
+            tree = ast.parse(data)
+    except SyntaxError as error:
+        return Malformed(Place(file, error.lineno or 1, error.offset or 1), message("Python source"), error.msg)
+    except (OSError, ValueError, RecursionError, MemoryError):
         return None
-    packages: set[str] = set()
     imports = read_imports(tree, file)
     calls, library_calls = [], []
     derived = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            packages.update(alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            packages.add(node.module.partition(".")[0])
-        elif isinstance(node, ast.Call):
+        if isinstance(node, ast.Call):
             name = _name(node.func)
             if _last(name) in _OF_INTEREST:
                 calls.append(_call(node, file))
@@ -157,21 +160,8 @@ def read_script(file: str) -> Script | None:
             derived[node.name] = frozenset(_assigned(node))
     for found in (calls, library_calls):
         found.sort(key=lambda call: (call.place.line, call.place.column))
-    return Script(file, frozenset(packages), imports, tuple(calls), derived, tuple(library_calls),
+    return Script(file, imports, tuple(calls), derived, tuple(library_calls),
                   read_saves(tree, file))  # fmt: skip
-
-
-def syntax_error(file: str) -> Malformed | None:
-    """Returns where ``file`` is no Python source; None where it is, or cannot be read at all."""
-    try:
-        with open(file, "rb") as stream, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(stream.read(_MAX_BYTES + 1))
-    except SyntaxError as error:
-        return Malformed(Place(file, error.lineno or 1, error.offset or 1), message("Python source"), error.msg)
-    except (OSError, ValueError, RecursionError, MemoryError):
-        return None
-    return None
 
 
 def _call(node: ast.Call, file: str) -> Call:
@@ -180,7 +170,7 @@ def _call(node: ast.Call, file: str) -> Call:
     for keyword in node.keywords:
         if keyword.arg is None:
             continue
-        given[keyword.arg] = _place(keyword, file)
+        given[keyword.arg] = place_of(keyword, file)
         known, value = _constant(keyword.value)
         if known:
             shown = f"{keyword.arg}={ast.unparse(keyword.value)}"
@@ -192,7 +182,7 @@ def _call(node: ast.Call, file: str) -> Call:
     said = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
     listed = first.elts if isinstance(first, ast.Tuple | ast.List) else [first] if first is not None else []
     classes = tuple(_name(each) for each in listed)
-    return Call(_name(node.func), _place(node, file), arguments, given, whole, said, classes)
+    return Call(_name(node.func), place_of(node, file), arguments, given, whole, said, classes)
 
 
 def _assigned(node: ast.ClassDef) -> Iterator[str]:
@@ -228,7 +218,3 @@ def _last(name: str) -> str:
 
 def _is_arguments(name: str) -> bool:
     return _last(name).endswith("TrainingArguments") or _last(name) in _CONFIGS
-
-
-def _place(node: ast.Call | ast.keyword, file: str) -> Place:
-    return Place(file, node.lineno, node.col_offset + 1, node.end_lineno or 0, (node.end_col_offset or 0) + 1)

@@ -102,3 +102,8 @@ def test_a_script_that_is_no_python_is_an_error(empty):
     empty.write("train.py", "import torch\nmodel = torch.nn.Linear(4, 4\n")
     (found,) = empty.findings()
     assert (found.code, found.severity, found.place.line) == ("DV401", "error", 2)
+
+
+def test_a_script_that_is_too_long_to_be_read_is_no_error(empty):
+    empty.write("train.py", "data = [\n" + "    0,\n" * 400_000 + "]\n")
+    assert empty.findings() == []

@@ -182,3 +182,16 @@ def test_a_name_that_only_looks_alike_is_not_written(installed, call):
     installed.write("train.py", f"import lightning as L\nimport peft\n{call}\n")
     (found,) = (each for each in installed.findings() if each.code == "DV421")
     assert found.fixes[0].text.startswith("look up in the documents of ") and not found.fixes[0].edits
+
+
+@pytest.mark.parametrize(
+    ("keyword", "fix"),
+    [("tokenizer=tokenizer", "write processing_class"), ("max_seq_length=512", "pass max_length=512 instead"),
+     ("save_safetensors=True", "remove it")],
+)  # fmt: skip
+def test_trl_was_given_what_the_trainer_took(tmp_path: Path, installed, keyword, fix):
+    source = "class SFTTrainer:\n    def __init__(self, processing_class, max_length): ...\n"
+    (tmp_path / "__init__.py").write_text(source)
+    installed.installed = Installed(lambda name: [tmp_path] if name == "trl" else None)
+    installed.write("train.py", f"from trl import SFTTrainer\nSFTTrainer({keyword})\n")
+    assert [advice for _, advice in told(installed)] == [fix]

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Place
 from devsan.diagnostics.messages import Message, message
-from devsan.doctor.case import Case
+from devsan.doctor.case import FEW, Case
 from devsan.doctor.document import Document, known_keys
 from devsan.doctor.findings import finding
 from devsan.spelling import nearest
 
 CODE = own_code(__name__)
-
-_FEW = 3
-"""Of more files, such as those of a repository, most are of other programs."""
 
 _STOPS = {"deepspeed": message("DeepSpeed stops when it reads this file."),
           "accelerate": message("accelerate stops when it reads this file."),
@@ -40,7 +37,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
                 (_STOPS[document.kind],), _fix(document), severity="error", confidence="certain",
             )  # fmt: skip
             continue
-        if document.kind == "unknown" and len(case.documents) <= _FEW:
+        if document.kind == "unknown" and len(case.documents) <= FEW:
             yield _unrecognized(document)
         yield from _twice(document)
         yield from _quirks(document, case.filled_by())

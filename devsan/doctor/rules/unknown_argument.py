@@ -72,9 +72,13 @@ _OF_LIBRARY = {
         "tpu_cores": 'accelerator="tpu", devices={value}',
         "weights_summary": "enable_model_summary=True",
     },
+    "torch": {"correct_bias": ""},
     "trl": {"max_seq_length": "max_length={value}"},
 }
-"""How it is said now to the same class, with the value that was given."""
+"""How it is said now to the same class, with the value that was given; "" where nothing says it."""
+
+_OF_TRAINER = ("transformers", "trl")
+"""The libraries whose classes are given what the Trainer of transformers took."""
 
 _OF_MODELS = {
     "load_in_4bit": "quantization_config=BitsAndBytesConfig(load_in_4bit=True)",
@@ -91,7 +95,7 @@ _LIBRARIES = (
 )  # fmt: skip
 
 _GONE = (
-    "correct_bias", "fp16_backend", "fp16_opt_level", "half_precision_backend", "include_tokens_per_second",
+    "fp16_backend", "fp16_opt_level", "half_precision_backend", "include_tokens_per_second",
     "jit_mode_eval", "logging_dir", "mp_parameters", "overwrite_output_dir", "past_index", "push_to_hub_organization",
     "ray_scope", "save_safetensors", "sharded_ddp", "tpu_metrics_debug", "tpu_num_cores", "use_ipex",
     "use_legacy_prediction_loop", "use_mps_device", "xpu_backend",
@@ -135,16 +139,19 @@ def _of_model(installed: Installed, call: Call) -> Iterator[Diagnostic]:
 def _advice(call: Call, keyword: str, taken: frozenset[str]) -> tuple[str, Message]:
     """The name that stands for ``keyword``, or "", and what to do."""
     library = call.name.partition(".")[0]
-    said = _OF_LIBRARY.get("lightning" if library == "pytorch_lightning" else library, {}).get(keyword, "")
-    if said and said.partition("=")[0] in taken:
+    said = _OF_LIBRARY.get("lightning" if library == "pytorch_lightning" else library, {}).get(keyword)
+    if said == "":
+        return "", message("remove it")
+    if said is not None and said.partition("=")[0] in taken:
         given = call.arguments.get(keyword)
         value = given.shown.partition("=")[2] if given is not None else "..."
         return "", message("pass {argument} instead", argument=said.format(value=value))
-    new = "" if library in _OF_LIBRARY and keyword in (*_RENAMED, *_MOVED, *_GONE) else _renamed(keyword, taken)
-    if new and call.says(new):
-        new = ""
-    if new or (library == "transformers" and (keyword in _MOVED or keyword in _GONE)) or keyword == "correct_bias":
-        return new, _instead(keyword, taken)
+    of_trainer = library in _OF_TRAINER
+    new = _renamed(keyword, taken) if of_trainer else nearest(keyword, sorted(taken), alike=1.0) or ""
+    if new and not call.says(new):
+        return new, message("write {correction}", correction=new)
+    if of_trainer and (keyword in _MOVED or keyword in _GONE):
+        return "", _instead(keyword, taken)
     return "", message("look up in the documents of {library} {version} what stands for it", library=library,
                        version=version(library))  # fmt: skip
 

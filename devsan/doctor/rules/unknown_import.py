@@ -20,7 +20,6 @@ CODE = own_code(__name__)
 
 _INSTEAD = {
     "peft.prepare_model_for_int8_training": message("import prepare_model_for_kbit_training"),
-    "pytorch_lightning": message("import lightning.pytorch, or install pytorch-lightning"),
     "transformers.AdamW": message("import AdamW from torch.optim"),
     "transformers.AutoModelForVision2Seq": message("import AutoModelForImageTextToText"),
     "transformers.AutoModelWithLMHead": message("import AutoModelForCausalLM, AutoModelForMaskedLM or "
