@@ -11,6 +11,9 @@ NOTE [What forks share] A short run takes as long to begin as to compute: it loa
 each operator, which stays registered when an emulation ends. So the stage loads what a run loads, by name as a run
 does, and has an emulation begin and end.
 
+NOTE [The group of a fork] A caller that knows the id may stop the group at once. So both the fork and the stage make it:
+whichever is first, the group is there before the id is told.
+
 NOTE [The end of a fork] The interpreter ends a fork as any process, up to the functions of ``atexit``. What would come
 then takes every module apart that the stage has imported, and so copies all memory that a fork shares with it: as long
 as a short run takes. It is left out; the system takes the memory.
@@ -80,6 +83,8 @@ def main() -> None:
                         os.close(descriptor)
                     _become(request)
                     return
+                with contextlib.suppress(OSError):  # NOTE [The group of a fork]: it has ended
+                    os.setpgid(pid, pid)
                 running[os.pidfd_open(pid)] = pid
                 _answer(answers, {"started": pid})
 
@@ -90,7 +95,7 @@ def _answer(descriptor: int, answer: dict[str, int]) -> None:
 
 def _become(request: dict[str, Any]) -> None:
     """Becomes the program; the end of this process is then the interpreter's own (NOTE [The end of a fork])."""
-    os.setpgid(0, 0)
+    os.setpgid(0, 0)  # NOTE [The group of a fork]
     scratch.end_with_parent()
     for descriptor, name in ((1, "out"), (2, "err")):
         file = os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
