@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from devsan.diagnostics.messages import Message, message, plural
+from devsan.numbers.renamed_entries import RenamedEntries, has_number
 
 TOLERANCES = {"float64": 1e-7, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
 """Relative to the largest number of the tensor. Both runs use the same CPU kernels, and only the order of sums differs:
@@ -174,21 +175,30 @@ def _by_name(
     expected: Sequence[Event], got: Sequence[Event], compared: dict[str, int], may_rest: bool, least: float
 ) -> str:
     others = {name: tensor for event in got for name, tensor in zip(event["names"], event["tensors"], strict=True)}
-    for event in expected:
-        named = list(zip(event["names"], event["tensors"], strict=True))
-        gradients = (scale_of(mine) for name, mine in named if mine is not None and name.endswith(".grad"))
-        noise = NOISE * max(gradients, default=0.0)
-        for name, mine in named:
-            if name not in others and name in (event.get("facts") or ()):
-                continue
-            if name not in others:
-                return message("expected a tensor {name} at the end, got none", name=name)
-            if may_rest and others[name] is None:
-                continue
-            difference = differ(mine, others[name], noise if name.endswith(".grad") else 0.0, least)
-            if difference:
-                return message("{name} at the end: {difference}", name=name, difference=difference)
-            compared["state"] = compared.get("state", 0) + (mine is not None and not varies(mine))
+    named = [each for event in expected for each in zip(event["names"], event["tensors"], strict=True)]
+    inside = {name for event in expected for name in event.get("facts") or ()}
+    gradients = (scale_of(mine) for name, mine in named if mine is not None and name.endswith(".grad"))
+    noise = NOISE * max(gradients, default=0.0)
+    own = dict(named)
+
+    def difference_of(name: str, its_name: str) -> str:
+        if may_rest and others[its_name] is None:
+            return ""
+        return differ(own[name], others[its_name], noise if name.endswith(".grad") else 0.0, least)
+
+    renamed = RenamedEntries(own, others, lambda name, its_name: not difference_of(name, its_name))
+    for name, mine in named:
+        its_name = name
+        if name not in others or has_number(name):
+            its_name = renamed.name_of(name) or name
+        if its_name not in others and name in inside:
+            continue
+        if its_name not in others:
+            return message("expected a tensor {name} at the end, got none", name=name)
+        difference = difference_of(name, its_name)
+        if difference:
+            return message("{name} at the end: {difference}", name=name, difference=difference)
+        compared["state"] = compared.get("state", 0) + (mine is not None and not varies(mine))
     return ""
 
 

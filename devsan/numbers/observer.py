@@ -10,7 +10,8 @@ NOTE [What is observed] Whatever reaches one of these places, in the order in wh
              the value of a statement of the main program; arrays of NumPy as tensors are
   value      that the program's own code takes out of a tensor: ``item``, ``float``, ``print`` (``host_reads``)
   state      tensors, and the parameters of modules, that ``__main__`` holds at the end of the program; what a library's
-             object holds (a loader's data, a trainer's model) may be elsewhere in it after a fix: it need not be found
+             object holds (a loader's data, a trainer's model) may be elsewhere in it after a fix: it need not be found;
+             an entry may have another key (NOTE [Keys that a fix changes] in ``renamed_entries``)
 
 A parameter that no step changes noticeably still shows in ``steps``: one that another tensor has taken the place of has
 no gradient. Threads that the program starts itself are left out, because their order is another in each run, and the
@@ -45,6 +46,7 @@ from devsan.numbers import calls, reference, replicas
 from devsan.numbers.compilation import as_written, note_compilation
 from devsan.numbers.digest import digest
 from devsan.numbers.host_reads import HostReads
+from devsan.numbers.renamed_entries import BY_NUMBER
 from devsan.numbers.statements import PASSING
 
 VARIABLE = "DEVSAN_NUMBERS"
@@ -310,7 +312,8 @@ def _named_in(value: Any, depth: int, path: str) -> Iterator[tuple[str, Any]]:
             yield path, torch.from_numpy(numpy.array(value))
     elif depth and isinstance(value, dict):
         for number, (key, each) in enumerate(value.items()):
-            yield from _named_in(each, depth - 1, f"{path}[{key if isinstance(key, (str, int)) else number}]")
+            name = key if isinstance(key, (str, int)) else f"{BY_NUMBER}{number}"
+            yield from _named_in(each, depth - 1, f"{path}[{name}]")
     elif depth and isinstance(value, (list, tuple)):
         for number, each in enumerate(value):
             yield from _named_in(each, depth - 1, f"{path}[{number}]")

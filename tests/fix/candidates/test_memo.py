@@ -38,9 +38,13 @@ def test_the_device_becomes_a_part_of_the_key(fixed: Fixed):
     assert fixed(PROGRAM.format(look=NAMED, key="key"), gpus=2) == ['key = ("rows", size, device)']
 
 
-def test_a_copy_in_one_line_is_preferred_to_a_key_in_three(fixed: Fixed):
-    lines = fixed(PROGRAM.format(look=WRITTEN, key="size"), gpus=2)
-    assert lines == ["return x * table(x.shape[-1], x.device).to(x.device)"]
+def test_a_key_that_stands_at_three_places_is_changed_at_each(fixed: Fixed):
+    """The program holds other keys at its end then: they are compared by what they stand for."""
+    assert fixed(PROGRAM.format(look=WRITTEN, key="size"), gpus=2) == [
+        "if (size, device) not in TABLES:",
+        "TABLES[(size, device)] = torch.arange(size, device=device).float()",
+        "return TABLES[(size, device)]",
+    ]
 
 
 OF_STAGES = """
