@@ -11,7 +11,7 @@ NOTE [What forks share] A short run takes as long to begin as to compute: it loa
 each operator, which stays registered when an emulation ends. So the stage loads what a run loads, by name as a run
 does, and has an emulation begin and end.
 
-NOTE [The group of a fork] A caller that knows the id may stop the group at once. So both the fork and the stage make it:
+NOTE [The group of a fork] A caller that knows the id may stop the group at once. So both of them make it:
 whichever is first, the group is there before the id is told.
 
 NOTE [The end of a fork] The interpreter ends a fork as any process, up to the functions of ``atexit``. What would come
