@@ -6,8 +6,9 @@ NOTE [What is observed] Whatever reaches one of these places, in the order in wh
   gradients  of the leaves of its graph, once it has run; what ``torch.autograd.grad`` returns
   steps      the gradients that an optimizer is about to use, and its learning rates
   weights    of an optimizer's parameters, after each step
-  output     of a module that no other module calls, whether its modules train and what of it requires gradients;
-             the value of a statement of the main program; arrays of NumPy as tensors are
+  output     of a module that no other module calls, whether its modules train (NOTE [Modes that are read] in
+             ``training_modes``) and what of it requires gradients; the value of a statement of the main program; arrays
+             of NumPy as tensors are
   value      that the program's own code takes out of a tensor: ``item``, ``float``, ``print`` (``host_reads``)
   state      tensors, and the parameters of modules, that ``__main__`` holds at the end of the program; what a library's
              object holds (a loader's data, a trainer's model) may be elsewhere in it after a fix: it need not be found;
@@ -48,6 +49,7 @@ from devsan.numbers.digest import digest
 from devsan.numbers.host_reads import HostReads
 from devsan.numbers.renamed_entries import BY_NUMBER
 from devsan.numbers.statements import PASSING
+from devsan.numbers.training_modes import training_modes
 
 VARIABLE = "DEVSAN_NUMBERS"
 CALLS = "DEVSAN_CALLS"
@@ -165,8 +167,8 @@ class Observer:
             tensors = list(islice(_tensors_in(output, _DEEPEST), _MOST_OF_A_VALUE))
             if tensors:
                 # Not how many: a list of modules that a fix registers makes them more.
-                modes = {each.training for each in module.modules()}
-                self.write("output", tensors, facts=[sorted(modes), *(each.requires_grad for each in tensors)])
+                modes = training_modes(module)
+                self.write("output", tensors, facts=[modes, *(each.requires_grad for each in tensors)])
 
     def _stepping(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
         gradients = [tensor.grad for group in optimizer.param_groups for tensor in group["params"]]

@@ -94,3 +94,15 @@ def test_an_object_that_stages_share_keeps_one_for_each_device(fixed: Fixed):
         'self.kept[(name, edges.device)] = (edges.clone(), degree.clamp(min=1).rsqrt())',
         'return self.kept[(name, edges.device)]',
     ]  # fmt: skip
+
+
+def test_a_key_is_one_fix_of_several(fixed: Fixed):
+    program = OF_STAGES.replace(
+        "loss = net(torch.randn(4, 3), torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])).sum()",
+        """labels = torch.tensor([0, 1, 2, 0], device="cuda:0")
+out = net(torch.randn(4, 3), torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]]))
+loss = nn.functional.cross_entropy(out, labels)""",
+    )
+    lines = fixed(program, gpus=2)
+    assert "if (name, edges.device) not in self.kept:" in lines
+    assert any("labels" in line for line in lines)

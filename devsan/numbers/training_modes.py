@@ -1,0 +1,47 @@
+"""The training modes that a module's call depends on.
+
+NOTE [Modes that are read] A change that calls ``eval`` in place of a repair may leave all numbers as they are, where
+nothing is drawn, so that modes are compared beside the numbers. But a mode that no code reads says nothing: an
+embedding that a frozen model shares with one that trains is switched with either of them, and with a copy, which is the
+repair, it is not. So the modes are those of the modules whose own class reads ``training`` in one of its methods, as
+dropout, batch norms, and the layers of transformers do.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+_ATTRIBUTE = "training"
+
+
+def training_modes(module: Any) -> list[bool]:
+    """Returns the modes that ``module`` and the modules in it read, each once."""
+    kinds: Any = map(type, module.modules())
+    return sorted({each.training for each, kind in zip(module.modules(), kinds, strict=True) if _reads_mode(kind)})
+
+
+@functools.lru_cache(maxsize=1024)
+def _reads_mode(kind: type) -> bool:
+    import torch
+
+    if issubclass(kind, torch.jit.ScriptModule):  # its code is not Python's
+        return True
+    own = (each for each in kind.__mro__ if each not in torch.nn.Module.__mro__)
+    return any(_ATTRIBUTE in code.co_names for each in own for code in _codes(each))
+
+
+def _codes(kind: type) -> Iterator[CodeType]:
+    """The code of the methods of one class, and of the functions in them."""
+    for value in vars(kind).values():
+        function: Any = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        while hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        code = getattr(function, "__code__", None)
+        waiting = [code] if isinstance(code, CodeType) else []
+        while waiting:
+            found = waiting.pop()
+            yield found
+            waiting += [each for each in found.co_consts if isinstance(each, CodeType)]
