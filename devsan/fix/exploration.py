@@ -86,9 +86,10 @@ def _penalty(before: Outcome, trial: Trial, known: Outcome | None) -> int:
     if trial.changes[-1].halfway:
         return _AT_ONCE
     if trial.outcome.line_of(trial.changes) == before.line_of(trial.changes[:-1]):
-        span = trial.outcome.span_of(trial.changes)
-        is_next = span != before.span_of(trial.changes[:-1]) and known is not None and span in known.spans
-        return _AT_ONCE if is_next else _SAME_LINE
+        # Two losses of one line fail in the same line of torch, which the reference shows once.
+        is_next = trial.outcome.expression_of(trial.changes) != before.expression_of(trial.changes[:-1])
+        is_known = known is not None and trial.outcome.span_of(trial.changes) in known.spans
+        return _AT_ONCE if is_next and is_known else _SAME_LINE
     if known is not None and _breaks_before(before, trial, known):
         return _ELSEWHERE
     if _meets_again(before, trial):

@@ -136,6 +136,11 @@ class Outcome:
         failed = bool(self.findings) and bool(self.findings[0]["stack"])
         return span_before(self.findings[0]["stack"][0], changes) if failed else NOWHERE
 
+    def expression_of(self, changes: Sequence[Change]) -> Span:
+        """Returns the innermost expression outside of torch that failed, where the source had it before ``changes``."""
+        failed = bool(self.findings) and bool(self.findings[0]["stack"])
+        return span_before(_outside(self.findings[0]["stack"]), changes) if failed else NOWHERE
+
     def place_of(self, changes: Sequence[Change]) -> str:
         """Returns where it failed and with which tensors, as the source had it before ``changes``; "" if it did not.
 

@@ -194,3 +194,30 @@ def test_what_a_change_breaks_before_the_failure_is_not_followed_at_once(tmp_pat
         result = search(found, quiet)
     assert [edit.after for each in result.verified[0].changes for edit in each.edits] == [pairs[2][1]]
     assert [len(trial.changes) for trial in result.trials] == [1, 1, 1]
+
+
+TWO_LOSSES = """\
+import torch
+from torch.nn import functional as F
+
+scores, classes = torch.ones(4, 9, device="cuda:1"), torch.ones(4, 3, device="cuda:1")
+words = torch.tensor([0, 1, 2, 3], device="cuda:0")
+kinds = torch.tensor([0, 1, 2, 0], device="cuda:0")
+loss = F.cross_entropy(scores, words) + F.cross_entropy(classes, kinds)
+print(loss.item())
+"""
+
+
+def test_the_next_expression_of_a_line_that_fails_inside_of_torch_is_followed_at_once(tmp_path, monkeypatch):
+    """Both losses fail in one line of torch, which one device shows once."""
+    path = script(tmp_path, TWO_LOSSES)
+    pairs = [
+        ('2, 3], device="cuda:0")', '2, 3], device="cuda:1")'),
+        ('2, 3], device="cuda:0")', '2, 3], device="cpu")'),
+        ('2, 0], device="cuda:0")', '2, 0], device="cuda:1")'),
+    ]
+    monkeypatch.setattr(exploration, "candidates", offer(path, *pairs))
+    with laboratory(tmp_path, "train.py") as found:
+        result = search(found, quiet)
+    assert [edit.after for each in result.verified[0].changes for edit in each.edits] == [pairs[0][1], pairs[2][1]]
+    assert [len(trial.changes) for trial in result.trials[:2]] == [1, 2]
