@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from devsan.diagnostics.messages import Message, message
@@ -85,6 +85,8 @@ def _penalty(before: Outcome, trial: Trial, known: Outcome | None) -> int:
     assert trial.outcome is not None
     if trial.changes[-1].halfway:
         return _AT_ONCE
+    if trial.outcome.only_warns:
+        return _AT_ONCE if len(trial.outcome.findings) < len(before.findings) else _ELSEWHERE
     if trial.outcome.line_of(trial.changes) == before.line_of(trial.changes[:-1]):
         # Two losses of one line fail in the same line of torch, which the reference shows once.
         is_next = trial.outcome.expression_of(trial.changes) != before.expression_of(trial.changes[:-1])
@@ -184,7 +186,7 @@ class Exploration:
                 assert trial.outcome is not None
                 sites = frozenset(trial.outcome.sites)
                 place = trial.outcome.place_of(trial.changes)
-                if place in entered or visits[sites] >= _MOST_VISITS:
+                if place in entered or (visits[sites] >= _MOST_VISITS and not trial.outcome.only_warns):
                     continue
                 entered.add(place)
                 visits[sites] += 1
@@ -219,9 +221,15 @@ class Exploration:
     def _round(
         self, changes: tuple[Change, ...], failing: Outcome, kinds: Sequence[str], places: frozenset[str], penalty: int
     ) -> _Round:
-        offered = [change for change in candidates(failure_of(changes, failing)) if change.kind in kinds]
+        # A race passes: where no change is known for the first one, the others have theirs.
+        for number in range(len(failing.findings) if failing.only_warns else 1):
+            findings = [*failing.findings[number:], *failing.findings[:number]]
+            first = replace(failing, findings=findings)
+            offered = [change for change in candidates(failure_of(changes, first)) if change.kind in kinds]
+            if offered:
+                break
         offered.sort(key=self._lessons.was_in_vain)  # those last
-        return _Round(changes, failing, offered, places | {failing.place_of(changes)}, penalty)
+        return _Round(changes, first, offered, places | {failing.place_of(changes)}, penalty)
 
     def _next_trial(self, round: _Round, ahead: RunsAhead) -> Trial:
         change = round.offered[round.next]

@@ -145,10 +145,11 @@ class Outcome:
         """Returns where it failed and with which tensors, as the source had it before ``changes``; "" if it did not.
 
         A move that does nothing shifts columns, and a finding's id with them; this stays. So do operands' names but for
-        the moves behind them; they tell several operations of one line apart.
+        the moves behind them; they tell several operations of one line apart. Races pass, so that all of them are the
+        place: one that nothing is known against may come first each time.
         """
-        if self.findings and is_by_luck(self.findings[0]):
-            return self.line_of(changes)
+        if self.only_warns:
+            return " and ".join(sorted(_race(each, changes) for each in self.findings))
         if not self.findings or not self.findings[0]["stack"]:
             return ""
         tensors = [
@@ -160,9 +161,7 @@ class Outcome:
     def line_of(self, changes: Sequence[Change]) -> str:
         """Returns the operator and the line that failed, as the source had it before ``changes``; "" if none did."""
         if self.findings and is_by_luck(self.findings[0]):
-            [first, *_] = self.findings[0]["sites"]
-            path, line, *_ = span_before(first, changes)
-            return f"{self.findings[0]['code']} {path}:{line}"
+            return _race(self.findings[0], changes)
         if not self.findings or not self.findings[0]["stack"]:
             return ""
         finding, frame = self.findings[0], _outside(self.findings[0]["stack"])
@@ -173,6 +172,11 @@ class Outcome:
 def is_by_luck(finding: Mapping[str, Any]) -> bool:
     """Returns whether a finding is of the check of streams: emulated GPUs run everything in the right order."""
     return finding["name"] in OF_STREAMS.values()
+
+
+def _race(finding: Mapping[str, Any], changes: Sequence[Change]) -> str:
+    path, line, *_ = span_before(finding["sites"][0], changes)
+    return f"{finding['code']} {path}:{line}"
 
 
 def _outside(stack: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -87,3 +87,17 @@ def test_a_change_that_leaves_the_race_is_no_fix(tmp_path, monkeypatch):
     found = searched(tmp_path, FREED)
     assert [trial.status for trial in found.trials] == ["same"]
     assert found.verified == []
+
+
+def test_the_other_races_are_followed_where_no_change_is_known_for_the_first(tmp_path, monkeypatch):
+    from devsan.fix import exploration
+
+    own = exploration.candidates
+
+    def candidates(failure):
+        return [] if failure.finding["sites"][0]["line"] < 15 else own(replace(failure, others=()))
+
+    monkeypatch.setattr(exploration, "candidates", candidates)
+    found = searched(tmp_path, TWO_RACES)
+    assert [trial.status for trial in found.trials] == ["other"], "the second race is gone, the first one stays"
+    assert found.verified == []

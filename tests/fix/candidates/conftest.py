@@ -7,6 +7,7 @@ import os
 import sys
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,13 +34,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def searched(tmp_path: Path) -> Callable[..., Search]:
-    """Returns the search for a fix of a program's text on so many GPUs."""
+    """Returns the search for a fix of a program's text on so many GPUs, with what else is checked."""
 
-    def run(text: str, gpus: int = 1) -> Search:
+    def run(text: str, gpus: int = 1, check: tuple[str, ...] = ()) -> Search:
         script = tmp_path / "train.py"
         script.write_text(text, encoding="utf-8")
         environ = {**os.environ, "OMP_NUM_THREADS": "1"}
-        job = Job(Options().updated({"gpus": str(gpus)}), (str(script),), str(tmp_path), environ)
+        options = replace(Options().updated({"gpus": str(gpus)}), check=check)
+        job = Job(options, (str(script),), str(tmp_path), environ)
         with Laboratory(job, 120) as laboratory:
             return search(laboratory, lambda *_: None)
 
@@ -69,8 +71,8 @@ def fixed_in_ranks(tmp_path: Path) -> Callable[[str], str]:
 def fixed(searched: Callable[..., Search]) -> Callable[..., list[str]]:
     """Returns the lines that the verified fix of a program's text adds, without their indentation."""
 
-    def run(text: str, gpus: int = 1) -> list[str]:
-        found = searched(text, gpus)
+    def run(text: str, gpus: int = 1, check: tuple[str, ...] = ()) -> list[str]:
+        found = searched(text, gpus, check)
         assert found.verified, _story(found)
         return _added(text, found.verified[0])
 
