@@ -75,6 +75,22 @@ def without_noise(
     return found, ""
 
 
+def held_by_both(
+    numbers: Mapping[str, Sequence[Event]], other: Mapping[str, Sequence[Event]]
+) -> dict[str, list[Event]]:
+    """Returns ``numbers`` without the final values whose names ``other`` does not have."""
+    found: dict[str, list[Event]] = {}
+    for process, events in numbers.items():
+        known = {name for event in other.get(process, ()) for name in event.get("names", ())}
+        found[process] = []
+        for event in events:
+            if event["kind"] == "state":
+                kept = [each for each in zip(event["names"], event["tensors"], strict=True) if each[0] in known]
+                event = {**event, "names": [name for name, _ in kept], "tensors": [tensor for _, tensor in kept]}
+            found[process].append(event)
+    return found
+
+
 def _are_some_weights(event: Event, other: Event) -> bool:
     if event["kind"] != "weights":
         return False

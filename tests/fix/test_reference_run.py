@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -198,6 +199,19 @@ def test_a_candidate_that_is_another_in_each_run_is_compared_by_its_noise():
     asked = []
     assert not found.judge(_losses(1.0, 1.1), lambda: asked.append(1)).equal  # type: ignore[arg-type, return-value]
     assert asked == [], "what is far off is no noise"
+
+
+def test_what_a_varying_candidate_holds_beside_is_no_difference():
+    def of(last: float, *keys: str) -> Outcome:
+        found = _losses(1.0, last)
+        state = {"kind": "state", "names": list(keys), "tensors": [digest(torch.ones(2))] * len(keys)}
+        return replace(found, numbers={"rank0": [state, *found.numbers["rank0"]]})
+
+    expected = of(1.0, "cache[12]")
+    found = Reference(None, expected, expected, MEETING, of(2.0), True)  # type: ignore[arg-type]
+    candidate, again = (of(last, "cache[#0]", "cache[#1]") for last in (1.001, 1.0012))
+    assert found.judge(candidate, lambda: again).equal
+    assert not found.judge(of(1.001, "elsewhere"), lambda: of(1.0012, "elsewhere")).equal
 
 
 class Interrupted:
