@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devsan.cli.command import Action
-from devsan.cli.planning import EXIT_FITS, EXIT_NOTHING_FITS, planned
+from devsan.cli.planning import EXIT_FITS, EXIT_NOTHING_FITS, planned, verdict
 from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
 from devsan.fix.job import Job
@@ -51,15 +51,16 @@ def prepare(options: Options, words: Sequence[str], own: argparse.Namespace) -> 
     launch = read(words, job.folder, job.environment, len(options.gpus))
     planner = LaunchPlanner(job, launch, own.timeout)
     return lambda: planned(
-        options.lang, lambda progress: planner.plan(progress, own.all), lambda plan: _told(plan, options, own)
-    )
+        options.lang, terminal.row_text, lambda progress: planner.plan(progress, own.all),
+        lambda plan: _told(plan, options, own),
+    )  # fmt: skip
 
 
 def _told(plan: LaunchPlan, options: Options, own: argparse.Namespace) -> int:
     if own.json:
         best = plan.best
         chosen = None if best is None else dataclasses.asdict(best.configuration)
-        print(json.dumps({**dataclasses.asdict(plan), "fits": plan.fits, "best": chosen}, indent=2))
+        print(json.dumps({**dataclasses.asdict(plan), "fits": verdict(plan), "best": chosen}, indent=2))
     else:
         terminal.write(plan, sys.stdout, options.lang, own.output or "FOLDER")
     if own.output and plan.best is not None:

@@ -54,19 +54,21 @@ class PlanResult:
 
     Attributes:
         gpus: the memory of each GPU in bytes.
-        measured: the model, block by block.
+        measured: the model, block by block; None where the plan was interrupted before.
         as_it_is: the program with its own map.
         planned: the program with the planned map.
         levers: what else was tried.
         smallest: bytes that each GPU would need for a map to fit, where none does; 0 elsewhere.
+        is_partial: whether the plan was interrupted, so that the end of it is left out.
     """
 
     gpus: list[int]
-    measured: Measured
+    measured: Measured | None
     as_it_is: Tried
     planned: Tried
     levers: list[Tried] = field(default_factory=list)
     smallest: int = 0
+    is_partial: bool = False
 
     @property
     def fits(self) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from devsan.diagnostics.messages import message
+from devsan.diagnostics.messages import Message, message
 from devsan.errors import DevsanError
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
@@ -24,8 +24,7 @@ from devsan.plan.launched.deepspeed_way import DeepspeedWay
 from devsan.plan.launched.launch import Launch
 from devsan.plan.launched.result import LaunchPlan, Tried
 from devsan.plan.launched.strategy import FSDP2, LEANEST, ZERO_3, Strategy
-
-Progress = Callable[[str], None]
+from devsan.plan.progress import Progress
 
 
 class LaunchPlanner:
@@ -41,7 +40,8 @@ class LaunchPlanner:
         self._job = job
         self._launch = launch
         self._seconds = seconds
-        self._progress: Progress = lambda _: None
+        self._tried: list[Tried] = []
+        self._levers: list[Tried] = []
         ranks = launch.facts.ranks or len(job.options.gpus)
         self._way: AccelerateWay | DeepspeedWay
         if launch.document:
@@ -50,50 +50,64 @@ class LaunchPlanner:
             self._way = AccelerateWay(launch, job.folder, ranks)
         self._ranks = ranks
 
-    def plan(self, progress: Progress, all_levers: bool = False) -> LaunchPlan:
-        """Returns the plan.
+    def plan(self, progress: Progress[Tried], all_levers: bool = False) -> LaunchPlan:
+        """Returns the plan: of what has been rehearsed so far, where it is interrupted.
 
         Args:
-            progress: called with what is done next.
+            progress: is told of each rehearsal.
             all_levers: try levers also where something fits.
 
         Raises:
             DevsanError: no strategy runs, and none for want of memory.
+            KeyboardInterrupt: it is interrupted before anything is known.
         """
-        self._progress = progress
-        tried = [self._rehearsed(self._way.configuration(strategy)) for strategy in self._way.strategies]
-        if all(each.fails for each in tried):
-            got = tried[0].reason
-            raise DevsanError(f"expected a job that runs or is out of memory, got {got}; devsan run shows it")
-        gpus = [device.total_memory for device in self._job.options.devices()]
-        plan = LaunchPlan(self._launch.facts.script, gpus, tried)
-        if plan.fits and not all_levers:
-            return plan
-        failing = {each.configuration.strategy for each in tried if each.fails}
-        leanest = [each for each in (FSDP2, ZERO_3, LEANEST) if each in self._way.strategies and each not in failing]
-        return dataclasses.replace(plan, levers=list(self._levers(leanest)) if leanest else [])
+        self._tried, self._levers = [], []
+        try:
+            self._rehearse(progress, all_levers)
+        except KeyboardInterrupt:
+            if not self._tried:
+                raise
+            return dataclasses.replace(self._so_far(), is_partial=True)
+        return self._so_far()
 
-    def _levers(self, leanest: Sequence[Strategy]) -> Iterator[Tried]:
-        for strategy in leanest:
-            if self._way.can_checkpoint(strategy):
-                yield self._rehearsed(self._way.configuration(strategy, Lever(checkpointing=True)))
-        batch = self._way.batch
-        while batch > 1:
-            batch //= 2
-            found = self._rehearsed(self._way.configuration(leanest[-1], Lever(batch=batch)))
-            yield found
-            if found.fits:
-                break
-        ranks = 2 * self._ranks
-        while ranks <= min(4 * self._ranks, MAX_GPUS):
-            found = self._rehearsed(self._way.configuration(leanest[0], Lever(gpus=ranks)))
-            yield found
-            if found.fits:
-                break
-            ranks *= 2
+    def _so_far(self) -> LaunchPlan:
+        gpus = [device.total_memory for device in self._job.options.devices()]
+        return LaunchPlan(self._launch.facts.script, gpus, tuple(self._tried), tuple(self._levers),
+                          len(self._way.strategies))  # fmt: skip
+
+    def _rehearse(self, progress: Progress[Tried], all_levers: bool) -> None:
+        for strategy in self._way.strategies:
+            configuration = self._way.configuration(strategy)
+            progress.begins(_rehearsing(configuration), len(self._way.strategies))
+            self._tried.append(self._rehearsed(configuration))
+            progress.ended(self._tried[-1])
+        if all(each.fails for each in self._tried):
+            got = self._tried[0].reason
+            raise DevsanError(f"expected a job that runs or is out of memory, got {got}; devsan run shows it")
+        if any(each.fits for each in self._tried) and not all_levers:
+            return
+        failing = {each.configuration.strategy for each in self._tried if each.fails}
+        leanest = [each for each in (FSDP2, ZERO_3, LEANEST) if each in self._way.strategies and each not in failing]
+        kinds = self._kinds_of_lever(leanest) if leanest else []
+        most = len(self._tried) + sum(map(len, kinds))
+        for kind in kinds:
+            for configuration in kind:
+                progress.begins(_rehearsing(configuration), most, is_most=True)
+                self._levers.append(self._rehearsed(configuration))
+                progress.ended(self._levers[-1])
+                if self._levers[-1].fits:
+                    break
+
+    def _kinds_of_lever(self, leanest: Sequence[Strategy]) -> list[list[Configuration]]:
+        """Levers, each kind in the order in which it is tried until one fits."""
+        of, batch, ranks = self._way.configuration, self._way.batch, self._ranks
+        kinds = [[of(each, Lever(checkpointing=True))] for each in leanest if self._way.can_checkpoint(each)]
+        batches = [batch >> halved for halved in range(1, batch.bit_length())]
+        kinds.append([of(leanest[-1], Lever(batch=each)) for each in batches])
+        kinds.append([of(leanest[0], Lever(gpus=each)) for each in (2 * ranks, 4 * ranks) if each <= MAX_GPUS])
+        return kinds
 
     def _rehearsed(self, configuration: Configuration) -> Tried:
-        self._progress(message("rehearsing {strategy}", strategy=configuration.strategy.name))
         options = self._job.options
         if configuration.lever.gpus:
             options = with_gpus(options, max(configuration.lever.gpus, len(options.gpus)))
@@ -110,3 +124,14 @@ class LaunchPlanner:
         job = replace(self._job, options=options, words=("--", *command))
         with Laboratory(job, self._seconds, 1, NO_LIMIT, compiled=False) as laboratory:
             return laboratory.run(texts, observed=False)
+
+
+def _rehearsing(configuration: Configuration) -> Message:
+    name, lever = configuration.strategy.name, configuration.lever
+    if lever.gpus:
+        return message("rehearsing {strategy} on {count} GPUs", strategy=name, count=lever.gpus)
+    if lever.batch:
+        return message("rehearsing {strategy} with a batch of {count}", strategy=name, count=lever.batch)
+    if lever.checkpointing:
+        return message("rehearsing {strategy} with activation checkpointing", strategy=name)
+    return message("rehearsing {strategy}", strategy=name)

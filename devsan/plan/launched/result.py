@@ -52,12 +52,16 @@ class LaunchPlan:
         gpus: the memory of each GPU in bytes.
         tried: each strategy, as it was rehearsed.
         levers: what else was tried.
+        count: how many strategies there are.
+        is_partial: whether the plan was interrupted, so that rows are left out.
     """
 
     script: str
     gpus: Sequence[int]
     tried: Sequence[Tried]
     levers: Sequence[Tried] = ()
+    count: int = 0
+    is_partial: bool = False
 
     @property
     def best(self) -> Tried | None:

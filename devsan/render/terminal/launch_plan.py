@@ -48,11 +48,28 @@ def plan_lines(plan: LaunchPlan, say: Language, width: int, folder: str = "FOLDE
     yield [(" " * column + head.rstrip(), "")]
     for name, tried in rows:
         yield from _row(_padded(name, column), tried, say, width)
-    if plan.best is None:
-        return
-    yield []
-    yield [(say("cheapest that fits: {name}", name=_name(plan.best, say)), "title")]
-    yield [("  " + shlex.join(plan.best.configuration.command_in(folder)), "")]
+    if plan.best is not None:
+        yield []
+        yield [(say("cheapest that fits: {name}", name=_name(plan.best, say)), "title")]
+        yield [("  " + shlex.join(plan.best.configuration.command_in(folder)), "")]
+    if plan.is_partial:
+        yield []
+        text = "interrupted: this is a part of the plan, {done} of {count} ways to share; more may fit, or be cheaper"
+        for line in wrapped(say(text, done=str(len(plan.tried)), count=str(plan.count)), 0, width=width):
+            yield [(line, "title")]
+
+
+def row_text(tried: Tried, say: Language) -> str:
+    """Returns what a rehearsal came to, in one line."""
+    if tried.fits:
+        return say("{name}: {verdict}", name=_name(tried, say), verdict=say("fits, with a peak of {size} per GPU",
+                                                                          size=amount(tried.peak)))  # fmt: skip
+    return say("{name}: {verdict}", name=_name(tried, say), verdict=_why_not(tried, say))
+
+
+def _why_not(tried: Tried, say: Language) -> str:
+    reason = say.text(tried.reason)
+    return say("fails: {reason}", reason=reason) if tried.fails else reason
 
 
 def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
@@ -61,9 +78,7 @@ def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
     if tried.fits:
         yield [(head, ""), (say("fits"), "added")]
         return
-    reason = say.text(tried.reason)
-    text = say("fails: {reason}", reason=reason) if tried.fails else reason
-    lines = wrapped(text, display_width(head), width=max(width, display_width(head) + 30))
+    lines = wrapped(_why_not(tried, say), display_width(head), width=max(width, display_width(head) + 30))
     yield [(head, ""), (lines[0], "error")]
     for line in lines[1:]:
         yield [(" " * display_width(head) + line, "")]

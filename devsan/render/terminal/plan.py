@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
+from devsan.blocks.measured import Measured
 from devsan.render.amounts import amount, seconds
 from devsan.render.language import Language, language_for
 from devsan.render.terminal.printer import columns_of, write_lines
@@ -49,10 +50,10 @@ def write_check(check: MapCheck, stream: TextIO, language: str = "") -> None:
 
 def plan_lines(result: PlanResult, say: Language, width: int) -> Iterator[Line]:
     """Yields the lines of ``result``, in ``width`` columns."""
-    yield from _model(result, say)
-    yield []
-    rows = [(say("as it is"), result.as_it_is), (say("planned map"), result.planned)]
-    rows += [(say.text(tried.lever), tried) for tried in result.levers]
+    if result.measured is not None:
+        yield from _model(result.measured, say)
+        yield []
+    rows = [(_name(tried, say), tried) for tried in (result.as_it_is, result.planned, *result.levers)]
     column = max(display_width(name) for name, _ in rows) + 2
     for name, tried in rows:
         yield from _row(name + " " * (column - display_width(name)), tried, say, width)
@@ -67,6 +68,17 @@ def plan_lines(result: PlanResult, say: Language, width: int) -> Iterator[Line]:
     if result.planned.fits:
         yield []
         yield from _map(result, width)
+    if result.is_partial:
+        yield []
+        yield [(say("interrupted: this is a part of the plan, and more may fit"), "title")]
+
+
+def row_text(row: Tried | Measured, say: Language) -> str:
+    """Returns what a rehearsal came to, in one line."""
+    if isinstance(row, Measured):
+        count = str(len(row.blocks))
+        return say("{model} is measured: {count} blocks, {size}", model=row.model, count=count, size=amount(row.size))
+    return say("{name}: {verdict}", name=_name(row, say), verdict=_verdict(row, say))
 
 
 def check_lines(check: MapCheck, say: Language, width: int) -> Iterator[Line]:
@@ -80,6 +92,11 @@ def check_lines(check: MapCheck, say: Language, width: int) -> Iterator[Line]:
     yield from _row(say("rehearsed") + "  ", check.rehearsed, say, width)
 
 
+def _name(tried: Tried, say: Language) -> str:
+    own = {"as it is": say("as it is"), "map": say("planned map")}
+    return own.get(tried.what) or say.text(tried.lever)
+
+
 def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
     lines = wrapped(_verdict(tried, say), display_width(head), width=width)
     yield [(head, ""), (lines[0], "added" if tried.fits else "error" if tried.is_tried else "")]
@@ -87,8 +104,7 @@ def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
         yield [(" " * display_width(head) + line, "")]
 
 
-def _model(result: PlanResult, say: Language) -> Iterator[Line]:
-    measured = result.measured
+def _model(measured: Measured, say: Language) -> Iterator[Line]:
     text = say("{count} blocks, {size}", count=str(len(measured.blocks)), size=amount(measured.size))
     yield [(f"{measured.model}: ", "title"), (text, "")]
     held = [
