@@ -18,8 +18,10 @@ from devsan.errors import UsageError
 from devsan.fix.job import Job
 from devsan.options import Options
 from devsan.plan.launched.launch import read
+from devsan.plan.launched.need import Need
 from devsan.plan.launched.planner import LaunchPlanner
-from devsan.plan.launched.result import LaunchPlan
+from devsan.plan.launched.result import LaunchPlan, Tried
+from devsan.render.language import Language
 from devsan.render.notice import notice
 from devsan.render.terminal import launch_plan as terminal
 
@@ -51,9 +53,13 @@ def prepare(options: Options, words: Sequence[str], own: argparse.Namespace) -> 
     launch = read(words, job.folder, job.environment, len(options.gpus))
     planner = LaunchPlanner(job, launch, own.timeout)
     return lambda: planned(
-        options.lang, terminal.row_text, lambda progress: planner.plan(progress, own.all),
+        options.lang, _described, lambda progress: planner.plan(progress, own.all),
         lambda plan: _told(plan, options, own),
     )  # fmt: skip
+
+
+def _described(row: Tried | Need, say: Language) -> str:
+    return terminal.need_text(row, say) if isinstance(row, Need) else terminal.row_text(row, say)
 
 
 def _told(plan: LaunchPlan, options: Options, own: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError
 from devsan.gpu_list import MAX_GPUS
 from devsan.options import Options
+from devsan.plan import wording
 from devsan.plan.ending import Ending
 from devsan.plan.gpus import with_gpus
 from devsan.plan.map_check import MapCheck, check_map
@@ -18,6 +19,7 @@ from devsan.plan.placement import VAST, Placement, place, room, smallest
 from devsan.plan.progress import Progress
 from devsan.plan.rehearsal import Rehearsal, Rehearsals
 from devsan.plan.result import PlanResult, Tried
+from devsan.plan.shortage import shortage_of
 
 _FEWEST = 3
 """Rehearsals of a plan: of the program as it is, of its blocks, and of a map."""
@@ -87,7 +89,8 @@ class Planner:
         self._progress.ended(result.as_it_is)
         if result.as_it_is.seconds > _LONG:
             self._progress.tells(message(_FEW_STEPS, seconds=f"{result.as_it_is.seconds:.0f}"))
-        answer, result.measured = self.measure()
+        answer, result.measured, result.whole = self.measure()
+        result.rooms = self._rooms(self._options)
         result.planned = self._planned("map", 0, result.measured, self._options, Request())
         if not result.planned.fits and not result.planned.fails:
             result.smallest = smallest(result.measured, len(self._options.gpus))
@@ -101,15 +104,15 @@ class Planner:
         Raises:
             DevsanError: as ``plan`` does.
         """
-        answer, measured = self.measure()
+        answer, measured, _ = self.measure()
         assert answer.names is not None
         problems = check_map(device_map, measured, answer.names, len(self._options.gpus))
         self._progress.begins(message("rehearsing the map"))
         rehearsal = self._rehearsals.run(Request(device_map=device_map))
         return MapCheck(measured.model, problems, _tried("map", rehearsal))
 
-    def measure(self, request: Request | None = None) -> tuple[Answer, Measured]:
-        """Measures the blocks where memory does not matter.
+    def measure(self, request: Request | None = None) -> tuple[Answer, Measured, int]:
+        """Measures the blocks where memory does not matter, with all of them on one GPU; returns its peak, too.
 
         Raises:
             DevsanError: as ``plan`` does.
@@ -123,20 +126,23 @@ class Planner:
         if rehearsal.answer.measured is None:
             raise DevsanError(
                 "expected a program that places a model of several blocks: from_pretrained(device_map=...), "
-                f"dispatch_model, model.to(device) or Trainer; got {_placed(rehearsal.answer)}"
+                f"dispatch_model, model.to(device) or Trainer; got {wording.placed(rehearsal.answer)}"
             )
-        self._progress.ended(rehearsal.answer.measured)
-        return rehearsal.answer, rehearsal.answer.measured
+        if not (request.batch or request.checkpointing):  # of a lever only what it comes to is a row
+            self._progress.ended(rehearsal.answer.measured)
+        return rehearsal.answer, rehearsal.answer.measured, sum(rehearsal.outcome.peaks.values())
 
     def _planned(self, what: str, value: int, measured: Measured, options: Options, request: Request) -> Tried:
         """Solves and rehearses until a map holds."""
-        budgets = [room(device.total_memory) - device.used_memory for device in options.devices()]
+        budgets = self._rooms(options)
         tried = Tried(what, value, reason=message("no map fits"))
         for number in range(1, _ROUNDS + 1):
             placement = place(measured, budgets)
             if placement is None:
+                if number == 1 and what != "gpus":  # of more GPUs many have none, and are no rows
+                    self._progress.ended(tried)
                 return tried
-            self._progress.begins(_rehearsing(tried, number), _FEWEST)
+            self._progress.begins(wording.rehearsing(tried, number, _ROUNDS), _FEWEST)
             rehearsal = self._rehearsals.run(replace(request, device_map=placement.device_map), options)
             tried = _tried(what, rehearsal, value, placement)
             self._progress.ended(tried)
@@ -145,8 +151,11 @@ class Planner:
             budgets = [int(budget * _SMALLER) for budget in budgets]
         return tried
 
+    def _rooms(self, options: Options) -> list[int]:
+        return [room(device.total_memory) - device.used_memory for device in options.devices()]
+
     def _levers(self, answer: Answer, measured: Measured) -> Iterator[Tried]:
-        reason = _no_checkpointing(answer, measured)
+        reason = wording.no_checkpointing(answer, measured)
         if reason:
             yield Tried("checkpointing", reason=reason, is_tried=False)
         else:
@@ -165,7 +174,7 @@ class Planner:
 
     def _with_lever(self, what: str, value: int, request: Request) -> Tried:
         try:
-            _, measured = self.measure(request)
+            _, measured, _ = self.measure(request)
         except ProgramFails as error:
             reason = message("the program fails with it: {error}", error=error.failure)
             return Tried(what, value, reason=reason, is_tried=False)
@@ -185,33 +194,10 @@ class Planner:
         return tried
 
 
-def _rehearsing(tried: Tried, number: int) -> str:
-    """What is rehearsed, and which map of it: the ones before ran out of memory."""
-    if tried.what == "map":
-        return message("rehearsing a planned map ({number} of at most {most})", number=number, most=_ROUNDS)
-    return message("rehearsing a planned map: {lever} ({number} of at most {most})", lever=tried.lever,
-                   number=number, most=_ROUNDS)  # fmt: skip
-
-
-def _placed(answer: Answer) -> str:
-    """What the program placed of which nothing was measured."""
-    if answer.model:
-        return f"{answer.model}, whose forward was not called"
-    return f"{answer.whole}, which is one block" if answer.whole else "none"
-
-
-def _no_checkpointing(answer: Answer, measured: Measured) -> str:
-    """Why gradient checkpointing is not tried; "" where it is."""
-    if not measured.trains:
-        return message("nothing is trained")
-    if not answer.checkpointing:
-        return message("the model does not support it")
-    return message("it is on") if answer.checkpointing == "on" else ""
-
-
 def _tried(what: str, rehearsal: Rehearsal, value: int = 0, placement: Placement | None = None) -> Tried:
     ending = rehearsal.ending
     if not ending.reason and what != "as it is" and not rehearsal.answer.places:
         ending = Ending(message("the program places no model where a map can be told"))
     return Tried(what, value, not ending.reason, dict(rehearsal.outcome.peaks), rehearsal.transferred, ending.reason,
-                 placement, rehearsal.outcome.seconds, fails=ending.fails)  # fmt: skip
+                 placement, rehearsal.outcome.seconds, fails=ending.fails,
+                 shortage=shortage_of(rehearsal.outcome) if ending.exhausted is not None else None)  # fmt: skip

@@ -115,6 +115,8 @@ def test_where_nothing_fits_levers_are_tried(tmp_path: Path) -> None:
     assert f"smaller batch not tried: the program fails with it: {failure}" in " ".join(lines)
     assert any(line.startswith("3 GPUs fits: cuda:0") for line in lines)
     assert any(line.startswith("a map fits 2 GPUs of ") for line in lines)
+    assert "- as it is: cuda:0 runs out of memory in the optimizer's step" in " ".join(lines)
+    assert "it fits with: 3 GPUs" in " ".join(lines)
 
 
 def test_the_map_of_a_lever_is_written_where_the_planned_one_does_not_fit(tmp_path: Path, capsys: Any) -> None:

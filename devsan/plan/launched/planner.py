@@ -11,7 +11,6 @@ from pathlib import Path
 
 from devsan.diagnostics.messages import Message, message
 from devsan.errors import DevsanError
-from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome
 from devsan.gpu_list import MAX_GPUS
@@ -22,9 +21,12 @@ from devsan.plan.launched.accelerate_way import AccelerateWay
 from devsan.plan.launched.configuration import Configuration, Lever
 from devsan.plan.launched.deepspeed_way import DeepspeedWay
 from devsan.plan.launched.launch import Launch
+from devsan.plan.launched.need import AccountingLaboratory, Held, Need
 from devsan.plan.launched.result import LaunchPlan, Tried
 from devsan.plan.launched.strategy import FSDP2, LEANEST, ZERO_3, Strategy
+from devsan.plan.placement import VAST, room
 from devsan.plan.progress import Progress
+from devsan.plan.shortage import shortage_of
 
 
 class LaunchPlanner:
@@ -42,6 +44,7 @@ class LaunchPlanner:
         self._seconds = seconds
         self._tried: list[Tried] = []
         self._levers: list[Tried] = []
+        self._needs: list[Need] = []
         ranks = launch.facts.ranks or len(job.options.gpus)
         self._way: AccelerateWay | DeepspeedWay
         if launch.document:
@@ -50,7 +53,7 @@ class LaunchPlanner:
             self._way = AccelerateWay(launch, job.folder, ranks)
         self._ranks = ranks
 
-    def plan(self, progress: Progress[Tried], all_levers: bool = False) -> LaunchPlan:
+    def plan(self, progress: Progress[Tried | Need], all_levers: bool = False) -> LaunchPlan:
         """Returns the plan: of what has been rehearsed so far, where it is interrupted.
 
         Args:
@@ -61,7 +64,7 @@ class LaunchPlanner:
             DevsanError: no strategy runs, and none for want of memory.
             KeyboardInterrupt: it is interrupted before anything is known.
         """
-        self._tried, self._levers = [], []
+        self._tried, self._levers, self._needs = [], [], []
         try:
             self._rehearse(progress, all_levers)
         except KeyboardInterrupt:
@@ -73,9 +76,9 @@ class LaunchPlanner:
     def _so_far(self) -> LaunchPlan:
         gpus = [device.total_memory for device in self._job.options.devices()]
         return LaunchPlan(self._launch.facts.script, gpus, tuple(self._tried), tuple(self._levers),
-                          len(self._way.strategies))  # fmt: skip
+                          tuple(self._needs), len(self._way.strategies))  # fmt: skip
 
-    def _rehearse(self, progress: Progress[Tried], all_levers: bool) -> None:
+    def _rehearse(self, progress: Progress[Tried | Need], all_levers: bool) -> None:
         for strategy in self._way.strategies:
             configuration = self._way.configuration(strategy)
             progress.begins(_rehearsing(configuration), len(self._way.strategies))
@@ -89,7 +92,15 @@ class LaunchPlanner:
         failing = {each.configuration.strategy for each in self._tried if each.fails}
         leanest = [each for each in (FSDP2, ZERO_3, LEANEST) if each in self._way.strategies and each not in failing]
         kinds = self._kinds_of_lever(leanest) if leanest else []
-        most = len(self._tried) + sum(map(len, kinds))
+        nearest = [] if any(each.fits for each in self._tried) else _nearest(leanest)
+        most = len(self._tried) + len(nearest) + sum(map(len, kinds))
+        for strategy in nearest:
+            progress.begins(message("rehearsing {strategy} without a limit of memory", strategy=strategy.name), most,
+                            is_most=True)  # fmt: skip
+            need = self._need(self._way.configuration(strategy))
+            if need is not None:
+                self._needs.append(need)
+                progress.ended(need)
         for kind in kinds:
             for configuration in kind:
                 progress.begins(_rehearsing(configuration), most, is_most=True)
@@ -107,23 +118,43 @@ class LaunchPlanner:
         kinds.append([of(leanest[0], Lever(gpus=each)) for each in (2 * ranks, 4 * ranks) if each <= MAX_GPUS])
         return kinds
 
+    def _need(self, configuration: Configuration) -> Need | None:
+        options = replace(self._job.options, memory=(VAST,), used_memory=())
+        _, held = self._launched(configuration, options)
+        if held is None:
+            return None
+        device = self._job.options.devices()[int(held.device.removeprefix("cuda:"))]
+        return Need(configuration, held, room(device.total_memory) - device.used_memory)
+
     def _rehearsed(self, configuration: Configuration) -> Tried:
         options = self._job.options
         if configuration.lever.gpus:
             options = with_gpus(options, max(configuration.lever.gpus, len(options.gpus)))
+        outcome, _ = self._launched(configuration, options)
+        ending = ending_of(outcome, outcome.output)
+        shortage = shortage_of(outcome) if ending.exhausted is not None else None
+        return Tried(configuration, not ending.reason, dict(outcome.peaks), sum(outcome.hosts.values()),
+                     max(outcome.sent.values(), default=0), outcome.seconds, ending.reason, ending.fails,
+                     shortage)  # fmt: skip
+
+    def _launched(self, configuration: Configuration, options: Options) -> tuple[Outcome, Held | None]:
         with tempfile.TemporaryDirectory(prefix="devsan-plan-") as folder:
             for name, text in configuration.files.items():
                 Path(folder, name).write_text(text, encoding="utf-8")
             texts = {os.path.abspath(path): configuration.files[name] for path, name in configuration.replaces.items()}
-            outcome = self._run(options, configuration.command_in(folder), texts)
-        ending = ending_of(outcome, outcome.output)
-        return Tried(configuration, not ending.reason, dict(outcome.peaks), sum(outcome.hosts.values()),
-                     max(outcome.sent.values(), default=0), outcome.seconds, ending.reason, ending.fails)  # fmt: skip
+            return self._run(options, configuration.command_in(folder), texts)
 
-    def _run(self, options: Options, command: list[str], texts: dict[str, str]) -> Outcome:
+    def _run(self, options: Options, command: list[str], texts: dict[str, str]) -> tuple[Outcome, Held | None]:
         job = replace(self._job, options=options, words=("--", *command))
-        with Laboratory(job, self._seconds, 1, NO_LIMIT, compiled=False) as laboratory:
-            return laboratory.run(texts, observed=False)
+        laboratory = AccountingLaboratory(job, self._seconds, 1, NO_LIMIT, compiled=False)
+        with laboratory:
+            outcome = laboratory.run(texts, observed=False)
+            return outcome, laboratory.fullest() if outcome.ended else None
+
+
+def _nearest(leanest: Sequence[Strategy]) -> list[Strategy]:
+    """Those that may need the least memory of a GPU: of two that differ in what is on the host, the one with more."""
+    return [each for each in leanest if each is not ZERO_3 or LEANEST not in leanest]
 
 
 def _rehearsing(configuration: Configuration) -> Message:

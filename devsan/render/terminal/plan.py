@@ -20,6 +20,7 @@ from devsan.blocks.measured import Measured
 from devsan.render.amounts import amount, seconds
 from devsan.render.language import Language, language_for
 from devsan.render.terminal.printer import columns_of, write_lines
+from devsan.render.terminal.shortage_lines import levers_text, section, shortage_texts
 from devsan.render.terminal.text import Line, display_width, wrapped
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def plan_lines(result: PlanResult, say: Language, width: int) -> Iterator[Line]:
             text = say("a map fits {count} GPUs of {size} each", count=str(len(result.gpus)), size=size)
         yield []
         yield [(text, "")]
+    if not (result.fits or result.planned.fails or result.is_partial):
+        yield from section(say("why nothing fits without a lever"), _why(result, say), width)
     if result.planned.fits:
         yield []
         yield from _map(result, width)
@@ -138,6 +141,28 @@ def _map(result: PlanResult, width: int) -> Iterator[Line]:
         yield [(head, ""), (lines[0], "")]
         for line in lines[1:]:
             yield [(" " * len(head) + line, "")]
+
+
+def _why(result: PlanResult, say: Language) -> Iterator[str]:
+    """The planned map where it was rehearsed, else the program's own; what all of it takes; and the levers."""
+    shortage = result.planned.shortage or result.as_it_is.shortage
+    if shortage is not None:
+        name = _name(result.planned if result.planned.shortage else result.as_it_is, say)
+        first, *rest = shortage_texts(shortage, say)
+        yield say("{name}: {verdict}", name=name, verdict=first)
+        yield from rest
+    sizes = {"whole": amount(result.whole), "room": amount(sum(result.rooms))}
+    if result.whole > sum(result.rooms):
+        sizes["missing"] = amount(result.whole - sum(result.rooms))
+        if len(result.rooms) == 1:
+            text = "all of it has a peak of {whole}, and the GPU has {room} for it: {missing} are missing"
+        else:
+            text = "all of it has a peak of {whole}, and the GPUs together have {room} for it: {missing} are missing"
+        yield say(text, **sizes)
+    elif result.whole:
+        text = "all of it has a peak of {whole}, and the GPUs together have {room} for it, but in no parts that fit"
+        yield say(text, **sizes)
+    yield levers_text([_name(tried, say) for tried in result.levers if tried.fits], say)
 
 
 def _runs(keys: Iterable[str]) -> list[str]:
