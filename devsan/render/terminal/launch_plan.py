@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from devsan.plan.launched.result import LaunchPlan, Tried
 
 _COLUMN = 12
+_LEAST = 30
+"""Columns of a reason, at least."""
 
 
 def write(plan: LaunchPlan, stream: TextIO, language: str = "", folder: str = "FOLDER") -> None:
@@ -103,11 +105,13 @@ def _why_not(tried: Tried, say: Language) -> str:
 
 def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
     sizes = (tried.peak, tried.host, tried.sent) if tried.fits else (0, 0, 0)
-    head += "".join(_padded(amount(size) if size else "-", _COLUMN) for size in sizes)
+    figures = "".join(_padded(amount(size) if size else "-", _COLUMN) for size in sizes)
+    if tried.fits or display_width(head + figures) + _LEAST <= width:  # there is room for the reason beside them
+        head += figures
     if tried.fits:
         yield [(head, ""), (say("fits"), "added")]
         return
-    lines = wrapped(_why_not(tried, say), display_width(head), width=max(width, display_width(head) + 30))
+    lines = wrapped(_why_not(tried, say), display_width(head), width=max(width, display_width(head) + _LEAST))
     yield [(head, ""), (lines[0], "error")]
     for line in lines[1:]:
         yield [(" " * display_width(head) + line, "")]

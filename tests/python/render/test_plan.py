@@ -9,7 +9,7 @@ from devsan.plan.launched.configuration import Configuration, Lever
 from devsan.plan.launched.need import Held, Need
 from devsan.plan.launched.result import LaunchPlan
 from devsan.plan.launched.result import Tried as Launched
-from devsan.plan.launched.strategy import DDP, FSDP2
+from devsan.plan.launched.strategy import DDP, FSDP2, LEANEST
 from devsan.plan.result import PlanResult, Tried
 from devsan.plan.shortage import Shortage
 from devsan.render.language import language_named
@@ -79,3 +79,11 @@ def test_it_is_said_in_chinese() -> None:
     assert "优化器状态 12 GiB" in said and "missing" not in said and "memory in" not in said
     said = text(launch_plan.plan_lines(of_launch(5 * GIB), language_named("zh"), 100))
     assert "至少缺 3 GiB" in said and "needs" not in said
+
+
+def test_a_row_that_does_not_fit_stays_within_the_terminal() -> None:
+    name = Configuration(LEANEST, (), {}, lever=Lever(batch=1))
+    tried = [Launched(name, reason="cuda:0 is out of memory: 1.86 GiB requested"), Launched(name, True)]
+    lines = list(launch_plan.plan_lines(LaunchPlan("train.py", [GIB], tried, count=8), language_named("en"), 100))
+    rows = ["".join(piece for piece, _ in line) for line in lines]
+    assert rows[3].endswith("batch of 1  cuda:0 is out of memory: 1.86 GiB") and max(map(len, rows[:6])) <= 100
