@@ -488,6 +488,14 @@ def from_values(**values: Any) -> Options:
     return Options().updated(texts)
 
 
+_LEAST_NUMBER = 1 << 20
+"""Of a GPU's memory as a number of bytes: a smaller one is meant in another unit. torch takes 2 MiB at once or more."""
+
+
 def _as_text(key: str, value: Any) -> str:
     is_number = isinstance(value, int) and not isinstance(value, bool)
+    if is_number and key in ("memory", "used_memory") and 0 < value < _LEAST_NUMBER:
+        unit, factor = ("GiB", "2**30") if value < 1024 else ("MiB", "2**20")
+        hint = f"'{value}{unit}', or {value} * {factor}"
+        raise UsageError(f"{key} of at least {write_size(_LEAST_NUMBER)}", f"{value} bytes", hint)
     return f"{value}B" if is_number and key in ("memory", "used_memory", "history", "real_below") else str(value)

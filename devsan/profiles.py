@@ -13,9 +13,12 @@ from uuid import NAMESPACE_URL, uuid5
 
 from devsan.errors import UsageError
 from devsan.sizes import nearest_size
-from devsan.spelling import nearest
+from devsan.spelling import distance, nearest
 
 DEFAULT_PROFILE = "a100-80g"
+
+_NEAR = 3
+"""Profiles that are named at most where several are equally near."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,19 @@ def _nearest_profile(key: str, profiles: dict[str, Profile]) -> str | None:
     size = nearest_size(key)
     if size is not None:
         return f"--memory {size}"
+    alike = _models_near(key, profiles)
+    if alike:
+        *others, last = alike
+        return f"{', '.join(others)} or {last}" if others else last
     known = {profile.name: profile.key for profile in profiles.values()} | {name: name for name in profiles}
     near = nearest(key, known)
     return None if near is None else known[near]
+
+
+def _models_near(key: str, profiles: dict[str, Profile]) -> list[str]:
+    """The profiles of the GPUs whose names without a size are one slip away; of each GPU the largest."""
+    largest: dict[str, str] = {}
+    for profile in sorted(profiles.values(), key=lambda profile: profile.total_memory):
+        largest[profile.key.rpartition("-")[0]] = profile.key
+    word = key.strip().lower()
+    return [name for model, name in largest.items() if distance(word, model) == 1 < len(model)][:_NEAR]

@@ -12,14 +12,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devsan.cli.command import Action
-from devsan.cli.planning import EXIT_FITS, EXIT_NOTHING_FITS, planned
+from devsan.cli.planning import EXIT_FITS, EXIT_NOTHING_FITS, planned, verdict
 from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
 from devsan.fix.job import Job
 from devsan.options import Options
 from devsan.plan.launched.launch import read
+from devsan.plan.launched.need import Need
 from devsan.plan.launched.planner import LaunchPlanner
-from devsan.plan.launched.result import LaunchPlan
+from devsan.plan.launched.result import LaunchPlan, Tried
+from devsan.render.language import Language
 from devsan.render.notice import notice
 from devsan.render.terminal import launch_plan as terminal
 
@@ -51,15 +53,20 @@ def prepare(options: Options, words: Sequence[str], own: argparse.Namespace) -> 
     launch = read(words, job.folder, job.environment, len(options.gpus))
     planner = LaunchPlanner(job, launch, own.timeout)
     return lambda: planned(
-        options.lang, lambda progress: planner.plan(progress, own.all), lambda plan: _told(plan, options, own)
-    )
+        options.lang, _described, lambda progress: planner.plan(progress, own.all),
+        lambda plan: _told(plan, options, own),
+    )  # fmt: skip
+
+
+def _described(row: Tried | Need, say: Language) -> str:
+    return terminal.need_text(row, say) if isinstance(row, Need) else terminal.row_text(row, say)
 
 
 def _told(plan: LaunchPlan, options: Options, own: argparse.Namespace) -> int:
     if own.json:
         best = plan.best
         chosen = None if best is None else dataclasses.asdict(best.configuration)
-        print(json.dumps({**dataclasses.asdict(plan), "fits": plan.fits, "best": chosen}, indent=2))
+        print(json.dumps({**dataclasses.asdict(plan), "fits": verdict(plan), "best": chosen}, indent=2))
     else:
         terminal.write(plan, sys.stdout, options.lang, own.output or "FOLDER")
     if own.output and plan.best is not None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from devsan.blocks.measured import Measured
 from devsan.cli import launch_plan, program_words
 from devsan.cli.command import Action, Parser, add_output, read_timeout
-from devsan.cli.planning import EXIT_FITS, EXIT_NOTHING_FITS, planned
+from devsan.cli.plan_progress import PlanProgress
+from devsan.cli.planning import EXIT_FITS, EXIT_NOTHING_FITS, planned, verdict
 from devsan.cli.program import CommandLine
 from devsan.cli.program_words import ProgramWords
 from devsan.diagnostics.messages import message
@@ -20,7 +22,7 @@ from devsan.options import REPORTING, find_option
 from devsan.plan.map_check import MapCheck, read_map
 from devsan.plan.planner import Planner
 from devsan.plan.rehearsal import Rehearsals
-from devsan.plan.result import PlanResult
+from devsan.plan.result import PlanResult, Tried
 from devsan.render.notice import notice
 from devsan.render.terminal import plan as terminal
 from devsan.run_files import output_file
@@ -83,7 +85,7 @@ class PlanCommand:
 
 
 def _rehearsed(asked: ProgramWords, device_map: Mapping[str, int | str] | None) -> int:
-    def rehearse(progress: Callable[[str], None]) -> PlanResult | MapCheck:
+    def rehearse(progress: PlanProgress[Tried | Measured]) -> PlanResult | MapCheck:
         with Rehearsals(Job(asked.options, asked.words), asked.own.timeout) as rehearsals:
             planner = Planner(rehearsals, progress)
             return planner.plan(asked.own.all) if device_map is None else planner.check(device_map)
@@ -91,12 +93,12 @@ def _rehearsed(asked: ProgramWords, device_map: Mapping[str, int | str] | None) 
     def told(found: PlanResult | MapCheck) -> int:
         return _told(found, asked) if isinstance(found, PlanResult) else _told_of_map(found, asked)
 
-    return planned(asked.options.lang, rehearse, told)
+    return planned(asked.options.lang, terminal.row_text, rehearse, told)
 
 
 def _told(result: PlanResult, asked: ProgramWords) -> int:
     if asked.own.json:
-        _print(result, fits=result.fits)
+        _print(result, fits=verdict(result))
     else:
         terminal.write(result, sys.stdout, asked.options.lang)
     if asked.own.output:
@@ -109,6 +111,9 @@ def write_map(result: PlanResult, path: str) -> None:
     levers = [tried for tried in result.levers if tried.what != "gpus"]
     best = next((each for each in (result.planned, *levers) if each.fits and each.placement is not None), None)
     if best is None or best.placement is None:
+        if result.is_partial:
+            notice(message("{path} is not written: the plan was interrupted", path=path))
+            return
         notice(message("{path} is not written: no map fits", path=path))
         return
     Path(path).write_text(json.dumps(best.placement.device_map, indent=2) + "\n", encoding="utf-8")
@@ -126,5 +131,5 @@ def _told_of_map(check: MapCheck, asked: ProgramWords) -> int:
     return EXIT_FITS if check.is_good else EXIT_NOTHING_FITS
 
 
-def _print(found: PlanResult | MapCheck, **verdict: bool) -> None:
-    print(json.dumps({**dataclasses.asdict(found), **verdict}, indent=2))
+def _print(found: PlanResult | MapCheck, **judged: bool | None) -> None:
+    print(json.dumps({**dataclasses.asdict(found), **judged}, indent=2))

@@ -46,6 +46,11 @@ class Line:
         else:
             self._write(f"devsan: {text}\n")
 
+    def keep(self, text: str) -> None:
+        """Writes ``text`` as a line that stays, in place of what is shown."""
+        self.close()
+        self._write(f"devsan: {text}\n")
+
     def close(self) -> None:
         """Takes the line away."""
         if self._shown:

@@ -35,6 +35,7 @@ from devsan.introspect.provenance import placed
 from devsan.introspect.provenance.earlier import count_calls
 from devsan.introspect.provenance.generators import handed_over, named_by_program
 from devsan.introspect.provenance.reader import ProvenanceReader
+from devsan.introspect.state_ahead import with_state_ahead
 
 _WITH_OPERANDS = frozenset({Kind.MIXED, Kind.INDEX, Kind.NUMPY, Kind.HOST, Kind.META})
 _PRESENT = frozenset({Kind.POINTER, Kind.GROUP, Kind.EXPECTED})
@@ -81,12 +82,19 @@ def explain(failure: Failure) -> Explanation | None:
     with plain_attributes():
         explanation = collect(failure)
     explanation.findings = [
-        with_cells_named(_with_edits_that_run(finding, explanation.frames))
+        with_cells_named(_with_edits_that_run(_with_memory(finding, explanation), explanation.frames))
         for finding in core.diagnose(explanation.facts)
     ]
     if failure.is_new_to(__name__):
         _found.extend(explanation.findings)
     return explanation
+
+
+def _with_memory(finding: core.Finding, explanation: Explanation) -> core.Finding:
+    if explanation.facts.failure.memory is None:
+        return finding
+    with plain_attributes():
+        return with_state_ahead(finding, explanation.facts, optimizers_in(explanation.frames, search=True))
 
 
 def _with_edits_that_run(finding: core.Finding, frames: Sequence[Frame]) -> core.Finding:

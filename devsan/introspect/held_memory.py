@@ -48,7 +48,7 @@ def held_memory(
         return None
     named = [*_of_models(registry), *_of_optimizers(optimizers, registry), *_of_variables(frames),
              *_of_passes(frames, registry, reader)]  # fmt: skip
-    held = core.held_memory(failure.message, [(_own(tensor), kind, name) for tensor, kind, name in named])
+    held = core.held_memory(failure.message, [(own_part(tensor), kind, name) for tensor, kind, name in named])
     if held is not None:
         held.parts = [_with_places(part, reader) for part in held.parts]
     return held
@@ -66,7 +66,7 @@ def peaks() -> list[core.PeakMemory]:
         optimizers = instances_of(base) if isinstance(base, type) else []
         named = [*_of_models(registry), *_of_optimizers(optimizers, registry)]
         reader = ProvenanceReader()
-        found = core.peaks([(_own(tensor), kind, name) for tensor, kind, name in named], _modules(registry))
+        found = core.peaks([(own_part(tensor), kind, name) for tensor, kind, name in named], _modules(registry))
         for peak in found:
             peak.parts = [_with_places(part, reader) for part in peak.parts]
             events = reader.from_placement(peak.placement) if peak.placement else []
@@ -74,8 +74,8 @@ def peaks() -> list[core.PeakMemory]:
     return found
 
 
-def _own(tensor: Any) -> Any:
-    """What holds the memory of ``tensor`` where it is a shell around another."""
+def own_part(tensor: Any) -> Any:
+    """Returns what holds the memory of ``tensor`` where it is a shell around another."""
     for name in _HOLD:
         inner = getattr(tensor, "__dict__", {}).get(name)
         tensor = inner if is_tensor(inner) else tensor
@@ -149,7 +149,7 @@ def _together(kept: Sequence[tuple[str, list[Any]]]) -> Iterator[tuple[str, list
     joined: list[tuple[list[str], dict[int, Any]]] = []
     for name, tensors in kept:
         if tensors:
-            own = {id(_own(each)): each for each in tensors}
+            own = {id(own_part(each)): each for each in tensors}
             same = next((each for each in joined if own.keys() & each[1].keys()), None)
             if same is None:
                 joined.append(([name], own))

@@ -43,6 +43,11 @@ class MapCheck:
     rehearsed: Tried
 
     @property
+    def is_partial(self) -> bool:
+        """Returns that it is whole: a check that is interrupted comes to nothing."""
+        return False
+
+    @property
     def is_good(self) -> bool:
         """Returns whether nothing is wrong, and the program runs with it."""
         return not self.problems and self.rehearsed.fits

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from devsan import core
 from devsan.blocks.measured import INPUTS, Measured
 
+VAST = 1 << 43
+"""Bytes of a GPU on which everything fits."""
+
+_STEPS_TO_SMALLEST = 24
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -49,3 +54,22 @@ def place(measured: Measured, budgets: Sequence[int]) -> Placement | None:
         return None
     gpus, peaks, transferred = found
     return Placement(dict(zip(measured.keys, gpus, strict=True)), list(peaks), transferred)
+
+
+def room(total_memory: int) -> int:
+    """Returns the bytes of a GPU that tensors can have: what CUDA's context leaves of it."""
+    return total_memory - core.context_bytes(total_memory)
+
+
+def smallest(measured: Measured, count: int) -> int:
+    """Returns the bytes of each of so many equal GPUs with which a map fits, to the next MiB."""
+    low, high = 0, max(2 * measured.size, 1)
+    while place(measured, [room(high)] * count) is None and high < VAST:
+        low, high = high, 2 * high
+    for _ in range(_STEPS_TO_SMALLEST):
+        middle = (low + high) // 2
+        if place(measured, [room(middle)] * count) is None:
+            low = middle
+        else:
+            high = middle
+    return high

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from devsan import core
 from devsan.blocks.measured import Measured
 from devsan.blocks.request import Answer, Request
 from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError
 from devsan.gpu_list import MAX_GPUS
 from devsan.options import Options
+from devsan.plan import wording
 from devsan.plan.ending import Ending
 from devsan.plan.gpus import with_gpus
 from devsan.plan.map_check import MapCheck, check_map
-from devsan.plan.placement import Placement, place
+from devsan.plan.placement import VAST, Placement, place, room, smallest
+from devsan.plan.progress import Progress
 from devsan.plan.rehearsal import Rehearsal, Rehearsals
 from devsan.plan.result import PlanResult, Tried
+from devsan.plan.shortage import shortage_of
 
-Progress = Callable[[str], None]
-
-_VAST = 1 << 43
-"""Bytes of a GPU on which everything fits."""
+_FEWEST = 3
+"""Rehearsals of a plan: of the program as it is, of its blocks, and of a map."""
 
 _ROUNDS = 6
 _SMALLER = 0.97
 """What is left of the budgets for another map, where a rehearsal ran out of memory: what fragments, and what no block
 accounts for, is known only then."""
-
-_STEPS_TO_SMALLEST = 24
 
 _LONG = 60.0
 """Seconds of a rehearsal after which it is said that a shorter program would do."""
@@ -56,35 +54,49 @@ class Planner:
 
     Args:
         rehearsals: of the program.
-        progress: called with what is done next.
+        progress: is told of each rehearsal.
     """
 
-    def __init__(self, rehearsals: Rehearsals, progress: Progress) -> None:
+    def __init__(self, rehearsals: Rehearsals, progress: Progress[Tried | Measured]) -> None:
         self._rehearsals = rehearsals
         self._options = rehearsals.job.options
         self._progress = progress
 
     def plan(self, all_levers: bool = False) -> PlanResult:
-        """Returns the plan.
+        """Returns the plan: of what has been rehearsed so far, where it is interrupted.
 
         Args:
             all_levers: try levers also where it fits.
 
         Raises:
             DevsanError: the program fails for another reason than memory, or places no model.
+            KeyboardInterrupt: it is interrupted before anything is known.
         """
-        self._progress(message("rehearsing the program as it is"))
+        self._progress.begins(message("rehearsing the program as it is"), _FEWEST)
         as_it_is = _tried("as it is", self._rehearsals.run())
-        if as_it_is.seconds > _LONG:
-            self._progress(message(_FEW_STEPS, seconds=f"{as_it_is.seconds:.0f}"))
-        answer, measured = self.measure()
-        planned = self._planned("map", 0, measured, self._options, Request())
-        result = PlanResult([device.total_memory for device in self._options.devices()], measured, as_it_is, planned)
-        if not planned.fits and not planned.fails:
-            result.smallest = _smallest(measured, len(self._options.gpus))
-        if all_levers or not (result.fits or planned.fails):
-            result.levers = self._levers(answer, measured)
+        gpus = [device.total_memory for device in self._options.devices()]
+        unknown = Tried("map", reason=message("interrupted"), is_tried=False)
+        result = PlanResult(gpus, None, as_it_is, unknown, is_partial=True)
+        try:
+            self._plan(result, all_levers)
+        except KeyboardInterrupt:
+            return result
+        result.is_partial = False
         return result
+
+    def _plan(self, result: PlanResult, all_levers: bool) -> None:
+        """Fills ``result``, each part as soon as it is known."""
+        self._progress.ended(result.as_it_is)
+        if result.as_it_is.seconds > _LONG:
+            self._progress.tells(message(_FEW_STEPS, seconds=f"{result.as_it_is.seconds:.0f}"))
+        answer, result.measured, result.whole = self.measure()
+        result.rooms = self._rooms(self._options)
+        result.planned = self._planned("map", 0, result.measured, self._options, Request())
+        if not result.planned.fits and not result.planned.fails:
+            result.smallest = smallest(result.measured, len(self._options.gpus))
+        if all_levers or not (result.fits or result.planned.fails):
+            for lever in self._levers(answer, result.measured):
+                result.levers.append(lever)
 
     def check(self, device_map: Mapping[str, int | str]) -> MapCheck:
         """Judges a map: what is wrong with its entries, and whether the program runs with it.
@@ -92,69 +104,77 @@ class Planner:
         Raises:
             DevsanError: as ``plan`` does.
         """
-        answer, measured = self.measure()
+        answer, measured, _ = self.measure()
         assert answer.names is not None
         problems = check_map(device_map, measured, answer.names, len(self._options.gpus))
-        self._progress(message("rehearsing the map"))
+        self._progress.begins(message("rehearsing the map"))
         rehearsal = self._rehearsals.run(Request(device_map=device_map))
         return MapCheck(measured.model, problems, _tried("map", rehearsal))
 
-    def measure(self, request: Request | None = None) -> tuple[Answer, Measured]:
-        """Measures the blocks where memory does not matter.
+    def measure(self, request: Request | None = None) -> tuple[Answer, Measured, int]:
+        """Measures the blocks where memory does not matter, with all of them on one GPU; returns its peak, too.
 
         Raises:
             DevsanError: as ``plan`` does.
         """
-        self._progress(message("measuring the model block by block"))
+        self._progress.begins(message("measuring the model block by block"), _FEWEST)
         request = replace(request or Request(), is_measured=True)
-        vast = replace(self._options, memory=(_VAST,), used_memory=())
+        vast = replace(self._options, memory=(VAST,), used_memory=())
         rehearsal = self._rehearsals.run(request, vast)
         if not rehearsal.outcome.ended:
             raise ProgramFails(rehearsal.outcome.error or f"exit code {rehearsal.outcome.exit_code}")
         if rehearsal.answer.measured is None:
             raise DevsanError(
                 "expected a program that places a model of several blocks: from_pretrained(device_map=...), "
-                f"dispatch_model, model.to(device) or Trainer; got {_placed(rehearsal.answer)}"
+                f"dispatch_model, model.to(device) or Trainer; got {wording.placed(rehearsal.answer)}"
             )
-        return rehearsal.answer, rehearsal.answer.measured
+        if not (request.batch or request.checkpointing):  # of a lever only what it comes to is a row
+            self._progress.ended(rehearsal.answer.measured)
+        return rehearsal.answer, rehearsal.answer.measured, sum(rehearsal.outcome.peaks.values())
 
     def _planned(self, what: str, value: int, measured: Measured, options: Options, request: Request) -> Tried:
         """Solves and rehearses until a map holds."""
-        budgets = [_room(device.total_memory) - device.used_memory for device in options.devices()]
+        budgets = self._rooms(options)
         tried = Tried(what, value, reason=message("no map fits"))
         for number in range(1, _ROUNDS + 1):
             placement = place(measured, budgets)
             if placement is None:
+                if number == 1 and what != "gpus":  # of more GPUs many have none, and are no rows
+                    self._progress.ended(tried)
                 return tried
-            self._progress(_rehearsing(tried, number))
+            self._progress.begins(wording.rehearsing(tried, number, _ROUNDS), _FEWEST)
             rehearsal = self._rehearsals.run(replace(request, device_map=placement.device_map), options)
             tried = _tried(what, rehearsal, value, placement)
+            self._progress.ended(tried)
             if rehearsal.ending.exhausted is None:
                 return tried
             budgets = [int(budget * _SMALLER) for budget in budgets]
         return tried
 
-    def _levers(self, answer: Answer, measured: Measured) -> list[Tried]:
-        reason = _no_checkpointing(answer, measured)
+    def _rooms(self, options: Options) -> list[int]:
+        return [room(device.total_memory) - device.used_memory for device in options.devices()]
+
+    def _levers(self, answer: Answer, measured: Measured) -> Iterator[Tried]:
+        reason = wording.no_checkpointing(answer, measured)
         if reason:
-            tried = [Tried("checkpointing", reason=reason, is_tried=False)]
+            yield Tried("checkpointing", reason=reason, is_tried=False)
         else:
-            tried = [self._with_lever("checkpointing", 0, Request(checkpointing=True))]
+            yield self._with_lever("checkpointing", 0, Request(checkpointing=True))
         batch = answer.batch
         if batch < 2:
             reason = message("the batch is one sample") if batch else message("the model is given no batch")
-            tried.append(Tried("batch", reason=reason, is_tried=False))
+            yield Tried("batch", reason=reason, is_tried=False)
         while batch > 1:
             batch //= 2
-            tried.append(self._with_lever("batch", batch, Request(batch=batch)))
-            if tried[-1].fits or not tried[-1].is_tried:
+            tried = self._with_lever("batch", batch, Request(batch=batch))
+            yield tried
+            if tried.fits or not tried.is_tried:
                 break
-        tried += self._more_gpus(measured)
-        return tried
+        yield from self._more_gpus(measured)
 
     def _with_lever(self, what: str, value: int, request: Request) -> Tried:
         try:
-            _, measured = self.measure(request)
+            _, measured, _ = self.measure(request)
         except ProgramFails as error:
             reason = message("the program fails with it: {error}", error=error.failure)
             return Tried(what, value, reason=reason, is_tried=False)
@@ -174,52 +194,10 @@ class Planner:
         return tried
 
 
-def _rehearsing(tried: Tried, number: int) -> str:
-    """What is rehearsed, and which map of it: the ones before ran out of memory."""
-    if tried.what == "map":
-        return message("rehearsing a planned map ({number} of at most {most})", number=number, most=_ROUNDS)
-    return message("rehearsing a planned map: {lever} ({number} of at most {most})", lever=tried.lever,
-                   number=number, most=_ROUNDS)  # fmt: skip
-
-
-def _placed(answer: Answer) -> str:
-    """What the program placed of which nothing was measured."""
-    if answer.model:
-        return f"{answer.model}, whose forward was not called"
-    return f"{answer.whole}, which is one block" if answer.whole else "none"
-
-
-def _no_checkpointing(answer: Answer, measured: Measured) -> str:
-    """Why gradient checkpointing is not tried; "" where it is."""
-    if not measured.trains:
-        return message("nothing is trained")
-    if not answer.checkpointing:
-        return message("the model does not support it")
-    return message("it is on") if answer.checkpointing == "on" else ""
-
-
 def _tried(what: str, rehearsal: Rehearsal, value: int = 0, placement: Placement | None = None) -> Tried:
     ending = rehearsal.ending
     if not ending.reason and what != "as it is" and not rehearsal.answer.places:
         ending = Ending(message("the program places no model where a map can be told"))
     return Tried(what, value, not ending.reason, dict(rehearsal.outcome.peaks), rehearsal.transferred, ending.reason,
-                 placement, rehearsal.outcome.seconds, fails=ending.fails)  # fmt: skip
-
-
-def _room(total_memory: int) -> int:
-    """The bytes of a GPU that tensors can have: what CUDA's context leaves of it."""
-    return total_memory - core.context_bytes(total_memory)
-
-
-def _smallest(measured: Measured, count: int) -> int:
-    """The bytes of each of so many equal GPUs with which a map fits, to the next MiB."""
-    low, high = 0, max(2 * measured.size, 1)
-    while place(measured, [_room(high)] * count) is None and high < _VAST:
-        low, high = high, 2 * high
-    for _ in range(_STEPS_TO_SMALLEST):
-        middle = (low + high) // 2
-        if place(measured, [_room(middle)] * count) is None:
-            low = middle
-        else:
-            high = middle
-    return high
+                 placement, rehearsal.outcome.seconds, fails=ending.fails,
+                 shortage=shortage_of(rehearsal.outcome) if ending.exhausted is not None else None)  # fmt: skip

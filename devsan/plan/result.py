@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from devsan.blocks.measured import Measured
 from devsan.diagnostics.messages import Message, message
 from devsan.plan.placement import Placement
+from devsan.plan.shortage import Shortage
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Tried:
         seconds: that it took.
         is_tried: whether it was tried.
         fails: whether the program fails for another reason than memory.
+        shortage: what a GPU had no room for; None where that is not why it does not fit.
     """
 
     what: str
@@ -37,6 +39,7 @@ class Tried:
     seconds: float = 0.0
     is_tried: bool = True
     fails: bool = False
+    shortage: Shortage | None = None
 
     @property
     def lever(self) -> Message:
@@ -54,19 +57,25 @@ class PlanResult:
 
     Attributes:
         gpus: the memory of each GPU in bytes.
-        measured: the model, block by block.
+        measured: the model, block by block; None where the plan was interrupted before.
         as_it_is: the program with its own map.
         planned: the program with the planned map.
         levers: what else was tried.
         smallest: bytes that each GPU would need for a map to fit, where none does; 0 elsewhere.
+        rooms: bytes that each GPU has for tensors.
+        whole: bytes at the peak of one GPU without a limit that has all of it; 0 where that is not known.
+        is_partial: whether the plan was interrupted, so that the end of it is left out.
     """
 
     gpus: list[int]
-    measured: Measured
+    measured: Measured | None
     as_it_is: Tried
     planned: Tried
     levers: list[Tried] = field(default_factory=list)
     smallest: int = 0
+    rooms: list[int] = field(default_factory=list)
+    whole: int = 0
+    is_partial: bool = False
 
     @property
     def fits(self) -> bool:

@@ -58,6 +58,11 @@ def parts_of(peak: Plain) -> list[Part]:
     ]  # fmt: skip
 
 
+def kind_named(kind: str) -> Message:
+    """Returns what a kind of memory is called."""
+    return _KINDS[kind]
+
+
 def _name(holder: Plain) -> str:
     return str(holder["name"].strip("`") or holder["op"] or holder["where"])
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, cast
+from unittest.mock import Mock
 
 import programs
 import pytest
@@ -104,7 +106,7 @@ def test_where_nothing_fits_levers_are_tried(tmp_path: Path) -> None:
     done = plan(tmp_path, TRAIN, "--gpus", "2", "--memory", "1174MiB", "-o", "map.json")
     assert done.returncode == 1, done.stderr
     assert "map.json is not written: no map fits" in done.stderr and not tmp_path.joinpath("map.json").exists()
-    assert "rehearsing a planned map: 3 GPUs (1 of at most 6)" in done.stderr
+    assert re.search(r"^devsan: 3 GPUs: fits: cuda:0.* \(rehearsal \d+, \d:\d\d\)$", done.stderr, re.MULTILINE)
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert "planned map does not fit: no map fits" in lines
     assert "gradient checkpointing not tried: the model does not support it" in lines
@@ -113,6 +115,8 @@ def test_where_nothing_fits_levers_are_tried(tmp_path: Path) -> None:
     assert f"smaller batch not tried: the program fails with it: {failure}" in " ".join(lines)
     assert any(line.startswith("3 GPUs fits: cuda:0") for line in lines)
     assert any(line.startswith("a map fits 2 GPUs of ") for line in lines)
+    assert "- as it is: cuda:0 runs out of memory in the optimizer's step" in " ".join(lines)
+    assert "it fits with: 3 GPUs" in " ".join(lines)
 
 
 def test_the_map_of_a_lever_is_written_where_the_planned_one_does_not_fit(tmp_path: Path, capsys: Any) -> None:
@@ -191,9 +195,10 @@ def test_a_program_that_takes_long_is_told_to_take_few_steps(tmp_path: Path, mon
     (tmp_path / "train.py").write_text("import torch\nraise ValueError('no data')\n")
     options = Options().updated({"gpus": "2", "full_size": "yes"})
     job = Job(options, (str(tmp_path / "train.py"),), str(tmp_path), {**os.environ, "OMP_NUM_THREADS": "1"})
-    told: list[str] = []
+    shown = Mock()
     for most in (0.0, 600.0):
         monkeypatch.setattr(planner, "_LONG", most)
         with Rehearsals(job) as rehearsals, pytest.raises(planner.ProgramFails, match="ValueError: no data"):
-            planner.Planner(rehearsals, told.append).plan()
-    assert sum("two or three steps of the program are enough" in each for each in told) == 1
+            planner.Planner(rehearsals, shown).plan()
+    [told] = shown.tells.call_args_list
+    assert "two or three steps of the program are enough" in told.args[0]

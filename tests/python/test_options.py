@@ -194,8 +194,8 @@ def test_contradictions():
 
 def test_from_values():
     assert from_values(gpus=4, profile=None, memory=GIB) == read_variable("gpus=4:memory=1GiB")
-    assert from_values(gpus=["l4-24g", "t4-16g"], memory=["1GiB", 5]) == read_variable(
-        "gpus=l4-24g,t4-16g:memory=1GiB,5B"
+    assert from_values(gpus=["l4-24g", "t4-16g"], memory=["1GiB", 5 << 20]) == read_variable(
+        "gpus=l4-24g,t4-16g:memory=1GiB,5MiB"
     )
     assert from_values(gpus="4:l4-24g") == read_variable("gpus=4*l4-24g")
     assert from_values(gpus=2, used_memory=0).devices()[1].used_memory == 0
@@ -204,6 +204,19 @@ def test_from_values():
     assert "got 0" in sentence(lambda: from_values(gpus=0))
     assert "'True'" in sentence(lambda: from_values(gpus=True))
     assert "'-5B'" in sentence(lambda: from_values(memory=-5))
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "told"),
+    [
+        ("memory", 24, "expected memory of at least 1MiB, got 24 bytes; did you mean '24GiB', or 24 * 2**30?"),
+        ("memory", ["24GiB", 80], "at least 1MiB, got 80 bytes; did you mean '80GiB', or 80 * 2**30?"),
+        ("memory", 24000, "got 24000 bytes; did you mean '24000MiB', or 24000 * 2**20?"),
+        ("used_memory", 8, "expected used_memory of at least 1MiB, got 8 bytes; did you mean '8GiB', or 8 * 2**30?"),
+    ],
+)
+def test_a_number_without_a_unit_that_is_meant_in_another_one(name, number, told):
+    assert told in sentence(lambda: from_values(**{name: number}))
 
 
 def test_find_option_is_the_list():

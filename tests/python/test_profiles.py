@@ -68,7 +68,8 @@ def test_devices_can_be_told_apart_and_are_the_same_each_time():
     ("word", "meant"),
     [("a100-80", "a100-80g"), ("A100_80G", "a100-80g"), ("A100", "a100-80g"), ("v100", "v100-32g"),
      ("4090", "rtx4090-24g"), ("v100-32gb", "v100-32g"), ("24G", "--memory 24GiB"), ("80GB", "--memory 80GB"),
-     ("NVIDIA A100-SXM4-40GB", "a100-40g"), ("NVIDIA H200", "h200-141g"), ("Tesla T4", "t4-16g")],
+     ("NVIDIA A100-SXM4-40GB", "a100-40g"), ("NVIDIA H200", "h200-141g"), ("Tesla T4", "t4-16g"),
+     ("a900", "a100-80g"), ("h300", "h100-80g or h200-141g"), ("l40", "l4-24g, l40s-48g or a40-48g")],
 )  # fmt: skip
 def test_the_nearest_spelling(word, meant):
     with pytest.raises(UsageError, match=re.escape(f"got {word!r}; did you mean {meant}?")):

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from devsan.plan.launched.configuration import Configuration
+from devsan.plan.launched.need import Need
+from devsan.plan.shortage import Shortage
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Tried:
         seconds: that it took.
         reason: why it does not fit; "" where it does.
         fails: whether the program fails for another reason than memory.
+        shortage: what a GPU had no room for; None where that is not why it does not fit.
     """
 
     configuration: Configuration
@@ -31,6 +34,7 @@ class Tried:
     seconds: float = 0.0
     reason: str = ""
     fails: bool = False
+    shortage: Shortage | None = None
 
     @property
     def peak(self) -> int:
@@ -52,12 +56,18 @@ class LaunchPlan:
         gpus: the memory of each GPU in bytes.
         tried: each strategy, as it was rehearsed.
         levers: what else was tried.
+        needs: where nothing fits, what those need that may need the least.
+        count: how many strategies there are.
+        is_partial: whether the plan was interrupted, so that rows are left out.
     """
 
     script: str
     gpus: Sequence[int]
     tried: Sequence[Tried]
     levers: Sequence[Tried] = ()
+    needs: Sequence[Need] = ()
+    count: int = 0
+    is_partial: bool = False
 
     @property
     def best(self) -> Tried | None:

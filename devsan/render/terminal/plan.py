@@ -16,9 +16,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
+from devsan.blocks.measured import Measured
 from devsan.render.amounts import amount, seconds
 from devsan.render.language import Language, language_for
 from devsan.render.terminal.printer import columns_of, write_lines
+from devsan.render.terminal.shortage_lines import levers_text, section, shortage_texts
 from devsan.render.terminal.text import Line, display_width, wrapped
 
 if TYPE_CHECKING:
@@ -49,10 +51,10 @@ def write_check(check: MapCheck, stream: TextIO, language: str = "") -> None:
 
 def plan_lines(result: PlanResult, say: Language, width: int) -> Iterator[Line]:
     """Yields the lines of ``result``, in ``width`` columns."""
-    yield from _model(result, say)
-    yield []
-    rows = [(say("as it is"), result.as_it_is), (say("planned map"), result.planned)]
-    rows += [(say.text(tried.lever), tried) for tried in result.levers]
+    if result.measured is not None:
+        yield from _model(result.measured, say)
+        yield []
+    rows = [(_name(tried, say), tried) for tried in (result.as_it_is, result.planned, *result.levers)]
     column = max(display_width(name) for name, _ in rows) + 2
     for name, tried in rows:
         yield from _row(name + " " * (column - display_width(name)), tried, say, width)
@@ -64,9 +66,22 @@ def plan_lines(result: PlanResult, say: Language, width: int) -> Iterator[Line]:
             text = say("a map fits {count} GPUs of {size} each", count=str(len(result.gpus)), size=size)
         yield []
         yield [(text, "")]
+    if not (result.fits or result.planned.fails or result.is_partial):
+        yield from section(say("why nothing fits without a lever"), _why(result, say), width)
     if result.planned.fits:
         yield []
         yield from _map(result, width)
+    if result.is_partial:
+        yield []
+        yield [(say("interrupted: this is a part of the plan, and more may fit"), "title")]
+
+
+def row_text(row: Tried | Measured, say: Language) -> str:
+    """Returns what a rehearsal came to, in one line."""
+    if isinstance(row, Measured):
+        count = str(len(row.blocks))
+        return say("{model} is measured: {count} blocks, {size}", model=row.model, count=count, size=amount(row.size))
+    return say("{name}: {verdict}", name=_name(row, say), verdict=_verdict(row, say))
 
 
 def check_lines(check: MapCheck, say: Language, width: int) -> Iterator[Line]:
@@ -80,6 +95,11 @@ def check_lines(check: MapCheck, say: Language, width: int) -> Iterator[Line]:
     yield from _row(say("rehearsed") + "  ", check.rehearsed, say, width)
 
 
+def _name(tried: Tried, say: Language) -> str:
+    own = {"as it is": say("as it is"), "map": say("planned map")}
+    return own.get(tried.what) or say.text(tried.lever)
+
+
 def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
     lines = wrapped(_verdict(tried, say), display_width(head), width=width)
     yield [(head, ""), (lines[0], "added" if tried.fits else "error" if tried.is_tried else "")]
@@ -87,8 +107,7 @@ def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
         yield [(" " * display_width(head) + line, "")]
 
 
-def _model(result: PlanResult, say: Language) -> Iterator[Line]:
-    measured = result.measured
+def _model(measured: Measured, say: Language) -> Iterator[Line]:
     text = say("{count} blocks, {size}", count=str(len(measured.blocks)), size=amount(measured.size))
     yield [(f"{measured.model}: ", "title"), (text, "")]
     held = [
@@ -122,6 +141,28 @@ def _map(result: PlanResult, width: int) -> Iterator[Line]:
         yield [(head, ""), (lines[0], "")]
         for line in lines[1:]:
             yield [(" " * len(head) + line, "")]
+
+
+def _why(result: PlanResult, say: Language) -> Iterator[str]:
+    """The planned map where it was rehearsed, else the program's own; what all of it takes; and the levers."""
+    shortage = result.planned.shortage or result.as_it_is.shortage
+    if shortage is not None:
+        name = _name(result.planned if result.planned.shortage else result.as_it_is, say)
+        first, *rest = shortage_texts(shortage, say)
+        yield say("{name}: {verdict}", name=name, verdict=first)
+        yield from rest
+    sizes = {"whole": amount(result.whole), "room": amount(sum(result.rooms))}
+    if result.whole > sum(result.rooms):
+        sizes["missing"] = amount(result.whole - sum(result.rooms))
+        if len(result.rooms) == 1:
+            text = "all of it has a peak of {whole}, and the GPU has {room} for it: {missing} are missing"
+        else:
+            text = "all of it has a peak of {whole}, and the GPUs together have {room} for it: {missing} are missing"
+        yield say(text, **sizes)
+    elif result.whole:
+        text = "all of it has a peak of {whole}, and the GPUs together have {room} for it, but in no parts that fit"
+        yield say(text, **sizes)
+    yield levers_text([_name(tried, say) for tried in result.levers if tried.fits], say)
 
 
 def _runs(keys: Iterable[str]) -> list[str]:

@@ -111,11 +111,11 @@ def run(text: str, folder: Path, *options: str, memory: str = "100MiB") -> subpr
     return done
 
 
-def found(text: str, folder: Path, *options: str, memory: str = "100MiB") -> dict[str, Any]:
+def found(text: str, folder: Path, *options: str, memory: str = "100MiB", output: str = "run.json") -> dict[str, Any]:
     """The finding of a program that runs out of memory, as its JSON document has it."""
-    done = run(text, folder, *options, "-o", "run.json", memory=memory)
+    done = run(text, folder, *options, "-o", output, memory=memory)
     assert done.returncode == 1, done.stderr
-    [finding] = json.loads((folder / "run.json").read_text(encoding="utf-8"))["findings"]
+    [finding] = json.loads((folder / output).read_text(encoding="utf-8"))["findings"]
     assert finding["code"] == "DV501"
     held = finding["memory"]
     assert sum(part["bytes"] for part in held["parts"]) == held["allocated"], "each block counts once"
@@ -144,6 +144,29 @@ def test_a_training_loop_fails_in_its_first_step(tmp_path: Path) -> None:
     assert "an optimizer that keeps less state" in fixes(finding)
     assert "in bfloat16" in fixes(finding)
     assert "place a part of the model" not in fixes(finding), "there is one GPU"
+
+
+def test_what_the_first_step_of_an_optimizer_needs_in_all(tmp_path: Path) -> None:
+    finding = found(TRAIN, tmp_path, "--gpus", "1", memory="130MiB")
+    [told] = [each for each in finding["evidence"] if "in all" in each]
+    assert told.startswith("The optimizer has its state for 2 of 4 parameters, and that of the others takes 32.01 MiB")
+    missing = float(re.search(r"in all at least (\S+) MiB are missing", told)[1])
+    for more, is_enough in ((-1, False), (4, True)):  # then only pieces of segments are missing
+        memory, output = f"{130 + missing + more:.0f}MiB", f"later{more}.json"
+        later = found(TRAIN, tmp_path, "--gpus", "1", memory=memory, output=output)
+        assert any("in all" in each for each in later["evidence"]) is not is_enough
+    texts = fixes(finding)
+    assert "all of its state takes about 16.01 MiB and not 64.04 MiB" in texts
+    assert "all of it takes 64.04 MiB" in texts and "optimizer state take 96.06 MiB" in texts
+    assert "keeps less state" not in texts, "the figure of one request"
+    first = found(TRAIN, tmp_path, "--gpus", "1", memory="110MiB", output="first.json")
+    assert not any("in all" in each for each in first["evidence"]), "the first state is not whole"
+
+
+def test_of_an_optimizer_whose_state_differs_nothing_is_said_to_come(tmp_path: Path) -> None:
+    text = TRAIN.replace("AdamW(model.parameters())", "Adafactor(model.parameters())")
+    finding = found(text, tmp_path, "--gpus", "1", memory="90MiB")
+    assert not any("in all" in each for each in finding["evidence"])
 
 
 def test_activations_are_told_by_the_modules_that_keep_them(tmp_path: Path) -> None:

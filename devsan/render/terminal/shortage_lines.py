@@ -1,0 +1,59 @@
+"""Why nothing fits, beneath the rows of a plan: which GPU is short by how much, when, and who holds its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from devsan.render.amounts import amount
+from devsan.render.language import Language
+from devsan.render.peaks import kind_named
+from devsan.render.terminal.text import Line, wrapped
+
+if TYPE_CHECKING:
+    from devsan.plan.shortage import Shortage
+
+_SHOWN = 4
+"""Kinds of memory that are named: the largest."""
+
+_PHASES = {
+    "load": "{device} runs out of memory while the model is loaded: {missing} more would be needed for that request",
+    "data": "{device} runs out of memory where a batch is loaded: {missing} more would be needed for that request",
+    "forward": "{device} runs out of memory in the forward pass: {missing} more would be needed for that request",
+    "loss": "{device} runs out of memory where the loss is computed: {missing} more would be needed for that request",
+    "backward": "{device} runs out of memory in the backward pass: {missing} more would be needed for that request",
+    "optimizer": "{device} runs out of memory in the optimizer's step: {missing} more would be needed for that request",
+    "generate": "{device} runs out of memory in generate: {missing} more would be needed for that request",
+    "none": "{device} runs out of memory: {missing} more would be needed for that request",
+}
+
+
+def shortage_texts(shortage: Shortage, say: Language) -> Iterator[str]:
+    """Yields when the GPU ran out of memory, and what held it then."""
+    template = _PHASES.get(shortage.phase, _PHASES["none"])
+    yield say(template, device=shortage.device, missing=amount(shortage.missing))
+    if shortage.parts:
+        text = "it holds {size} then: {parts}"
+        yield say(text, size=amount(shortage.allocated), parts=parts_text(shortage.parts, say))
+
+
+def parts_text(parts: Mapping[str, int], say: Language) -> str:
+    """Returns the largest of ``parts``, bytes by kind."""
+    largest = sorted(parts.items(), key=lambda part: -part[1])[:_SHOWN]
+    return say(", ").join(f"{say.text(kind_named(kind))} {amount(size)}" for kind, size in largest if size)
+
+
+def levers_text(fitting: Sequence[str], say: Language) -> str:
+    """Returns which of the levers that were tried make it fit."""
+    if not fitting:
+        return say("no lever that was tried makes it fit")
+    return say("it fits with: {levers}", levers=say(", ").join(fitting))
+
+
+def section(title: str, texts: Iterator[str], width: int) -> Iterator[Line]:
+    """Yields the lines of a section of texts, in ``width`` columns."""
+    yield []
+    yield [(title, "title")]
+    for text in texts:
+        for number, line in enumerate(wrapped(text, 4, width=width)):
+            yield [("    " if number else "  - ", ""), (line, "")]
