@@ -59,6 +59,15 @@ Message set_device_text() {
 
 Message own_location_text() { return "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")"; }
 
+std::string own_gpu_code(const model::Process& process) {
+  return process.set_device_called ? "\"cuda\"" : "f\"cuda:{os.environ['LOCAL_RANK']}\"";
+}
+
+Message own_gpu_location_text(const model::Process& process) {
+  return {"load it to this rank's GPU: torch.load(..., {where})",
+          {{"where", "map_location=" + own_gpu_code(process)}}};
+}
+
 Message at_text(const Frame* frame) {
   const std::string place = text_of(frame);
   return place.empty() ? Message() : Message{", at {place}", {{"place", place}}};

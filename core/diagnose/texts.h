@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/event.h"
+#include "model/facts.h"
 #include "model/message.h"
 #include "model/operand.h"
 
@@ -38,6 +39,10 @@ inline constexpr const char* kSetDevice = "torch.cuda.set_device(int(os.environ[
 /// What a rank is told to do, by itself and together with the others.
 model::Message set_device_text();
 model::Message own_location_text();
+model::Message own_gpu_location_text(const model::Process& process);
+
+/// The rank's own GPU in its code: a call without a number takes the current one, which is the rank's where it was set.
+std::string own_gpu_code(const model::Process& process);
 
 model::Message at_text(const model::Frame* frame);
 model::Message at_text(const model::Event& event);

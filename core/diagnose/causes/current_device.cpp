@@ -136,7 +136,7 @@ std::optional<Hypothesis> current_device(const Context& context) {
       found.add_evidence(45, {"{name} was loaded{at} to the GPU that it was saved from.",
                               {{"name", name_of(operand)}, {"at", at_text(*placed)}}});
       found.propose(FixKind::kUseSite,
-                    of_rank ? own_location_text()
+                    of_rank ? own_gpu_location_text(process)  // on the CPU it would not meet its partner either
                             : Message("load it to the GPU where it is used, or to the CPU, with map_location"));
     } else {
       found.add_evidence(45, {"\"cuda\" without a number was the current device{at}.", {{"at", at_text(*placed)}}});

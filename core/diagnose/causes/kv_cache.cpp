@@ -22,6 +22,13 @@ bool is_all_on(const Context& context, const model::Device& device) {
   return devices.size() == 1 && devices.front() == device;
 }
 
+/// Whether the program itself has put `operand`, which is no index, on the CPU.
+bool is_put_on_host(const Operand& operand) {
+  const Event* placed = placement_of(operand.provenance);
+  return operand.device.is_host() && !operand.role.starts_with("ind") && placed != nullptr &&
+         placed->kind == model::EventKind::kMoved && placed->owner.is(model::owners::kProgram);
+}
+
 }  // namespace
 
 // Keys and values of earlier steps live with their layer. A hook that moves them, one allocation for all layers, or an
@@ -68,6 +75,7 @@ std::optional<Hypothesis> kv_cache(const Context& context) {
     found.add_evidence(20, "The operation updates or reorders the cache.");
   }
   if (context.failure().phase == model::Phase::kGenerate) found.add_evidence(10, "It runs in generation.");
+  if (is_put_on_host(*partner)) found.score -= 60;  // the state is where its layer is
   const bool moved_by_hook = placed != nullptr && placed->owner.is(model::owners::kAccelerate);
   const bool index = Context::is_called(*state, words::kv_cache::kIndices) || context.op_is({"index_select", "index"});
   const bool indexed = is_index(*partner);

@@ -43,6 +43,15 @@ std::string key_of(const Collective& call, bool alike) {
   return key;
 }
 
+/// Whether one of the calls is of a backward pass and the other one is not: a rank has left a loop, or skips a step.
+bool is_out_of_step(const Collective& one, const Collective& other) {
+  const auto is_backward = [](const Collective& call) {
+    return call.where.source.find("backward(") != std::string::npos;
+  };
+  return one.group == other.group && one.condition.empty() && other.condition.empty() &&
+         is_backward(one) != is_backward(other);
+}
+
 }  // namespace
 
 // The ranks of a group meet by order, not by name: the n-th call of one meets the n-th call of the other.
@@ -131,6 +140,12 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
     found.propose(FixKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
                                            {{"call", offending.call->name}, {"at", at_text(*offending.call)}}});
   }
+  const bool out_of_step = is_out_of_step(*usual.call, *offending.call);
+  if (out_of_step) {
+    found.add_evidence(10, "One of the calls is of a backward pass, the other one is not: the ranks have made "
+                           "different numbers of steps.");
+    propose_same_steps(found);
+  }
   switch (what) {
     case Offending::kCall:
       if (usual.call->group != offending.call->group) {
@@ -160,6 +175,7 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
       break;
     case Offending::kShape:
       found.title = {"{call} gets tensors of different sizes", {{"call", usual.call->name}}};
+      if (out_of_step) break;
       found.propose(FixKind::kCreationSite,
                     {"give {call} tensors of one size in every rank: pad them, or gather the sizes first",
                      {{"call", usual.call->name}}});

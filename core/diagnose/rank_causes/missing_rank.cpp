@@ -122,15 +122,7 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
     found.propose(FixKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
                                            {{"call", call->name}, {"at", at_text(*call)}}});
   }
-  if (!finished.empty()) {
-    found.propose(FixKind::kConfiguration,
-                  "give every rank the same number of steps: DistributedSampler or DataLoader with drop_last=True");
-    found.propose(FixKind::kUseSite, "let DDP wait for uneven inputs: with Join([model]): around the loop");
-    found.propose(
-        FixKind::kUseSite,
-        "where a rank stops or skips a step by what it alone sees (early stopping, a loss that is not finite), "
-        "let all ranks decide together: all_reduce or broadcast the decision, then act on it");
-  }
+  if (!finished.empty()) propose_same_steps(found);
   if (found.fixes.empty()) {
     found.propose(FixKind::kCreationSite,
                   {"let every rank reach {call}{at}, or none: a branch or a loop that differs between ranks skips it",

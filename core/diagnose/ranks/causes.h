@@ -45,4 +45,7 @@ void propose_set_device(RankHypothesis& found, const model::RankFacts& rank);
 /// This rank's GPU instead of `"cuda:0"`, `torch.load(f)` with map_location; with the edit where it is mechanical.
 void propose_for_placement(RankHypothesis& found, const model::Event& placed, const model::RankFacts& rank);
 
+/// Of ranks that make different numbers of steps: what gives each the same, and what lets the others wait.
+void propose_same_steps(RankHypothesis& found);
+
 }  // namespace devsan::diagnose::ranks

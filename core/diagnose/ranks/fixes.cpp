@@ -54,9 +54,7 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
                     closes == std::string::npos ? "" : source.substr(map, closes + 1 - map));
     return;
   }
-  // The current device is this rank's where it was set; a call without a number takes it.
-  const bool current = rank.process.set_device_called;
-  const std::string own = current ? "\"cuda\"" : "f\"cuda:{os.environ['LOCAL_RANK']}\"";
+  const std::string own = own_gpu_code(rank.process);
   if (placed.kind == model::EventKind::kLoaded || load != std::string::npos) {
     // What the rank has used with tensors of its own GPU would be on the wrong device on the CPU as well.
     const bool used = std::ranges::any_of(
@@ -78,8 +76,7 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
       }
     }
     found.propose(FixKind::kUseSite,
-                  used ? Message{"load it to this rank's GPU: torch.load(..., {where})", {{"where", where}}}
-                       : own_location_text(),
+                  used ? own_gpu_location_text(rank.process) : own_location_text(),
                   Confidence::kLikely, std::move(edit));
     return;
   }
@@ -94,7 +91,7 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
       for (auto at = source.find(said); whole && at != std::string::npos; at = source.find(said, done)) {
         const std::size_t end = at + said.size();
         whole = end < source.size() && (source[end] == ')' || source[end] == ',');
-        after += source.substr(done, at + call.size() - done) + (call == ".cuda(" && current ? "" : own);
+        after += source.substr(done, at + call.size() - done) + (call == ".cuda(" && rank.process.set_device_called ? "" : own);
         done = end;
       }
       if (!whole || done == 0) continue;
@@ -111,6 +108,16 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
     found.propose(FixKind::kCreationSite,
                   {"set {name} to this rank's GPU: torch.device(\"cuda\", local_rank)", {{"name", quoted(text)}}});
   }
+}
+
+void propose_same_steps(RankHypothesis& found) {
+  found.propose(FixKind::kConfiguration,
+                "give every rank the same number of steps: DistributedSampler or DataLoader with drop_last=True");
+  found.propose(FixKind::kUseSite, "let DDP wait for uneven inputs: with Join([model]): around the loop");
+  found.propose(
+      FixKind::kUseSite,
+      "where a rank stops or skips a step by what it alone sees (early stopping, a loss that is not finite), "
+      "let all ranks decide together: all_reduce or broadcast the decision, then act on it");
 }
 
 }  // namespace devsan::diagnose::ranks

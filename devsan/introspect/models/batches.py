@@ -69,10 +69,17 @@ def _is_moved(name: str, value: Any, frame: Frame) -> bool:
 
 
 def _is_handed_round(name: str, frame: Frame) -> bool:
-    """Whether a function of the program's gave a variable's own value back, moved: ``more = send(more, device)``."""
+    """Whether a function of the program's gave a variable's own value back, moved: ``more = send(more, device)``.
+
+    One that is also given a tensor computes with it, as a module does: ``cache = reorder(cache, beams)``.
+    """
     for _, target, value, _ in bindings_in(tree_of(frame.code) or ast.Module([], [])):
-        if target == name and isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and len(value.args) > 1:
-            return any(isinstance(each, ast.Name) and each.id == name for each in value.args)
+        if target != name or not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name):
+            continue
+        itself = any(isinstance(each, ast.Name) and each.id == name for each in value.args)
+        others = [frame.scope.value(each) for each in (value.func, *value.args)]
+        if itself and len(value.args) > 1 and not any(is_tensor(each) or is_module(each) for each in others):
+            return True
     return False
 
 

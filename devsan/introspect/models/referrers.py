@@ -13,6 +13,7 @@ from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.places import package_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of
 from devsan.introspect.frames.values import dict_in, is_a, own_dict
+from devsan.introspect.models.memos import is_memo
 
 MANY = 64
 """Elements of one container that are looked at."""
@@ -89,7 +90,7 @@ def caches_in(frames: Sequence[Frame]) -> Iterator[Any]:
     for frame in frames:
         for name, value in list(frame.scope.locals.items()):
             called = _GENERATES.search(frame.function) is not None and _STATE_NAME.search(name) is not None
-            known = "Cache" in type(value).__name__ or name in _HOLDERS
+            known = name in _HOLDERS or ("Cache" in type(value).__name__ and not is_memo(type(value)))
             if known or (called and type(value) in (list, tuple, dict)):
                 yield value
         if frame.code.co_name in _OF_CACHES:

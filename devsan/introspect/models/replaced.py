@@ -79,7 +79,7 @@ def _swaps(node: ast.AST, weights: set[str]) -> bool:
 def _gives(node: ast.AST, path: str, function: str, kinds: set[str]) -> bool:
     """Whether ``node`` assigns to the tensor at ``path`` or its data; of ``self`` in a method of the kinds alone."""
     module, _, name = path.rpartition(".")
-    for target in node.targets if isinstance(node, ast.Assign) else ():
+    for target in _targets(node):
         if isinstance(target, ast.Attribute) and target.attr == "data":
             target = target.value
         holder = _holder(target, name)
@@ -89,6 +89,17 @@ def _gives(node: ast.AST, path: str, function: str, kinds: set[str]) -> bool:
         if holder is not None:
             return _last_of(holder) == module.rpartition(".")[2]
     return False
+
+
+def _targets(node: ast.AST) -> Iterator[ast.expr]:
+    """What ``node`` assigns to, each of ``self.mean, self.std = ...`` alone."""
+    waiting = list(node.targets) if isinstance(node, ast.Assign) else []
+    while waiting:
+        target = waiting.pop(0)
+        if isinstance(target, (ast.Tuple, ast.List)):
+            waiting += target.elts
+        else:
+            yield target
 
 
 def _last_of(holder: ast.expr) -> str:

@@ -154,6 +154,18 @@ TEST(MismatchedCollectives, SizesAndTypes) {
   expect_fix(expect_first(types, "DV305", {1}).finding, FixKind::kCreationSite, "same dtype");
 }
 
+TEST(MismatchedCollectives, OneIsStillInItsBackwardPass) {
+  JobCase job(2);
+  job.waits(0, "all_reduce", 12).where.source = "loss.backward()";
+  Collective& behind = job.waits(1, "all_reduce", 20);
+  behind.shapes = {{1}};
+  behind.where.source = "dist.all_reduce(total)";
+  const auto first = expect_first(job, "DV305", {1});
+  expect_evidence(first.finding, "the ranks have made different numbers of steps");
+  expect_fix(first.finding, FixKind::kConfiguration, "give every rank the same number of steps");
+  for (const model::Fix& fix : first.finding.fixes) EXPECT_EQ(fix.text.text().find("pad them"), std::string::npos);
+}
+
 TEST(MismatchedCollectives, TheSenderHasGoneOn) {
   JobCase job(2);
   job.waits(1, "broadcast", 12).shapes = {{72}};
