@@ -19,6 +19,12 @@ bool same_call(const Frame& one, const Frame& other) {
   return one.span.line == other.span.line && (!columns || one.span.column == other.span.column);
 }
 
+/// Whether two frames are of one function. All comprehensions, or lambdas, of a function have one name: their lines tell.
+bool same_function(const Frame& one, const Frame& other) {
+  const bool unnamed = last_part(one.function).starts_with('<') && one.function != "<module>";
+  return one.file == other.file && one.function == other.function && (!unnamed || one.span.line == other.span.line);
+}
+
 }  // namespace
 
 const Frame* Context::shared_function(const Event& event) const {
@@ -74,8 +80,7 @@ bool Context::in_earlier_call(const Event& event) const {
     return frame.file == shared->file && frame.function == shared->function;
   });
   return split != event.stack.end() && !same_call(*split, *shared) &&
-         std::any_of(event.stack.begin(), split,
-                     [&](const Frame& frame) { return frame.file == used->file && frame.function == used->function; });
+         std::any_of(event.stack.begin(), split, [&](const Frame& frame) { return same_function(frame, *used); });
 }
 
 bool Context::made_for_use(const Event& event) const {

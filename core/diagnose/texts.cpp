@@ -64,8 +64,7 @@ std::string own_gpu_code(const model::Process& process) {
 }
 
 Message own_gpu_location_text(const model::Process& process) {
-  return {"load it to this rank's GPU: torch.load(..., {where})",
-          {{"where", "map_location=" + own_gpu_code(process)}}};
+  return {"load it to this rank's GPU: torch.load(..., {where})", {{"where", "map_location=" + own_gpu_code(process)}}};
 }
 
 Message at_text(const Frame* frame) {

@@ -68,7 +68,7 @@ class Kinds:
             node: the expression that stands for it, in ``frame``.
         """
         home = self.registry.home_of(value) if is_tensor(value) else None
-        if home is not None and home.kind == ATTRIBUTE and self._is_state(value, home):
+        if home is not None and home.kind == ATTRIBUTE and (self._is_state(value, home) or self._is_immovable(home)):
             home = None
         return self._kind(value, device, node, frame, home), home
 
@@ -120,6 +120,11 @@ class Kinds:
 
     def _is_state(self, value: object, home: Home) -> bool:
         return "cache" in home.name.lower() and any(holds(cache, value) for cache in caches_in(self.frames))
+
+    def _is_immovable(self, home: Home) -> bool:
+        """Whether a plain object keeps it that nothing moves as a whole: one that holds modules, and has no ``to``."""
+        root = self.registry.trees[home.tree].root
+        return home.holder == "" and not is_module(root) and not hasattr(type(root), "to")
 
     def _is_input(self, value: object, first: str | None, frame: Frame | None) -> bool:
         if frame is None or first is None:

@@ -66,7 +66,8 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
                                 {{"base", operand.beside}, {"device", operand.beside_device.str()}}});
       }
     }
-    if (operand.replaced_at.is_known()) found.score -= 40;  // the adapter was where it belongs until then
+    // One of them was where it belongs until then.
+    if (operand.replaced_at.is_known() || is_replaced_by_result(*partner)) found.score -= 40;
     if (placed != nullptr && placed->owner.is_known()) {
       found.add_evidence(
           5, {"It was placed by {owner}{at}.", {{"owner", text_of(placed->owner)}, {"at", at_text(*placed)}}});

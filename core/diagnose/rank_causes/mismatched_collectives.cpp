@@ -142,8 +142,9 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
   }
   const bool out_of_step = is_out_of_step(*usual.call, *offending.call);
   if (out_of_step) {
-    found.add_evidence(10, "One of the calls is of a backward pass, the other one is not: the ranks have made "
-                           "different numbers of steps.");
+    found.add_evidence(10,
+                       "One of the calls is of a backward pass, the other one is not: the ranks have made "
+                       "different numbers of steps.");
     propose_same_steps(found);
   }
   switch (what) {

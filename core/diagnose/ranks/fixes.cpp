@@ -75,8 +75,7 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
         edit = edit_to(source.substr(0, closes) + ", " + where + source.substr(closes));
       }
     }
-    found.propose(FixKind::kUseSite,
-                  used ? own_gpu_location_text(rank.process) : own_location_text(),
+    found.propose(FixKind::kUseSite, used ? own_gpu_location_text(rank.process) : own_location_text(),
                   Confidence::kLikely, std::move(edit));
     return;
   }
@@ -91,7 +90,8 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
       for (auto at = source.find(said); whole && at != std::string::npos; at = source.find(said, done)) {
         const std::size_t end = at + said.size();
         whole = end < source.size() && (source[end] == ')' || source[end] == ',');
-        after += source.substr(done, at + call.size() - done) + (call == ".cuda(" && rank.process.set_device_called ? "" : own);
+        after += source.substr(done, at + call.size() - done) +
+                 (call == ".cuda(" && rank.process.set_device_called ? "" : own);
         done = end;
       }
       if (!whole || done == 0) continue;
@@ -114,10 +114,9 @@ void propose_same_steps(RankHypothesis& found) {
   found.propose(FixKind::kConfiguration,
                 "give every rank the same number of steps: DistributedSampler or DataLoader with drop_last=True");
   found.propose(FixKind::kUseSite, "let DDP wait for uneven inputs: with Join([model]): around the loop");
-  found.propose(
-      FixKind::kUseSite,
-      "where a rank stops or skips a step by what it alone sees (early stopping, a loss that is not finite), "
-      "let all ranks decide together: all_reduce or broadcast the decision, then act on it");
+  found.propose(FixKind::kUseSite,
+                "where a rank stops or skips a step by what it alone sees (early stopping, a loss that is not finite), "
+                "let all ranks decide together: all_reduce or broadcast the decision, then act on it");
 }
 
 }  // namespace devsan::diagnose::ranks

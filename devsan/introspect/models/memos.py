@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 from collections.abc import Iterator
 from types import FunctionType
 
@@ -44,7 +45,7 @@ def _only_where_missing(tree: ast.AST, store: ast.expr) -> bool:
         return False
     held = ast.unparse(store.value)
     way = _way_to(tree, store)
-    for outer, inner in zip(way, way[1:], strict=False):
+    for outer, inner in itertools.pairwise(way):
         if isinstance(outer, ast.If):
             if (_tells(outer.test, held, ast.NotIn) or _compares(outer.test, ast.Is)) and inner in outer.body:
                 return True
@@ -98,4 +99,3 @@ def _leaves_where_there(statement: ast.stmt, held: str) -> bool:
         and (_tells(statement.test, held, ast.In) or _compares(statement.test, ast.IsNot))
         and isinstance(statement.body[-1], ast.Return)
     )
-

@@ -90,11 +90,20 @@ def caches_in(frames: Sequence[Frame]) -> Iterator[Any]:
     for frame in frames:
         for name, value in list(frame.scope.locals.items()):
             called = _GENERATES.search(frame.function) is not None and _STATE_NAME.search(name) is not None
-            known = name in _HOLDERS or ("Cache" in type(value).__name__ and not is_memo(type(value)))
+            known = name in _HOLDERS or ("Cache" in type(value).__name__ and not _is_of_another_kind(value))
             if known or (called and type(value) in (list, tuple, dict)):
                 yield value
         if frame.code.co_name in _OF_CACHES:
             yield frame.scope.locals.get("self")
+
+
+def _is_of_another_kind(value: Any) -> bool:
+    """Whether what is called a cache remembers by a key, or keeps activations by the paths of their modules."""
+    kind: Any = type(value)
+    if is_memo(kind):
+        return True
+    kept = [held for _, held in parts(value) if is_a(held, dict)]
+    return any(held and all(isinstance(key, str) and "." in key for key in list(held)[:MANY]) for held in kept)
 
 
 def is_constant_name(name: str) -> bool:

@@ -36,6 +36,14 @@ ALL = ("accelerate", "transformers")
 
 WORKING: dict[str, tuple[tuple[str, ...], int, str]] = {
     "plain, on the host": ((), 0, NET + "found = devsan.doctor(network())"),
+    "parameters of two GPUs in one container": ((), 2, """
+uncertainty = torch.nn.ParameterDict({
+    "near": torch.nn.Parameter(torch.zeros(1, device="cuda:0")),
+    "far": torch.nn.Parameter(torch.zeros(1, device="cuda:1")),
+})
+(uncertainty["near"] + uncertainty["far"].to("cuda:0")).sum().backward()
+found = devsan.doctor(uncertainty)
+"""),
     "the skeleton of an ensemble": ((), 1, NET + """
 from torch.func import functional_call, stack_module_state, vmap
 

@@ -41,7 +41,7 @@ def beam_search(model, prompt, beams, steps):
     ids = prompt.to(STAGES[-1]).repeat_interleave(beams, dim=0)
     logits, cache = model(ids)
     for _ in range(steps):
-        scores, flat = logits[:, -1].log_softmax(-1).view(1, -1).topk(beams, dim=1)
+        _, flat = logits[:, -1].log_softmax(-1).view(1, -1).topk(beams, dim=1)
         words = logits.shape[-1]
         beam_idx, token = (flat // words).flatten(), (flat % words).flatten()
         ids = torch.cat([ids[beam_idx], token[:, None]], dim=1)

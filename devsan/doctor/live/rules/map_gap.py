@@ -37,9 +37,13 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
             yield _left(subject, model, uncovered)
 
 
+_CONTAINERS = "torch.nn.modules.container"  # ParameterDict and ParameterList among them
+
+
 def _torn(module: Any, here: list[Held]) -> tuple[Held, Held] | None:
-    """Two tensors that one of torch's own modules computes with at once, on two devices."""
-    if not type(module).__module__.startswith("torch.nn.modules") or not here:
+    """Two tensors on two devices that one of torch's own modules computes with; a container computes nothing."""
+    kind = type(module)
+    if not kind.__module__.startswith("torch.nn.modules") or kind.__module__ == _CONTAINERS or not here:
         return None
     first = next((held for held in here if held.device != "cpu"), here[0])
     offending = (held for held in here if held.device != first.device and not is_scalar_of_host(held.tensor))
