@@ -67,6 +67,12 @@ class LaunchFacts:
         own = self.command[: len(self.command) - len(self.words)] if self.script else self.command[:_FEW]
         return " ".join([*own, "..."] if len(own) < len(self.command) else own)
 
+    @property
+    def changes_folder(self) -> bool:
+        """Whether ``env`` starts the launcher in another folder."""
+        before = self.command[: len(self.command) - len(self.words)] if self.command[:1] == ("env",) else ()
+        return any(word == "-C" or word.startswith("--chdir") for word in before)
+
     def script_options(self) -> dict[str, str]:
         """Returns what the script is given as ``--name value`` or ``--name=value``; a flag's value is "True"."""
         return dict(_pairs(self.words))

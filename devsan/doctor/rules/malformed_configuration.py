@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
@@ -10,7 +11,7 @@ from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import FEW, Case
 from devsan.doctor.document import Document, known_keys
 from devsan.doctor.findings import finding
-from devsan.spelling import nearest
+from devsan.spelling import nearest, nearest_script
 
 CODE = own_code(__name__)
 
@@ -18,10 +19,13 @@ _STOPS = {"deepspeed": message("DeepSpeed stops when it reads this file."),
           "accelerate": message("accelerate stops when it reads this file."),
           "fsdp": message("The Trainer stops when it reads this file."),
           "unknown": message("The program that reads this file stops.")}  # fmt: skip
+_START_HERE = ("torchrun", "accelerate", "deepspeed", "python")
+_FIND = message("give the path of an existing file, relative to the folder in which the job starts")
 
 
 def check(case: Case) -> Iterator[Diagnostic]:
     """Yields files that cannot be read, keys that are given twice, and what only some readers take."""
+    yield from _no_script(case)
     for error in case.broken:
         yield finding(
             CODE, message("expected {expected}, got {got}", expected=error.expected, got=error.got), error.place,
@@ -43,6 +47,22 @@ def check(case: Case) -> Iterator[Diagnostic]:
         yield from _quirks(document, case.filled_by())
 
 
+def _no_script(case: Case) -> Iterator[Diagnostic]:
+    """Of files on another machine nothing is known, nor of a launcher that looks for its script in another folder."""
+    launch = case.launch
+    if case.facts.installed is None or launch.launcher not in _START_HERE or not launch.script.endswith(".py"):
+        return
+    if launch.changes_folder or "no_python" in launch.options or os.path.exists(launch.script):
+        return
+    near = nearest_script(launch.script)
+    yield finding(
+        CODE, message("there is no script {script}", script=launch.script), None,
+        (message("Python stops as it starts: can't open file."),),
+        message("write {correction}", correction=near) if near else _FIND, severity="error", confidence="certain",
+        subject=launch.shown(),
+    )  # fmt: skip
+
+
 def _unrecognized(document: Document) -> Diagnostic:
     keys = document.root.members if document.root is not None else {}
     meant = [(member.place, near) for key, member in keys.items()
@@ -60,7 +80,7 @@ def _fix(document: Document) -> Message:
     error = document.error
     assert error is not None
     if error.got == "no such file":
-        return message("give the path of an existing file, relative to the folder in which the job starts")
+        return _FIND
     if error.place.line:
         return message("write the expected text there")
     return message("save the file as UTF-8 text")
