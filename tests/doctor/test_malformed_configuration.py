@@ -47,3 +47,25 @@ def test_a_script_that_is_there_or_is_looked_for_elsewhere(here, launch):
 def test_files_of_another_machine_are_not_looked_for(empty):
     empty.launch = "torchrun /cluster/none.py"
     assert told(empty) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ('{"a": ', "the file ends too early: write the missing value, and } behind it"),
+        ('{"zero_optimization": {"stage": 2', "the file ends too early: add the missing }}"),
+        ('{"betas": [0.9,\n', "the file ends too early: add the missing ]}"),
+        ('{"a": {"b": [1, 2]', "the file ends too early: add the missing }}"),
+        ('{"a"', "the file ends too early: write the missing value, and } behind it"),
+        ('{"a": "b', "the file ends too early: end the string with a quotation mark, and add the missing }"),
+        ("", "write an object, { ... } there"),
+        ("[1]", "write an object, { ... } there"),
+        ('{"a" 1}', "write a colon after 'a' there"),
+        ('{"a": 1 "b": 2}', "write a comma or } there"),
+        ('{"a": 1} {', "remove what follows the object"),
+    ],
+)
+def test_what_is_missing_is_said(empty, text, fix):
+    empty.launch = ""
+    empty.write("ds_config.json", text)
+    assert [advice for _, advice in told(empty)] == [fix]

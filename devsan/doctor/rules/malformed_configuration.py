@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Place
-from devsan.diagnostics.messages import Message, message
+from devsan.diagnostics.messages import message
 from devsan.doctor.case import FEW, Case
 from devsan.doctor.document import Document, known_keys
 from devsan.doctor.findings import finding
+from devsan.doctor.nodes import LAST_COMMA, Quirk
 from devsan.spelling import nearest, nearest_script
 
 CODE = own_code(__name__)
@@ -76,13 +77,19 @@ def _unrecognized(document: Document) -> Diagnostic:
     )  # fmt: skip
 
 
-def _fix(document: Document) -> Message:
+def _fix(document: Document) -> str:
     error = document.error
     assert error is not None
     if error.got == "no such file":
         return _FIND
+    if error.fix:
+        return error.fix
     if error.place.line:
-        return message("write the expected text there")
+        return (
+            message("correct the syntax there")
+            if document.yaml
+            else message("write {expected} there", expected=error.expected)
+        )
     return message("save the file as UTF-8 text")
 
 
@@ -103,17 +110,25 @@ def _quirks(document: Document, filled_by: str) -> Iterator[Diagnostic]:
     if not document.quirks or document.kind == "unknown":
         return
     strict = filled_by in ("Trainer", "accelerate", "Lightning") or document.kind != "deepspeed" or _has_auto(document)
-    first = document.quirks[0]
-    yield finding(
-        CODE, message("{quirk}: not every JSON parser accepts this", quirk=first.what), first.place,
+    # Commas go by an edit, whatever else is told.
+    commas = [quirk for quirk in document.quirks if quirk.what == LAST_COMMA]
+    others = [quirk for quirk in document.quirks if quirk.what != LAST_COMMA]
+    for quirks in (others, commas):
+        if quirks:
+            yield _quirk(quirks, strict)
+
+
+def _quirk(quirks: Sequence[Quirk], strict: bool) -> Diagnostic:
+    is_comma = quirks[0].what == LAST_COMMA
+    return finding(
+        CODE, message("{quirk}: not every JSON parser accepts this", quirk=quirks[0].what), quirks[0].place,
         (message("DeepSpeed reads its file with hjson, which accepts this; transformers, accelerate and Lightning "
                  "read it with json, which does not."),),
-        message("write plain JSON: no comments, keys in double quotes, commas only between entries"),
+        message("remove it") if is_comma
+        else message("write plain JSON: no comments, keys in double quotes, commas only between entries"),
         severity="error" if strict else "note", confidence="certain" if strict else "possible",
-        sites=tuple(quirk.place for quirk in document.quirks[1:10]),
-        edits=tuple(Edit(quirk.place, ",", "") for quirk in document.quirks)
-              if all(quirk.what == "a comma after the last entry" for quirk in document.quirks)
-              else (),
+        sites=tuple(quirk.place for quirk in quirks[1:10]),
+        edits=tuple(Edit(quirk.place, ",", "") for quirk in quirks) if is_comma else (),
     )  # fmt: skip
 
 
