@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from devsan.doctor.installed.module import Module
 
-
 _ADD = "add_argument"
 
 

@@ -71,18 +71,19 @@ def _expected(module: Module, option: Option, value: str) -> tuple[Message | Non
 
 
 def _refused(launch: LaunchFacts, option: str, value: str, expected: Message, near: str | None) -> Diagnostic:
-    return finding(
-        CODE, message("{setting} is {value}, expected {expected}", setting=option, value=value, expected=expected),
-        None,
-        (message("{launcher} stops when it reads its options.", launcher=launch.launcher),), message("write {correction}", correction=near or expected), severity="error",
-        confidence="certain", subject=launch.shown(),
-    )  # fmt: skip
+    title = message("{setting} is {value}, expected {expected}", setting=option, value=value, expected=expected)
+    return _told(launch, title, near or expected)
 
 
 def _unknown(launch: LaunchFacts, option: str, near: str) -> Diagnostic:
+    title = message("{launcher} has no option {option}", launcher=launch.launcher, option=option)
+    return _told(launch, title, f"--{near}")
+
+
+def _told(launch: LaunchFacts, title: Message, right: str) -> Diagnostic:
+    stops = message("{launcher} stops when it reads its options.", launcher=launch.launcher)
     return finding(
-        CODE, message("{launcher} has no option {option}", launcher=launch.launcher, option=option), None,
-        (message("{launcher} stops when it reads its options.", launcher=launch.launcher),), message("write {correction}", correction=f"--{near}"), severity="error",
+        CODE, title, None, (stops,), message("write {correction}", correction=right), severity="error",
         confidence="certain", subject=launch.shown(),
     )  # fmt: skip
 
