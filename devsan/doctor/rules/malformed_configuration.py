@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 from collections.abc import Iterator, Sequence
 
@@ -9,6 +11,7 @@ from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Place
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import FEW, Case
+from devsan.doctor.config_fixes import written
 from devsan.doctor.document import Document, known_keys
 from devsan.doctor.findings import finding
 from devsan.doctor.nodes import LAST_COMMA, Quirk
@@ -44,6 +47,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
             continue
         if document.kind == "unknown" and len(case.documents) <= FEW:
             yield _unrecognized(document)
+        yield from _no_file(case, document)
         yield from _twice(document)
         yield from _quirks(document, case.filled_by())
 
@@ -62,6 +66,38 @@ def _no_script(case: Case) -> Iterator[Diagnostic]:
         message("write {correction}", correction=near) if near else _FIND, severity="error", confidence="certain",
         subject=launch.shown(),
     )  # fmt: skip
+
+
+def _no_file(case: Case, document: Document) -> Iterator[Diagnostic]:
+    """accelerate looks in the folder of the job (HfDeepSpeedConfig), and takes the settings themselves as well."""
+    named, kind = document.at("deepspeed_config.deepspeed_config_file"), document.at("distributed_type")
+    file = named.node.value if named is not None else None
+    is_used = kind is not None and str(kind.node.value).upper() == "DEEPSPEED"
+    if named is None or not isinstance(file, str) or not is_used or case.facts.installed is None:
+        return  # of another machine nothing is known
+    if os.path.exists(file) or _is_json(file) or "deepspeed_config_file" in case.launch.options:
+        return
+    beside = os.path.join(os.path.dirname(document.file), file)
+    near = beside if os.path.exists(beside) else None
+    yield finding(
+        CODE, message("there is no DeepSpeed file {file}", file=file), named.node.place,
+        (message("accelerate stops: Expected a string path to an existing deepspeed config."),
+         message("A relative path starts at the folder in which the job starts, not at this file.")),
+        message("write {correction}", correction=near) if near
+        else _FIND,
+        severity="error", confidence="certain", edits=written(document, named.node, near) if near else (),
+    )  # fmt: skip
+
+
+def _is_json(text: str) -> bool:
+    """Whether it is JSON, as it is or in base64."""
+    for read in (str, lambda text: base64.urlsafe_b64decode(text).decode()):
+        try:
+            json.loads(read(text))
+            return True
+        except ValueError:
+            continue
+    return False
 
 
 def _unrecognized(document: Document) -> Diagnostic:
