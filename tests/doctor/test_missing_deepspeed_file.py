@@ -63,3 +63,13 @@ def test_the_command_line_wins_over_the_file(here):
     (here.folder / "ds.json").write_text(SETTINGS)
     here.write("configs/deepspeed.yaml", FILE.format("nope.json"))
     assert here.findings() == []
+
+
+def test_without_a_launch_command_the_job_may_start_in_any_folder_around(here, monkeypatch):
+    here.launch = ""
+    here.write("configs/deepspeed.yaml", FILE.format("configs/ds.json"))
+    assert [each.title for each in here.findings()] == ["there is no DeepSpeed file configs/ds.json"]
+    (here.folder / "configs/ds.json").write_text(SETTINGS)
+    monkeypatch.chdir(here.folder / "configs")
+    here.files[:] = ["deepspeed.yaml"]
+    assert here.findings() == []

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Place
@@ -77,6 +78,8 @@ def _no_file(case: Case, document: Document) -> Iterator[Diagnostic]:
         return  # of another machine nothing is known
     if os.path.exists(file) or _is_json(file) or "deepspeed_config_file" in case.launch.options:
         return
+    if not case.launch.launcher and any((folder / file).exists() for folder in Path(document.file).absolute().parents):
+        return  # the job may start there
     beside = os.path.join(os.path.dirname(document.file), file)
     near = beside if os.path.exists(beside) else None
     yield finding(
