@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import linecache
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from devsan.diagnosis.source import whole_path
-from devsan.diagnostics.diagnostic import Diagnostic, Label, Place
+from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Place
 from devsan.diagnostics.messages import message
 
 _MORE = 3  # further places that are shown
@@ -17,7 +19,26 @@ def report_of(finding: Diagnostic) -> Diagnostic:
     sites = [*map(_shown, finding.sites), *(_shown(place, message("see also")) for place in finding.see_also[:_MORE])]
     if not sites and finding.subject:
         sites = [Place(finding.subject, path=f"<{finding.subject}>")]
-    return replace(finding, sites=tuple(sites), see_also=(), notes=finding.evidence, evidence=())
+    fixes = tuple(_readable(fix, sites) for fix in finding.fixes)
+    return replace(finding, sites=tuple(sites), see_also=(), notes=finding.evidence, evidence=(), fixes=fixes)
+
+
+def _readable(fix: Fix, sites: Sequence[Place]) -> Fix:
+    """An edit says nothing without its line: "8" becomes "4". Where no site shows the line, it is part of the edit."""
+    shown = {(site.file, line) for site in sites for line in site.lines}
+    many = Counter((edit.place.file, edit.place.line) for edit in fix.edits)
+    lone = {at for at, count in many.items() if count == 1 and at not in shown}
+    edits = [_of_line(edit) if (edit.place.file, edit.place.line) in lone else edit for edit in fix.edits]
+    return replace(fix, edits=tuple(edits))
+
+
+def _of_line(edit: Edit) -> Edit:
+    place, line = edit.place, linecache.getline(edit.place.file, edit.place.line).rstrip("\n")
+    start, end = place.column - 1, place.end_column - 1
+    if place.line != place.end_line or "\x1b" in line or start < 0 or line[start:end] != edit.before:
+        return edit
+    whole = replace(place, column=1, end_column=len(line) + 1)
+    return replace(edit, place=whole, before=line, after=line[:start] + edit.after + line[end:])
 
 
 def _shown(place: Place, note: str = "") -> Place:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from devsan.diagnostics.diagnostic import Place
 from devsan.diagnostics.messages import message
-from devsan.doctor.nodes import MAX_DEPTH, Malformed, Member, Node, Quirk
+from devsan.doctor.nodes import LAST_COMMA, MAX_DEPTH, Malformed, Member, Node, Quirk
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -36,7 +36,7 @@ class _Scanner:
 
     def __post_init__(self) -> None:
         self.at = 0
-        self.depth = 0
+        self.open: list[str] = []  # what ends each object and list that was begun
         self.quirks: list[Quirk] = []
         self._starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
 
@@ -49,7 +49,8 @@ class _Scanner:
         found = self._value()
         self._skip()
         if self.at < len(self.text):
-            self._fail(self.at, message("the end of the file"), self._shown(self.at))
+            self._fail(self.at, message("the end of the file"), self._shown(self.at),
+                       message("remove what follows the object"))  # fmt: skip
         return found
 
     def _value(self) -> Node:
@@ -57,11 +58,11 @@ class _Scanner:
             self._fail(self.at, message("a value"), message("the end of the file"))
         character = self.text[self.at]
         if character in "{[":
-            self.depth += 1
-            if self.depth > MAX_DEPTH:
+            self.open.append("}" if character == "{" else "]")
+            if len(self.open) > MAX_DEPTH:
                 self._fail(self.at, message("at most {n} levels", n=MAX_DEPTH), message("one more"))
             found = self._object() if character == "{" else self._list()
-            self.depth -= 1
+            self.open.pop()
             return found
         start = self.at
         value = self._scalar(character)
@@ -97,9 +98,10 @@ class _Scanner:
         try:
             read: tuple[str, int] = decoder.scanstring(self.text, start + 1, True)  # type: ignore[attr-defined]
         except JSONDecodeError as error:
-            self._fail(
-                min(error.pos, len(self.text)), message("a quoted string that ends on the same line"), error.msg.lower()
-            )
+            ends = message("the file ends too early: end the string with a quotation mark, and add the missing {end}",
+                           end=self._missing()) if error.msg.startswith("Unterminated") else ""  # fmt: skip
+            self._fail(min(error.pos, len(self.text)), message("a quoted string that ends on the same line"),
+                       error.msg.lower(), ends)  # fmt: skip
         self.at = read[1]
         return read[0]
 
@@ -152,7 +154,7 @@ class _Scanner:
             self.at += 1
             self._skip()
             if self.text[self.at : self.at + 1] == end:
-                self._quirk(comma, comma + 1, message("a comma after the last entry"))
+                self._quirk(comma, comma + 1, LAST_COMMA)
         elif not first and self.text[self.at : self.at + 1] not in ("", end):
             if "\n" not in self.text[before : self.at]:
                 self._fail(self.at, message("a comma or {end}", end=end), self._shown(self.at))
@@ -180,8 +182,21 @@ class _Scanner:
     def _shown(self, at: int) -> str:
         return repr(self.text[at : at + 12].split("\n")[0]) if at < len(self.text) else message("the end of the file")
 
-    def _fail(self, at: int, expected: str, got: str) -> NoReturn:
-        raise Malformed(self._place(at, at), expected, got)
+    def _missing(self) -> str:
+        return "".join(reversed(self.open))
+
+    def _fail(self, at: int, expected: str, got: str, fix: str = "") -> NoReturn:
+        if at >= len(self.text) and not fix:
+            fix = self._what_is_missing(expected)
+        raise Malformed(self._place(at, at), expected, got, fix)
+
+    def _what_is_missing(self, expected: str) -> str:
+        """What to write where the file ends too early."""
+        if not self.open:
+            return message("write {expected} there", expected=message("an object, {braces}", braces="{ ... }"))
+        if expected == self.open[-1]:
+            return message("the file ends too early: add the missing {end}", end=self._missing())
+        return message("the file ends too early: write the missing value, and {end} behind it", end=self._missing())
 
     def _place(self, start: int, end: int) -> Place:
         line, end_line = bisect_right(self._starts, start), bisect_right(self._starts, end)

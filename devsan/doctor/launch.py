@@ -19,10 +19,12 @@ _TORCHRUN = ("torch.distributed.run", "torch.distributed.launch", "torch.distrib
 _FLAGS = {
     "torchrun": {"standalone", "module", "m", "no_python", "run_path", "use_env", "virtual_local_rank"},
     "deepspeed": {"module", "no_python", "no_local_rank", "no_ssh_check", "force_multi", "save_pid",
-                  "enable_each_rank_log", "bind_cores_to_rank", "no_ssh", "elastic_training"},
+                  "bind_cores_to_rank", "no_ssh", "elastic_training", "q", "quiet"},
     "accelerate": {"multi_gpu", "cpu", "tpu", "use_deepspeed", "use_fsdp", "use_megatron_lm", "m", "module",
                    "no_python", "same_network", "q", "quiet", "debug", "tpu_cluster", "no_tpu_cluster",
-                   "enable_cpu_affinity", "use_parallelism_config", "use_xpu", "downcast_bf16"},
+                   "enable_cpu_affinity", "use_parallelism_config", "use_xpu", "downcast_bf16",
+                   "dynamo_use_dynamic", "dynamo_use_fullgraph", "dynamo_use_regional_compilation",
+                   "fp8_use_autocast_during_eval", "tpu_use_sudo"},
     "mpirun": {"allow-run-as-root", "oversubscribe", "tag-output"},
     "srun": {"exclusive", "overlap", "unbuffered", "u", "l", "label"},
     "python": {"u", "O", "OO", "B", "E", "I", "s", "S", "v", "q"},
@@ -66,6 +68,12 @@ class LaunchFacts:
         """Returns the command up to its script, with "..." for what the script is given; "" without a command."""
         own = self.command[: len(self.command) - len(self.words)] if self.script else self.command[:_FEW]
         return " ".join([*own, "..."] if len(own) < len(self.command) else own)
+
+    @property
+    def changes_folder(self) -> bool:
+        """Whether ``env`` starts the launcher in another folder."""
+        before = self.command[: len(self.command) - len(self.words)] if self.command[:1] == ("env",) else ()
+        return any(word == "-C" or word.startswith("--chdir") for word in before)
 
     def script_options(self) -> dict[str, str]:
         """Returns what the script is given as ``--name value`` or ``--name=value``; a flag's value is "True"."""

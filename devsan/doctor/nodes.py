@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from devsan.diagnostics.diagnostic import Place
+from devsan.diagnostics.messages import message
 
 MAX_DEPTH = 100
 """Of objects in objects. Configurations have about five; a file that was made to exhaust the stack has thousands."""
+
+LAST_COMMA = message("a comma after the last entry")
 
 
 class Malformed(Exception):
@@ -19,13 +22,15 @@ class Malformed(Exception):
         place: where reading stopped.
         expected: what would have been right there.
         got: what stands there.
+        fix: what to do, where that is more than to write what was expected.
     """
 
-    def __init__(self, place: Place, expected: str, got: str) -> None:
+    def __init__(self, place: Place, expected: str, got: str, fix: str = "") -> None:
         super().__init__(f"expected {expected}, got {got}")
         self.place = place
         self.expected = expected
         self.got = got
+        self.fix = fix
 
 
 @dataclass(frozen=True)

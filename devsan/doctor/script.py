@@ -14,6 +14,7 @@ from typing import Any
 from devsan.diagnostics.diagnostic import Place
 from devsan.diagnostics.messages import message
 from devsan.doctor.imports import Imports, read_imports
+from devsan.doctor.local_rank import LocalRank, read_local_rank
 from devsan.doctor.nodes import Malformed
 from devsan.doctor.saves import Save, read_saves
 from devsan.doctor.script_place import place_of
@@ -83,6 +84,7 @@ class Script:
         derived: its classes of arguments, with what each sets itself.
         library_calls: of what it imports, given keywords; each by its full name, "accelerate.Accelerator".
         saves: where it writes the weights of its model itself.
+        local_rank: the argument by which it chooses its device, where only the command line gives it.
     """
 
     file: str
@@ -91,6 +93,7 @@ class Script:
     derived: Mapping[str, frozenset[str]] = field(default_factory=dict)
     library_calls: tuple[Call, ...] = ()
     saves: tuple[Save, ...] = ()
+    local_rank: LocalRank | None = None
 
     def training_arguments(self) -> Call | None:
         """Returns the one call that makes the Trainer's arguments; None where there is none, or several."""
@@ -161,7 +164,7 @@ def read_script(file: str) -> Script | Malformed | None:
     for found in (calls, library_calls):
         found.sort(key=lambda call: (call.place.line, call.place.column))
     return Script(file, imports, tuple(calls), derived, tuple(library_calls),
-                  read_saves(tree, file))  # fmt: skip
+                  read_saves(tree, file), read_local_rank(tree, file))  # fmt: skip
 
 
 def _call(node: ast.Call, file: str) -> Call:

@@ -185,3 +185,11 @@ def test_what_the_launch_command_names_is_fixed_and_what_the_script_names_is_not
     main(["doctor", "--fix", "--", "torchrun", "--nproc_per_node=2", "train.py", "--deepspeed", "ds_config.json"])
     assert "fixed ds_config.json" in capsys.readouterr().err
     assert "gradient_accumulation_steps" in path.read_text()
+
+
+def test_a_number_in_quotes_and_a_comma_beside_a_comment(empty):
+    empty.launch = ""
+    empty.write("ds_config.json", '{\n  // four GPUs\n  "train_batch_size": 8,\n  "gradient_clipping": "1.0",\n'
+                                  '  "zero_optimization": {"stage": 2, "sub_group_size": "1e9",},\n}\n')  # fmt: skip
+    assert amended(empty) == ('{\n  // four GPUs\n  "train_batch_size": 8,\n  "gradient_clipping": 1.0,\n'
+                              '  "zero_optimization": {"stage": 2, "sub_group_size": 1000000000}\n}\n')  # fmt: skip

@@ -344,6 +344,7 @@ def test_a_key_twice_and_a_comment(deepspeed):
         ("distributed_type: FSDP", "distributed_type: MULTI_GPU", "DV420",
          "write distributed_type: FSDP, or remove the section"),
         ("mixed_precision: bf16", "mixed_precision: bfloat16", "DV420", "write bf16"),
+        ("mixed_precision: bf16", "mixed_precision: fp32", "DV420", "write no"),
         ("debug: false", "debgu: false", "DV420", "write debug"),
         ("use_cpu: false", "use_cpu: false\ngpu_ids: 0,1", "DV420", "write num_processes: 2"),
         ("fsdp_forward_prefetch: false", "fsdp_version: 2\n  fsdp_forward_prefetch: true", "DV419",

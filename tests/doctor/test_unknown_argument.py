@@ -195,3 +195,16 @@ def test_trl_was_given_what_the_trainer_took(tmp_path: Path, installed, keyword,
     installed.installed = Installed(lambda name: [tmp_path] if name == "trl" else None)
     installed.write("train.py", f"from trl import SFTTrainer\nSFTTrainer({keyword})\n")
     assert [advice for _, advice in told(installed)] == [fix]
+
+
+@pytest.mark.parametrize(
+    ("body", "refuses"),
+    [("super().__init__(**more)", True), ("super(Own, self).__init__(1, **more)", True),
+     ("more.pop('old', 0)\n        super().__init__(**more)", False), ("other(**more)", False)],
+)  # fmt: skip
+def test_keywords_that_are_handed_up(tmp_path: Path, installed, body, refuses):
+    source = ("class Base:\n    def __init__(self, rate): ...\n"
+              f"class Own(Base):\n    def __init__(self, size, **more):\n        {body}\n")  # fmt: skip
+    installed.installed = packages(tmp_path, __init__=source)
+    installed.write("train.py", "from transformers import Own\nOwn(size=1, rate=2)\nOwn(size=1, old=3)\n")
+    assert [title.rpartition(" ")[2] for title, _ in told(installed)] == ["old"] * refuses

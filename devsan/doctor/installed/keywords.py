@@ -31,7 +31,8 @@ def _of(installed: Installed, found: Definition, left: int) -> frozenset[str] | 
     if not all(ours or any(each in word for each in _DOCUMENTING) for word, ours in zip(words, made, strict=True)):
         return None
     if "__init__" in own:
-        return _parameters(own["__init__"], 1)
+        taken = _parameters(own["__init__"], 1)
+        return taken if taken is not None else _handed_up(installed, found, own["__init__"], left)
     bases = [base for base in node.bases if ast.unparse(base) not in ("object", "ABC", "abc.ABC")]
     inherited = [_of_base(installed, found, base, left - 1) for base in bases]
     if not any(made):
@@ -47,6 +48,23 @@ def _of_base(installed: Installed, found: Definition, base: ast.expr, left: int)
     if definition is None or definition.node is found.node:
         return None
     return frozenset() if _is_mixin(definition.node) else _of(installed, definition, left)
+
+
+def _handed_up(installed: Installed, found: Definition, made: ast.FunctionDef, left: int) -> frozenset[str] | None:
+    """What a constructor takes that gives ``**kwargs`` to that of its one base, and does nothing else with it."""
+    bases, more = found.node.bases, made.args.kwarg  # type: ignore[union-attr]
+    used = [node for node in ast.walk(made) if more is not None and isinstance(node, ast.Name) and node.id == more.arg]
+    up = [node for node in ast.walk(made) if isinstance(node, ast.Call) and _is_up(node)
+          and any(keyword.arg is None and keyword.value in used for keyword in node.keywords)]  # fmt: skip
+    if len(bases) != 1 or len(used) != 1 or len(up) != 1:
+        return None
+    inherited = _of_base(installed, found, bases[0], left - 1)
+    return inherited | _named(made, 1) if inherited else None
+
+
+def _is_up(node: ast.Call) -> bool:
+    up = node.func
+    return isinstance(up, ast.Attribute) and up.attr == "__init__" and ast.unparse(up.value).startswith("super(")
 
 
 def _is_mixin(node: ast.AST) -> bool:
@@ -65,9 +83,11 @@ def _fields(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> frozenset[str] | None:
+    return _named(node, skipped) if node.args.kwarg is None else None
+
+
+def _named(node: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> frozenset[str]:
     arguments = node.args
-    if arguments.kwarg is not None:
-        return None
     named = [*arguments.posonlyargs, *arguments.args][skipped:]
     taken = {each.arg for each in [*named, *arguments.kwonlyargs]}
     return frozenset(taken).union(_texts(node.decorator_list))

@@ -67,6 +67,12 @@ class Module:
                 found.add(node.value)
         return frozenset(found)
 
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """Every text that stands in it."""
+        constants = (node.value for node in ast.walk(self.tree) if isinstance(node, ast.Constant))
+        return frozenset(value for value in constants if isinstance(value, str))
+
     @property
     def is_dynamic(self) -> bool:
         """Returns whether it defines names that its source does not spell."""

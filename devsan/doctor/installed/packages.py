@@ -109,6 +109,8 @@ class Installed:
                 value = node.value
                 same = isinstance(value, ast.Name) and value.id != wanted
                 found.append(self._find(name, value.id, left - 1) if same else None)  # type: ignore[attr-defined]
+        if not found and _is_lazy(module) and self._lacks(name, wanted, left):
+            return None  # which all of its thousands of modules would say as well
         if not found:
             found = [each for other in module.stars() if (each := self._find(other, wanted, left - 1)) is not None]
         places = {(each.module.name, each.node.lineno) if each is not None else None for each in found}

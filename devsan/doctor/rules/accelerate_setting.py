@@ -41,6 +41,7 @@ _IGNORED_WITH_FILE = (
     "offload_param_device", "offload_param_nvme_path", "offload_optimizer_nvme_path", "zero3_save_16bit_model",
 )  # fmt: skip
 _PRECISIONS = ("no", "fp16", "bf16", "fp8")
+_FULL = ("fp32", "float32")  # no slip of fp16
 _SECTIONS = {"DEEPSPEED": "deepspeed_config", "FSDP": "fsdp_config"}
 
 
@@ -155,7 +156,7 @@ def _numbers(case: Case, document: Document) -> Iterator[Diagnostic]:
     precision = document.at("mixed_precision")
     value = precision.node.value if precision is not None else None
     if precision is not None and value not in (None, False, "", *_PRECISIONS):
-        near = nearest(str(value), _PRECISIONS)
+        near = "no" if str(value) in _FULL else nearest(str(value), _PRECISIONS)
         yield finding(
             CODE,
             message("{setting} is {value}, expected one of {choices}", setting="mixed_precision",

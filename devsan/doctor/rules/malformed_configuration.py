@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Place
-from devsan.diagnostics.messages import Message, message
+from devsan.diagnostics.messages import message
 from devsan.doctor.case import FEW, Case
+from devsan.doctor.config_fixes import written
 from devsan.doctor.document import Document, known_keys
 from devsan.doctor.findings import finding
-from devsan.spelling import nearest
+from devsan.doctor.nodes import LAST_COMMA, Quirk
+from devsan.spelling import nearest, nearest_script
 
 CODE = own_code(__name__)
 
@@ -18,10 +24,13 @@ _STOPS = {"deepspeed": message("DeepSpeed stops when it reads this file."),
           "accelerate": message("accelerate stops when it reads this file."),
           "fsdp": message("The Trainer stops when it reads this file."),
           "unknown": message("The program that reads this file stops.")}  # fmt: skip
+_START_HERE = ("torchrun", "accelerate", "deepspeed", "python")
+_FIND = message("give the path of an existing file, relative to the folder in which the job starts")
 
 
 def check(case: Case) -> Iterator[Diagnostic]:
     """Yields files that cannot be read, keys that are given twice, and what only some readers take."""
+    yield from _no_script(case)
     for error in case.broken:
         yield finding(
             CODE, message("expected {expected}, got {got}", expected=error.expected, got=error.got), error.place,
@@ -39,8 +48,59 @@ def check(case: Case) -> Iterator[Diagnostic]:
             continue
         if document.kind == "unknown" and len(case.documents) <= FEW:
             yield _unrecognized(document)
+        yield from _no_file(case, document)
         yield from _twice(document)
         yield from _quirks(document, case.filled_by())
+
+
+def _no_script(case: Case) -> Iterator[Diagnostic]:
+    """Of files on another machine nothing is known, nor of a launcher that looks for its script in another folder."""
+    launch = case.launch
+    if case.facts.installed is None or launch.launcher not in _START_HERE or not launch.script.endswith(".py"):
+        return
+    if launch.changes_folder or "no_python" in launch.options or os.path.exists(launch.script):
+        return
+    near = nearest_script(launch.script)
+    yield finding(
+        CODE, message("there is no script {script}", script=launch.script), None,
+        (message("Python stops as it starts: can't open file."),),
+        message("write {correction}", correction=near) if near else _FIND, severity="error", confidence="certain",
+        subject=launch.shown(),
+    )  # fmt: skip
+
+
+def _no_file(case: Case, document: Document) -> Iterator[Diagnostic]:
+    """accelerate looks in the folder of the job (HfDeepSpeedConfig), and takes the settings themselves as well."""
+    named, kind = document.at("deepspeed_config.deepspeed_config_file"), document.at("distributed_type")
+    file = named.node.value if named is not None else None
+    is_used = kind is not None and str(kind.node.value).upper() == "DEEPSPEED"
+    if named is None or not isinstance(file, str) or not is_used or case.facts.installed is None:
+        return  # of another machine nothing is known
+    if os.path.exists(file) or _is_json(file) or "deepspeed_config_file" in case.launch.options:
+        return
+    if not case.launch.launcher and any((folder / file).exists() for folder in Path(document.file).absolute().parents):
+        return  # the job may start there
+    beside = os.path.join(os.path.dirname(document.file), file)
+    near = beside if os.path.exists(beside) else None
+    yield finding(
+        CODE, message("there is no DeepSpeed file {file}", file=file), named.node.place,
+        (message("accelerate stops: Expected a string path to an existing deepspeed config."),
+         message("A relative path starts at the folder in which the job starts, not at this file.")),
+        message("write {correction}", correction=near) if near
+        else _FIND,
+        severity="error", confidence="certain", edits=written(document, named.node, near) if near else (),
+    )  # fmt: skip
+
+
+def _is_json(text: str) -> bool:
+    """Whether it is JSON, as it is or in base64."""
+    for read in (str, lambda text: base64.urlsafe_b64decode(text).decode()):
+        try:
+            json.loads(read(text))
+            return True
+        except ValueError:
+            continue
+    return False
 
 
 def _unrecognized(document: Document) -> Diagnostic:
@@ -56,13 +116,19 @@ def _unrecognized(document: Document) -> Diagnostic:
     )  # fmt: skip
 
 
-def _fix(document: Document) -> Message:
+def _fix(document: Document) -> str:
     error = document.error
     assert error is not None
     if error.got == "no such file":
-        return message("give the path of an existing file, relative to the folder in which the job starts")
+        return _FIND
+    if error.fix:
+        return error.fix
     if error.place.line:
-        return message("write the expected text there")
+        return (
+            message("correct the syntax there")
+            if document.yaml
+            else message("write {expected} there", expected=error.expected)
+        )
     return message("save the file as UTF-8 text")
 
 
@@ -83,17 +149,25 @@ def _quirks(document: Document, filled_by: str) -> Iterator[Diagnostic]:
     if not document.quirks or document.kind == "unknown":
         return
     strict = filled_by in ("Trainer", "accelerate", "Lightning") or document.kind != "deepspeed" or _has_auto(document)
-    first = document.quirks[0]
-    yield finding(
-        CODE, message("{quirk}: not every JSON parser accepts this", quirk=first.what), first.place,
+    # Commas go by an edit, whatever else is told.
+    commas = [quirk for quirk in document.quirks if quirk.what == LAST_COMMA]
+    others = [quirk for quirk in document.quirks if quirk.what != LAST_COMMA]
+    for quirks in (others, commas):
+        if quirks:
+            yield _quirk(quirks, strict)
+
+
+def _quirk(quirks: Sequence[Quirk], strict: bool) -> Diagnostic:
+    is_comma = quirks[0].what == LAST_COMMA
+    return finding(
+        CODE, message("{quirk}: not every JSON parser accepts this", quirk=quirks[0].what), quirks[0].place,
         (message("DeepSpeed reads its file with hjson, which accepts this; transformers, accelerate and Lightning "
                  "read it with json, which does not."),),
-        message("write plain JSON: no comments, keys in double quotes, commas only between entries"),
+        message("remove it") if is_comma
+        else message("write plain JSON: no comments, keys in double quotes, commas only between entries"),
         severity="error" if strict else "note", confidence="certain" if strict else "possible",
-        sites=tuple(quirk.place for quirk in document.quirks[1:10]),
-        edits=tuple(Edit(quirk.place, ",", "") for quirk in document.quirks)
-              if all(quirk.what == "a comma after the last entry" for quirk in document.quirks)
-              else (),
+        sites=tuple(quirk.place for quirk in quirks[1:10]),
+        edits=tuple(Edit(quirk.place, ",", "") for quirk in quirks) if is_comma else (),
     )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ _NAMES = {
     "object": message("an object"),
 }
 _NEEDED_AT_ONCE = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+_LARGEST = 1e15  # a whole number that a float still tells from the next one
 _CLOSE = 0.8  # how alike two names must be for one to be a slip of the other
 
 
@@ -153,17 +154,19 @@ def _within(number: float, bound: str, limit: float) -> bool:
 
 
 def _as_number(document: Document, node: Node, taken: dict[str, Any]) -> tuple[Edit, ...]:
-    """A number in quotes, or one with an exponent, where a whole number stands for it."""
+    """A number in quotes, or one with an exponent, where a number of the right kind stands for it."""
     try:
         number = float(str(node.value))
     except ValueError:
         return ()
-    if taken["type"] != "int" or not number.is_integer() or abs(number) > 1e15 or _expected_of(int(number), taken):
+    if taken["type"] not in ("int", "float") or not abs(number) <= _LARGEST or _expected_of(number, taken):
         return ()
-    return written(document, node, int(number))
+    if taken["type"] == "float":
+        return written(document, node, number) if isinstance(node.value, str) else ()
+    return written(document, node, int(number)) if number.is_integer() else ()
 
 
-def _expected_of(number: int, taken: dict[str, Any]) -> bool:
+def _expected_of(number: float, taken: dict[str, Any]) -> bool:
     return not all(_within(number, bound, taken[bound]) for bound in _BOUNDS if bound in taken)
 
 

@@ -1,0 +1,1 @@
+"""Arguments, values of arguments and options that the installed release of a library does not take."""

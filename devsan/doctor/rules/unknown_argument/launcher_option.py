@@ -1,0 +1,97 @@
+"""DV421: options of a launcher, and their values, that the installed launcher refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from devsan.diagnostics.detectors import own_code
+from devsan.diagnostics.diagnostic import Diagnostic
+from devsan.diagnostics.messages import Message, message
+from devsan.doctor.case import Case
+from devsan.doctor.findings import finding
+from devsan.doctor.installed.module import Module
+from devsan.doctor.installed.options import Option, compared, option_named, options_of
+from devsan.doctor.launch import LaunchFacts
+from devsan.spelling import nearest
+
+CODE = own_code(__name__)
+
+_PARSERS = {
+    "torchrun": "torch.distributed.run",
+    "deepspeed": "deepspeed.launcher.runner",
+    "accelerate": "accelerate.commands.launch",
+}
+"""Where each launcher says what it takes."""
+
+_OF_OTHER_DEVICES = ("hpu", "maia", "mlu", "mtia", "musa", "npu", "privateuseone", "sdaa", "xla")
+"""What torchrun also takes as a number of ranks, where another package gives torch such a backend."""
+
+_NODES = re.compile(r"\s*\d+\s*(:\s*\d+\s*)?")
+_CLOSE = 0.85  # how alike an option and the one that was meant are
+_NUMBERS = {"int": message("an integer"), "float": message("a number")}
+
+
+def check(case: Case) -> Iterator[Diagnostic]:
+    """Yields what stops the launcher before it starts a rank."""
+    launch = case.launch
+    name = _PARSERS.get(launch.launcher)
+    module = case.facts.installed.module(name) if case.facts.installed is not None and name is not None else None
+    if module is None:
+        return
+    options = options_of(module)
+    names = [name for option in options for name in option.names if len(name) > 1]
+    for word, value in launch.options.items():
+        option = option_named(options, word)
+        if option is not None:
+            expected, near = _expected(module, option, value)
+            if expected:
+                yield _refused(launch, _as_said(launch, word), value, expected, near)
+        elif len(word) > 1 and not any(each.startswith(word) for each in names):
+            near = nearest(word, names, _CLOSE)
+            if near:
+                yield _unknown(launch, _as_said(launch, word), near)
+
+
+def _expected(module: Module, option: Option, value: str) -> tuple[Message | None, str | None]:
+    """What a value should have been, and what was meant; None where the launcher takes it."""
+    if "nproc_per_node" in option.names:
+        words = compared(module, "determine_local_world_size", "nproc_per_node")
+        if not words or value in words or value in _OF_OTHER_DEVICES or not Option((), "int", ()).refuses(value):
+            return None, None
+        said = message("an integer or one of {choices}", choices=", ".join(sorted(words)))
+        return said, nearest(value, sorted(words))
+    if "nnodes" in option.names and not option.type:
+        return (None if _NODES.fullmatch(value) else message("an integer or MIN:MAX")), None
+    if not option.refuses(value):
+        return None, None
+    if option.type:
+        return _NUMBERS[option.type], None
+    return message("one of {choices}", choices=", ".join(option.choices)), nearest(value, option.choices)
+
+
+def _refused(launch: LaunchFacts, option: str, value: str, expected: Message, near: str | None) -> Diagnostic:
+    title = message("{setting} is {value}, expected {expected}", setting=option, value=value, expected=expected)
+    return _told(launch, title, near or expected)
+
+
+def _unknown(launch: LaunchFacts, option: str, near: str) -> Diagnostic:
+    title = message("{launcher} has no option {option}", launcher=launch.launcher, option=option)
+    return _told(launch, title, f"--{near}")
+
+
+def _told(launch: LaunchFacts, title: Message, right: str) -> Diagnostic:
+    stops = message("{launcher} stops when it reads its options.", launcher=launch.launcher)
+    return finding(
+        CODE, title, None, (stops,), message("write {correction}", correction=right), severity="error",
+        confidence="certain", subject=launch.shown(),
+    )  # fmt: skip
+
+
+def _as_said(launch: LaunchFacts, name: str) -> str:
+    """The option as the command spells it."""
+    for word in launch.command:
+        said = word.partition("=")[0]
+        if said.startswith("-") and said.lstrip("-").replace("-", "_") == name:
+            return said
+    return f"--{name}"
