@@ -27,6 +27,19 @@ CACHE = """
 
     attend(torch.ones(2, device="cuda:1"), LayerCache())
 """
+RECORDED = """
+    import torch
+
+    class ActivationCache:
+        def __init__(self):
+            self.store = {"blocks.0.mlp": torch.zeros(4, device="cuda:0")}
+
+    def patched(x, cache):
+        value = cache.store["blocks.0.mlp"]
+        return x + value
+
+    patched(torch.ones(4, device="cuda:1"), ActivationCache())
+"""
 STATES = """
     import torch
 
@@ -86,6 +99,7 @@ def operand(explained: Callable[[str, Path, int], Any], text: str, file: Path, n
     ("text", "name", "kind"),
     [
         (CACHE, "k", "CACHE"),
+        (RECORDED, "value", "LOCAL"),
         (STATES, "state", "CACHE"),
         (CLASS, "pe", "GLOBAL"),
         (ANCHORS, "self.anchors[level][None].flatten(1)", "ATTRIBUTE"),
