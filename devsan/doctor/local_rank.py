@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from devsan.diagnostics.diagnostic import Place
 from devsan.doctor.script_place import place_of
@@ -32,27 +31,28 @@ class LocalRank:
 
 def read_local_rank(tree: ast.Module, file: str) -> LocalRank | None:
     """Returns the argument; None where there is none, or where the script may give it its value in another way."""
-    added = [node for node in ast.walk(tree) if _adds(node)]
+    added = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _adds(node)]
     if len(added) != 1 or _default(added[0]) is None:
         return None
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     parsed = set(_parsed(tree))
     if any(_may_set(node, parsed, own) for node in ast.walk(tree)):
         return None
-    use = next((node for node in ast.walk(tree) if _chooses(node)), None)
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call | ast.keyword))
+    use = next((node for node in nodes if _chooses(node)), None)
     default = _default(added[0])
     if use is None or default is None:
         return None
     return LocalRank(default, place_of(added[0], file), place_of(use, file))
 
 
-def _adds(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument" and any(
+def _adds(node: ast.Call) -> bool:
+    return getattr(node.func, "attr", "") == "add_argument" and any(
         isinstance(each, ast.Constant) and str(each.value).lstrip("-").replace("-", "_") == _NAME for each in node.args
     )  # fmt: skip
 
 
-def _default(node: Any) -> int | None:
+def _default(node: ast.Call) -> int | None:
     given = next((keyword.value for keyword in node.keywords if keyword.arg == "default"), None)
     try:
         value = ast.literal_eval(given) if given is not None else None
