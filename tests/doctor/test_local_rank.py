@@ -72,3 +72,11 @@ def test_the_default_reads_the_variable(empty):
     assert told(empty) == []
     empty.write("train.py", HEAD.replace(", default=-1", "") + DEVICE)
     assert told(empty) == []
+
+
+def test_a_machine_of_one_gpu(empty):
+    empty.launch = "torchrun --nproc_per_node=gpu train.py"
+    empty.write("train.py", HEAD + DEVICE)
+    assert told(empty) != []
+    empty.environment["CUDA_VISIBLE_DEVICES"] = "0"
+    assert told(empty) == []

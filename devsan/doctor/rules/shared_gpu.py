@@ -17,7 +17,8 @@ CODE = own_code(__name__)
 def check(case: Case) -> Iterator[Diagnostic]:
     """Yields the argument where every rank gets its default."""
     launch = case.launch
-    if launch.launcher != "torchrun" or launch.per_node in (0, 1) or "local_rank" in launch.script_options():
+    alone = launch.per_node in (0, 1) or launch.ranks == 1
+    if launch.launcher != "torchrun" or alone or "local_rank" in launch.script_options():
         return
     if "torch.distributed.launch" in launch.command and "use_env" not in launch.options:
         return  # the launcher that still passes it
