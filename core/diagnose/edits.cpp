@@ -127,10 +127,6 @@ Fix move_at_use(const Context& context, const Operand& operand, const Operand& p
     return each.role == "self" && short_op(context.failure().op).ends_with('_');
   };
   if (in_place(operand) && !in_place(partner)) return move_at_use(context, partner, operand);
-  // The index follows what it is to read, which is larger as a rule, and is needed there again.
-  const auto is_index = [](const Operand& each) { return each.role.starts_with("ind"); };
-  const bool reads = context.op_is({"index", "index_select", "gather", "take"});
-  if (reads && is_index(partner) && !is_index(operand)) return move_at_use(context, partner, operand);
   Fix fix{FixKind::kUseSite, "", std::nullopt, Confidence::kLikely};
   std::vector<const Operand*> moved{&operand};
   for (const Operand* each : together_with(context, operand, partner)) moved.push_back(each);
