@@ -88,20 +88,20 @@ def with_state_ahead(finding: core.Finding, facts: core.Facts, optimizers: Seque
         return finding
     gradients = sum(part.bytes for part in held.parts if part.kind == core.HolderKind.GRADIENT)
     evidence = message(
-        "The optimizer has its state for {having} of {count} parameters, and that of the others takes {ahead} more: in "
-        "all at least {missing} are missing, and what the step and the next passes take comes beside that.",
+        "The optimizer has its state for {having} of {count} parameters, and that of the others takes {ahead} more: at "
+        "least {missing} is missing in total, not counting what the step and later passes need.",
         having=found.having, count=found.count, ahead=_written(found.ahead), missing=_written(missing),
     )  # fmt: skip
     finding.evidence = [*finding.evidence[:2], evidence, *finding.evidence[2:]]
     levers = [
         (found.whole + gradients, message(
-            "train adapters (LoRA) and not all parameters, if the model is pretrained: their gradients and optimizer "
-            "state take {bytes}", bytes=_written(found.whole + gradients))),
+            "train adapters (LoRA) instead of all parameters, if the model is pretrained: the gradients and optimizer "
+            "state of all parameters take {bytes}", bytes=_written(found.whole + gradients))),
         (found.whole, message(
             "keep the optimizer state in host memory (offload of ZeRO or FSDP): all of it takes {bytes}",
             bytes=_written(found.whole))),
         (found.whole - found.elements, message(
-            "use an optimizer of 8 bits: all of its state takes about {eight} and not {bytes}",
+            "use an 8-bit optimizer: its whole state takes about {eight} instead of {bytes}",
             eight=_written(found.elements), bytes=_written(found.whole))),
     ]  # fmt: skip
     fixes = [

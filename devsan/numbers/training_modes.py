@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 _ATTRIBUTE = "training"
@@ -34,13 +34,14 @@ def _reads_mode(kind: type) -> bool:
 
 
 def _codes(kind: type) -> Iterator[CodeType]:
-    """The code of the methods of one class, and of the functions in them."""
+    """The code of the methods of one class, and of the functions in them. Of anything else in it nothing is asked: an
+    object of the program's may answer each name, or raise."""
     for value in vars(kind).values():
-        function: Any = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-        while hasattr(function, "__wrapped__"):
-            function = function.__wrapped__
-        code = getattr(function, "__code__", None)
-        waiting = [code] if isinstance(code, CodeType) else []
+        function: Any = value.fget if type(value) is property else value
+        function = function.__func__ if type(function) in (staticmethod, classmethod) else function
+        while isinstance(function, FunctionType) and "__wrapped__" in function.__dict__:
+            function = function.__dict__["__wrapped__"]
+        waiting = [function.__code__] if isinstance(function, FunctionType) else []
         while waiting:
             found = waiting.pop()
             yield found

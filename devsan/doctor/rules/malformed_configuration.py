@@ -78,7 +78,8 @@ def _no_file(case: Case, document: Document) -> Iterator[Diagnostic]:
         return  # of another machine nothing is known
     if os.path.exists(file) or _is_json(file) or "deepspeed_config_file" in case.launch.options:
         return
-    if not case.launch.launcher and any((folder / file).exists() for folder in Path(document.file).absolute().parents):
+    elsewhere = case.launch.changes_folder or case.launch.launcher not in _START_HERE
+    if elsewhere and any(os.path.exists(folder / file) for folder in Path(document.file).absolute().parents):
         return  # the job may start there
     beside = os.path.join(os.path.dirname(document.file), file)
     near = beside if os.path.exists(beside) else None

@@ -44,16 +44,17 @@ def _only_where_missing(tree: ast.AST, store: ast.expr) -> bool:
     if not isinstance(store, ast.Subscript):
         return False
     held = ast.unparse(store.value)
+    found = {name for name, value in _assigned(tree) if _is_look_up(value, held)}
     way = _way_to(tree, store)
     for outer, inner in itertools.pairwise(way):
         if isinstance(outer, ast.If):
-            if (_tells(outer.test, held, ast.NotIn) or _compares(outer.test, ast.Is)) and inner in outer.body:
+            if (_tells(outer.test, held, ast.NotIn) or _compares(outer.test, ast.Is, found)) and inner in outer.body:
                 return True
             if _tells(outer.test, held, ast.In) and inner in outer.orelse:
                 return True
         if isinstance(outer, ast.ExceptHandler) and getattr(outer.type, "id", "") == "KeyError":
             return True
-        if any(_leaves_where_there(each, held) for each in _before(outer, inner)):
+        if any(_leaves_where_there(each, held, found) for each in _before(outer, inner)):
             return True
     return False
 
@@ -75,9 +76,26 @@ def _tells(test: ast.expr, held: str, operator: type[ast.cmpop]) -> bool:
     )
 
 
-def _compares(test: ast.expr, operator: type[ast.cmpop]) -> bool:
+def _assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            yield from ((target.id, node.value) for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.NamedExpr):
+            yield node.target.id, node.value
+
+
+def _is_look_up(value: ast.expr, held: str) -> bool:
+    """``self.tables.get(key)``."""
+    method = value.func if isinstance(value, ast.Call) else None
+    return isinstance(method, ast.Attribute) and method.attr == "get" and ast.unparse(method.value) == held
+
+
+def _compares(test: ast.expr, operator: type[ast.cmpop], found: set[str]) -> bool:
     """``found is None``, behind ``found = self.tables.get(key)``."""
-    return isinstance(test, ast.Compare) and isinstance(test.ops[0], operator)
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], operator):
+        return False
+    left = test.left.target if isinstance(test.left, ast.NamedExpr) else test.left
+    return isinstance(left, ast.Name) and left.id in found
 
 
 def _before(outer: ast.AST, inner: ast.AST) -> list[ast.stmt]:
@@ -92,10 +110,10 @@ def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
             yield body
 
 
-def _leaves_where_there(statement: ast.stmt, held: str) -> bool:
+def _leaves_where_there(statement: ast.stmt, held: str, found: set[str]) -> bool:
     """``if key in self.tables: return self.tables[key]``."""
     return (
         isinstance(statement, ast.If)
-        and (_tells(statement.test, held, ast.In) or _compares(statement.test, ast.IsNot))
+        and (_tells(statement.test, held, ast.In) or _compares(statement.test, ast.IsNot, found))
         and isinstance(statement.body[-1], ast.Return)
     )

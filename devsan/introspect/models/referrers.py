@@ -103,7 +103,8 @@ def _is_of_another_kind(value: Any) -> bool:
     if is_memo(kind):
         return True
     kept = [held for _, held in parts(value) if is_a(held, dict)]
-    return any(held and all(isinstance(key, str) and "." in key for key in list(held)[:MANY]) for held in kept)
+    keys = [list(dict.__iter__(held))[:MANY] for held in kept]
+    return any(each and all(isinstance(key, str) and "." in key for key in each) for each in keys)
 
 
 def is_constant_name(name: str) -> bool:

@@ -76,7 +76,8 @@ def _why(plan: LaunchPlan, say: Language) -> Iterator[str]:
         shortage = next((each.shortage for each in same), None)
         if shortage is not None:
             yield from list(shortage_texts(shortage, say))[:1]
-    yield levers_text([_name(tried, say) for tried in plan.levers if tried.fits], say)
+    if plan.levers:
+        yield levers_text([_name(tried, say) for tried in plan.levers if tried.fits], say)
 
 
 def need_text(need: Need, say: Language) -> str:

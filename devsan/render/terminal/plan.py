@@ -159,7 +159,7 @@ def _why(result: PlanResult, say: Language) -> Iterator[str]:
         else:
             text = "all of it has a peak of {whole}, and the GPUs together have {room} for it: {missing} are missing"
         yield say(text, **sizes)
-    elif result.whole:
+    elif result.whole and len(result.rooms) > 1:
         text = "all of it has a peak of {whole}, and the GPUs together have {room} for it, but in no parts that fit"
         yield say(text, **sizes)
     yield levers_text([_name(tried, say) for tried in result.levers if tried.fits], say)

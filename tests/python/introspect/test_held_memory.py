@@ -148,25 +148,25 @@ def test_a_training_loop_fails_in_its_first_step(tmp_path: Path) -> None:
 
 def test_what_the_first_step_of_an_optimizer_needs_in_all(tmp_path: Path) -> None:
     finding = found(TRAIN, tmp_path, "--gpus", "1", memory="130MiB")
-    [told] = [each for each in finding["evidence"] if "in all" in each]
+    [told] = [each for each in finding["evidence"] if "in total" in each]
     assert told.startswith("The optimizer has its state for 2 of 4 parameters, and that of the others takes 32.01 MiB")
-    missing = float(re.search(r"in all at least (\S+) MiB are missing", told)[1])
+    missing = float(re.search(r"at least (\S+) MiB is missing in total", told)[1])
     for more, is_enough in ((-1, False), (4, True)):  # then only pieces of segments are missing
         memory, output = f"{130 + missing + more:.0f}MiB", f"later{more}.json"
         later = found(TRAIN, tmp_path, "--gpus", "1", memory=memory, output=output)
-        assert any("in all" in each for each in later["evidence"]) is not is_enough
+        assert any("in total" in each for each in later["evidence"]) is not is_enough
     texts = fixes(finding)
-    assert "all of its state takes about 16.01 MiB and not 64.04 MiB" in texts
-    assert "all of it takes 64.04 MiB" in texts and "optimizer state take 96.06 MiB" in texts
+    assert "its whole state takes about 16.01 MiB instead of 64.04 MiB" in texts
+    assert "all of it takes 64.04 MiB" in texts and "optimizer state of all parameters take 96.06 MiB" in texts
     assert "keeps less state" not in texts, "the figure of one request"
     first = found(TRAIN, tmp_path, "--gpus", "1", memory="110MiB", output="first.json")
-    assert not any("in all" in each for each in first["evidence"]), "the first state is not whole"
+    assert not any("in total" in each for each in first["evidence"]), "the first state is not whole"
 
 
 def test_of_an_optimizer_whose_state_differs_nothing_is_said_to_come(tmp_path: Path) -> None:
     text = TRAIN.replace("AdamW(model.parameters())", "Adafactor(model.parameters())")
     finding = found(text, tmp_path, "--gpus", "1", memory="90MiB")
-    assert not any("in all" in each for each in finding["evidence"])
+    assert not any("in total" in each for each in finding["evidence"])
 
 
 def test_activations_are_told_by_the_modules_that_keep_them(tmp_path: Path) -> None:

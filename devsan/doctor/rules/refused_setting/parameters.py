@@ -52,11 +52,11 @@ def _unknown(
     document: Document, around: Node, said: tuple[str, str], name: str, member: Member, taken: frozenset[str]
 ) -> Diagnostic:  # fmt: skip
     path, kind = said
-    near = nearest(name, sorted(taken), _CLOSE)
-    edits = () if near in around.members else renamed(document, member.place, near) if near else ()
+    near = nearest(name, sorted(taken - around.members.keys()), _CLOSE)
+    edits = renamed(document, member.place, near) if near else ()
     return finding(
         CODE, message("{kind} has no parameter {setting}", kind=kind, setting=path), member.place,
-        (message("DeepSpeed passes all of them on, and stops with a TypeError."),
+        (message("DeepSpeed passes every key to the class, which raises a TypeError."),
          message("It takes {values}.", values=", ".join(sorted(taken)))),
         message("write {correction}", correction=near) if near else message("remove it"), severity="error",
         confidence="certain", edits=edits or (removed(document, member, False) if not near else ()),

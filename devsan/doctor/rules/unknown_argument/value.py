@@ -83,7 +83,7 @@ def _refused(shown: str, name: str, place: Place, value: Any, values: tuple[Any,
     return finding(
         CODE, message("{called} of {library} {version} does not take {argument}", argument=shown,
                       called=called, library=library, version=version(library)),
-        place, (message("It stops with a ValueError. It takes {values}.", values=listed),),
+        place, (message("{library} refuses it; it accepts {values}.", library=library, values=listed),),
         message("write {correction}", correction=written) if near else message("write one of these"),
         severity="error", confidence="certain",
     )  # fmt: skip

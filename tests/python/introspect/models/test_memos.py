@@ -65,6 +65,14 @@ class InPlace:
         self.cache[layer].index_copy_(0, place, keys)
 
 
+class AskedForAnotherThing:
+    def update(self, layer, keys, mask=None):
+        if mask is not None:
+            return self.masked(layer, keys, mask)
+        self.cache[layer] = keys
+        return keys
+
+
 class Grows:
     def append(self, keys):
         self.cache.append(keys)
@@ -75,7 +83,7 @@ def test_a_memo_stores_where_the_key_is_missing(kind: type[Any]) -> None:
     assert is_memo(kind)
 
 
-@pytest.mark.parametrize("kind", [KeysAndValues, Preallocated, InPlace, Grows])
+@pytest.mark.parametrize("kind", [KeysAndValues, Preallocated, InPlace, AskedForAnotherThing, Grows])
 def test_generation_writes_to_what_is_there(kind: type[Any]) -> None:
     assert not is_memo(kind)
 
