@@ -32,7 +32,8 @@ class LocalRank:
 def read_local_rank(tree: ast.Module, file: str) -> LocalRank | None:
     """Returns the argument; None where there is none, or where the script may give it its value in another way."""
     added = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _adds(node)]
-    if len(added) != 1 or _default(added[0]) is None:
+    default = _default(added[0]) if len(added) == 1 else None
+    if default is None:
         return None
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     parsed = set(_parsed(tree))
@@ -40,8 +41,7 @@ def read_local_rank(tree: ast.Module, file: str) -> LocalRank | None:
         return None
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call | ast.keyword))
     use = next((node for node in nodes if _chooses(node)), None)
-    default = _default(added[0])
-    if use is None or default is None:
+    if use is None:
         return None
     return LocalRank(default, place_of(added[0], file), place_of(use, file))
 

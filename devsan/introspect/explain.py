@@ -91,10 +91,8 @@ def explain(failure: Failure) -> Explanation | None:
 
 
 def _with_memory(finding: core.Finding, explanation: Explanation) -> core.Finding:
-    if explanation.facts.failure.memory is None:
-        return finding
     with plain_attributes():
-        return with_state_ahead(finding, explanation.facts, optimizers_in(explanation.frames, search=True))
+        return with_state_ahead(finding, explanation.facts, explanation.frames)
 
 
 def _with_edits_that_run(finding: core.Finding, frames: Sequence[Frame]) -> core.Finding:

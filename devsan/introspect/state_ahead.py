@@ -13,9 +13,10 @@ from typing import Any
 
 from devsan import core
 from devsan.diagnostics.messages import message
+from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.held_memory import own_part
-from devsan.introspect.models.optimizers import states_of
+from devsan.introspect.models.optimizers import optimizers_in, states_of
 
 _ALIKE = 0.01  # by which ratios may differ: a counter beside the moments
 _SMALL = 4096  # bytes of a parameter, beside which a counter is not small
@@ -76,12 +77,17 @@ def state_ahead(optimizers: Sequence[Any], device: str) -> StateAhead | None:
     return StateAhead(len(done), len(parameters), held, ahead, int(numbers * (held + ahead) / max(held - begun, 1)))
 
 
-def with_state_ahead(finding: core.Finding, facts: core.Facts, optimizers: Sequence[Any]) -> core.Finding:
-    """Returns ``finding``, of a GPU without room, with what is missing in all and what would make room for that."""
+def with_state_ahead(finding: core.Finding, facts: core.Facts, frames: Sequence[Frame]) -> core.Finding:
+    """Returns ``finding`` with what is missing in total, and what would make room for that, where an optimizer's first
+    step fills the GPU; else as it is.
+
+    Args:
+        frames: of the traceback, by which the optimizers are found.
+    """
     held = facts.failure.memory
     if held is None or facts.failure.phase != core.Phase.OPTIMIZER or finding.code != "DV501":
         return finding
-    found = state_ahead(optimizers, str(held.device))
+    found = state_ahead(optimizers_in(frames, search=True), str(held.device))
     context = max(held.process - held.reserved, 0)
     missing = held.allocated + found.ahead + context + held.others - held.total if found is not None else 0
     if found is None or missing <= 0:

@@ -19,8 +19,12 @@ _ATTRIBUTE = "training"
 
 def training_modes(module: Any) -> list[bool]:
     """Returns the modes that ``module`` and the modules in it read, each once."""
-    kinds: Any = map(type, module.modules())
-    return sorted({each.training for each, kind in zip(module.modules(), kinds, strict=True) if _reads_mode(kind)})
+    found = set()
+    for each in module.modules():
+        kind: Any = type(each)
+        if _reads_mode(kind):
+            found.add(each.training)
+    return sorted(found)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -25,8 +25,8 @@ bool is_all_on(const Context& context, const model::Device& device) {
 /// Whether the program itself has put `operand`, which is no index, on the CPU.
 bool is_put_on_host(const Operand& operand) {
   const Event* placed = placement_of(operand.provenance);
-  return operand.device.is_host() && !operand.role.starts_with("ind") && placed != nullptr &&
-         placed->kind == model::EventKind::kMoved && placed->owner.is(model::owners::kProgram);
+  return !operand.role.starts_with("ind") && placed != nullptr && is_brought_to_host(*placed) &&
+         placed->owner.is(model::owners::kProgram);
 }
 
 }  // namespace

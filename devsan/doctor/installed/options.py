@@ -28,11 +28,17 @@ class Option:
     def refuses(self, value: str) -> bool:
         """Returns whether the parser stops at ``value``."""
         if self.type:
-            try:
-                int(value) if self.type == "int" else float(value)
-            except ValueError:
-                return True
-        return bool(self.choices) and not self.type and value not in self.choices
+            return not is_number(value, self.type)
+        return bool(self.choices) and value not in self.choices
+
+
+def is_number(value: str, kind: str = "int") -> bool:
+    """Returns whether Python reads ``value`` as one of ``kind``, "int" or "float"."""
+    try:
+        int(value) if kind == "int" else float(value)
+    except ValueError:
+        return False
+    return True
 
 
 def options_of(module: Module) -> tuple[Option, ...]:

@@ -120,7 +120,7 @@ class LaunchPlanner:
 
     def _need(self, configuration: Configuration) -> Need | None:
         options = replace(self._job.options, memory=(VAST,), used_memory=())
-        _, held = self._launched(configuration, options)
+        _, held = self._launched(configuration, options, is_accounted=True)
         if held is None:
             return None
         device = self._job.options.devices()[int(held.device.removeprefix("cuda:"))]
@@ -137,19 +137,24 @@ class LaunchPlanner:
                      max(outcome.sent.values(), default=0), outcome.seconds, ending.reason, ending.fails,
                      shortage)  # fmt: skip
 
-    def _launched(self, configuration: Configuration, options: Options) -> tuple[Outcome, Held | None]:
+    def _launched(
+        self, configuration: Configuration, options: Options, is_accounted: bool = False
+    ) -> tuple[Outcome, Held | None]:
+        """Rehearses it; with ``is_accounted`` also reads who held the memory, where it runs to its end."""
         with tempfile.TemporaryDirectory(prefix="devsan-plan-") as folder:
             for name, text in configuration.files.items():
                 Path(folder, name).write_text(text, encoding="utf-8")
             texts = {os.path.abspath(path): configuration.files[name] for path, name in configuration.replaces.items()}
-            return self._run(options, configuration.command_in(folder), texts)
+            return self._run(options, configuration.command_in(folder), texts, is_accounted)
 
-    def _run(self, options: Options, command: list[str], texts: dict[str, str]) -> tuple[Outcome, Held | None]:
+    def _run(
+        self, options: Options, command: list[str], texts: dict[str, str], is_accounted: bool
+    ) -> tuple[Outcome, Held | None]:
         job = replace(self._job, options=options, words=("--", *command))
         laboratory = AccountingLaboratory(job, self._seconds, 1, NO_LIMIT, compiled=False)
         with laboratory:
             outcome = laboratory.run(texts, observed=False)
-            return outcome, laboratory.fullest() if outcome.ended else None
+            return outcome, laboratory.fullest() if is_accounted and outcome.ended else None
 
 
 def _nearest(leanest: Sequence[Strategy]) -> list[Strategy]:

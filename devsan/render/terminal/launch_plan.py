@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 from devsan.render.amounts import amount
 from devsan.render.language import Language, language_for
 from devsan.render.terminal.printer import columns_of, write_lines
-from devsan.render.terminal.shortage_lines import levers_text, parts_text, section, shortage_texts
+from devsan.render.terminal.shortage_lines import held_text, levers_text, section, shortage_texts
 from devsan.render.terminal.text import Line, display_width, wrapped
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ def _why(plan: LaunchPlan, say: Language) -> Iterator[str]:
     if plan.needs:
         need = min(plan.needs, key=lambda each: each.held.allocated - each.room)
         yield need_text(need, say)
-        yield say("it holds {size} then: {parts}", size=amount(need.held.allocated),
-                  parts=parts_text(need.held.parts, say))  # fmt: skip
+        yield held_text(need.held.allocated, need.held.parts, say)
         same = (each for each in plan.tried if each.configuration == need.configuration)
         shortage = next((each.shortage for each in same), None)
         if shortage is not None:

@@ -20,7 +20,7 @@ from devsan.blocks.measured import Measured
 from devsan.render.amounts import amount, seconds
 from devsan.render.language import Language, language_for
 from devsan.render.terminal.printer import columns_of, write_lines
-from devsan.render.terminal.shortage_lines import levers_text, section, shortage_texts
+from devsan.render.terminal.shortage_lines import items, levers_text, section, shortage_texts
 from devsan.render.terminal.text import Line, display_width, wrapped
 
 if TYPE_CHECKING:
@@ -87,9 +87,7 @@ def row_text(row: Tried | Measured, say: Language) -> str:
 def check_lines(check: MapCheck, say: Language, width: int) -> Iterator[Line]:
     """Yields the lines of ``check``, in ``width`` columns."""
     yield [(f"{check.model}: ", "title"), (say("{count} problems of the map", count=str(len(check.problems))), "")]
-    for problem in check.problems[:_PROBLEMS]:
-        for number, line in enumerate(wrapped(say.text(problem.text), 4, width=width)):
-            yield [("    " if number else "  - ", ""), (line, "")]
+    yield from items((say.text(problem.text) for problem in check.problems[:_PROBLEMS]), width)
     if len(check.problems) > _PROBLEMS:
         yield [("  - ", ""), (say("and {count} more", count=str(len(check.problems) - _PROBLEMS)), "")]
     yield from _row(say("rehearsed") + "  ", check.rehearsed, say, width)

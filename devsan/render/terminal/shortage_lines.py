@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from devsan.render.amounts import amount
@@ -33,14 +33,14 @@ def shortage_texts(shortage: Shortage, say: Language) -> Iterator[str]:
     template = _PHASES.get(shortage.phase, _PHASES["none"])
     yield say(template, device=shortage.device, missing=amount(shortage.missing))
     if shortage.parts:
-        text = "it holds {size} then: {parts}"
-        yield say(text, size=amount(shortage.allocated), parts=parts_text(shortage.parts, say))
+        yield held_text(shortage.allocated, shortage.parts, say)
 
 
-def parts_text(parts: Mapping[str, int], say: Language) -> str:
-    """Returns the largest of ``parts``, bytes by kind."""
+def held_text(allocated: int, parts: Mapping[str, int], say: Language) -> str:
+    """Returns what a GPU holds, in bytes, with the largest of ``parts``, bytes by kind."""
     largest = sorted(parts.items(), key=lambda part: -part[1])[:_SHOWN]
-    return say(", ").join(f"{say.text(kind_named(kind))} {amount(size)}" for kind, size in largest if size)
+    told = say(", ").join(f"{say.text(kind_named(kind))} {amount(size)}" for kind, size in largest if size)
+    return say("it holds {size} then: {parts}", size=amount(allocated), parts=told)
 
 
 def levers_text(fitting: Sequence[str], say: Language) -> str:
@@ -54,6 +54,11 @@ def section(title: str, texts: Iterator[str], width: int) -> Iterator[Line]:
     """Yields the lines of a section of texts, in ``width`` columns."""
     yield []
     yield [(title, "title")]
+    yield from items(texts, width)
+
+
+def items(texts: Iterable[str], width: int) -> Iterator[Line]:
+    """Yields the lines of a list of texts, in ``width`` columns."""
     for text in texts:
         for number, line in enumerate(wrapped(text, 4, width=width)):
             yield [("    " if number else "  - ", ""), (line, "")]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 CODE = own_code(__name__)
 
+_CONTAINERS = "torch.nn.modules.container"  # ParameterDict and ParameterList among them
+
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yields modules between hooks that stayed on the host, and modules whose own tensors are on two devices."""
@@ -35,9 +37,6 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
                 uncovered += [held for held in here if _is_left(model, path, module, held)]
         if uncovered:
             yield _left(subject, model, uncovered)
-
-
-_CONTAINERS = "torch.nn.modules.container"  # ParameterDict and ParameterList among them
 
 
 def _torn(module: Any, here: list[Held]) -> tuple[Held, Held] | None:

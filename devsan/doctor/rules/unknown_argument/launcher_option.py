@@ -11,7 +11,7 @@ from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import finding
 from devsan.doctor.installed.module import Module
-from devsan.doctor.installed.options import Option, compared, option_named, options_of
+from devsan.doctor.installed.options import Option, compared, is_number, option_named, options_of
 from devsan.doctor.launch import LaunchFacts
 from devsan.spelling import nearest
 
@@ -57,7 +57,7 @@ def _expected(module: Module, option: Option, value: str) -> tuple[Message | Non
     """What a value should have been, and what was meant; None where the launcher takes it."""
     if "nproc_per_node" in option.names:
         words = compared(module, "determine_local_world_size", "nproc_per_node")
-        if not words or value in words or value in _OF_OTHER_DEVICES or not Option((), "int", ()).refuses(value):
+        if not words or value in words or value in _OF_OTHER_DEVICES or is_number(value):
             return None, None
         said = message("an integer or one of {choices}", choices=", ".join(sorted(words)))
         return said, nearest(value, sorted(words))
