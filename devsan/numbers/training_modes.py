@@ -4,12 +4,14 @@ NOTE [Modes that are read] A change that calls ``eval`` in place of a repair may
 nothing is drawn, so that modes are compared beside the numbers. But a mode that no code reads says nothing: an
 embedding that a frozen model shares with one that trains is switched with either of them, and with a copy, which is the
 repair, it is not. So the modes are those of the modules whose own class reads ``training`` in one of its methods, as
-dropout, batch norms, and the layers of transformers do.
+dropout, batch norms, and the layers of transformers do. A module that has its mode from the one that it wraps, as what
+``torch.compile`` returns has, reads none of its own: it is not there where the program is run as it is written.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
@@ -33,6 +35,8 @@ def _reads_mode(kind: type) -> bool:
 
     if issubclass(kind, torch.jit.ScriptModule):  # its code is not Python's
         return True
+    if isinstance(inspect.getattr_static(kind, _ATTRIBUTE, None), property):
+        return False
     own = (each for each in kind.__mro__ if each not in torch.nn.Module.__mro__)
     return any(_ATTRIBUTE in code.co_names for each in own for code in _codes(each))
 

@@ -45,3 +45,8 @@ def test_a_mode_that_nothing_reads():
 
 def test_the_code_of_a_scripted_module_is_not_known():
     assert training_modes(torch.jit.script(nn.Linear(2, 2))) == [True]
+
+
+def test_a_compiled_module_has_the_mode_of_its_own_one():
+    assert training_modes(torch.compile(nn.Linear(2, 2), backend="eager")) == []
+    assert training_modes(torch.compile(Functional().eval(), backend="eager")) == [False]
