@@ -34,7 +34,11 @@ def test_the_sentence_of_every_page_leads_to_it(code):
         ("AssertionError: Torch not compiled with CUDA enabled", ["DV403"]),
         ("[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)", ["DV304", "DV305", "DV306"]),
         ("NCCL communicator was aborted on rank 1.", ["DV305", "DV306"]),
-        ("No such file or directory", []), ("ModuleNotFoundError: No module named 'foo'", []),
+        ("ModuleNotFoundError: No module named 'bitsandbytes'", ["DV422"]),
+        ("TypeError: TrainingArguments.__init__() got an unexpected keyword argument 'no_cuda'", ["DV421"]),
+        ("You can't train a model that has been loaded in 8-bit or 4-bit precision with CPU or disk offload.", ["DV203"]),
+        ("Check batch related parameters. train_batch_size is not equal to micro_batch_per_gpu * ...", ["DV413"]),
+        ("No such file or directory", []), ("TypeError: forward() got an unexpected keyword argument 'x'", []),
     ],
 )  # fmt: skip
 def test_sentences(sentence, codes):
