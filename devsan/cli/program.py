@@ -14,6 +14,7 @@ import builtins
 import importlib.machinery
 import importlib.util
 import os
+import shlex
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +29,7 @@ from devsan.errors import EXIT_USAGE, DevsanError, StartError, UsageError, tell
 from devsan.job import supervisor
 from devsan.numbers import observer, statements
 from devsan.options import Options
+from devsan.run_files.run_file import is_run_file
 from devsan.spelling import nearest_script
 
 _PACKAGE = str(Path(excepthook.__file__).parent) + os.sep
@@ -72,6 +74,8 @@ class Script:
             raise UsageError("a script that exists", repr(self._path), nearest_script(self._path))
         if not os.access(self._path, os.R_OK):
             raise UsageError("a script that can be read", repr(self._path))
+        if is_run_file(self._path) and os.path.getsize(self._path):
+            raise UsageError("a script", f"the run file {self._path!r}", f"devsan report {shlex.quote(self._path)}")
         if os.path.isdir(self._path) and not os.path.exists(os.path.join(self._path, "__main__.py")):
             raise UsageError("a script, or a directory with a __main__.py", f"the directory {self._path!r}")
 

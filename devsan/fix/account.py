@@ -49,7 +49,7 @@ def result_of(found: Search, command: Sequence[str], directory: str) -> FixResul
         None if first is None else _decided(first, fixes),
         tuple((_where(each), each["headline"]) for each in findings[1:]),
         fixes, patch, next((str(fix.reason) for fix in fixes if fix.status == "unverified"), ""),
-        "" if findings or ended or failing is None else _failed(failing) if failing.timed_out else failing.error,
+        "" if findings or ended or failing is None else _failed(failing) if failing.timed_out else failing.failure,
         found.experiments, found.seconds, found.difference, failing is not None and failing.timed_out and not findings,
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ from typing import Any
 from devsan.diagnostics.codes import OF_STREAMS
 from devsan.errors import DevsanError
 from devsan.fix.change import Change
+from devsan.fix.failure import is_own
 from devsan.fix.span import NOWHERE, Span, span_before
 from devsan.numbers.comparison import Event, read_events
 from devsan.numbers.compilation import compiles
@@ -23,6 +24,7 @@ from devsan.run_files.reader import read_run
 _TAIL = 60  # lines of stderr that are kept
 _OF_RANK = re.compile(r"^\[(?:rank|default)?\d+\]: ?")  # before the lines of a rank: torchrun, torch.distributed
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(Error|Exception)\b")
+_FRAME = re.compile(r' +File "(.+)", line (\d+)')
 _PORT_IN_USE = re.compile(r"EADDRINUSE|[Aa]ddress already in use")
 _MOVES = re.compile(r"\.(?:to|cpu|cuda)\(")
 _SHARES = 10  # of a model: what is smaller may be on a GPU by mistake
@@ -50,6 +52,7 @@ class Outcome:
         hosts: by rank, the most bytes of host memory that its CPU tensors without numbers would have taken.
         sent: by rank, the bytes that its collectives would have sent.
         crosses: whether a rank holds memory of a GPU that another rank works on, while each rank has a GPU of its own.
+        error_place: the innermost of the user's own lines in the traceback before ``error``, as file:line.
     """
 
     exit_code: int
@@ -66,6 +69,12 @@ class Outcome:
     hosts: Mapping[str, int] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
     crosses: bool = False
+    error_place: str = ""
+
+    @property
+    def failure(self) -> str:
+        """Returns ``error`` with its place."""
+        return f"{self.error} ({self.error_place})" if self.error_place else self.error
 
     @property
     def lacks_port(self) -> bool:
@@ -216,11 +225,21 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
     own = [line for line in lines if any(map(str.isalnum, line)) and not line.startswith(" ")]  # no rulers
     errors = [line for line in own if _EXCEPTION.match(line) and _LAUNCHER not in line]
     own += [line for line in errors if not any(name in line for name in _OF_OTHERS)] or errors
+    error = own[-1] if own else ""
     return Outcome(
         code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, places, seconds,
-        own[-1] if own else "", "\n".join(lines[-_TAIL:]), models, compiles(folder / "numbers"),
-        **beside, crosses=_crosses(held),
+        error, "\n".join(lines[-_TAIL:]), models, compiles(folder / "numbers"),
+        **beside, crosses=_crosses(held), error_place=_place_of(error, lines),
     )  # fmt: skip
+
+
+def _place_of(error: str, lines: Sequence[str]) -> str:
+    """The innermost of the user's own lines in the traceback whose last line is ``error``."""
+    if not _EXCEPTION.match(error):
+        return ""
+    before = lines[: len(lines) - list(reversed(lines)).index(error)]
+    frames = [(found[1], found[2]) for found in map(_FRAME.match, reversed(before)) if found]
+    return next((f"{Path(path).name}:{line}" for path, line in frames if is_own(path)), "")
 
 
 def _crosses(held: Mapping[int, Mapping[str, int]]) -> bool:

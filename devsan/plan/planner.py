@@ -122,7 +122,7 @@ class Planner:
         vast = replace(self._options, memory=(VAST,), used_memory=())
         rehearsal = self._rehearsals.run(request, vast)
         if not rehearsal.outcome.ended:
-            raise ProgramFails(rehearsal.outcome.error or f"exit code {rehearsal.outcome.exit_code}")
+            raise ProgramFails(rehearsal.outcome.failure or f"exit code {rehearsal.outcome.exit_code}")
         if rehearsal.answer.measured is None:
             raise DevsanError(
                 "expected a program that places a model of several blocks: from_pretrained(device_map=...), "

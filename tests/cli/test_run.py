@@ -108,6 +108,7 @@ def test_gpus(front, words, profiles):
         ),
         (["nowhere.py"], "expected a script that exists, got 'nowhere.py'"),
         (["./y.py"], "expected a script that exists, got './y.py'"),
+        (["o.dvs"], "expected a script, got the run file 'o.dvs'; did you mean devsan report o.dvs?"),
         (["."], "expected a script, or a directory with a __main__.py, got the directory '.'"),
         (["-m"], "expected a module after -m, got nothing"),
         (["-m", "nowhere.module"], "expected a module that exists, got 'nowhere.module'"),
@@ -120,6 +121,7 @@ def test_gpus(front, words, profiles):
 )
 def test_sentences(front, words, sentence):
     front.write("x.py", "")
+    front.write("o.dvs", '{"record": "run", "version": 1}\n')
     assert said(front.devsan("run", *words)) == sentence.replace("{folder}", f"'{front.folder}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +82,21 @@ def test_a_gpu_holds_weights_of_a_model_if_it_holds_a_tenth() -> None:
     again = {"modules": [module("cuda:1", 700), module("cuda:0", 100)]}
     run = Outcome(0, False, (), {}, {}, (), 1.0, models=(split, again))
     assert run.weights == {"cuda:0": 600, "cuda:1": 700}
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("def f(:\n", "train.py:1"),
+        ("import json\n\njson.loads('{')\n", "train.py:3"),
+        ("raise SystemExit('no data')\n", ""),
+    ],
+)
+def test_another_failure_has_the_place_of_the_users_own_line(tmp_path: Path, text: str, place: str) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(text, encoding="utf-8")
+    run = subprocess.run([sys.executable, str(path)], capture_output=True, timeout=60, check=False)
+    tmp_path.joinpath("err").write_bytes(run.stderr)
+    outcome = read_outcome(tmp_path, run.returncode, False, 1.0)
+    assert outcome.error_place == place
+    assert outcome.failure == (f"{outcome.error} ({place})" if place else "no data")

@@ -36,7 +36,7 @@ def test_the_sentence_of_every_page_leads_to_it(code):
         ("NCCL communicator was aborted on rank 1.", ["DV305", "DV306"]),
         ("ModuleNotFoundError: No module named 'bitsandbytes'", ["DV422"]),
         ("TypeError: TrainingArguments.__init__() got an unexpected keyword argument 'no_cuda'", ["DV421"]),
-        ("You can't train a model that has been loaded in 8-bit or 4-bit precision with CPU or disk offload.", ["DV203"]),
+        ("You can't train a model that has been loaded in 8-bit or 4-bit precision with CPU offload", ["DV203"]),
         ("Check batch related parameters. train_batch_size is not equal to micro_batch_per_gpu * ...", ["DV413"]),
         ("No such file or directory", []), ("TypeError: forward() got an unexpected keyword argument 'x'", []),
     ],
