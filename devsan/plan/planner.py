@@ -21,8 +21,8 @@ from devsan.plan.rehearsal import Rehearsal, Rehearsals
 from devsan.plan.result import PlanResult, Tried
 from devsan.plan.shortage import shortage_of
 
-_FEWEST = 3
-"""Rehearsals of a plan: of the program as it is, of its blocks, and of a map."""
+_FEWEST = 2
+"""Rehearsals of a plan: of the program as it is, and of its blocks. A map is one more, where one fits the budgets."""
 
 _ROUNDS = 6
 _SMALLER = 0.97
@@ -142,7 +142,7 @@ class Planner:
                 if number == 1 and what != "gpus":  # of more GPUs many have none, and are no rows
                     self._progress.ended(tried)
                 return tried
-            self._progress.begins(wording.rehearsing(tried, number, _ROUNDS), _FEWEST)
+            self._progress.begins(wording.rehearsing(tried, number, _ROUNDS))
             rehearsal = self._rehearsals.run(replace(request, device_map=placement.device_map), options)
             tried = _tried(what, rehearsal, value, placement)
             self._progress.ended(tried)
