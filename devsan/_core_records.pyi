@@ -756,6 +756,9 @@ class Operand:
     member_of: str  # the class of that object
     member_home: Device  # where all else of it is
     member_given: Frame  # the line that gave it to the object
+    given: str  # what the program's call that led into a library has for it: "ids", or the model asked for
+    given_in_parts: bool  # its device whether that is a dictionary of tensors
+    given_with: Sequence[str]  # what else that call passes on from the same device
     beside: str  # what it stands beside: path of the base weight of an adapter or a quantization state
     beside_device: Device  # where that is
     registered: bool  # a parameter or buffer of a module that the model does not register (in a list): false
@@ -801,6 +804,9 @@ class Operand:
         member_of: str = ...,
         member_home: Device | str = ...,
         member_given: Frame = ...,
+        given: str = ...,
+        given_in_parts: bool = ...,
+        given_with: Sequence[str] = ...,
         beside: str = ...,
         beside_device: Device | str = ...,
         registered: bool = ...,

@@ -121,12 +121,39 @@ Fix create_with(const Context& context, const Operand& operand, const model::Eve
   return fix;
 }
 
+std::optional<Fix> move_before_call(const Context& context, const Operand& operand, const Operand& partner) {
+  const auto& frames = context.failure().frames;
+  const model::Frame* site = context.failure().site();
+  const auto caller = std::find_if(frames.begin(), frames.end(), [](const auto& frame) { return frame.is_program(); });
+  if (site == nullptr || site->is_program() || caller == frames.end() || caller->source.empty() || is_weight(operand) ||
+      operand.given.empty() || partner.given.empty()) {
+    return std::nullopt;
+  }
+  const std::string moved = ".to(" + partner.given + ".device)";
+  const auto line = [&](const std::string& name) { return name + " = " + name + moved + "\n"; };
+  std::string lines = line(operand.given);
+  if (operand.given_in_parts) {
+    lines = operand.given + " = {key: value" + moved + " for key, value in " + operand.given + ".items()}\n";
+  }
+  std::vector<Message> names{quoted(operand.given)};
+  for (const std::string& each : operand.given_with) {
+    names.push_back(quoted(each));
+    lines += line(each);
+  }
+  return Fix{FixKind::kUseSite,
+             {"move {name} to the device of {other} before the call",
+              {{"name", list_of(names)}, {"other", quoted(partner.given)}}},
+             Edit{caller->file, caller->span.line, caller->source, lines + caller->source},
+             Confidence::kLikely};
+}
+
 Fix move_at_use(const Context& context, const Operand& operand, const Operand& partner) {
   // What an operator changes in place cannot be replaced by a copy: the other side has to come.
   const auto in_place = [&](const Operand& each) {
     return each.role == "self" && short_op(context.failure().op).ends_with('_');
   };
   if (in_place(operand) && !in_place(partner)) return move_at_use(context, partner, operand);
+  if (auto before = move_before_call(context, operand, partner)) return *before;
   Fix fix{FixKind::kUseSite, "", std::nullopt, Confidence::kLikely};
   std::vector<const Operand*> moved{&operand};
   for (const Operand* each : together_with(context, operand, partner)) moved.push_back(each);

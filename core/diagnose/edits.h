@@ -17,6 +17,12 @@ model::Fix create_with(const Context& context, const model::Operand& operand, co
 std::vector<const model::Operand*> together_with(const Context& context, const model::Operand& operand,
                                                  const model::Operand& partner);
 
+/// "move `ids` to the device of `model` before the call": above the program's call that led into the library that fails,
+/// with what else the call passes on from the same device; none where the failing line is the program's, or the call has
+/// no name for the operand.
+std::optional<model::Fix> move_before_call(const Context& context, const model::Operand& operand,
+                                           const model::Operand& partner);
+
 /// "move `labels` to the device of `logits` before they are combined", and what has to come with them, with the edit where
 /// the source shows the names once.
 model::Fix move_at_use(const Context& context, const model::Operand& operand, const model::Operand& partner);

@@ -118,4 +118,5 @@ def _diagnosed(text: str) -> list[str]:
         return [report.code]
     candidates = [code for code, _ in report.candidates]
     # Any cause of a mismatch may have an index for its operand.
-    return candidates or (_shown_by_pages(_MISMATCH) if failure.sentence.kind is Kind.INDEX else [])
+    mismatch = _WITH_HOST if "(cpu)" in text else _MISMATCH
+    return candidates or (_shown_by_pages(mismatch) if failure.sentence.kind is Kind.INDEX else [])

@@ -9,7 +9,7 @@ from devsan.diagnostics.codes import UNDECIDED, name_of
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.errors import DevsanError
 from devsan.fix.candidates import KINDS
-from devsan.fix.change import Change, applied
+from devsan.fix.change import DRAWS, TRAINS, Change, applied
 from devsan.fix.experiment import Outcome
 from devsan.fix.failure import is_own
 from devsan.fix.outcome import is_by_luck
@@ -98,11 +98,12 @@ def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
         evidence.append(message("the program runs to its end"))
         if comparison is not None and comparison.equal:
             what = _compared(comparison.compared, cost.steps)
-            evidence.append(
-                message("equal to one device with the same random numbers: {what}", what=what)
-                if trial.redrawn
-                else message("equal to one device: {what}", what=what)
-            )
+            if trial.altered == DRAWS:
+                evidence.append(message("equal to one device with the same random numbers: {what}", what=what))
+            elif trial.altered == TRAINS:
+                evidence.append(message("equal to one device with this change, which has more trained: {what}", what=what))
+            else:
+                evidence.append(message("equal to one device: {what}", what=what))
         evidence.append(cost_in_words(cost))
         if trial.crosses:
             evidence.append(message("a rank holds memory of the GPU of another rank"))

@@ -10,6 +10,12 @@ from devsan.diagnostics.diagnostic import Edit
 from devsan.errors import DevsanError
 from devsan.fix.patch import text_of
 
+DRAWS = "draws"
+"""The program draws other random numbers."""
+
+TRAINS = "trains"
+"""The optimizer gets parameters that it did not have."""
+
 
 @dataclass(frozen=True)
 class Change:
@@ -21,7 +27,7 @@ class Change:
         edits: of one or more files.
         code: of the cause that proposes it; "" where none does.
         doubt: what speaks against it; the smallest is tried first. See NOTE [Doubts] in ``candidates``.
-        draws: whether the program may draw other random numbers with it, on one device too.
+        alters: what it may alter on one device too: DRAWS, TRAINS, or "" for nothing.
         halfway: whether it is meant to bring about another failure, of what it has put elsewhere.
     """
 
@@ -30,7 +36,7 @@ class Change:
     edits: tuple[Edit, ...]
     code: str = ""
     doubt: int = 0
-    draws: bool = False
+    alters: str = ""
     halfway: bool = False
 
     @property

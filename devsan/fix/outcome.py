@@ -27,7 +27,6 @@ _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(Error|Exception)\b")
 _FRAME = re.compile(r' +File "(.+)", line (\d+)')
 _PORT_IN_USE = re.compile(r"EADDRINUSE|[Aa]ddress already in use")
 _MOVES = re.compile(r"\.(?:to|cpu|cuda)\(")
-_SHARES = 10  # of a model: what is smaller may be on a GPU by mistake
 _LAUNCHER = "ChildFailedError"  # raised by torchrun because a rank failed
 _OF_OTHERS = ("DistBackendError", "ncclRemoteError")
 """What ranks raise because another rank failed."""
@@ -94,6 +93,10 @@ class Outcome:
     @property
     def weights(self) -> dict[str, int]:
         """Returns the bytes of the models' weights on each GPU that holds a tenth of a model's or more."""
+        return self.weights_from(1 / 10)
+
+    def weights_from(self, share: float) -> dict[str, int]:
+        """Returns the bytes of the models' weights on each GPU that holds ``share`` of a model's or more."""
         found: dict[str, int] = {}
         for model in self.models:
             held: Counter[str] = Counter()
@@ -101,7 +104,7 @@ class Outcome:
                 for each in module["tensors"]:
                     held[each["device"]] += each["bytes"]
             for device, size in held.items():
-                if device.startswith("cuda") and size * _SHARES >= sum(held.values()):
+                if device.startswith("cuda") and size >= share * sum(held.values()):
                     found[device] = max(found.get(device, 0), size)
         return found
 

@@ -48,8 +48,8 @@ class Reference:
             self._failing = found
             return found
 
-    def redrawn(self, sources: Mapping[str, str]) -> Reference:
-        """Returns what one device computes with a change after which the program draws other random numbers.
+    def altered(self, sources: Mapping[str, str]) -> Reference:
+        """Returns what one device computes with a change that alters that too (``Change.alters``).
 
         Args:
             sources: of the files that it changes.

@@ -14,6 +14,10 @@ from devsan.fix.reference_run import Reference
 from devsan.numbers.comparison import Comparison
 
 
+_LEAST = 1 / 25
+"""The share of a model's weights that a map may have given a GPU: less may be there by mistake."""
+
+
 @dataclass(frozen=True)
 class Trial:
     """One experiment.
@@ -25,7 +29,7 @@ class Trial:
         status: "verified", "unverified" (it ends, and nothing can be compared), "rejected" (other numbers), "same" (the
             same failure), "other" (another failure), "failed" (the program fails by the change itself).
         vacated: GPUs that held weights of the model, and hold none of them then.
-        redrawn: whether the reference drew the random numbers that it draws with the changes.
+        altered: what the changes alter on one device too, as ``Change.alters``: the reference is then the run with them.
     """
 
     changes: tuple[Change, ...]
@@ -33,7 +37,7 @@ class Trial:
     comparison: Comparison | None
     status: str
     vacated: tuple[str, ...] = ()
-    redrawn: bool = False
+    altered: str = ""
 
     @property
     def is_patch(self) -> bool:
@@ -98,15 +102,15 @@ def judged(
         return laboratory.run(sources, fresh=fresh, calls=True)
 
     comparison = reference.judge(outcome, with_calls)
-    redrawn = bool(comparison.difference) and any(change.draws for change in changes)
-    if redrawn:
-        comparison = reference.redrawn(sources).judge(outcome, with_calls)
+    altered = next((change.alters for change in changes if change.alters), "") if comparison.difference else ""
+    if altered:
+        comparison = reference.altered(sources).judge(outcome, with_calls)
     if comparison.impossible:
         return Trial(changes, outcome, comparison, "unverified")
     if _computes_on_gpus(reference.first) and not any(outcome.peaks.values()):
         comparison = Comparison(comparison.compared, message("nothing is left on a GPU"))
     left = vacated_by(reference.first, outcome)
-    return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected", left, redrawn)
+    return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected", left, altered)
 
 
 def vacated_by(first: Outcome, outcome: Outcome) -> tuple[str, ...]:
@@ -115,7 +119,7 @@ def vacated_by(first: Outcome, outcome: Outcome) -> tuple[str, ...]:
     Where all models are alive at the end, they say so; else the most that a GPU held, which is less than the weights.
     Models without a GPU at the end say nothing (Lightning's ``teardown`` takes them to the CPU), where they ran does.
     """
-    now, ran_on = outcome.weights, outcome.ran_on
+    now, ran_on = outcome.weights_from(_LEAST), outcome.ran_on
     all_there = bool(now) and _models_of(outcome) >= _models_of(first)
     return tuple(sorted(gpu for gpu, size in first.weights.items()
                         if (all_there and gpu not in now) or 2 * outcome.peaks.get(gpu, 0) < size

@@ -17,6 +17,7 @@ from devsan.introspect.frames.scopes import spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor, memory_of, placement_of
 from devsan.introspect.frames.tracking import Tracked
 from devsan.introspect.frames.values import MISSING
+from devsan.introspect.given import Call
 from devsan.introspect.models.batches import kept_in, left_in
 from devsan.introspect.models.device_maps import settle
 from devsan.introspect.models.functions import keeper_of
@@ -66,6 +67,7 @@ class Operands:
         self.main: int | None = None  # number of the model that the operands belong to
         self.lineage = Lineage(frames, self._computed_by, self._computed_from)
         self.moves = MovesWithoutEffect(frames)
+        self.call = Call(frames, place)
 
     def describe(self, operands: Sequence[Tracked]) -> list[core.Operand]:
         """Returns the core's Operands, in the order of the source."""
@@ -141,9 +143,19 @@ class Operands:
                 self._in_object(operand, held)
                 if kind == "INPUT" and not operand.left_in and str(operand.device) == "cpu":
                     operand.kept_as = kept_in(held, self.frames)
+        self._as_given(operand, tracked)
         if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.models:
             operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it
         return operand
+
+    def _as_given(self, operand: core.Operand, tracked: Tracked) -> None:
+        """What the program's call passes on for it to a library, or asks for its device."""
+        weight = operand.kind in (core.OperandKind.PARAMETER, core.OperandKind.BUFFER)
+        given = self.call.given(tracked) if not weight else None
+        if given is None:
+            operand.given = self.call.asked(tracked) if weight else ""
+            return
+        operand.given, operand.given_in_parts, operand.given_with = given.name, given.in_parts, list(given.beside)
 
     def _is_view(self, root: ast.AST, at: Expression, frame: Frame, tracked: Tracked) -> bool:
         """Whether what ``at`` makes of ``root`` is ``root`` itself or a view of it, and so may be called by its name.

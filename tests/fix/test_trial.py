@@ -41,3 +41,13 @@ def test_models_that_are_gone_ran_where_their_weights_were():
     first = outcome(model("cuda:0", "one"))
     assert vacated_by(first, outcome(cuda0=512, ran_on="cpu")) == ("cuda:0",)
     assert vacated_by(first, outcome(cuda0=512, ran_on="cuda:0")) == ()
+
+
+def test_a_gpu_that_keeps_a_small_part_of_the_model_is_not_vacated():
+    def spread(of_embedding: int) -> dict[str, Any]:
+        tensors = [{"device": "cuda:0", "bytes": of_embedding}, {"device": "cuda:1", "bytes": 1000 - of_embedding}]
+        return {"finding": "", "expression": "", "type": "Linear", "modules": [{"tensors": tensors}]}
+
+    first = outcome(model("cuda:0", "one"))
+    assert vacated_by(first, outcome(spread(80), cuda0=512, cuda1=512)) == ()
+    assert vacated_by(first, outcome(spread(8), cuda0=512, cuda1=512)) == ("cuda:0",)

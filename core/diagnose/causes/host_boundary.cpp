@@ -200,7 +200,8 @@ void propose_moves(const Context& context, const Pair& pair, bool told, Hypothes
   } else {
     if (operand.kind != OperandKind::kInput && operand.copies.empty() && placed != nullptr && is_constant(*placed)) {
       found.propose(create_with(context, operand, *placed, partner));
-    } else if (snapshot == nullptr && operand.moved_part.empty() && context.failure().kind != SentenceKind::kGradient) {
+    } else if (snapshot == nullptr && operand.moved_part.empty() && context.failure().kind != SentenceKind::kGradient &&
+               !move_before_call(context, operand, partner)) {
       found.propose(
           FixKind::kCreationSite,
           attribute || kept

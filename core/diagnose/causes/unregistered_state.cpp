@@ -147,6 +147,26 @@ std::optional<Hypothesis> recomputed(const Context& context, const Operand& oper
   return found;
 }
 
+/// The attribute that an expression asks: "self.queue" of `self.queue.clone()`; the operand as it is where it is one.
+Operand attribute_in(const Operand& operand) {
+  Operand kept = operand;
+  if (operand.made_of.starts_with("self.")) kept.name = operand.made_of;
+  return kept;
+}
+
+/// The module that keeps it, by its path and its class: "`0` (Block)".
+Message keeper_of(const Context& context, const Operand& operand) {
+  if (operand.holder.empty()) return "its module";
+  if (context.model() != nullptr) {
+    for (const model::Module& module : context.model()->modules) {
+      if (module.path == operand.holder) {
+        return {"{path} ({type})", {{"path", quoted(module.path)}, {"type", std::string(last_part(module.type))}}};
+      }
+    }
+  }
+  return operand.holder;
+}
+
 /// A module keeps it without having registered it. Where the failing line calls it something else, its path tells what.
 void weigh_attribute(const Operand& operand, const Message& name, const Message& holder, Hypothesis& found) {
   const std::string_view last = last_part(operand.kept_as);
@@ -243,7 +263,7 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
       found.add_evidence(
           75, {"{name} belongs to a module that the model does not register: {holder} keeps it in a list, a dict or "
                "an object.",
-               {{"name", name}, {"holder", holder}}});
+               {{"name", name}, {"holder", keeper_of(context, operand)}}});
       found.propose(FixKind::kCreationSite, "keep the modules in nn.ModuleList or nn.ModuleDict");
     } else if (const std::string object = plain_object_of(operand); !object.empty()) {
       const std::vector<model::Argument> facts = {
@@ -254,13 +274,14 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
       found.propose(FixKind::kCreationSite,
                     {"make the class of {object} an nn.Module, and register its tensors as buffers", facts});
     } else if (attribute) {
-      weigh_attribute(operand, name, holder, found);
+      const Operand kept = attribute_in(operand);
+      weigh_attribute(kept, name_of(kept), holder, found);
       if (late) {
         found.propose(FixKind::kCreationSite,
                       {"move it to {device}, where {other} is, before it is assigned to {name}",
                        {{"device", partner->device.str()}, {"other", name_of(*partner)}, {"name", name}}});
       } else {
-        found.propose(register_where_made(context, operand, placed));
+        found.propose(register_where_made(context, kept, placed));
       }
       weigh_override(operand, found);
     } else {

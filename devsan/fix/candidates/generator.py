@@ -9,7 +9,7 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, is_factory, keyword, placed, with_keyword, with_value
 from devsan.fix.candidates.use_site import is_read, move
-from devsan.fix.change import Change
+from devsan.fix.change import DRAWS, Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.origins import operand_at
 from devsan.fix.scope import devices
@@ -93,4 +93,4 @@ def _samplers(source: Source) -> Iterator[Change]:
             text = message("give `{name}` a generator on the default device", name=function_name(node))
             after = with_keyword(source, node, "generator", f"torch.Generator(device={default})")
             # A sampler's own generator takes its seed from torch's.
-            yield Change(text, "use_site", (source.replace(node, after),), doubt=_DOUBT + 7, draws=True)
+            yield Change(text, "use_site", (source.replace(node, after),), doubt=_DOUBT + 7, alters=DRAWS)

@@ -8,7 +8,7 @@ from typing import Any
 
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved, own_attribute
-from devsan.fix.change import Change
+from devsan.fix.change import TRAINS, Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
 
 _DOUBT = 4
@@ -92,7 +92,7 @@ def _registered(source: Source, statement: ast.Assign | ast.AnnAssign, operand: 
         if container:
             text = message("hold the modules of `{name}` in a {container}", name=f"self.{name}", container=container)
             after = f"{_networks(source)}.{container}({source.segment(value)})"
-            yield Change(text, "creation_site", (source.replace(value, after),), "DV108", _DOUBT)
+            yield Change(text, "creation_site", (source.replace(value, after),), "DV108", _DOUBT, alters=TRAINS)
         return
     made_by = function_name(moved(value) or value)
     of_module = any(event["op"].startswith("Module.") for event in operand["provenance"])

@@ -14,7 +14,7 @@ from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.inference import infer, is_number
 from devsan.introspect.frames.module_tree import tensors_below
 from devsan.introspect.frames.tensors import is_module, is_tensor, placement_of
-from devsan.introspect.frames.values import MISSING, Step, is_a, part
+from devsan.introspect.frames.values import MISSING, Step, elements_of, is_a, part
 
 _MANY = 256  # elements of one list that are looked at
 
@@ -150,7 +150,7 @@ def _call_arguments(call: ast.Call, frame: Frame) -> Iterator[Expression]:
         if keyword.arg is not None:
             yield Expression(keyword.value, role=keyword.arg)
             continue
-        values = frame.scope.value(keyword.value)
+        values = elements_of(frame.scope.value(keyword.value))
         if type(values) is dict:
             for name in values:
                 if isinstance(name, str):
@@ -175,7 +175,7 @@ def _tensors_in(expression: Expression, frame: Frame) -> Iterator[Expression]:
         for index, element in enumerate(expression.node.elts):
             yield from _tensors_in(Expression(element, role=f"{_as_text(expression.role)}[{index}]"), frame)
         return
-    value = expression.value(frame)
+    value = elements_of(expression.value(frame))
     if is_tensor(value):
         yield expression
     elif is_a(value, list, tuple):

@@ -160,9 +160,13 @@ def dict_in(value: object, name: str) -> dict[Any, Any]:
     return cast(dict[Any, Any], found) if is_a(found, dict) else {}
 
 
+def elements_of(value: object) -> object:
+    """Returns the dictionary that a UserDict keeps, as a BatchEncoding of transformers is one; ``value`` else."""
+    return own_dict(value).get("data", MISSING) if is_a(value, UserDict) else value
+
+
 def _element(value: object, key: object) -> object:
-    if is_a(value, UserDict):
-        value = own_dict(value).get("data", MISSING)
+    value = elements_of(value)
     if is_module(value):  # ModuleList, Sequential, ModuleDict, ParameterDict
         for kept in ("_modules", "_parameters"):
             members = dict_in(value, kept)

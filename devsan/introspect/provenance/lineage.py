@@ -20,7 +20,7 @@ from devsan.introspect.frames.expressions import Expression
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.inference import NOT_TENSORS
 from devsan.introspect.frames.only_calls import field_at_only_call, given_at_only_call, only_store
-from devsan.introspect.frames.places import place_of
+from devsan.introspect.frames.places import package_of, place_of
 from devsan.introspect.frames.scopes import Spot, class_of, function_of, kinds_of, module_spot, spot_of
 from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.models.recomputed import recomputed_by
@@ -34,6 +34,7 @@ from devsan.introspect.source.statements import said_by
 _DEEPEST = 24  # steps backwards
 _FROM_HOST = frozenset({"from_numpy", "frombuffer"})
 _SAME_PLACE = frozenset({"T", "mT", "H", "data", "real", "imag"})  # attributes of a tensor that are tensors where it is
+_HANDS_BACK = "accelerate"  # what its functions are given comes back from them: what they make for themselves does not
 _LOADS = re.compile(r"load|resume|restore")  # methods that take what a checkpoint holds
 
 
@@ -134,11 +135,18 @@ class Lineage:
                 return loaded
         if self._computed is None and not is_kept(value):
             self._computed = (value, before)
-        found = self._trace(value, before, left)
+        found = self._trace(self._handed_back(node, value, before), before, left)
         again = any(isinstance(part, ast.Name) and part.id == getattr(node, "id", "") for part in ast.walk(value))
         if not found and again and not is_element and left > 0:  # batch = batch.to(device), which left this one behind
             return self._named(node, before, left - 1)
         return found
+
+    def _handed_back(self, node: ast.expr, value: ast.expr, spot: Spot) -> ast.expr:
+        """``model`` of ``model, loader = accelerator.prepare(model, loader)`` is what was given under that name."""
+        function = function_of(value, spot) if isinstance(value, ast.Call) and len(value.args) > 1 else None
+        if function is None or package_of(function.file) != _HANDS_BACK:
+            return value
+        return next((each for each in value.args if ast.unparse(each) == ast.unparse(node)), value)  # type: ignore[attr-defined]
 
     def _given(self, name: str, spot: Spot, left: int) -> list[core.Event]:
         """What the caller gave for a parameter."""
@@ -239,7 +247,7 @@ class Lineage:
         if is_reader(call):
             return checkpoint_event(call, spot, self._device, self._living)
         function = function_of(call, spot)
-        if function is not None:
+        if function is not None and package_of(function.file) != _HANDS_BACK:
             returned = [value for value in function.returns() if value is not None]
             return self._first_of(returned, function, left)
         if said.call in _FROM_HOST:

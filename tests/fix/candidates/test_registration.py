@@ -45,6 +45,38 @@ print(Net().to("cuda")(torch.randn(3, 4, device="cuda")).sum())
 """) == ["self.heads = nn.ModuleList([nn.Linear(4, 2) for _ in range(2)])"]
 
 
+def test_modules_that_are_trained_only_since_are_compared_with_one_device_that_trains_them(searched):
+    """On one device the list is in no optimizer either: the reference is the program with the change."""
+    found = searched("""
+import torch
+from torch import nn
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.experts = [nn.Linear(4, 4) for _ in range(2)]
+        self.norm = nn.LayerNorm(4)
+
+    def forward(self, x):
+        return self.norm(x + sum(expert(x) for expert in self.experts))
+
+torch.manual_seed(0)
+net = nn.Sequential(Experts(), nn.Linear(4, 2)).to("cuda")
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    loss = net(torch.randn(3, 4, device="cuda")).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print(loss.item())
+""")
+    best = found.verified[0]
+    assert best.altered == "trains"
+    assert [edit.after for change in best.changes for edit in change.edits] == [
+        "nn.ModuleList([nn.Linear(4, 4) for _ in range(2)])"
+    ]
+
+
 def test_an_annotated_attribute_becomes_a_buffer_that_is_given_later(fixed: Fixed):
     assert fixed(
         """

@@ -179,3 +179,22 @@ def test_tests_about_ranks_are_found(line: int, condition: str, tmp_path: Path) 
     text = "if rank == 0:\n    a()\nelse:\n    b()\nif accelerator.is_main_process:\n    c()\nif verbose:\n    d()\n"
     file.write_text(text, encoding="utf-8")
     assert rank_condition(str(file), line) == condition
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "condition"),
+    [
+        ("r = int(os.environ['LOCAL_RANK'])\nif r == 0:\n    a()\n", 3, "r == 0"),
+        ("r = dist.get_rank()\nmain = r == 0\nif main:\n    a()\n", 4, "main"),
+        ("for x in y:\n    if rank != 0:\n        continue\n    a()\n", 4, "not (rank != 0)"),
+        ("def f():\n    if rank != 0:\n        return\n    a()\n", 4, "not (rank != 0)"),
+        ("def f():\n    if rank > 8:\n        raise ValueError\n    a()\n", 4, ""),
+        ("if local_rank != -1:\n    a()\n", 2, ""),
+        ("model = DDP(net, device_ids=[rank])\nif model.training:\n    a()\n", 3, ""),
+        ("for x in y:\n    if rank != 0:\n        log()\n    a()\n", 4, ""),
+    ],
+)
+def test_what_only_some_ranks_reach(tmp_path: Path, text: str, line: int, condition: str):
+    file = tmp_path / "train.py"
+    file.write_text(text, encoding="utf-8")
+    assert rank_condition(str(file), line) == condition
