@@ -59,11 +59,11 @@ struct Operand {
   std::string moved_part;  ///< a part of that object that is on another GPU: "batch.atoms"; "" where nothing was moved
   std::string
       member;  ///< what of a program's object holds it, where all else of that object is elsewhere: "self.table"
-  std::string member_of;   ///< the class of that object
-  Device member_home;      ///< where all else of it is
-  Frame member_given;      ///< the line that gave it to the object
-  std::string given;       ///< what the program's call that led into a library has for it: "ids", or the model asked for
-                           ///< its device
+  std::string member_of;  ///< the class of that object
+  Device member_home;     ///< where all else of it is
+  Frame member_given;     ///< the line that gave it to the object
+  std::string given;      ///< what the program's call that led into a library has for it: "ids", or the model asked for
+                          ///< its device
   bool given_in_parts = false;          ///< whether that is a dictionary of tensors
   std::vector<std::string> given_with;  ///< what else that call passes on from the same device
   std::string beside;      ///< what it stands beside: path of the base weight of an adapter or a quantization state

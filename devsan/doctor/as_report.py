@@ -33,7 +33,7 @@ def _readable(fix: Fix, sites: Sequence[Place]) -> Fix:
 
 
 def _of_line(edit: Edit) -> Edit:
-    place, line = edit.place, linecache.getline(edit.place.file, edit.place.line).rstrip("\n")
+    place, line = edit.place, _line_at(edit.place)
     start, end = place.column - 1, place.end_column - 1
     if place.line != place.end_line or "\x1b" in line or start < 0 or line[start:end] != edit.before:
         return edit
@@ -41,8 +41,13 @@ def _of_line(edit: Edit) -> Edit:
     return replace(edit, place=whole, before=line, after=line[:start] + edit.after + line[end:])
 
 
+def _line_at(place: Place) -> str:
+    linecache.checkcache(place.file)  # it may have been written, or be that of another folder, since it was read
+    return linecache.getline(place.file, place.line).rstrip("\n")
+
+
 def _shown(place: Place, note: str = "") -> Place:
-    line = linecache.getline(place.file, place.line).rstrip("\n") if place.line else ""
+    line = _line_at(place) if place.line else ""
     if "\x1b" in line:  # a file that nobody has vouched for may not write to the terminal
         line = ""
     end = place.end_column if place.end_line == place.line else len(line) + 1

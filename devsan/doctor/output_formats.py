@@ -28,10 +28,12 @@ def document(
     facts: Facts, launch: LaunchFacts, findings: Sequence[Diagnostic], notes: Sequence[str], say: Language
 ) -> Plain:  # fmt: skip
     """Returns all of it, JSON-able: ``{"format": "devsan-doctor", "version": 2, ...}``."""
+    told = asdict(replace(facts, installed=None))  # whole packages, which are no fact of the machine
+    del told["installed"]
     return {
         "format": "devsan-doctor",
         "version": VERSION,
-        "facts": asdict(facts),
+        "facts": told,
         "launch": {**asdict(launch), "options": dict(launch.options), "environment": dict(launch.environment)},
         "findings": [plain_of(finding, say) for finding in findings],
         "notes": list(notes),

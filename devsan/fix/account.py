@@ -101,7 +101,9 @@ def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
             if trial.altered == DRAWS:
                 evidence.append(message("equal to one device with the same random numbers: {what}", what=what))
             elif trial.altered == TRAINS:
-                evidence.append(message("equal to one device with this change, which has more trained: {what}", what=what))
+                evidence.append(
+                    message("equal to one device with this change, which has more trained: {what}", what=what)
+                )
             else:
                 evidence.append(message("equal to one device: {what}", what=what))
         evidence.append(cost_in_words(cost))

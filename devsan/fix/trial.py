@@ -13,7 +13,6 @@ from devsan.fix.experiment import Laboratory, Outcome
 from devsan.fix.reference_run import Reference
 from devsan.numbers.comparison import Comparison
 
-
 _LEAST = 1 / 25
 """The share of a model's weights that a map may have given a GPU: less may be there by mistake."""
 
@@ -29,7 +28,7 @@ class Trial:
         status: "verified", "unverified" (it ends, and nothing can be compared), "rejected" (other numbers), "same" (the
             same failure), "other" (another failure), "failed" (the program fails by the change itself).
         vacated: GPUs that held weights of the model, and hold none of them then.
-        altered: what the changes alter on one device too, as ``Change.alters``: the reference is then the run with them.
+        altered: what the changes alter on one device too, as ``Change.alters``; the reference is the run with them.
     """
 
     changes: tuple[Change, ...]

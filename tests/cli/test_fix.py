@@ -236,6 +236,7 @@ def test_a_size_that_is_in_force_for_runs_does_not_reach_experiments(devsan: Com
     assert (done.returncode, done.stdout) == (0, "\nnothing to fix: the program runs to its end on these GPUs\n")
 
 
+@pytest.mark.long
 def test_a_sample_of_the_ranks_of_a_launch(devsan: Command) -> None:
     path = devsan.write(OF_RANKS)
     launch = (sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "2", "train.py")

@@ -20,7 +20,7 @@ def block(name: str, language: str) -> str:
     return str(found)
 
 
-def run(name: str, folder: Path, timeout: int = 60) -> subprocess.CompletedProcess[str]:
+def run(name: str, folder: Path, timeout: int = 180) -> subprocess.CompletedProcess[str]:
     """Runs the command of the guide on its program."""
     (folder / "train.py").write_text(block(name, "python"), encoding="utf-8")
     first, *words = block(name, "console").removeprefix("$ devsan ").split()

@@ -92,6 +92,7 @@ def checked_whole(file: str, kind: str) -> None:
     for each in fixed_files(case, found, True)[0] if len(found) % 3 == 0 else ():
         assert parse_document(file, each.after, file.endswith(".yaml")).root is not None
     made = document_of(case.facts, case.launch, found, [], language_named("en"))
+    assert "installed" not in made["facts"]
     json.loads(written(made))
     json.loads(sarif.render([run_of(made, ["devsan"])]))
     assert github.render([run_of(made, ["devsan"])]).count("::error") == sum(each.severity == "error" for each in found)

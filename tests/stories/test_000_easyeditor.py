@@ -88,6 +88,7 @@ def test_the_fix_passes_with_the_result_of_one_gpu(rehearse, fixed):
     assert rehearse(NAME, fixed, gpus=4).out == rehearse(NAME, PUBLISHED, gpus=1).out
 
 
+@pytest.mark.long
 def test_the_fix_holds_where_the_layers_are_on_three_gpus(rehearse, fixed):
     layers = "1,4,6,8"
     broken = rehearse(NAME, PUBLISHED, layers, gpus=4)

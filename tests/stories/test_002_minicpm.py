@@ -71,6 +71,7 @@ def test_the_releases_around_it_train(release: str) -> None:
     assert "error[" not in report
 
 
+@pytest.mark.long
 def test_so_does_the_defective_one_with_the_value(tmp_path: Path) -> None:
     shutil.copytree(SEEDS / "deepspeed-0.14.2", tmp_path, dirs_exist_ok=True)
     source = tmp_path / "deepspeed" / "runtime" / "zero" / "stage3.py"

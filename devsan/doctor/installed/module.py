@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 _DYNAMIC = ("globals", "exec", "setattr", "__getattr__")
@@ -68,6 +68,15 @@ class Module:
         return frozenset(found)
 
     @cached_property
+    def functions(self) -> dict[str, list[ast.FunctionDef]]:
+        """Its functions and methods, by their names."""
+        found: dict[str, list[ast.FunctionDef]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef):
+                found.setdefault(node.name, []).append(node)
+        return found
+
+    @cached_property
     def texts(self) -> frozenset[str]:
         """Every text that stands in it."""
         constants = (node.value for node in ast.walk(self.tree) if isinstance(node, ast.Constant))
@@ -79,8 +88,9 @@ class Module:
         return not self.names.isdisjoint(_DYNAMIC) or "sys.modules[__name__]" in self.text
 
 
+@lru_cache(maxsize=128)
 def read_module(name: str, file: Path) -> Module | None:
-    """Returns the module ``name`` of ``file``; None where that is not readable as Python."""
+    """Returns the module ``name`` of ``file``, read once; None where that is not readable as Python."""
     try:
         if file.stat().st_size > _LARGEST:
             return None

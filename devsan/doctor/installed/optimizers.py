@@ -48,7 +48,7 @@ def optimizer_arguments(installed: Installed, kind: str) -> frozenset[str]:
 
 
 def _method(module: Module, name: str) -> ast.FunctionDef | None:
-    found = [node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef) and node.name == name]
+    found = module.functions.get(name, [])
     return found[0] if len(found) == 1 else None
 
 

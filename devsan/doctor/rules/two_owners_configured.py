@@ -23,6 +23,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
             stage = stages[0].get("zero_optimization.stage")
             for call in script.named("from_pretrained"):
                 yield from _loading(script, call, stage.place if stage is not None else None)
+                yield from _mapped(case, call, stage.place if stage is not None else None)
     yield from _engines(case)
     yield from _arguments(case)
     yield from _bypass(case)
@@ -54,6 +55,21 @@ def _loading(script: Script, call: Call, stage: Place | None) -> Iterator[Diagno
             severity="error", confidence="likely", sites=sites,
         )  # fmt: skip
     yield from _four_bits(script, call, sites)
+
+
+def _mapped(case: Case, call: Call, stage: Place | None) -> Iterator[Diagnostic]:
+    """A device map, which transformers refuses (PreTrainedModel.from_pretrained). Of one over all GPUs in a launch of
+    several ranks DV204 tells."""
+    mapped, constant = call.given.get("device_map"), call.arguments.get("device_map")
+    value = constant.value if constant is not None else mapped
+    if mapped is None or value is None or (isinstance(value, str) and case.world > 1):
+        return
+    yield finding(
+        CODE, message("device_map with ZeRO stage 3"), mapped,
+        (message("transformers stops: DeepSpeed Zero-3 is not compatible with passing a `device_map`."),),
+        message("remove {setting}: DeepSpeed shards the weights as they are loaded", setting="device_map"),
+        severity="error", confidence="likely", sites=(stage,) if stage is not None else (),
+    )  # fmt: skip
 
 
 def _four_bits(script: Script, call: Call, sites: tuple[Place, ...]) -> Iterator[Diagnostic]:

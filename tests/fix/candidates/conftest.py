@@ -26,7 +26,7 @@ _ONE_IN = 6
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A search runs a program a dozen times: `make test` has one in six of them, CI two more, which has an hour."""
     for item in items:
-        if "searched" in getattr(item, "fixturenames", ()):
+        if {"searched", "fixed_in_ranks"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.drawn(_ONE_IN))
             if zlib.crc32(item.name.encode()) % _ONE_IN >= _ONE_IN // 2:
                 item.add_marker(pytest.mark.rare)

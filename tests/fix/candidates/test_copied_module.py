@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 Fixed = Callable[..., list[str]]
 
 
@@ -40,6 +42,7 @@ fit(torch.nn.Linear(3, 1), Judge("cuda:1"))
 """, gpus=2) == ["import copy", "judged = copy.deepcopy(model).to(self.device).eval()"]  # fmt: skip
 
 
+@pytest.mark.long
 def test_an_encoder_that_shares_its_table_gets_one_of_its_own(fixed: Fixed):
     assert fixed("""
 import torch
