@@ -52,11 +52,15 @@ bool joins_adapter_and_weight(const Context& context, const Operand& operand, co
   if (is_sidecar(partner)) return false;
   if (merges_adapter(context, operand, partner)) return true;
   const model::Module* failing = context.failing_module();
-  if (failing == nullptr || partner.kind != model::OperandKind::kParameter) return false;
+  if (failing == nullptr || partner.kind != model::OperandKind::kParameter || !partner.registered) return false;
   // Its own weight is no partner; that of a layer which it wraps is, and so is one elsewhere in the model.
   if (failing->path.empty() || model::parent_of(context.path_of(partner)) == failing->path) return false;
-  return failing->type.find("ora") != std::string::npos || failing->type.find("oRA") != std::string::npos ||
-         failing->type.find("dapter") != std::string::npos;
+  return is_adapter(*failing);
+}
+
+bool is_adapter(const model::Module& module) {
+  constexpr std::string_view kNames[] = {"ora", "oRA", "dapter"};
+  return std::ranges::any_of(kNames, [&](std::string_view name) { return module.type.find(name) != std::string::npos; });
 }
 
 bool is_built_for_use(const Context& context, const Operand& operand) {

@@ -15,6 +15,9 @@ bool is_of_same_statement(const model::Event& event, const model::Event* other);
 /// An adapter's weight, or the state of a quantized one.
 bool is_sidecar(const model::Operand& operand);
 
+/// Whether its class is called an adapter: "LoraLinear", "BottleneckAdapter".
+bool is_adapter(const model::Module& module);
+
 /// Whether the operation joins what an adapter's module, or a function that speaks of adapters, has computed with a
 /// weight that is not its own.
 bool joins_adapter_and_weight(const Context& context, const model::Operand& operand, const model::Operand& partner);

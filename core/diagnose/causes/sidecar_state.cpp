@@ -31,6 +31,24 @@ const model::Event* wraps_moved_weights(const Context& context, const Operand& o
   return wraps ? move : nullptr;
 }
 
+/// The weight that an adapter's own weight `operand` stands beside, where that is with the input and `operand` is not:
+/// "blocks.2.base.weight"; "" for none.
+std::string adapted_weight(const Context& context, const Operand& operand, const Operand& partner) {
+  const model::Module* failing = context.failing_module();
+  const std::string path = context.path_of(operand);
+  if (failing == nullptr || !is_adapter(*failing) || operand.kind != model::OperandKind::kParameter ||
+      is_weight(partner) || !model::is_under(path, failing->path)) {
+    return "";
+  }
+  for (const model::Module& module : context.model()->modules) {
+    if (!model::is_under(module.path, failing->path) || model::is_under(path, module.path)) continue;
+    for (const model::ModuleTensor& tensor : module.tensors) {
+      if (tensor.device == partner.device) return module.path + "." + tensor.name;
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 // An adapter or the state of a quantized weight stands beside a weight and has to be where that is.
@@ -40,8 +58,10 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
     const Operand* partner = context.partner_of(operand);
     if (partner == nullptr) continue;
     const Event* late = wraps_moved_weights(context, operand);
-    const bool joins = joins_adapter_and_weight(context, operand, *partner);
-    if (!is_sidecar(operand) && late == nullptr && !joins) continue;
+    const std::string adapted = adapted_weight(context, operand, *partner);
+    const bool joins = adapted.empty() && adapted_weight(context, *partner, operand).empty() &&
+                       joins_adapter_and_weight(context, operand, *partner);
+    if (!is_sidecar(operand) && late == nullptr && adapted.empty() && !joins) continue;
     Hypothesis found(code::kSidecarState);
     const Event* placed = placement_of(operand.provenance);
     found.origin = placed;
@@ -50,6 +70,9 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
     if (late != nullptr) {
       found.add_evidence(90, {"{name} is next to weights that were moved{at}, and was added afterwards.",
                               {{"name", name_of(operand)}, {"at", at_text(*late)}}});
+    } else if (!adapted.empty()) {
+      found.add_evidence(90, {"{name} is an adapter's weight; {base}, which it adapts, is on {device}.",
+                              {{"name", name_of(operand)}, {"base", quoted(adapted)}, {"device", partner->device.str()}}});
     } else if (joins) {
       found.add_evidence(
           90, {"{name} belongs to an adapter and is used with the weight next to it.", {{"name", name_of(operand)}}});
@@ -75,7 +98,8 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
     if (placed != nullptr) {
       if (Message said = device_value_of(*placed); !said.empty()) found.add_evidence(0, std::move(said));
     }
-    const Message base = operand.beside.empty() ? Message("the weight next to it") : Message(operand.beside);
+    const std::string& next = operand.beside.empty() ? adapted : operand.beside;
+    const Message base = next.empty() ? Message("the weight next to it") : Message(next);
     const std::string device = operand.beside_device.is_known() ? operand.beside_device.str() : partner->device.str();
     found.title = {"{name} on {device} is used with a weight on {other_device}",
                    {{"name", name_of(operand)}, {"device", operand.device.str()}, {"other_device", device}}};

@@ -93,11 +93,13 @@ def _arguments(failure: Failure, frame: Mapping[str, Any], base: int) -> Iterato
         each for each in arguments if not isinstance(each, (ast.Constant, ast.Starred, ast.Lambda, ast.Dict, ast.List))
     ]
     settled = {model["expression"] for model in failure.models if _is_on_gpu(model)}
+    on_host = {operand["name"] for operand in failure.operands if operand["device"] == "cpu"}
     for argument in tensors:
         for other in arguments:
             where = _device_said(source, other)
             if other is not argument and where:
-                yield move(source, argument, where, source.segment(argument), base)
+                host = HOST if source.segment(other) in on_host else 0
+                yield move(source, argument, where, source.segment(argument), base + host)
     for device in dict.fromkeys(partner["device"] for _, partner in failure.pairs()):
         for argument in tensors:
             doubt = base + LITERAL + (HOST if device == "cpu" else 0)
