@@ -60,7 +60,8 @@ bool joins_adapter_and_weight(const Context& context, const Operand& operand, co
 
 bool is_adapter(const model::Module& module) {
   constexpr std::string_view kNames[] = {"ora", "oRA", "dapter"};
-  return std::ranges::any_of(kNames, [&](std::string_view name) { return module.type.find(name) != std::string::npos; });
+  return std::ranges::any_of(kNames,
+                             [&](std::string_view name) { return module.type.find(name) != std::string::npos; });
 }
 
 bool is_built_for_use(const Context& context, const Operand& operand) {

@@ -71,8 +71,9 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
       found.add_evidence(90, {"{name} is next to weights that were moved{at}, and was added afterwards.",
                               {{"name", name_of(operand)}, {"at", at_text(*late)}}});
     } else if (!adapted.empty()) {
-      found.add_evidence(90, {"{name} is an adapter's weight; {base}, which it adapts, is on {device}.",
-                              {{"name", name_of(operand)}, {"base", quoted(adapted)}, {"device", partner->device.str()}}});
+      found.add_evidence(90,
+                         {"{name} is an adapter's weight; {base}, which it adapts, is on {device}.",
+                          {{"name", name_of(operand)}, {"base", quoted(adapted)}, {"device", partner->device.str()}}});
     } else if (joins) {
       found.add_evidence(
           90, {"{name} belongs to an adapter and is used with the weight next to it.", {{"name", name_of(operand)}}});

@@ -26,11 +26,11 @@ class Net(nn.Module):
         super().__init__()
         self.blocks = nn.ModuleList(LoraLinear(nn.Linear(8, 8)) for _ in range(4))
         self.places = ["cuda:0", "cuda:0", "cuda:1", "cuda:1"]
-        for block, place in zip(self.blocks, self.places):
+        for block, place in zip(self.blocks, self.places, strict=True):
             block.to(place)
 
     def forward(self, x):
-        for block, place in zip(self.blocks, self.places):
+        for block, place in zip(self.blocks, self.places, strict=True):
             x = block(x.to(place)).relu()
         return x
 
