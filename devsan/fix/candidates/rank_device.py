@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import keyword
+from devsan.fix.calls import function_name, keyword
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.loading import RANK, importing
@@ -33,6 +33,7 @@ def propose(failure: Failure) -> Iterator[Change]:
         named = tuple(source.replace(node, _OWN_GPU)
                       for node in _first_gpus(source.tree))  # fmt: skip
         current = _current(source) if path == failure.own_frames[-1]["path"] else ()
+        yield from _made_current_earlier(source)
         if current and "set_device" not in source.text:
             text = message("make the GPU of the rank the current one before the program begins")
             yield Change(text, "configuration", (*importing(source, "os"), *current), doubt=_CURRENT)
@@ -42,6 +43,28 @@ def propose(failure: Failure) -> Iterator[Change]:
             both = (*importing(source, "os"), *current, *named)
             text = message("have each rank use the GPU of its number, and make it the current one")
             yield Change(text, "creation_site", both, doubt=_NAMED + 1)
+
+
+def _made_current_earlier(source: Source) -> Iterator[Change]:
+    """``torch.cuda.set_device(local_rank)`` comes as soon as its argument is known: what is put on "cuda" before is on
+    the first GPU."""
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Expr) or function_name(node.value) != "set_device":
+            continue
+        read = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        block = source.block_of(node)
+        before = block[: block.index(node)]
+        given = [number for number, each in enumerate(before) if read & _stored(each)]
+        place = before[max(given, default=-1) + 1 :][:1]
+        if place and (given or isinstance(source.function_around(node), ast.FunctionDef)):
+            first = source.segment(place[0]).splitlines()[0]
+            text = message("move `{statement}` before `{place}`", statement=source.segment(node), place=first)
+            edits = (source.insert_before(place[0], source.lines_of(node)), source.remove(node))
+            yield Change(text, "statement_order", edits, doubt=_CURRENT)
+
+
+def _stored(statement: ast.stmt) -> set[str]:
+    return {each.id for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
 
 
 def _placed_on_first(failure: Failure) -> Iterator[Change]:

@@ -78,6 +78,34 @@ def test_what_is_given_to_a_call_alone_is_a_device(tmp_path: Path):
     assert [ast.unparse(node) for node in _first_gpus(source.tree)] == ["'cuda'"]
 
 
+LATE = """\
+import os
+import torch
+
+def main():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.manual_seed(0)
+    frequencies = torch.ones(3, device="cuda")
+    torch.cuda.set_device(local_rank)
+    frequencies += torch.ones(3, device=f"cuda:{local_rank}")
+
+main()
+"""
+
+
+def test_the_current_gpu_is_set_as_soon_as_the_rank_is_known(tmp_path: Path):
+    path = tmp_path / "train.py"
+    path.write_text(LATE, encoding="utf-8")
+    operands = [{"provenance": [], "device": "cuda:0"}, {"provenance": [], "device": "cuda:1"}]
+    frame = {"path": str(path), "line": 9, "column": 5, "end_line": 9, "end_column": 64, "package": ""}
+    finding = {"rank": 1, "kind": "mixed", "operands": operands, "stack": [frame]}
+    changes = [each for each in propose(Failure(finding, [])) if each.kind == "statement_order"]
+    (text,) = applied(changes).values()
+    lines = [line.strip() for line in text.splitlines()]
+    assert lines[4:8] == ['local_rank = int(os.environ["LOCAL_RANK"])', "torch.cuda.set_device(local_rank)",
+                          "torch.manual_seed(0)", 'frequencies = torch.ones(3, device="cuda")']  # fmt: skip
+
+
 LOADED = """\
 import torch
 from transformers import AutoModelForCausalLM
