@@ -67,10 +67,17 @@ class expect:  # reads like a function: with devsan.expect("cuda:1")
 
     Raises:
         DeviceMismatch: on leaving the torch function whose result is elsewhere.
+        ValueError: ``device`` is none.
     """
 
     def __init__(self, device: Any) -> None:
         self.device = str(device) if not isinstance(device, int) else f"cuda:{device}"
+        torch: Any = sys.modules.get("torch")
+        try:
+            if torch is not None:
+                torch.device(self.device)
+        except RuntimeError:
+            raise ValueError(f"expected a device as torch spells it, got {device!r}") from None
         self._modes: list[Any] = []
 
     def __enter__(self) -> expect:

@@ -361,9 +361,9 @@ class Options:
             if device.total_memory == 0:
                 raise UsageError(f"memory of cuda:{ordinal} greater than 0", "0")
             if device.used_memory > device.total_memory:
+                most = write_size(device.total_memory >> 20 << 20)  # a driver's figure is no round one
                 raise UsageError(
-                    f"used-memory of cuda:{ordinal} to be at most its memory, {write_size(device.total_memory)}",
-                    write_size(device.used_memory),
+                    f"used-memory of cuda:{ordinal} to be at most its memory, {most}", write_size(device.used_memory)
                 )
             devices.append(device)
         return tuple(devices)

@@ -122,7 +122,7 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
     found.propose(FixKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
                                            {{"call", call->name}, {"at", at_text(*call)}}});
   }
-  if (!finished.empty()) propose_same_steps(found);
+  if (!finished.empty() && call->condition.empty()) propose_same_steps(found);
   if (found.fixes.empty()) {
     found.propose(FixKind::kCreationSite,
                   {"let every rank reach {call}{at}, or none: a branch or a loop that differs between ranks skips it",

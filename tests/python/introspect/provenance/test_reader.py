@@ -88,6 +88,11 @@ def test_check_lets_pass_what_torch_lets_pass() -> None:
     devsan.check_tensors_device(tensor, tensor)
 
 
+def test_expect_needs_a_device() -> None:
+    with pytest.raises(ValueError, match="expected a device as torch spells it, got 'gpu'"):
+        devsan.expect("gpu")
+
+
 def test_expect_stops_what_is_made_elsewhere() -> None:
     with devsan.expect("cuda:1"):
         kept = torch.zeros(2, device="cuda:1") + torch.tensor(1.0)
