@@ -403,6 +403,7 @@ class Failure:
     operands: Sequence[Operand]  # in the order of the source; those that take part in the mismatch, or all
     around: Sequence[Device]  # where the other tensors are that the failing statement names
     frames: Sequence[Frame]  # innermost first
+    call: Frame  # the program's statement that led into the library that fails, where a line can stand above it
     phase: Phase
     step: int  # of the failing call, as Event::step
     memory: HeldMemory | None  # of a GPU that ran out of memory, where DevSan knows who holds it
@@ -421,6 +422,7 @@ class Failure:
         operands: Sequence[Operand] = ...,
         around: Sequence[Device | str] = ...,
         frames: Sequence[Frame] = ...,
+        call: Frame = ...,
         phase: Phase = ...,
         step: int = ...,
         memory: HeldMemory | None = ...,
@@ -756,9 +758,9 @@ class Operand:
     member_of: str  # the class of that object
     member_home: Device  # where all else of it is
     member_given: Frame  # the line that gave it to the object
-    given: str  # what the program's call that led into a library has for it: "ids", or the model asked for
-    given_in_parts: bool  # its device whether that is a dictionary of tensors
-    given_with: Sequence[str]  # what else that call passes on from the same device
+    given: Sequence[str]  # what Failure::call passes on for it, and after that what else is on its device
+    given_in_parts: bool  # whether the first of them is a dictionary of tensors
+    asked: str  # what has its device where that call stands: "model", "self.head.weight"
     beside: str  # what it stands beside: path of the base weight of an adapter or a quantization state
     beside_device: Device  # where that is
     registered: bool  # a parameter or buffer of a module that the model does not register (in a list): false
@@ -804,9 +806,9 @@ class Operand:
         member_of: str = ...,
         member_home: Device | str = ...,
         member_given: Frame = ...,
-        given: str = ...,
+        given: Sequence[str] = ...,
         given_in_parts: bool = ...,
-        given_with: Sequence[str] = ...,
+        asked: str = ...,
         beside: str = ...,
         beside_device: Device | str = ...,
         registered: bool = ...,

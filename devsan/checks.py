@@ -67,7 +67,7 @@ class expect:  # reads like a function: with devsan.expect("cuda:1")
 
     Raises:
         DeviceMismatch: on leaving the torch function whose result is elsewhere.
-        ValueError: ``device`` is none.
+        ValueError: ``device`` is not a device.
     """
 
     def __init__(self, device: Any) -> None:

@@ -122,28 +122,24 @@ Fix create_with(const Context& context, const Operand& operand, const model::Eve
 }
 
 std::optional<Fix> move_before_call(const Context& context, const Operand& operand, const Operand& partner) {
-  const auto& frames = context.failure().frames;
-  const model::Frame* site = context.failure().site();
-  const auto caller = std::find_if(frames.begin(), frames.end(), [](const auto& frame) { return frame.is_program(); });
-  if (site == nullptr || site->is_program() || caller == frames.end() || caller->source.empty() || is_weight(operand) ||
-      operand.given.empty() || partner.given.empty()) {
-    return std::nullopt;
-  }
-  const std::string moved = ".to(" + partner.given + ".device)";
-  const auto line = [&](const std::string& name) { return name + " = " + name + moved + "\n"; };
-  std::string lines = line(operand.given);
-  if (operand.given_in_parts) {
-    lines = operand.given + " = {key: value" + moved + " for key, value in " + operand.given + ".items()}\n";
-  }
-  std::vector<Message> names{quoted(operand.given)};
-  for (const std::string& each : operand.given_with) {
-    names.push_back(quoted(each));
-    lines += line(each);
+  const model::Frame& call = context.failure().call;
+  if (!call.is_known() || is_weight(operand) || operand.given.empty() || partner.asked.empty()) return std::nullopt;
+  const std::string moved = ".to(" + partner.asked + ".device)";
+  // The first line of an edit has no indentation, the others have that of the file.
+  const std::string next = "\n" + std::string(static_cast<std::size_t>(call.span.column - 1), ' ');
+  std::string lines;
+  std::vector<Message> names;
+  for (const std::string& name : operand.given) {
+    const bool in_parts = operand.given_in_parts && names.empty();
+    lines += name + " = ";
+    lines += in_parts ? "{key: value" + moved + " for key, value in " + name + ".items()}" : name + moved;
+    lines += next;
+    names.push_back(quoted(name));
   }
   return Fix{FixKind::kUseSite,
              {"move {name} to the device of {other} before the call",
-              {{"name", list_of(names)}, {"other", quoted(partner.given)}}},
-             Edit{caller->file, caller->span.line, caller->source, lines + caller->source},
+              {{"name", list_of(names)}, {"other", quoted(partner.asked)}}},
+             Edit{call.file, call.span.line, call.source, lines + call.source},
              Confidence::kLikely};
 }
 

@@ -55,13 +55,14 @@ bool joins_adapter_and_weight(const Context& context, const Operand& operand, co
   if (failing == nullptr || partner.kind != model::OperandKind::kParameter || !partner.registered) return false;
   // Its own weight is no partner; that of a layer which it wraps is, and so is one elsewhere in the model.
   if (failing->path.empty() || model::parent_of(context.path_of(partner)) == failing->path) return false;
-  return is_adapter(*failing);
+  return is_lora(*failing) || failing->type.find("dapter") != std::string::npos;
 }
 
-bool is_adapter(const model::Module& module) {
-  constexpr std::string_view kNames[] = {"ora", "oRA", "dapter"};
-  return std::ranges::any_of(kNames,
-                             [&](std::string_view name) { return module.type.find(name) != std::string::npos; });
+bool is_lora(const model::Module& module) {
+  constexpr std::string_view kNames[] = {"Lora", "LoRA", "LORA", "_lora"};  // a TemporalBlock is none
+  return module.type.starts_with("lora") || std::ranges::any_of(kNames, [&](std::string_view name) {
+           return module.type.find(name) != std::string::npos;
+         });
 }
 
 bool is_built_for_use(const Context& context, const Operand& operand) {

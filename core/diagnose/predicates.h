@@ -15,8 +15,8 @@ bool is_of_same_statement(const model::Event& event, const model::Event* other);
 /// An adapter's weight, or the state of a quantized one.
 bool is_sidecar(const model::Operand& operand);
 
-/// Whether its class is called an adapter: "LoraLinear", "BottleneckAdapter".
-bool is_adapter(const model::Module& module);
+/// Whether its class is called by LoRA, which stands beside a layer that it wraps: "LoraLinear".
+bool is_lora(const model::Module& module);
 
 /// Whether the operation joins what an adapter's module, or a function that speaks of adapters, has computed with a
 /// weight that is not its own.

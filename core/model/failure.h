@@ -45,6 +45,7 @@ struct Failure {
   std::vector<Operand> operands;  ///< in the order of the source; those that take part in the mismatch, or all
   std::vector<Device> around;     ///< where the other tensors are that the failing statement names
   std::vector<Frame> frames;      ///< innermost first
+  Frame call;  ///< the program's statement that led into the library that fails, where a line can stand above it
   Phase phase = Phase::kNone;
   int step = -1;                     ///< of the failing call, as Event::step
   std::optional<HeldMemory> memory;  ///< of a GPU that ran out of memory, where DevSan knows who holds it

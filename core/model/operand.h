@@ -59,13 +59,12 @@ struct Operand {
   std::string moved_part;  ///< a part of that object that is on another GPU: "batch.atoms"; "" where nothing was moved
   std::string
       member;  ///< what of a program's object holds it, where all else of that object is elsewhere: "self.table"
-  std::string member_of;  ///< the class of that object
-  Device member_home;     ///< where all else of it is
-  Frame member_given;     ///< the line that gave it to the object
-  std::string given;      ///< what the program's call that led into a library has for it: "ids", or the model asked for
-                          ///< its device
-  bool given_in_parts = false;          ///< whether that is a dictionary of tensors
-  std::vector<std::string> given_with;  ///< what else that call passes on from the same device
+  std::string member_of;           ///< the class of that object
+  Device member_home;              ///< where all else of it is
+  Frame member_given;              ///< the line that gave it to the object
+  std::vector<std::string> given;  ///< what Failure::call passes on for it, and after that what else is on its device
+  bool given_in_parts = false;     ///< whether the first of them is a dictionary of tensors
+  std::string asked;               ///< what has its device where that call stands: "model", "self.head.weight"
   std::string beside;      ///< what it stands beside: path of the base weight of an adapter or a quantization state
   Device beside_device;    ///< where that is
   bool registered = true;  ///< a parameter or buffer of a module that the model does not register (in a list): false

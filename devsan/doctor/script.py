@@ -45,6 +45,7 @@ class Call:
         whole: every argument is known: no ``*args``, no ``**kwargs``.
         first: its first positional argument, if that is a text.
         classes: the names that its first positional argument is, or lists.
+        dictionaries: the keywords whose value is a dictionary that is written out.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Call:
     whole: bool
     first: str = ""
     classes: tuple[str, ...] = ()
+    dictionaries: frozenset[str] = frozenset()
 
     def says(self, name: str) -> bool:
         """Returns whether the keyword is given, whatever its value."""
@@ -185,7 +187,8 @@ def _call(node: ast.Call, file: str) -> Call:
     said = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
     listed = first.elts if isinstance(first, ast.Tuple | ast.List) else [first] if first is not None else []
     classes = tuple(_name(each) for each in listed)
-    return Call(_name(node.func), place_of(node, file), arguments, given, whole, said, classes)
+    dictionaries = frozenset(each.arg for each in node.keywords if each.arg and isinstance(each.value, ast.Dict))
+    return Call(_name(node.func), place_of(node, file), arguments, given, whole, said, classes, dictionaries)
 
 
 def _assigned(node: ast.ClassDef) -> Iterator[str]:

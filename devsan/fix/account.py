@@ -102,7 +102,7 @@ def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
                 evidence.append(message("equal to one device with the same random numbers: {what}", what=what))
             elif trial.altered == TRAINS:
                 evidence.append(
-                    message("equal to one device with this change, which has more trained: {what}", what=what)
+                    message("equal to one device with this change, which trains more parameters: {what}", what=what)
                 )
             else:
                 evidence.append(message("equal to one device: {what}", what=what))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
 from collections import Counter
@@ -240,8 +241,9 @@ def _place_of(error: str, lines: Sequence[str]) -> str:
     """The innermost of the user's own lines in the traceback whose last line is ``error``."""
     if not _EXCEPTION.match(error):
         return ""
-    before = lines[: len(lines) - list(reversed(lines)).index(error)]
-    frames = [(found[1], found[2]) for found in map(_FRAME.match, reversed(before)) if found]
+    above = lines[-list(reversed(lines)).index(error) - 1 :: -1][1:]
+    traceback = itertools.takewhile(lambda line: line.startswith(" "), above)
+    frames = [(found[1], found[2]) for found in map(_FRAME.match, traceback) if found]
     return next((f"{Path(path).name}:{line}" for path, line in frames if is_own(path)), "")
 
 

@@ -165,6 +165,7 @@ def collect(failure: Failure) -> Explanation:
             op=op, sentence=clean(sentence.text), kind=core.SentenceKind.__members__[sentence.kind.name],
             figures={key: str(value) for key, value in sentence.figures.items()}, operands=operands,
             around=_around(tracked, frames, place), frames=places, phase=phase, step=step,
+            call=described.call.statement() or core.Frame(),
             memory=held_memory(failure, frames, registry, optimizers, reader),
         ),
         models=ordered,

@@ -1,8 +1,8 @@
-"""What the program's own call passes on to the library that fails: what can be moved before that call.
+"""What the program's own call passes on to the library that fails: what can be moved above that call.
 
 A line of a library is not the user's to change. Where a tensor came through the arguments of the call in the program
 that led into the library, it is moved above that call, under the name that the program has for it, and with it whatever
-else the call passes on from the same device, which would be refused next.
+else the call passes on from the same device, which would be refused next. Nothing of the program is run to find out.
 """
 
 from __future__ import annotations
@@ -12,16 +12,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from devsan import core
 from devsan.diagnostics.placement import Placement
 from devsan.introspect.frames.expressions import Expression, arguments_of
 from devsan.introspect.frames.frames import Frame, Whose
+from devsan.introspect.frames.places import name_of, place_in
 from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.frames.tracking import Tracked
-from devsan.introspect.frames.values import MISSING, is_a
+from devsan.introspect.frames.values import MISSING, elements_of, in_class, is_a
 from devsan.introspect.models.models import members
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
-_SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.NamedExpr)
+_NOT_FOR_CERTAIN = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.NamedExpr, ast.IfExp,
+                    ast.BoolOp)  # fmt: skip
+"""What is in them is run often, or perhaps not, or has names of its own."""
+
+_OWN_NAMES = frozenset({"key", "value"})
+"""Of the comprehension that moves a dictionary."""
+
 _WITH_DEVICE = frozenset({"transformers", "diffusers"})
 """Libraries whose models have a ``device``, that of their first parameter (ModuleUtilsMixin, ModelMixin)."""
 
@@ -31,14 +39,13 @@ class Given:
     """An operand as the program's call passes it on.
 
     Attributes:
-        name: what to give a new value: ``ids``, ``batch["input_ids"]``; of a dictionary of tensors, ``batch``.
-        in_parts: whether it is that dictionary.
-        beside: the names of what else the call passes on from the same device.
+        names: what to give new values: ``ids``, ``batch["input_ids"]``, or ``batch``, a dictionary of tensors; the
+            operand's own first, then those of what else the call passes on from the same device.
+        in_parts: whether the first is such a dictionary.
     """
 
-    name: str
+    names: tuple[str, ...]
     in_parts: bool = False
-    beside: tuple[str, ...] = ()
 
 
 class Call:
@@ -53,23 +60,32 @@ class Call:
         own = [number for number in range(max(place, 0)) if frames[number].whose is Whose.PROGRAM]
         inside = place >= 0 and frames[place].whose is Whose.LIBRARY
         self._number = own[-1] if own and inside else -1
-        self._frame = frames[self._number] if self._number >= 0 and _is_simple(frames[self._number]) else None
+        self._statement = _statement_of(frames[self._number]) if self._number >= 0 else None
+        self._frame = frames[self._number] if self._statement is not None else None
+
+    def statement(self) -> core.Frame | None:
+        """Returns the statement that the call stands in; None where no line above it could move what it passes on."""
+        frame, node = self._frame, self._statement
+        if frame is None or node is None:
+            return None
+        return place_in(frame.file, name_of(frame.code), node.lineno, node.end_lineno, node.col_offset,
+                        node.end_col_offset)  # fmt: skip
 
     def given(self, operand: Tracked) -> Given | None:
-        """Returns a tensor that is no weight as the call has it; None where that is no name of the program's."""
+        """Returns what the call has for an operand; None where that is no name of the program's."""
         expression = operand.at.get(self._number)
         if self._frame is None or expression is None or operand.placement is None:
             return None
         found = self._named(expression)
         if found is None:
             return None
-        others = (self._named(each) for each in arguments_of(self._frame) if self._is_on(each, operand.placement))
-        beside = dict.fromkeys(each.name for each in others if each is not None and not each.in_parts)
-        return Given(found.name, found.in_parts, tuple(name for name in beside if name != found.name))
+        others = [self._named(each) for each in arguments_of(self._frame) if self._is_on(each, operand.placement)]
+        names = [found.names[0], *(each.names[0] for each in others if each is not None and not each.in_parts)]
+        return Given(tuple(dict.fromkeys(names)), found.in_parts)
 
     def asked(self, operand: Tracked) -> str:
         """Returns what has the ``device`` of an operand where the call stands: the model that is called, or a tensor
-        that a name or an attribute leads to; "" for none."""
+        that a name, an attribute or an element is; "" for none."""
         expression = operand.at.get(self._number)
         if self._frame is None or expression is None:
             return ""
@@ -78,15 +94,16 @@ class Call:
             model = self._frame.scope.value(node) if node is not None else MISSING
             if node is not None and operand.placement is not None and _device_of(model) == operand.placement.device:
                 return self._frame.segment(node)
-        is_plain = not expression.path and all(
-            isinstance(each, (ast.Name, ast.Attribute, ast.expr_context)) for each in ast.walk(expression.node)
-        )
-        return self._frame.segment(expression.node) if is_plain else ""
+        plain = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
+        names = {each.id for each in ast.walk(expression.node) if isinstance(each, ast.Name)}
+        if not all(isinstance(each, plain) for each in ast.walk(expression.node)) or names & _OWN_NAMES:
+            return ""
+        return expression.text(self._frame) if is_tensor(expression.value(self._frame)) else ""
 
     def _is_on(self, expression: Expression, placement: Placement) -> bool:
         assert self._frame is not None
-        value = expression.value(self._frame)
-        return is_tensor(value) and str(value.device) == placement.device and value.dim() > 0  # type: ignore[attr-defined]
+        found = expression.placement(self._frame) if is_tensor(expression.value(self._frame)) else None
+        return found is not None and found.device == placement.device and bool(found.shape)
 
     def _named(self, expression: Expression) -> Given | None:
         assert self._frame is not None
@@ -94,14 +111,14 @@ class Call:
         if isinstance(node, ast.Name) and self._can_rebind(node.id):
             held = scope.value(node)
             if not path:
-                return Given(node.id) if is_tensor(held) else None
-            if len(path) == 1 and is_a(held, dict, Mapping) and isinstance(path[0].key, str):
-                if callable(getattr(type(held), "to", None)):
-                    return Given(node.id)
-                return Given(node.id, True) if is_a(held, dict) and all(map(is_tensor, held.values())) else None  # type: ignore[attr-defined]
+                return Given((node.id,)) if is_tensor(held) else None
+            if len(path) == 1 and isinstance(path[0].key, str):
+                moves_itself = is_a(held, Mapping) and in_class(type(held), "to") is not MISSING
+                if moves_itself or (type(held) is dict and all(map(is_tensor, held.values()))):
+                    return Given((node.id,), in_parts=not moves_itself)
         keyed = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and not path
-        if keyed and is_a(scope.value(node.value), dict):  # type: ignore[attr-defined]
-            return Given(self._frame.segment(node))
+        if keyed and is_a(elements_of(scope.value(node.value)), dict):  # type: ignore[attr-defined]
+            return Given((self._frame.segment(node),))
         return None
 
     def _can_rebind(self, name: str) -> bool:
@@ -110,16 +127,17 @@ class Call:
         return code.co_name == "<module>" or name in code.co_varnames or name in code.co_cellvars
 
 
-def _is_simple(frame: Frame) -> bool:
-    """Whether a line above the statement is run once before it: it has its line for itself, and no scope in it."""
+def _statement_of(frame: Frame) -> ast.stmt | None:
+    """The statement that is executed, where a line above it is run once before it and nowhere else."""
     node = frame.node
     while node is not None and not isinstance(node, ast.stmt):
-        if isinstance(node, _SCOPES):
-            return False
+        if isinstance(node, _NOT_FOR_CERTAIN):
+            return None
         node = getattr(node, "parent", None)
     if not isinstance(node, _SIMPLE) or not 0 < node.lineno <= len(frame.lines):
-        return False
-    return not frame.lines[node.lineno - 1].encode("utf-8", "surrogatepass")[: node.col_offset].strip()
+        return None
+    before = frame.lines[node.lineno - 1].encode("utf-8", "surrogatepass")[: node.col_offset]
+    return node if not before.strip(b" ") else None  # a tab is as deep as an editor says
 
 
 def _device_of(model: object) -> str:

@@ -149,13 +149,11 @@ class Operands:
         return operand
 
     def _as_given(self, operand: core.Operand, tracked: Tracked) -> None:
-        """What the program's call passes on for it to a library, or asks for its device."""
-        weight = operand.kind in (core.OperandKind.PARAMETER, core.OperandKind.BUFFER)
-        given = self.call.given(tracked) if not weight else None
-        if given is None:
-            operand.given = self.call.asked(tracked) if weight else ""
-            return
-        operand.given, operand.given_in_parts, operand.given_with = given.name, given.in_parts, list(given.beside)
+        """What the program's call passes on for it to a library, and what has its device there."""
+        operand.asked = self.call.asked(tracked)
+        given = self.call.given(tracked)
+        if given is not None:
+            operand.given, operand.given_in_parts = list(given.names), given.in_parts
 
     def _is_view(self, root: ast.AST, at: Expression, frame: Frame, tracked: Tracked) -> bool:
         """Whether what ``at`` makes of ``root`` is ``root`` itself or a view of it, and so may be called by its name.

@@ -98,9 +98,6 @@ def operand_of(operand: core.Operand) -> Plain:
         "replaced_at": frame_of(operand.replaced_at),
         "left_in": operand.left_in,
         "moved_part": operand.moved_part,
-        "given": operand.given,
-        "given_in_parts": operand.given_in_parts,
-        "given_with": list(operand.given_with),
         "requires_grad": operand.requires_grad,
     }
 

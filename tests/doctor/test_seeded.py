@@ -143,16 +143,19 @@ def test_eight_bit_weights_under_zero_3(deepspeed):
     assert (finding.place.line, finding.place.column) == (3, 54)
 
 
-@pytest.mark.parametrize("given", ['{"": local_rank}', "wanted", "None"])
-def test_a_device_map_under_zero_3(deepspeed, given: str):
+def test_a_device_map_under_zero_3(deepspeed):
     text = (deepspeed.folder / "train.py").read_text()
-    deepspeed.write("train.py", text.replace('"gpt2"', f'"gpt2", device_map={given}'))
-    if given == "None":
-        assert deepspeed.findings() == []
-        return
+    deepspeed.write("train.py", text.replace('"gpt2"', '"gpt2", device_map={"": local_rank}'))
     finding = only(deepspeed)
     assert finding.code == "DV417"
     assert finding.fixes[0].text.startswith("remove device_map")
+
+
+@pytest.mark.parametrize("given", ["None", "wanted", 'None if zero_3 else "auto"'])
+def test_a_device_map_that_may_be_none_under_zero_3(deepspeed, given: str):
+    text = (deepspeed.folder / "train.py").read_text()
+    deepspeed.write("train.py", text.replace('"gpt2"', f'"gpt2", device_map={given}'))
+    assert deepspeed.findings() == []
 
 
 def test_low_cpu_mem_usage_under_zero_3(deepspeed):

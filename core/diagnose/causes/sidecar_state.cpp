@@ -31,19 +31,19 @@ const model::Event* wraps_moved_weights(const Context& context, const Operand& o
   return wraps ? move : nullptr;
 }
 
-/// The weight that an adapter's own weight `operand` stands beside, where that is with the input and `operand` is not:
+/// The weight of the layer that LoRA wraps, where that is with the input and LoRA's own weight `operand` is not:
 /// "blocks.2.base.weight"; "" for none.
 std::string adapted_weight(const Context& context, const Operand& operand, const Operand& partner) {
   const model::Module* failing = context.failing_module();
   const std::string path = context.path_of(operand);
-  if (failing == nullptr || !is_adapter(*failing) || operand.kind != model::OperandKind::kParameter ||
-      is_weight(partner) || !model::is_under(path, failing->path)) {
+  if (failing == nullptr || failing->path.empty() || !is_lora(*failing) || is_weight(partner) ||
+      operand.kind != model::OperandKind::kParameter || !model::is_under(path, failing->path)) {
     return "";
   }
   for (const model::Module& module : context.model()->modules) {
-    if (!model::is_under(module.path, failing->path) || model::is_under(path, module.path)) continue;
+    if (model::parent_of(module.path) != failing->path || model::is_under(path, module.path)) continue;
     for (const model::ModuleTensor& tensor : module.tensors) {
-      if (tensor.device == partner.device) return module.path + "." + tensor.name;
+      if (tensor.device == partner.device && tensor.name == "weight") return module.path + ".weight";
     }
   }
   return "";

@@ -33,9 +33,9 @@ bool is_own(const Operand& operand) {
 }  // namespace
 
 // Children of one block are on several devices, and `+`, cat or a parameter of the block itself joins them. No hook
-// stands there, because it is no module.
+// stands there, because it is no module. A program that places the parts itself means to: it has no map to change.
 std::optional<Hypothesis> split_block(const Context& context) {
-  if (!context.across_gpus()) return std::nullopt;
+  if (!context.across_gpus() || !context.has_map()) return std::nullopt;
   const Module* block = context.failing_module();
   if (block == nullptr || block->is_container || !stands_in_module(context)) return std::nullopt;
   const Operand* first = nullptr;

@@ -147,7 +147,7 @@ std::optional<Hypothesis> recomputed(const Context& context, const Operand& oper
   return found;
 }
 
-/// The attribute that an expression asks: "self.queue" of `self.queue.clone()`; the operand as it is where it is one.
+/// The attribute that an expression reads: "self.queue" of `self.queue.clone()`; the operand as it is where it is one.
 Operand attribute_in(const Operand& operand) {
   Operand kept = operand;
   if (operand.made_of.starts_with("self.")) kept.name = operand.made_of;

@@ -61,8 +61,8 @@ def _mapped(case: Case, call: Call, stage: Place | None) -> Iterator[Diagnostic]
     """A device map, which transformers refuses (PreTrainedModel.from_pretrained). Of one over all GPUs in a launch of
     several ranks DV204 tells."""
     mapped, constant = call.given.get("device_map"), call.arguments.get("device_map")
-    value = constant.value if constant is not None else mapped
-    if mapped is None or value is None or (isinstance(value, str) and case.world > 1):
+    named = constant is not None and isinstance(constant.value, str) and case.world < 2
+    if mapped is None or not (named or "device_map" in call.dictionaries):  # of a variable nobody knows: it may be None
         return
     yield finding(
         CODE, message("device_map with ZeRO stage 3"), mapped,

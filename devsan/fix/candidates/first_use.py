@@ -40,7 +40,8 @@ def _moved_once(
     before = block[: block.index(statement)]
     bound = max((number for number, each in enumerate(before) if name in _given(each)), default=-1)
     first = next((number for number, each in enumerate(before) if number > bound and name in _read(each)), None)
-    asked = _known_before(before, first, start) if first is not None else ""
+    parameters = {each.arg for each in ast.walk(source.function_around(node)) if isinstance(each, ast.arg)}
+    asked = _known_before(before, first, start, parameters) if first is not None else ""
     if first is not None and asked and asked != name:
         text = message("let `{name}` follow to {device} before it is used", name=name, device=f"{asked}.device")
         line = f"{name} = {name}.to({asked}.device)"
@@ -52,8 +53,12 @@ def _variable(node: ast.AST | None) -> str:
     """The variable that an expression is a part of, or what a method makes of it: ``labels`` of
     ``labels[:, 1:].clamp(min=0)``; "" for another expression."""
     while node is not None and not isinstance(node, ast.Name):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args[:1]:
             node = node.func.value
+        elif isinstance(node, ast.Call) and node.args:  # of a function, or a method whose first argument is no tensor
+            inner = node.args[0]
+            is_method = isinstance(node.func, ast.Attribute) and not isinstance(inner, (ast.Name, ast.Call))
+            node = node.func.value if is_method else inner  # type: ignore[attr-defined]
         elif isinstance(node, ast.Subscript):
             node = node.value
         else:
@@ -61,21 +66,17 @@ def _variable(node: ast.AST | None) -> str:
     return node.id if node is not None else ""
 
 
-def _known_before(before: Sequence[ast.stmt], first: int, name: str) -> str:
-    """The variable on the way to ``name`` that was bound last before the statement number ``first``; "" for none."""
+def _known_before(before: Sequence[ast.stmt], first: int, name: str, parameters: set[str]) -> str:
+    """The variable on the way to ``name`` that was bound last before the statement number ``first``, or a parameter of
+    the function; "" for none."""
     way = {name}
     for number in range(len(before) - 1, -1, -1):
         given = way & _given(before[number])
         if given and number < first:
             return given.pop()
         if given:
-            value = before[number].value  # type: ignore[attr-defined]
-            way = (way - given) | {each for each in (_variable(value), *map(_variable, _arguments(value))) if each}
-    return ""
-
-
-def _arguments(value: ast.AST) -> Sequence[ast.expr]:
-    return value.args if isinstance(value, ast.Call) else ()
+            way = (way - given) | {_variable(before[number].value)}  # type: ignore[attr-defined]
+    return next(iter(sorted(way & parameters)), "")
 
 
 def _given(statement: ast.stmt) -> set[str]:

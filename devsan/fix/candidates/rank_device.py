@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import function_name, keyword
+from devsan.fix.calls import keyword
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.loading import RANK, importing
@@ -49,22 +49,30 @@ def _made_current_earlier(source: Source) -> Iterator[Change]:
     """``torch.cuda.set_device(local_rank)`` comes as soon as its argument is known: what is put on "cuda" before is on
     the first GPU."""
     for node in ast.walk(source.tree):
-        if not isinstance(node, ast.Expr) or function_name(node.value) != "set_device":
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call) or source.segment(call.func) != "torch.cuda.set_device":
             continue
-        read = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-        block = source.block_of(node)
-        before = block[: block.index(node)]
-        given = [number for number, each in enumerate(before) if read & _stored(each)]
-        place = before[max(given, default=-1) + 1 :][:1]
-        if place and (given or isinstance(source.function_around(node), ast.FunctionDef)):
-            first = source.segment(place[0]).splitlines()[0]
+        read = {name for argument in call.args for name in _names(argument)} - {"torch", "os", "int"}
+        block = source.block_of(node)  # type: ignore[arg-type]
+        before = block[: block.index(node)]  # type: ignore[arg-type]
+        # Whatever has to do with its argument comes before: `args.local_rank = ...`, `dist.init_process_group()`.
+        given = [number for number, each in enumerate(before) if read & _names(each)]
+        rest = [each for each in before[max(given, default=-1) + 1 :] if not _is_heading(each)]
+        if rest and (given or isinstance(source.function_around(node), ast.FunctionDef)):
+            first = source.segment(rest[0]).splitlines()[0]
             text = message("move `{statement}` before `{place}`", statement=source.segment(node), place=first)
-            edits = (source.insert_before(place[0], source.lines_of(node)), source.remove(node))
+            edits = (source.insert_before(rest[0], source.lines_of(node)), source.remove(node))  # type: ignore[arg-type]
             yield Change(text, "statement_order", edits, doubt=_CURRENT)
 
 
-def _stored(statement: ast.stmt) -> set[str]:
-    return {each.id for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _is_heading(statement: ast.stmt) -> bool:
+    """An import, or a text that stands alone: a docstring."""
+    alone = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return alone or isinstance(statement, (ast.Import, ast.ImportFrom))
 
 
 def _placed_on_first(failure: Failure) -> Iterator[Change]:

@@ -105,34 +105,35 @@ def _attribute(value: object, name: str) -> object:
     if is_tensor(value):
         return MISSING  # they compute; devsan.introspect.frames.expressions knows which keep the device
     if is_a(value, type):
-        return _in_class(cast(type, value), name)
+        return in_class(cast(type, value), name)
     own = own_dict(value)
     if is_module(value):
         for kept in ("_parameters", "_buffers", "_modules"):
             members = dict_in(value, kept)  # of any type: ZeRO-3 has one of its own
             if dict.__contains__(members, name):
                 return dict.__getitem__(members, name)
-    in_class = _in_class(type(value), name)
-    if isinstance(in_class, types.MemberDescriptorType):  # __slots__
+    defined = in_class(type(value), name)
+    if isinstance(defined, types.MemberDescriptorType):  # __slots__
         try:
-            return in_class.__get__(value)
+            return defined.__get__(value)
         except AttributeError:
             return MISSING
-    fields = _in_class(type(value), "_fields")
+    fields = in_class(type(value), "_fields")
     if is_a(value, tuple) and type(fields) is tuple and name in fields:  # a named tuple
         return tuple.__getitem__(cast(tuple[object, ...], value), fields.index(name))
-    if hasattr(type(in_class), "__set__"):  # a property: it wins over the instance's own
+    if hasattr(type(defined), "__set__"):  # a property: it wins over the instance's own
         return MISSING
     if name in own:
         return own[name]
     if is_a(value, UserDict):  # transformers' BatchEncoding: batch.labels is batch["labels"]
         return _element(value, name)
-    if isinstance(in_class, types.FunctionType):
-        return types.MethodType(in_class, value)
-    return MISSING if hasattr(type(in_class), "__get__") else in_class
+    if isinstance(defined, types.FunctionType):
+        return types.MethodType(defined, value)
+    return MISSING if hasattr(type(defined), "__get__") else defined
 
 
-def _in_class(kind: type, name: str) -> object:
+def in_class(kind: type, name: str) -> object:
+    """Returns what ``kind`` or a class that it is derived from defines under ``name``, or MISSING."""
     for base in type.__dict__["__mro__"].__get__(kind):
         if name in base.__dict__:
             found: object = base.__dict__[name]

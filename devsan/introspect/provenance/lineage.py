@@ -34,8 +34,12 @@ from devsan.introspect.source.statements import said_by
 _DEEPEST = 24  # steps backwards
 _FROM_HOST = frozenset({"from_numpy", "frombuffer"})
 _SAME_PLACE = frozenset({"T", "mT", "H", "data", "real", "imag"})  # attributes of a tensor that are tensors where it is
-_HANDS_BACK = "accelerate"  # what its functions are given comes back from them: what they make for themselves does not
+_PREPARES = re.compile(r"(^|\.)_?prepare\w*$")  # methods of accelerate: what they are given comes back from them
 _LOADS = re.compile(r"load|resume|restore")  # methods that take what a checkpoint holds
+
+
+def _hands_back(function: Spot) -> bool:
+    return package_of(function.file) == "accelerate" and _PREPARES.search(function.function) is not None
 
 
 def _mentions(node: ast.AST, text: str) -> bool:
@@ -144,7 +148,7 @@ class Lineage:
     def _handed_back(self, node: ast.expr, value: ast.expr, spot: Spot) -> ast.expr:
         """``model`` of ``model, loader = accelerator.prepare(model, loader)`` is what was given under that name."""
         function = function_of(value, spot) if isinstance(value, ast.Call) and len(value.args) > 1 else None
-        if function is None or package_of(function.file) != _HANDS_BACK:
+        if function is None or not _hands_back(function):
             return value
         return next((each for each in value.args if ast.unparse(each) == ast.unparse(node)), value)  # type: ignore[attr-defined]
 
@@ -247,7 +251,7 @@ class Lineage:
         if is_reader(call):
             return checkpoint_event(call, spot, self._device, self._living)
         function = function_of(call, spot)
-        if function is not None and package_of(function.file) != _HANDS_BACK:
+        if function is not None and not _hands_back(function):
             returned = [value for value in function.returns() if value is not None]
             return self._first_of(returned, function, left)
         if said.call in _FROM_HOST:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import inspect
 import sys
 import types
 from collections import deque
@@ -145,8 +144,8 @@ class Way:
             expression = step_out(expression, self.frames[number + 1], caller)
             if expression is None:
                 return []
-            hands_on = place_of(caller).package in ("torch", "python", "accelerate") or _is_variadic(expression, caller)
-            if not hands_on:
+            whole = isinstance(expression.node, ast.Name) and expression.node.id in caller.varargs  # of a wrapper
+            if not whole and place_of(caller).package not in ("torch", "python", "accelerate"):
                 held = expression.path
                 part = step.part if not held else str(held[0].key) if len(held) == 1 and step.part is None else ""
                 return [replace(step, node=expression.node, spot=spot_of(self.frames, number), part=part)]
@@ -204,13 +203,6 @@ class Way:
         # What a method makes is where its tensor is; but what else it was given is on the way, too.
         others = self._joined(replace(step, straight=False), inside, device)
         return [*self._joined(step, [method.value], device), *others]
-
-
-def _is_variadic(expression: Expression, frame: Frame) -> bool:
-    """Whether it is of what a wrapper takes as a whole and hands on: ``*args``, ``**kwargs``."""
-    code, count = frame.code, frame.code.co_argcount + frame.code.co_kwonlyargcount
-    taken = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
-    return isinstance(expression.node, ast.Name) and expression.node.id in code.co_varnames[count : count + taken]
 
 
 def function_called(call: ast.Call, spot: Spot) -> Spot | None:

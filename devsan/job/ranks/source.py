@@ -5,63 +5,80 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import re
 import sys
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from devsan.introspect.source.sources import tree_at
+from devsan.introspect.source.sources import statements_of, tree_at
 
 _WORDS = ("rank", "is_main_process", "is_master", "process_index", "global_zero", "process_zero")
-_KEEP = frozenset({"int", "bool", "get", "getenv", "get_rank", "get_node_local_rank"})
-"""Calls whose result is a rank where they are about one."""
-
+_RANK = re.compile(r"(global_|local_|node_|world_|data_parallel_|dp_|tp_|pp_)?rank", re.IGNORECASE)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LEAVES = (ast.Return, ast.Continue, ast.Break)
 
 
 def rank_condition(file: str, line: int) -> str:
     """Returns the test under which ``line`` stands where it is about ranks: "rank == 0"; "" without one.
 
-    A name that was given a rank counts as one: ``r = int(os.environ["LOCAL_RANK"])``. What stands below
-    ``if rank != 0: continue`` depends on the test as well.
+    A variable that its function, or the file itself, gave a rank counts as one: ``r = int(os.environ["LOCAL_RANK"])``.
+    What stands below ``if rank != 0: continue`` depends on the test as well.
     """
     tree = tree_at(file)
     if tree is None:
         return ""
-    ranks, found = _names_of_ranks(tree), ""
+    ranks, found = _names_of_ranks(tree, line), ""
     for node in ast.walk(tree):
         for block in _blocks(node):
             for number, statement in enumerate(block):
                 if not isinstance(statement, (ast.If, ast.While)) or not _is_about(statement.test, ranks):
                     continue
                 test = ast.unparse(statement.test)
-                leaves = isinstance(statement.body[-1], _LEAVES) and not statement.orelse
+                leaves = isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES)
                 if _is_in(statement.body, line):
                     found = test  # the innermost comes last
-                elif _is_in(statement.orelse, line) or (leaves and _is_in(block[number + 1 :], line)):
+                elif _is_in(statement.orelse or (block[number + 1 :] if leaves else []), line):
                     found = f"not ({test})"
     return found
 
 
-def _names_of_ranks(tree: ast.AST) -> set[str]:
-    """The variables that were given a rank, or what follows from one: ``r = dist.get_rank()``, ``main = r == 0``."""
+def _names_of_ranks(tree: ast.AST, line: int) -> set[str]:
+    """The variables at ``line`` that were given a rank, or a test of one: ``r = get_rank()``, ``main = r == 0``."""
+    around = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS) and _is_in(node.body, line)]
+    given = [node for scope in (tree, *around) for node in statements_of(scope) if isinstance(node, ast.Assign)]
     found: set[str] = set()
     for _ in range(2):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and _is_about(node.value, found) and not _reduces(node.value):
+        for node in given:
+            if _is_rank(node.value, found) or (isinstance(node.value, ast.Compare) and _is_about(node.value, found)):
                 found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return found
 
 
-def _is_about(node: ast.expr, ranks: Collection[str]) -> bool:
-    if "-1" in ast.unparse(node):  # no rank: the program runs without a launcher, which is the same for all
+def _is_rank(node: ast.expr, ranks: Collection[str]) -> bool:
+    """Whether it is a rank and nothing else: a name, ``get_rank()``, ``os.environ["RANK"]``, ``int`` of one."""
+    if isinstance(node, ast.Name):
+        return node.id in ranks or _RANK.fullmatch(node.id) is not None
+    if isinstance(node, ast.Attribute):
+        return _RANK.fullmatch(node.attr) is not None
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and _RANK.fullmatch(str(node.slice.value)) is not None
+    if not isinstance(node, ast.Call):
         return False
+    if _name(node) == "int" and len(node.args) == 1:
+        return _is_rank(node.args[0], ranks)
+    if _name(node) in ("get", "getenv") and node.args and isinstance(node.args[0], ast.Constant):
+        return _RANK.fullmatch(str(node.args[0].value)) is not None
+    return _name(node) in ("get_rank", "get_node_local_rank")
+
+
+def _is_about(node: ast.expr, ranks: Collection[str]) -> bool:
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        # Whether there is a launcher at all is the same for all ranks: rank == -1, "RANK" in os.environ, rank is None.
+        other = ast.unparse(node.comparators[0])
+        if other in ("-1", "None") or (isinstance(node.ops[0], (ast.In, ast.NotIn)) and "environ" in other):
+            return False
     names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
     return not names.isdisjoint(ranks) or any(word in ast.unparse(node).lower() for word in _WORDS)
-
-
-def _reduces(node: ast.expr) -> bool:
-    """Whether what a value was made with matters no more: a loss of ``DDP(model, device_ids=[rank])``."""
-    return any(isinstance(each, ast.Call) and _name(each) not in _KEEP for each in ast.walk(node))
 
 
 def _blocks(node: ast.AST) -> list[list[ast.stmt]]:

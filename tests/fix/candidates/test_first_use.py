@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
+
+import pytest
+
+from devsan.fix.candidates.first_use import _variable
 
 Fixed = Callable[..., list[str]]
 
@@ -28,3 +33,14 @@ print(loss.item())
 """,
         gpus=2,
     ) == ["labels = labels.to(logits.device)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("logits", "logits"), ("logits[:, :-1].float()", "logits"), ("torch.log_softmax(logits, -1)", "logits"),
+        ("logits.gather(-1, labels)", "logits"), ("model.head(hidden)", "hidden"), ("out.logits", ""), ("1 + x", ""),
+    ],
+)  # fmt: skip
+def test_the_variable_that_a_value_is_of(text: str, name: str):
+    assert _variable(ast.parse(text, mode="eval").body) == name

@@ -45,7 +45,7 @@ print(Net().to("cuda")(torch.randn(3, 4, device="cuda")).sum())
 """) == ["self.heads = nn.ModuleList([nn.Linear(4, 2) for _ in range(2)])"]
 
 
-def test_modules_that_are_trained_only_since_are_compared_with_one_device_that_trains_them(searched):
+def test_modules_that_only_the_change_trains_are_compared_with_one_device_that_trains_them(searched):
     """On one device the list is in no optimizer either: the reference is the program with the change."""
     found = searched("""
 import torch

@@ -63,7 +63,18 @@ def test_what_the_call_passes_on_is_moved_above_it(edit: Callable[[str], Any], t
 
 def test_the_model_of_another_library_has_no_device_of_its_own(edit: Callable[[str], Any]) -> None:
     found = edit("net = torch.nn.Sequential(model)\nx = ids()\nnet(x)")
-    assert found.after.splitlines() == ["x = x.to(net[0].wte.weight.device)", "net(x)"] or found.file != "program.py"
+    assert found is None or found.file.endswith("modeling_gpt2.py")  # the weight has no name where the call stands
+
+
+def test_the_lines_of_a_function_keep_their_depth(edit: Callable[[str], Any], tmp_path: Path) -> None:
+    body = "    return model(\n        x, attention_mask=mask)"
+    found = edit(f"def step(x, mask):\n{body}\nstep(ids(), torch.ones(2, 8))")
+    lines = (tmp_path / "program.py").read_text().splitlines()
+    start = found.line - 1
+    changed = found.after.splitlines()
+    lines[start : start + len(found.before.splitlines())] = [lines[start][:4] + changed[0], *changed[1:]]
+    assert "    x = x.to(model.device)\n    mask = mask.to(model.device)\n    return model(\n" in "\n".join(lines)
+    compile("\n".join(lines), "program.py", "exec")
 
 
 @pytest.mark.parametrize(
@@ -73,10 +84,11 @@ def test_the_model_of_another_library_has_no_device_of_its_own(edit: Callable[[s
         "outs = [model(x) for x in (ids(), ids())]",
         "f = lambda x: model(x)\nf(ids())",
         "x = ids()\nif model(x): pass",
+        "x = ids()\ny = model(x) if x is not None else 0",
         "model(ids())",
     ],
-    ids=["global", "comprehension", "lambda", "condition", "no name"],
+    ids=["global", "comprehension", "lambda", "condition", "expression", "no name"],
 )
 def test_what_no_line_above_can_move_has_no_edit_there(edit: Callable[[str], Any], text: str) -> None:
     found = edit(text)
-    assert found is None or not found.file.endswith("program.py") or ".to(" not in found.after.splitlines()[0]
+    assert found is None or not found.file.endswith("program.py")

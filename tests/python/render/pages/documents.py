@@ -52,8 +52,7 @@ def operand(name: str, device: str, column: int, provenance: list[Document], **m
         "role": "self", "name": name, "qualified_name": "", "kind": "local", "device": device, "dtype": "float32",
         "shape": [6, 10], "bytes": 240, "offending": False, "line": 88, "column": column, "end_line": 88,
         "end_column": column + len(name), "provenance": provenance, "copies": [], "holder": "", "tied_to": "",
-        "replaced_at": None, "left_in": "", "moved_part": "", "given": "", "given_in_parts": False,
-        "given_with": [], "requires_grad": False,
+        "replaced_at": None, "left_in": "", "moved_part": "", "requires_grad": False,
     }  # fmt: skip
     return {**made, **more}
 
