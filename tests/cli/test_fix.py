@@ -254,4 +254,4 @@ def test_nothing_to_fix_and_nothing_of_devices(devsan: Command) -> None:
     done = devsan("--format", "json", "train.py")
     document = json.loads(done.stdout)
     assert (done.returncode, document["status"]) == (1, "not fixed")
-    assert document["error"] == "ValueError: no device at all"
+    assert document["error"] == "ValueError: no device at all (train.py:3)"

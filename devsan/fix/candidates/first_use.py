@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from devsan.diagnostics.messages import message
@@ -17,11 +18,12 @@ from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.origins import operand_at
 
 _DOUBT = 5
+_FACTS = frozenset({"device", "dtype", "shape"})
 
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the line ``labels = labels.to(logits.device)`` before the first statement that uses ``labels``."""
-    for operand, partner in failure.pairs() if failure.is_mixed else ():
+    for operand, partner in islice(failure.pairs(), 1) if failure.is_mixed else ():  # the offending, or smaller, one
         for frame in failure.own_frames[:1]:
             source = source_of(frame["path"])
             if source is not None:
@@ -38,7 +40,7 @@ def _moved_once(
     statement = source.statement_around(node)
     block = source.block_of(statement)
     before = block[: block.index(statement)]
-    bound = max((number for number, each in enumerate(before) if name in _given(each)), default=-1)
+    bound = max((number for number, each in enumerate(before) if name in _stored(each)), default=-1)
     first = next((number for number, each in enumerate(before) if number > bound and name in _read(each)), None)
     parameters = {each.arg for each in ast.walk(source.function_around(node)) if isinstance(each, ast.arg)}
     asked = _known_before(before, first, start, parameters) if first is not None else ""
@@ -85,5 +87,12 @@ def _given(statement: ast.stmt) -> set[str]:
     return {each.id for each in targets if isinstance(each, ast.Name)}
 
 
+def _stored(statement: ast.stmt) -> set[str]:
+    return {each.id for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+
+
 def _read(statement: ast.stmt) -> set[str]:
-    return {each.id for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+    """The variables whose values a statement uses: of ``x.device`` none."""
+    asked = {each.value for each in ast.walk(statement) if isinstance(each, ast.Attribute) and each.attr in _FACTS}
+    names = (each for each in ast.walk(statement) if isinstance(each, ast.Name) and each not in asked)
+    return {each.id for each in names if isinstance(each.ctx, ast.Load)}
