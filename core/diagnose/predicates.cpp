@@ -59,7 +59,7 @@ bool joins_adapter_and_weight(const Context& context, const Operand& operand, co
 }
 
 bool is_lora(const model::Module& module) {
-  constexpr std::string_view kNames[] = {"Lora", "LoRA", "LORA", "_lora"};  // a TemporalBlock is none
+  constexpr std::string_view kNames[] = {"Lora", "oRA", "LORA", "_lora"};  // DoRA, too; a TemporalBlock is none
   return module.type.starts_with("lora") || std::ranges::any_of(kNames, [&](std::string_view name) {
            return module.type.find(name) != std::string::npos;
          });
