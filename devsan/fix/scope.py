@@ -126,6 +126,11 @@ def _called_with(source: Source, node: ast.AST) -> str:
     return source.segment(around.func) if given and isinstance(around, ast.Call) else ""
 
 
+def names_stored(node: ast.AST) -> set[str]:
+    """Returns the variables that are given a value in ``node``."""
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+
+
 def names_bound(source: Source, node: ast.AST) -> set[str]:
     """Returns the names that may have a value at ``node``: those assigned before it, and what is around."""
     found: set[str] = set()

@@ -157,14 +157,9 @@ Operand attribute_in(const Operand& operand) {
 /// The module that keeps it, by its path and its class: "`0` (Block)".
 Message keeper_of(const Context& context, const Operand& operand) {
   if (operand.holder.empty()) return "its module";
-  if (context.model() != nullptr) {
-    for (const model::Module& module : context.model()->modules) {
-      if (module.path == operand.holder) {
-        return {"{path} ({type})", {{"path", quoted(module.path)}, {"type", std::string(last_part(module.type))}}};
-      }
-    }
-  }
-  return operand.holder;
+  const model::Module* module = context.model() != nullptr ? context.model()->find(operand.holder) : nullptr;
+  if (module == nullptr) return operand.holder;
+  return {"{path} ({type})", {{"path", quoted(module->path)}, {"type", std::string(last_part(module->type))}}};
 }
 
 /// A module keeps it without having registered it. Where the failing line calls it something else, its path tells what.

@@ -16,6 +16,7 @@ from devsan.fix.candidates.use_site import doubt_of
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.origins import operand_at
+from devsan.fix.scope import names_stored
 
 _DOUBT = 5
 _FACTS = frozenset({"device", "dtype", "shape"})
@@ -40,7 +41,7 @@ def _moved_once(
     statement = source.statement_around(node)
     block = source.block_of(statement)
     before = block[: block.index(statement)]
-    bound = max((number for number, each in enumerate(before) if name in _stored(each)), default=-1)
+    bound = max((number for number, each in enumerate(before) if name in names_stored(each)), default=-1)
     first = next((number for number, each in enumerate(before) if number > bound and name in _read(each)), None)
     parameters = {each.arg for each in ast.walk(source.function_around(node)) if isinstance(each, ast.arg)}
     asked = _known_before(before, first, start, parameters) if first is not None else ""
@@ -55,7 +56,7 @@ def _variable(node: ast.AST | None) -> str:
     """The variable that an expression is a part of, or what a method makes of it: ``labels`` of
     ``labels[:, 1:].clamp(min=0)``; "" for another expression."""
     while node is not None and not isinstance(node, ast.Name):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args[:1]:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
             node = node.func.value
         elif isinstance(node, ast.Call) and node.args:  # of a function, or a method whose first argument is no tensor
             inner = node.args[0]
@@ -85,10 +86,6 @@ def _given(statement: ast.stmt) -> set[str]:
     """The variables to which an assignment gives one value."""
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     return {each.id for each in targets if isinstance(each, ast.Name)}
-
-
-def _stored(statement: ast.stmt) -> set[str]:
-    return {each.id for each in ast.walk(statement) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
 
 
 def _read(statement: ast.stmt) -> set[str]:

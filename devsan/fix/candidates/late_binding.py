@@ -14,6 +14,7 @@ from devsan.diagnostics.diagnostic import Edit, Place
 from devsan.diagnostics.messages import message
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
+from devsan.fix.scope import names_stored
 
 _DOUBT = 4
 
@@ -39,19 +40,15 @@ def _late(source: Source, function: _Function) -> set[str]:
     around = source.parents.get(function)
     while around is not None and not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         if isinstance(around, (ast.For, ast.While)):
-            changing |= _stored(around)
+            changing |= names_stored(around)
         elif isinstance(around, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            changing |= {name for made in around.generators for name in _stored(made.target)}
+            changing |= {name for made in around.generators for name in names_stored(made.target)}
         around = source.parents.get(around)
     body = function.body if isinstance(function.body, list) else [function.body]
     read = {each.id for part in body for each in ast.walk(part) if isinstance(each, ast.Name)}
     own = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
-    own |= {name for part in body for name in _stored(part)}
+    own |= {name for part in body for name in names_stored(part)}
     return (read & changing) - own
-
-
-def _stored(scope: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(scope) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
 
 
 def _bound(source: Source, function: _Function, name: str) -> Edit:

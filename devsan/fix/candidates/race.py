@@ -17,7 +17,7 @@ from devsan.diagnostics.codes import OF_STREAMS
 from devsan.diagnostics.messages import Message, message
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
-from devsan.fix.scope import positional
+from devsan.fix.scope import names_stored, positional
 
 _BEFORE_THE_NEXT, _DOUBT = 7, 8
 _WAIT = ".wait_stream("
@@ -114,6 +114,4 @@ def _recorded(finding: Mapping[str, Any]) -> Iterator[Change]:
 def _bound(loop: ast.For | ast.While) -> list[str]:
     """The names that the head of a loop binds."""
     head = loop.target if isinstance(loop, ast.For) else loop.test
-    return sorted(
-        {node.id for node in ast.walk(head) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    )
+    return sorted(names_stored(head))
