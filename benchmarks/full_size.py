@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from table import Row
+from table import Row, in_gib
 
 ROUNDS = 5
 TOKENS = 2048
@@ -33,6 +33,31 @@ SHAPES = {
 
 
 @dataclass(frozen=True)
+class Case:
+    """A model over so many GPUs, how often it is measured, and the most that it may take.
+
+    Attributes:
+        ratio: of the time of a step to FakeTensorMode's.
+        seconds: of a step.
+        memory: bytes of host memory at the peak, those of torch and transformers among them.
+    """
+
+    model: str
+    gpus: int
+    rounds: int
+    ratio: float | None
+    seconds: float
+    memory: float | None
+
+
+CASES = (
+    Case("7B", 8, ROUNDS, 0.7, 1.0, 1.0 * 2**30),
+    Case("70B", 8, 1, None, 4.0, 1.5 * 2**30),
+    Case("405B", 64, 1, None, 20.0, None),
+)
+
+
+@dataclass(frozen=True)
 class Measured:
     """One run: seconds, seconds and bytes."""
 
@@ -43,20 +68,18 @@ class Measured:
 
 def measure() -> list[Row]:
     rows = []
-    for model, gpus, rounds, goal in (("7B", 8, ROUNDS, 0.7), ("70B", 8, 1, None), ("405B", 64, 1, None)):
-        pairs = [(_run("devsan", model, gpus), _run("fake", model, 1)) for _ in range(rounds)]
-        own = [pair[0] for pair in pairs]
-        memory = max(each.memory for each in own) / 2**30
-        rows.append(
-            Row(
-                f"Llama {model}, training step at full size, {gpus} GPUs, {memory:.2f} GiB of host memory",
-                statistics.median(each.step for each in own),
-                "FakeTensorMode, one device",
-                statistics.median(pair[1].step for pair in pairs),
-                ratio=statistics.median(pair[0].step / pair[1].step for pair in pairs),
-                goal=goal,
-            )
-        )
+    for case in CASES:
+        pairs = [(_run("devsan", case.model, case.gpus), _run("fake", case.model, 1)) for _ in range(case.rounds)]
+        name = f"Llama {case.model}, training step at full size, {case.gpus} GPUs"
+        step = statistics.median(own.step for own, _ in pairs)
+        fake = statistics.median(other.step for _, other in pairs)
+        ratio = statistics.median(own.step / other.step for own, other in pairs)
+        memory = max(own.memory for own, _ in pairs)
+        rows += [
+            Row(name, step, difference=step, goal=case.seconds),
+            Row(f"{name}, compared", step, "FakeTensorMode, one device", fake, ratio=ratio, goal=case.ratio),
+            Row(f"{name}, host memory", memory, difference=memory, goal=case.memory, units=in_gib),
+        ]
     return rows
 
 

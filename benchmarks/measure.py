@@ -23,7 +23,7 @@ class WorkerError(RuntimeError):
 
 
 class Worker:
-    """A worker.py in a process of its own, of one kind: plain, devsan or fakegpu."""
+    """A worker.py in a process of its own, of one of its kinds."""
 
     def __init__(self, kind: str, python: str = sys.executable) -> None:
         self.kind = kind

@@ -1,32 +1,25 @@
-"""What the check of streams costs a training step: the same step with and without it, in turns, in one run."""
+"""What the check of streams costs a training step: without it, with it, and after it has ended, in turns."""
 
 from __future__ import annotations
 
-import time
+from measure import Contender, Worker, in_turns
+from table import Row, row
 
-import torch
-
-import devsan
-
-
-def seconds_of_a_step(check: str | None) -> float:
-    """Returns the quickest of ten steps of an encoder layer with AdamW."""
-    with devsan.emulate(gpus=1, check=check):
-        torch.manual_seed(0)
-        layer = torch.nn.TransformerEncoderLayer(256, 8, 1024, batch_first=True, dropout=0.0).cuda()
-        optimizer = torch.optim.AdamW(layer.parameters(), foreach=True)
-        x = torch.randn(8, 128, 256, device="cuda")
-        taken = []
-        for _ in range(12):
-            start = time.perf_counter()
-            layer(x).square().mean().backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            taken.append(time.perf_counter() - start)
-        return min(taken[2:])
+STEPS = {
+    "step wide": ("step of a layer of 256, 8 x 128", 61, 1.2),
+    "step narrow": ("step of a layer of 32, 2 x 8", 201, None),  # the host's own work: a goal would be that of a kernel
+}
 
 
-if __name__ == "__main__":
-    pairs = [(seconds_of_a_step(None), seconds_of_a_step("streams")) for _ in range(5)]
-    without, watched = (min(each) for each in zip(*pairs, strict=True))
-    print(f"without {without * 1e3:.1f} ms, with {watched * 1e3:.1f} ms: {watched / without:.2f}x")
+def measure() -> list[Row]:
+    rows = []
+    with Worker("devsan") as plain, Worker("watched") as watched, Worker("unwatched") as unwatched:
+        for work, (name, rounds, goal) in STEPS.items():
+            never = Contender("never checked", plain, work)
+            others = [Contender("on", watched, work), Contender("off", unwatched, work)]
+            on, off = in_turns(never, others, rounds)
+            rows += [
+                row(f"{name}, check of streams on", on, goal=goal),
+                row(f"{name}, check of streams off again", off),
+            ]
+    return rows

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from measure import Result
@@ -18,9 +19,17 @@ def in_units(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
+def in_gib(size: float) -> str:
+    """Writes bytes: 0.41 GiB."""
+    return f"{size / 2**30:.2f} GiB"
+
+
 @dataclass(frozen=True)
 class Row:
-    """One comparison. A goal is the most that a ratio, or a difference in seconds, may be."""
+    """One comparison. A goal is the most that a ratio, or a difference in seconds, may be.
+
+    ``units`` writes what is no ratio: seconds, if nothing else is said.
+    """
 
     name: str
     took: float
@@ -29,6 +38,7 @@ class Row:
     ratio: float | None = None
     difference: float | None = None
     goal: float | None = None
+    units: Callable[[float], str] = in_units
 
     @property
     def missed(self) -> bool:
@@ -42,12 +52,12 @@ class Row:
             compared = f"{self.ratio:.2f}x"
             goal = "" if self.goal is None else f"<= {self.goal:.2f}x"
         elif self.difference is not None:
-            compared = f"{'+' if self.beside and self.difference >= 0 else ''}{in_units(self.difference)}"
-            goal = "" if self.goal is None else f"<= {in_units(self.goal)}"
-        beside_took = "" if self.beside_took is None else in_units(self.beside_took)
+            compared = f"{'+' if self.beside and self.difference >= 0 else ''}{self.units(self.difference)}"
+            goal = "" if self.goal is None else f"<= {self.units(self.goal)}"
+        beside_took = "" if self.beside_took is None else self.units(self.beside_took)
         return (
             self.name,
-            in_units(self.took),
+            self.units(self.took),
             self.beside,
             beside_took,
             compared,
@@ -74,3 +84,17 @@ def as_markdown(rows: Sequence[Row]) -> str:
     """Writes the rows as a Markdown table."""
     lines = [HEAD, tuple("---" for _ in HEAD), *(each.cells() for each in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def merged(page: str, rows: Sequence[Row], notes: Sequence[str]) -> str:
+    """Returns a page with these rows in its table, in place of those of the same names, and with these notes."""
+    kept = [line for line in page.rstrip().splitlines() if _name_in(line) not in {each.name for each in rows}]
+    end = max(number for number, line in enumerate(kept) if line.startswith("| ")) + 1
+    added = [f"| {' | '.join(each.cells())} |" for each in rows]
+    told = [f"- {note}" for note in notes]
+    return "\n".join([*kept[:end], *added, *(line for line in kept[end:] if line not in told), *told, ""])
+
+
+def _name_in(line: str) -> str:
+    found = re.match(r"\| (.*?) \| ", line)
+    return found[1] if found else ""

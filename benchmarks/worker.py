@@ -1,4 +1,6 @@
-"""A process that times work on request: ``worker.py plain|devsan|fakegpu``.
+"""A process that times work on request: ``worker.py KIND``.
+
+Kinds: plain; devsan; watched, with the check of streams; unwatched, which had that check and ended it; fakegpu.
 
 It reads names of `works.WORKS`, one a line, and answers each with the seconds that one call took, averaged over a
 batch. The first request for a name also prepares the work and warms it up. `measure.Worker` is the other end.
@@ -26,6 +28,13 @@ def start(kind: str) -> None:
         import devsan
 
         devsan.emulate(gpus=2).start()
+    elif kind in ("watched", "unwatched"):
+        import devsan
+        from devsan.streams import watch
+
+        devsan.emulate(gpus=2, check="streams").start()
+        if kind == "unwatched":
+            watch.end()
 
 
 def serve(answers: int) -> None:

@@ -103,6 +103,23 @@ def place(depth: int) -> Work:
     return lambda: down(depth)
 
 
+def training_step(width: int, batch: int, tokens: int) -> Work:
+    """A step of an encoder layer with AdamW on a GPU."""
+    import torch
+
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(width, 4, 4 * width, batch_first=True, dropout=0.0).cuda()
+    optimizer = torch.optim.AdamW(layer.parameters(), foreach=True)
+    x = torch.randn(batch, tokens, width, device="cuda")
+
+    def step() -> None:
+        layer(x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
 def over(first: str, second: str) -> dict[str, str]:
     """A map of the Llama: the first two layers on one device, the rest on the other."""
     begin = dict.fromkeys(("model.embed_tokens", "model.rotary_emb", "model.layers.0", "model.layers.1"), first)
@@ -120,9 +137,11 @@ WORKS: dict[str, Callable[[], Work]] = {
     "llama cuda hooks": lambda: llama(device_map=over("cuda:0", "cuda:1")),
     "llama unrecorded": lambda: unrecorded(llama(device_map=over("cuda:0", "cuda:1"))),
     "llama fake": llama_fake,
+    "step wide": lambda: training_step(256, 8, 128),
+    "step narrow": lambda: training_step(32, 2, 8),
     "place 10": lambda: place(10),
     "place unrecorded 10": lambda: unrecorded(place(10)),
     "place 40": lambda: place(40),
     "place unrecorded 40": lambda: unrecorded(place(40)),
 }
-CALLS = {"add": 5000, "mm": 5000, "llama": 2, "place": 1}
+CALLS = {"add": 5000, "mm": 5000, "llama": 2, "step": 2, "place": 1}

@@ -123,6 +123,15 @@ def join_alignment() -> None:
 def start_alignment(told: Callable[[str], None]) -> None:
     """Has this thread go on after mismatches, its operands moved; ``told`` gets each sentence. It must not raise."""
 
+class HostRead:
+    """That the host has got at pinned memory which a copy still fills."""
+
+    def end(self) -> None:
+        """The host has read it by now: told if it has not waited for the copy since."""
+
+def begin_host_read(tensor: Any, method: str) -> HostRead | None:
+    """None where nothing is under way in the memory of ``tensor``, or the thread is not watched."""
+
 def join_order() -> None:
     """The calling thread's operators are watched where another's are."""
 
@@ -223,6 +232,15 @@ def peaks(named: Sequence[tuple[Any, HolderKind, str]], modules: Mapping[int, st
         modules: a name for what the forward pass of each module computed, by the module's ``id``; see ModuleCalls.
     """
 
+def mark_cache(tensor: Any) -> None:
+    """Has the memory of a tensor on an emulated GPU be known as that of a KV cache, for as long as it is allocated."""
+
+def around(call: Callable[..., Any], begin: Callable[[], Any], end: Callable[[Any], object]) -> Callable[..., Any]:
+    """Returns a function that calls ``begin``, then ``call``, then ``end`` with what ``begin`` returned.
+
+    ``end`` is called where ``call`` raises, too. No frame of it is in a stack or a traceback.
+    """
+
 class ModuleCalls:
     """Stands in the place of ``torch.nn.Module.__call__``, and notes which module runs on each thread.
 
@@ -243,6 +261,7 @@ def update_allocator_settings(text: str) -> None:
     """Reads text as PYTORCH_CUDA_ALLOC_CONF; raises ValueError in torch's words."""
 
 def host_memory_stats() -> dict[str, Any]: ...
+def host_room() -> tuple[int, int, str]: ...
 def reset_peak_host_memory_stats() -> None: ...
 def reset_accumulated_host_memory_stats() -> None: ...
 def host_allocator() -> int: ...

@@ -125,12 +125,18 @@ class HolderKind:
     GRADIENT: ClassVar[HolderKind]  # of a parameter
     OPTIMIZER_STATE: ClassVar[HolderKind]  # what an optimizer keeps for a parameter
     BUFFER: ClassVar[HolderKind]  # of a model
+    CACHE: ClassVar[HolderKind]  # keys and values that a model keeps of earlier tokens
     COLLECTED: ClassVar[HolderKind]  # in a list or a dictionary that a variable of the program holds
     HISTORY: ClassVar[HolderKind]  # for a backward pass through several earlier passes, whose graphs one variable keeps
-    # the result of an operator: an activation that the backward pass needs, or an intermediate result
-    ACTIVATION: ClassVar[HolderKind]
+    # made for collectives, as DDP's buckets: given to one or filled by one, and none of the above
+    COMMUNICATION: ClassVar[HolderKind]
+    ACTIVATION: ClassVar[HolderKind]  # the result of an operator in a forward pass, or beside all passes
+    TEMPORARY: ClassVar[HolderKind]  # the result of an operator in a backward pass or in a step of an optimizer
     DATA: ClassVar[HolderKind]  # a tensor that was created on the GPU or copied to it, and is none of the above
     WORKSPACE: ClassVar[HolderKind]  # of a kernel or a library, beside all tensors
+    # reserved by torch, and allocated for nothing: between and behind what is, or kept for later
+    FRAGMENTATION: ClassVar[HolderKind]
+    CONTEXT: ClassVar[HolderKind]  # of CUDA itself: kernels' code and the runtime's own buffers
     UNKNOWN: ClassVar[HolderKind]  # nobody says
     __members__: ClassVar[dict[str, HolderKind]]
     @property
@@ -613,7 +619,7 @@ class PeakMemory:
     reserved: int  # that, and what torch keeps for the next tensors
     op: str  # the operator whose result was the last to come; "" for none
     placement: int  # the number under which the stack of that moment is kept; 0: of none
-    parts: Sequence[MemoryPart]  # the largest first; together they are what is allocated
+    parts: Sequence[MemoryPart]  # the largest first; together they are what the process takes of the GPU
     stack: Sequence[Frame]  # of that moment, innermost first; none where Python does not know the thread
     def __init__(
         self,

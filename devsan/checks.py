@@ -131,7 +131,7 @@ def _mode(device: str) -> Any:
             self, function: Any, types: Any, arguments: Any = (), keywords: dict[str, Any] | None = None
         ) -> Any:
             result = function(*arguments, **(keywords or {}))
-            _judge(result, device, f"{getattr(function, '__name__', function)} made", _program_frame())
+            _judge(result, device, f"{getattr(function, '__name__', function)} created", _program_frame())
             return result
 
     return Watch()
@@ -142,7 +142,7 @@ def _judge(result: Any, device: str, did: str, caller: FrameType) -> None:
         here = str(tensor.device)
         if here == device or here.startswith(device + ":") or _is_host_scalar(tensor):
             continue
-        text = f"expected tensors on {device} here, but {did} one on {here}"
+        text = f"expected tensors on {device} here, but {did} a tensor on {here}"
         figures = {"expected": device, "here": here}
         sentence = Sentence(Kind.EXPECTED, text, (device, here), figures=figures, speaker="devsan")
         raise DeviceMismatch(_report(sentence, caller))

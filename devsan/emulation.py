@@ -69,7 +69,9 @@ class Emulation:
         self._core = core
         self._surface = Surface()
         try:
-            self._surface.install(self.devices, announcement.use)
+            # Lightning's first process is a rank while its group is there: Lightning sets the variables that say so,
+            # and removes them at its end.
+            self._surface.install(self.devices, on_use=announcement.use, on_group=member.begin_rank)
         except Exception as error:
             self.stop()
             raise StartError(f"expected torch {torch.__version__} as DevSan knows it, got {brief(error)}") from error
@@ -156,6 +158,7 @@ def emulate(
     check: str | Sequence[str] | None = None,
     full_size: bool = False,
     real_below: int | str | None = None,
+    weights: str | None = None,
     format: str = "terminal",
     output: str | os.PathLike[str] | None = None,
     force: bool = False,
@@ -177,6 +180,8 @@ def emulate(
         full_size: whether tensors above ``real_below`` have shapes, devices and memory, and no numbers; nor has what is
             computed from them. CPU tensors that are made meanwhile are such tensors, too.
         real_below: bytes or a text; 64KiB by default.
+        weights: what a model is loaded from at full size: ``"none"`` needs its configuration, ``"index"`` the headers
+            of safetensors or an index, ``"real"`` the files; by default files that are there are opened.
         format: how a device error that leaves the ``with`` block and is caught nowhere is reported, behind its
             traceback: ``"terminal"``, ``"github"``, or ``"off"``; ``"html"``, ``"json"`` and ``"sarif"`` also write the
             file that ``output`` names, at the end of the process.
@@ -198,6 +203,7 @@ def emulate(
         check=check,
         full_size=full_size or None,
         real_below=real_below,
+        weights=weights,
         format=None if format == "terminal" else format,
         output=None if output is None else os.fspath(output),
         force=force or None,
@@ -213,6 +219,10 @@ def _parts(options: Options) -> Iterator[ModuleType]:
         from devsan import full_size
 
         yield full_size
+    else:
+        from devsan import large_models
+
+        yield large_models
     if options.ranks or sample_of_ranks.VARIABLE in os.environ:
         from devsan import sample
 

@@ -41,6 +41,7 @@ def on_exception(
     exc: BaseException,
     tb: TracebackType | None,
     stream: TextIO | None = None,
+    is_shown: bool = False,
 ) -> bool:
     """Prints a report if ``exc``, or what it was raised from, refuses a device. Never raises.
 
@@ -49,6 +50,7 @@ def on_exception(
         exc: the exception.
         tb: its traceback.
         stream: where to print; stderr by default.
+        is_shown: whether the traceback stands above, and with it the sentence of the error.
 
     Returns:
         Whether something was printed.
@@ -68,7 +70,7 @@ def on_exception(
                 return False
             how = active_options.format()
             if _show is None or stream is not None or how == "off":
-                failure_report.report_to(out, failure, how)
+                failure_report.report_to(out, failure, how, is_shown)
             else:
                 text = io.StringIO()
                 _show(text, *failure_report.report_to(text, failure, how))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import textwrap
 
 EXIT_USAGE = 2
 """Exit code of a command that could not do what was asked, as that of argparse: its one sentence is on stderr."""
@@ -46,6 +48,25 @@ def tell_failure(what: str, error: BaseException) -> None:
 
 
 def tell(sentence: str) -> None:
-    """Writes one of DevSan's own sentences to stderr. stdout belongs to the program that is being run."""
-    if sys.stderr is not None:  # a program without a console has none
-        print(f"devsan: {sentence}", file=sys.stderr, flush=True)
+    """Writes one of DevSan's own sentences to stderr. stdout belongs to the program that is being run.
+
+    On a terminal it is broken between words, and what follows is indented.
+    """
+    if sys.stderr is None:  # a program without a console has none
+        return
+    text = f"devsan: {sentence}"
+    columns = _columns()
+    if len(text) > columns > 0:
+        text = "\n".join(
+            textwrap.fill(line, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+            for line in text.split("\n")
+        )
+    print(text, file=sys.stderr, flush=True)
+
+
+def _columns() -> int:
+    """Those of the terminal behind stderr; 0 where there is none."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else 0
+    except (OSError, ValueError, AttributeError):  # AttributeError: what a program put in place of stderr
+        return 0

@@ -75,15 +75,24 @@ def is_installed() -> bool:
     return bool(_askers)
 
 
-def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Reports on ``error`` once, however often it is called. Whatever goes wrong here changes nothing outside."""
+def report(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None, is_shown: bool = False
+) -> None:
+    """Reports on ``error`` once, however often it is called. Whatever goes wrong here changes nothing outside.
+
+    Args:
+        kind: of the exception.
+        error: the exception.
+        trace: its traceback.
+        is_shown: whether Python's own traceback stands right above, and with it the sentence of the error.
+    """
     global _reported
     if error is _reported or not isinstance(error, Exception) or multiprocessing_hooks.has_reported(error):
         return  # KeyboardInterrupt and its like are not failures of the program
     _reported = error
     try:
         with member.failing(error, trace):
-            on_exception(kind, error, trace)
+            on_exception(kind, error, trace, is_shown=is_shown)
     except BaseException as failure:  # also a Ctrl-C during the report: the program has ended with its own error
         tell(f"the report is incomplete: {type(failure).__name__}: {failure}")
 
@@ -94,12 +103,14 @@ def _report_of_a_cell(kind: type[BaseException], error: BaseException, trace: Tr
 
 
 def _traceback_then_report(kind: type[BaseException], error: BaseException, trace: TracebackType | None, /) -> None:
-    (_previous or sys.__excepthook__)(kind, error, trace)
+    show = _previous or sys.__excepthook__
+    show(kind, error, trace)
     if _askers:
-        report(kind, error, trace)
+        report(kind, error, trace, is_shown=show is sys.__excepthook__)
 
 
 def _thread_then_report(args: threading.ExceptHookArgs, /) -> None:
-    (_previous_of_threads or threading.__excepthook__)(args)
+    show = _previous_of_threads or threading.__excepthook__
+    show(args)
     if _askers and args.exc_value is not None:
-        report(args.exc_type, args.exc_value, args.exc_traceback)
+        report(args.exc_type, args.exc_value, args.exc_traceback, is_shown=show is threading.__excepthook__)

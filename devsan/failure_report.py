@@ -5,6 +5,7 @@ Imported when there is a failure to report on, and not before.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TextIO
 
 from devsan.diagnosis.build import build
@@ -18,17 +19,20 @@ from devsan.render.terminal.printer import write
 from devsan.run_files import recording
 
 
-def report_to(stream: TextIO, failure: Failure, how: str = "terminal") -> tuple[Diagnostic, Explanation | None]:
+def report_to(
+    stream: TextIO, failure: Failure, how: str = "terminal", is_shown: bool = False
+) -> tuple[Diagnostic, Explanation | None]:
     """Prints the report on ``failure``, adds it to the run file where there is one, and returns what it was made of.
 
     Args:
         stream: where to print.
         failure: what happened.
         how: a value of the option ``format``.
+        is_shown: whether the sentence of the error stands above; then it is not repeated.
     """
     report, explanation = explained(build(failure), failure, member.patience())
     if how != "off":
-        write(report, stream)
+        write(replace(report, sentence="") if is_shown else report, stream)
         from devsan.doctor.live.beside import write_beside  # imported behind the report, which is there sooner so
 
         write_beside(explanation, stream)

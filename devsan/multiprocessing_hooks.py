@@ -22,8 +22,10 @@ from devsan.job import member
 class Report(Protocol):
     """Reports on an exception."""
 
-    def __call__(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None, /) -> None:
-        """Reports on ``error``."""
+    def __call__(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None, is_shown: bool, /
+    ) -> None:
+        """Reports on ``error``; ``is_shown``: its traceback stands right above."""
 
 
 class _Here:
@@ -77,21 +79,22 @@ def _at_the_end() -> None:
     error = sys.exc_info()[1]
     if parent_process() is None:  # known from the start of its target on: nobody shows this exception but Python
         return
-    if isinstance(error, SystemExit) and _left_by_torch(error):
+    is_shown = not (isinstance(error, SystemExit) and _left_by_torch(error))  # torch hands it to the parent
+    if not is_shown and error is not None:
         error = error.__context__
     if _report is None or not isinstance(error, Exception):
         member.end_child()
         return
     report, kind, trace = _report, type(error), error.__traceback__
 
-    def tell() -> None:
-        report(kind, error, trace)
+    def tell(is_shown: bool = is_shown) -> None:
+        report(kind, error, trace, is_shown)
         member.end_child()
 
     try:
         threading._register_atexit(tell)  # type: ignore[attr-defined]
     except Exception:  # there is no such function in this Python: then before the traceback
-        tell()
+        tell(False)
 
 
 def _left_by_torch(error: SystemExit) -> bool:

@@ -26,6 +26,7 @@ from devsan.options import OPTIONS, Options
 from devsan.post_mortem import COLOR
 from devsan.project_options import in_force
 from devsan.render import html as page
+from devsan.render.language import chosen, language_named
 from devsan.run_files import recording
 from devsan.run_files.document import findings_of
 from devsan.run_files.reader import read_run
@@ -140,14 +141,15 @@ def _begin(options: Options) -> int:
 
 
 def _told(options: Options | None) -> str:
+    say = language_named(chosen())
     if options is None:
-        return "devsan: no GPUs are emulated"
+        return f"devsan: {say('no GPUs are emulated')}"
     names = [f"cuda:{number} {device.name}" for number, device in enumerate(options.devices())]
     others = [f"--{option.key} {option.write(getattr(options, option.name))}".removesuffix(" yes")
               for option in OPTIONS if option.name not in ("gpus", "profile")
               and getattr(options, option.name) != option.default]  # fmt: skip
-    told = f"devsan: emulated GPUs: {', '.join(names)}" if names else "devsan: real GPUs"
-    return f"{told} ({' '.join(others)})" if others else told
+    told = say("emulated GPUs: {names}", names=", ".join(names)) if names else say("real GPUs")
+    return f"devsan: {told} ({' '.join(others)})" if others else f"devsan: {told}"
 
 
 def _show(text: io.StringIO, report: Diagnostic, explanation: Explanation | None) -> None:

@@ -38,6 +38,11 @@ LEAST_HISTORY = 1 << 20
 DEFAULT_REAL_BELOW = 64 << 10
 """Room for a batch of tokens, a mask or a bias; the weights of a model that needs full size are larger."""
 
+AUTO = "auto"
+"""As ``weights``: those that are there are opened, and for others their description is enough."""
+
+WEIGHTS = (AUTO, "none", "index", "real")
+
 LANGUAGES = ("en", "zh")
 
 POLICIES = ("stop", "warn")
@@ -280,6 +285,14 @@ class Options:
         help="with full-size, the size up to which tensors have numbers; integers and booleans have them up to 256 "
         "times as much (default: 64KiB)",
     )
+    weights: str = _option(
+        AUTO,
+        metavar="WEIGHTS",
+        read=_one_of("weights", WEIGHTS),
+        write=str,
+        help="with full-size, what a model is loaded from: none needs its configuration alone, index the headers of "
+        "safetensors or an index, real the files themselves; auto opens the files that are there (default: auto)",
+    )
     ranks: tuple[tuple[int, int], ...] = _option(
         (),
         metavar="RANKS",
@@ -409,7 +422,8 @@ class Options:
         )
 
 
-EMULATION = ("profile", "memory", "used_memory", "policy", "check", "history", "full_size", "real_below", "ranks")
+EMULATION = ("profile", "memory", "used_memory", "policy", "check", "history", "full_size", "real_below", "weights",
+             "ranks")  # fmt: skip
 """The options that only emulated GPUs have."""
 
 REPORTING = ("format", "output", "fail_on", "error_exitcode", "quiet", "verbose", "force", "lang")

@@ -63,6 +63,12 @@ def write_size(amount: int) -> str:
     return f"{amount}B"
 
 
+def say_size(amount: int) -> str:
+    """Returns ``amount`` bytes as the core writes them in sentences: "12.74 GiB"."""
+    unit = next((each for each in ("GiB", "MiB", "KiB") if amount > _UNITS[each]), "")
+    return f"{amount / _UNITS[unit]:.2f} {unit}" if unit else f"{amount} bytes"
+
+
 def _nearest_unit(unit: str) -> str:
     """The binary unit with the same first letter: 24, 24G and 24Gb are all meant as 24GiB by most people."""
     letter = unit[:1].upper()

@@ -13,6 +13,7 @@ import functools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -114,6 +115,13 @@ def run(
     finally:
         program.kill()
     return subprocess.CompletedProcess(program.words, program.returncode, out, err)
+
+
+def free_port() -> str:
+    """Returns a port of this machine that nobody listens on, for MASTER_PORT."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
 
 
 @functools.cache

@@ -27,6 +27,7 @@ DOORS = (
     Door("devsan._core", ("devsan/core_library.py",), "it is linked against one torch, which is looked at first"),
     Door("devsan.cuda", ("devsan/emulation.py",), "it imports torch and the core"),
     Door("devsan.full_size", ("devsan/emulation.py",), "full-size alone needs it, with what reports are made with"),
+    Door("devsan.large_models", ("devsan/emulation.py",), "it imports torch and the core"),
     Door("devsan.sample", ("devsan/emulation.py",), "a sample of ranks alone needs it, with torch.distributed"),
     Door("devsan.blocks.in_program", ("devsan/emulation.py",), "the rehearsals of devsan plan alone need it"),
     Door("devsan.policy", ("devsan/emulation.py",), "policy=warn alone needs it, with what reports are made with"),

@@ -20,10 +20,15 @@ using collectives::CallState;
 
 namespace {
 
-/// "/.../site-packages/torch/": files below it are not the program's.
-std::string& torch_folder() {
-  static std::string folder;
-  return folder;
+/// "/.../site-packages/torch/" and DevSan's own: files below them are not the program's.
+std::array<std::string, 2>& machinery() {
+  static std::array<std::string, 2> folders;
+  return folders;
+}
+
+std::string folder_of(const char* package) {
+  const auto file = py::module_::import(package).attr("__file__").cast<std::string>();
+  return file.substr(0, file.rfind('/') + 1);
 }
 
 template <std::size_t N>
@@ -41,10 +46,10 @@ void put(collectives::Text<N>& text, PyObject* value, bool keep_end) {
   text[view.size()] = '\0';
 }
 
-/// Files whose functions stand between torch's and whoever calls: decorators and contexts.
+/// Files whose functions stand between these and whoever calls: decorators and contexts.
 constexpr std::array<std::string_view, 3> kBetween = {"/typing_extensions.py", "/contextlib.py", "/functools.py"};
 
-bool is_of_torch(const PyCodeObject* code) {
+bool is_machinery(const PyCodeObject* code) {
   Py_ssize_t length = 0;
   const char* file = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
   if (file == nullptr) {
@@ -52,7 +57,7 @@ bool is_of_torch(const PyCodeObject* code) {
     return false;
   }
   const std::string_view path(file, static_cast<std::size_t>(length));
-  return path.starts_with(torch_folder()) ||
+  return std::ranges::any_of(machinery(), [&](const std::string& folder) { return path.starts_with(folder); }) ||
          std::any_of(kBetween.begin(), kBetween.end(), [&](std::string_view name) { return path.ends_with(name); });
 }
 
@@ -61,7 +66,7 @@ bool locate_in(PyThreadState* thread, CallSite& site) {
   PyFrameObject* frame = thread == nullptr ? nullptr : PyThreadState_GetFrame(thread);
   while (frame != nullptr) {
     PyCodeObject* code = PyFrame_GetCode(frame);
-    const bool found = !is_of_torch(code);
+    const bool found = !is_machinery(code);
     if (found) {
       site.line = PyFrame_GetLineNumber(frame);
       put(site.file, code->co_filename, true);
@@ -157,9 +162,7 @@ py::object read_flight_recorder(const std::string& path) {
 void bind_flight_recorder(py::module_& module) {
   module.def("read_flight_recorder", &read_flight_recorder, py::arg("path"));
   // torch has been imported: this module needs its libraries.
-  const py::object torch = py::module_::import("torch");
-  const auto file = torch.attr("__file__").cast<std::string>();
-  torch_folder() = file.substr(0, file.rfind('/') + 1);
+  machinery() = {folder_of("torch"), folder_of("devsan")};
   collectives::python() = {&holds_lock, &without_lock, &locate};
 }
 

@@ -2,6 +2,7 @@
 
 #include "bindings/bindings.h"
 #include "emulate/runtime/pinned_memory.h"
+#include "memory/host_room.h"
 
 namespace devsan::bindings {
 
@@ -40,9 +41,16 @@ py::dict host_memory_stats() {
   return dict;
 }
 
+/// Bytes left, bytes in all (0 where nothing is known), and what bounds them.
+std::tuple<std::uint64_t, std::uint64_t, std::string> host_room() {
+  const memory::HostRoom room = memory::read_host_room();
+  return {room.left, room.total, std::string(memory::name(room.by))};
+}
+
 }  // namespace
 
 void bind_host_memory(py::module_& module) {
+  module.def("host_room", &host_room);
   module.def("host_memory_stats", &host_memory_stats);
   module.def("reset_peak_host_memory_stats", [] { emulate::pinned_allocator().reset_peak_stats(); });
   module.def("reset_accumulated_host_memory_stats", [] { emulate::pinned_allocator().reset_accumulated_stats(); });

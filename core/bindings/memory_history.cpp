@@ -3,6 +3,7 @@
 #include "bindings/bindings.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/held_memory.h"
+#include "emulate/runtime/origin.h"
 
 namespace devsan::bindings {
 
@@ -120,6 +121,8 @@ void bind_memory_history(py::module_& module) {
         return emulate::peaks(as_named(named), modules);
       },
       py::arg("named"), py::arg("modules"));
+  module.def(
+      "mark_cache", [](const at::Tensor& tensor) { emulate::set_use(tensor, memory::Use::kCache); }, py::arg("tensor"));
   module.def("record_memory_history", &record_memory_history, py::arg("enabled"), py::arg("max_entries"));
   module.def("is_memory_history_recorded",
              [] { return emulate::device_count() > 0 && emulate::device(0).allocator.is_history_recorded(); });

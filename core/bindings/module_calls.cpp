@@ -114,6 +114,20 @@ PyType_Spec spec = {"devsan._core.ModuleCalls", sizeof(ModuleCalls), 0,
 }  // namespace
 
 void bind_module_calls(py::module_& module) {
+  module.def("around", [](const py::object& call, const py::object& begin, const py::object& end) {
+    return py::cpp_function([call, begin, end](const py::args& arguments, const py::kwargs& keywords) {
+      const py::object begun = begin();
+      py::object result;
+      try {
+        result = call(*arguments, **keywords);
+      } catch (py::error_already_set&) {
+        end(begun);
+        throw;
+      }
+      end(begun);
+      return result;
+    });
+  });
   module.attr("ModuleCalls") = py::reinterpret_steal<py::object>(PyType_FromSpec(&spec));
 }
 

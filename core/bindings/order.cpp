@@ -1,6 +1,11 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "bindings/bindings.h"
 #include "bindings/python_ending.h"
@@ -33,6 +38,26 @@ const char* name_of(order::Race::Kind kind) {
   }
 }
 
+/// That the host has got at pinned memory which a copy still fills.
+class HostRead {
+ public:
+  explicit HostRead(std::vector<order::Race> met) : met_(std::move(met)) {}
+
+  /// The host has read it by now.
+  void end() { Monitor::instance().tell_unknown(std::exchange(met_, {})); }
+
+ private:
+  std::vector<order::Race> met_;
+};
+
+std::optional<HostRead> begin_host_read(const at::Tensor& tensor, const std::string& method) {
+  const std::optional<order::Touch> touch = intercept::host_read_of(tensor);
+  if (!touch) return std::nullopt;
+  static auto* names = new std::unordered_set<std::string>();  // never forgotten: accesses name what they are by
+  std::vector<order::Race> met = Monitor::instance().under_way(*touch, &*names->insert(method).first);
+  return met.empty() ? std::nullopt : std::optional<HostRead>(std::move(met));
+}
+
 /// Has `told(kind, earlier, later, frames of the free)` called for each race, once for a pair of places.
 void start_order(py::function told) {
   // Leaked: the last thread that has it may not hold the GIL, or may be there when Python is not.
@@ -56,6 +81,8 @@ void stop_order() {
 }  // namespace
 
 void bind_order(py::module_& module) {
+  py::class_<HostRead>(module, "HostRead").def("end", &HostRead::end);
+  module.def("begin_host_read", &begin_host_read, py::arg("tensor"), py::arg("method"));
   module.def("start_order", &start_order, py::arg("told"));
   module.def("join_order", &intercept::join_stream_watch);
   module.def("leave_order", &intercept::stop_stream_watch);

@@ -69,7 +69,7 @@ c10::intrusive_ptr<c10d::Work> NcclBackend::start(Call call, c10::ArrayRef<Colle
     const std::shared_ptr<Communicator> communicator = communicator_on(device);
     const GlooPtr gloo = communicator->connect(device, options_->timeout);
     carriers = communicator->launch(*gloo, call, site, requests);
-    count_sent(call, rank_, size_);
+    note_traffic(call, rank_, size_);
     work = c10::make_intrusive<NcclWork>(communicator, std::move(call), noted);
   } catch (const std::exception& error) {
     noted.end(error.what());

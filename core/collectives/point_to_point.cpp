@@ -134,7 +134,7 @@ WorkPtr NcclBackend::point(c10d::OpType op, std::vector<at::Tensor>& tensors, in
     noted.end(error.what());
     throw;
   }
-  count_sent(call, rank_, size_);
+  note_traffic(call, rank_, size_);
   auto work = c10::make_intrusive<PointWork>(communicator, std::move(call), noted, std::move(carrier));
   work->note_order(group_.id);
   return remember(std::move(work));
@@ -148,7 +148,7 @@ WorkPtr NcclBackend::point_to_nobody(Call call) {
     note_results(host, {host});
     if (!is_left_out(host)) host.zero_();
   }
-  count_sent(call, rank_, size_);
+  note_traffic(call, rank_, size_);
   return remember(c10::make_intrusive<DoneWork>(call.op));
 }
 

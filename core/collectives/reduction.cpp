@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "collectives/failures.h"
+#include "collectives/left_out.h"
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/tensor.h"
 
@@ -76,6 +77,7 @@ Reduction reduction_of(const ReduceOp& op, const at::Tensor& tensor, int ranks) 
 }
 
 at::Tensor Reduction::before(const at::Tensor& host) const {
+  if (!widened && is_left_out(host)) return host;  // nobody computes in it, and a copy would count as host memory
   at::Tensor given = widened ? host.to(type) : host.clone();
   if (factor_tensor.has_value()) given.mul_(factor_tensor->to(given.scalar_type()).reshape({}));
   if (factor.has_value()) given.mul_(*factor);

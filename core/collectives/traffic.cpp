@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "emulate/runtime/origin.h"
+
 namespace devsan::collectives {
 namespace {
 
@@ -41,7 +43,10 @@ std::int64_t bytes_sent_for(const Call& call, int rank, int ranks) {
   }
 }
 
-void count_sent(const Call& call, int rank, int ranks) {
+void note_traffic(const Call& call, int rank, int ranks) {
+  for (const auto* tensors : {&call.inputs, &call.outputs}) {
+    for (const at::Tensor& tensor : *tensors) emulate::set_use(tensor, memory::Use::kCommunication);
+  }
   g_sent.fetch_add(bytes_sent_for(call, rank, ranks), std::memory_order_relaxed);
 }
 

@@ -15,8 +15,8 @@ namespace devsan::collectives {
 /// Bytes that this rank sends for a call, in a group of so many.
 std::int64_t bytes_sent_for(const Call& call, int rank, int ranks);
 
-/// Adds them to what this process has sent.
-void count_sent(const Call& call, int rank, int ranks);
+/// Adds them to what this process has sent, and has the memory of the call's tensors say that it is for collectives.
+void note_traffic(const Call& call, int rank, int ranks);
 
 /// Bytes that the collectives of this process have sent.
 std::int64_t bytes_sent() noexcept;

@@ -25,6 +25,12 @@ bool same_function(const Frame& one, const Frame& other) {
   return one.file == other.file && one.function == other.function && (!unnamed || one.span.line == other.span.line);
 }
 
+/// A cell of a notebook. ipykernel/compiler.py and IPython/core/compilerop.py name the files of cells so.
+bool is_cell(const Frame& frame) {
+  const bool named = frame.file.find("/ipykernel_") != std::string::npos || frame.file.starts_with("<ipython-input-");
+  return named && frame.function == "<module>";
+}
+
 }  // namespace
 
 const Frame* Context::shared_function(const Event& event) const {
@@ -89,7 +95,7 @@ bool Context::made_for_use(const Event& event) const {
   const Frame* made = event.written();
   const Frame* used = failure().site();
   if (made == nullptr || used == nullptr) return false;
-  const bool same = made->file == used->file &&
+  const bool same = (made->file == used->file || (is_cell(*made) && is_cell(*used))) &&  // cells are one program
                     (made->function == used->function || used->function.starts_with(made->function + ".<locals>"));
   // Or in something that the function called before, and that returned it.
   const Frame* shared = shared_function(event);

@@ -73,7 +73,7 @@ std::vector<std::string_view> possible_codes(const Context& context) {
                                                code::kMovedAfterDispatch, code::kMapGap}
                : std::vector<std::string_view>{code::kSingleDeviceAssumption, code::kFreshTensor, code::kCurrentDevice};
   }
-  return {code::kHostBoundary, code::kFreshTensor, code::kUnregisteredState};
+  return {code::kHostBoundary, code::kFreshTensor, code::kUnregisteredState, code::kOptimizerState};
 }
 
 }  // namespace

@@ -38,6 +38,16 @@ const Event* moved_away(const Operand& moved, const Operand& stayed) {
   return away && move->from.is_accelerator() && move->owner.is(model::owners::kProgram) ? move : nullptr;
 }
 
+/// Whether an operand may be a result of the function in which `move` happened: something computed, or moved there as well.
+bool is_from_function_of(const Event& move, const Operand& operand) {
+  if (!is_computed(operand)) return false;
+  const Event& first = operand.provenance.front();
+  const model::Frame* site = first.site();
+  const bool there = site != nullptr && move.site() != nullptr && site->file == move.site()->file &&
+                     site->function == move.site()->function;
+  return first.kind == model::EventKind::kComputed || there;
+}
+
 }  // namespace
 
 bool is_of_returned_call(const Context& context, const Event& move) {
@@ -54,7 +64,7 @@ const Event* moved_without(const Context& context, const Operand& moved, const O
   const model::Frame* mover = mover_of(context, *move);
   const bool here = mover != nullptr && mover == context.failure().site();
   // A function that has returned gave both back, and moved one.
-  const bool returned = is_of_returned_call(context, *move) && is_computed(moved) && is_computed(stayed);
+  const bool returned = is_of_returned_call(context, *move) && is_computed(moved) && is_from_function_of(*move, stayed);
   const model::DeviceSource source = source_of(*move);
   const bool follows = source == model::DeviceSource::kPeer || (returned && source == model::DeviceSource::kScalar);
   return (here || returned) && follows ? move : nullptr;

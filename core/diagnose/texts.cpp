@@ -52,9 +52,15 @@ std::string text_of(const Frame* frame) {
   return frame->span.line > 0 ? file + ":" + std::to_string(frame->span.line) : file;
 }
 
-Message set_device_text() {
+std::string set_device_code(const model::Process& process) {
+  const bool starts_late = process.versions.contains("lightning") || process.versions.contains("pytorch-lightning");
+  return starts_late ? "torch.cuda.set_device(int(os.environ.get(\"LOCAL_RANK\", 0)))"
+                     : "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))";
+}
+
+Message set_device_text(const model::Process& process) {
   return {"call {code} before the first use of CUDA and before the model is loaded",
-          {{"code", std::string(kSetDevice)}}};
+          {{"code", set_device_code(process)}}};
 }
 
 Message own_location_text() { return "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")"; }

@@ -33,17 +33,17 @@ model::Message text_of(const model::Owner& owner);
 /// "train.py:12", with the file's own name only; "" for a frame that is not known.
 std::string text_of(const model::Frame* frame);
 
-/// ", at train.py:12" or nothing: for the end of a sentence about a place, or an event.
-inline constexpr const char* kSetDevice = "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))";
-
-/// What a rank is told to do, by itself and together with the others.
-model::Message set_device_text();
+/// What a rank is told to do, by itself and together with the others. Under Lightning the first rank has no LOCAL_RANK
+/// before `fit`, and is number 0.
+std::string set_device_code(const model::Process& process);
+model::Message set_device_text(const model::Process& process);
 model::Message own_location_text();
 model::Message own_gpu_location_text(const model::Process& process);
 
 /// The rank's own GPU in its code: a call without a number takes the current one, which is the rank's where it was set.
 std::string own_gpu_code(const model::Process& process);
 
+/// ", at train.py:12" or nothing: for the end of a sentence about a place, or an event.
 model::Message at_text(const model::Frame* frame);
 model::Message at_text(const model::Event& event);
 

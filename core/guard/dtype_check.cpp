@@ -21,6 +21,9 @@ constexpr DtypeSet kReduced = set_of(at::kHalf, at::kBFloat16);
 constexpr DtypeSet kIntegral = set_of(at::kByte, at::kChar, at::kShort, at::kInt, at::kLong);
 // Refused by code before the kernel, which backends share.
 constexpr DtypeSet kShared = kIntegral | set_of(at::kBool);
+// AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3 as most elementwise kernels have it: neither float8 nor the unsigned types of 16 to 64
+// bits, which some kernels of the CPU take.
+constexpr DtypeSet kCommon = kFloating | kComplex | kReduced | kShared;
 // Elementwise functions of integers are computed in the default dtype.
 constexpr DtypeSet kPromoted = kFloating | kIntegral | set_of(at::kBool, at::kUInt16, at::kUInt32, at::kUInt64);
 
@@ -116,6 +119,11 @@ void refuse_dropout(const DtypeCheck& check, const Call& call, at::ScalarType ty
   if (!evaluates && value_of(call, "p")->toDouble() != 1) refuse(check.kernel, type);
 }
 
+/// aten/src/ATen/native/cuda/ScatterGatherKernel.cu: a sum has a kernel for all types, the other reductions have not.
+void refuse_reduction(const DtypeCheck& check, const Call& call, at::ScalarType type) {
+  if (value_of(call, "reduce")->toStringRef() != "sum") refuse(check.kernel, type);
+}
+
 /// aten/src/ATen/native/cuda/UpSampleBilinear2d.cu: an image that keeps its size is copied.
 void refuse_resize(const DtypeCheck& check, const Call& call, at::ScalarType type) {
   const c10::IValue* size = value_of(call, "output_size");
@@ -137,6 +145,19 @@ constexpr DtypeCheck kChecks[] = {
     {.op = "aten::addmv", .kernel = "addmv_impl_cuda", .accepted = kFloating | kComplex | kReduced},
     {.op = "aten::dot", .kernel = "dot", .accepted = kFloating | kComplex | kReduced},
     {.op = "aten::vdot", .kernel = "dot", .accepted = kFloating | kComplex | kReduced},
+
+    // AbsKernel.cu, BinaryMulKernel.cu, ReduceLogicKernel.cu, TensorTransformations.cu
+    {.op = "aten::abs", .kernel = "abs_cuda", .accepted = kCommon | set_of(at::kComplexHalf)},
+    {.op = "aten::mul", .kernel = "mul_cuda", .accepted = kCommon | set_of(at::kComplexHalf)},
+    {.op = "aten::any", .kernel = "or_cuda", .accepted = kCommon},
+    {.op = "aten::all", .kernel = "and_cuda", .accepted = kCommon},
+    {.op = "aten::roll", .kernel = "roll_cuda", .accepted = kCommon | set_of(at::kComplexHalf)},
+
+    // ScatterGatherKernel.cu
+    {.op = "aten::scatter_reduce",
+     .kernel = "cuda_scatter_gather_base_kernel_func",
+     .accepted = kFloating | kIntegral | kReduced,
+     .refuse = refuse_reduction},
 
     // AveragePool2d.cu, AveragePool3d.cu, DilatedMaxPool2d.cu, DilatedMaxPool3d.cu
     {.op = "aten::avg_pool2d", .kernel = "avg_pool2d_out_cuda_frame", .accepted = kFloating | kReduced},

@@ -157,7 +157,7 @@ bool check_recurrent_cell(const Call& call) {
 }
 
 /// aten/src/ATen/native/transformers/attention.cpp, validate_sdpa_input; the mask is then an operand of the
-/// memory-efficient kernel.
+/// memory-efficient kernel. A float32 mask beside a query of 16 bits passes here: the kernel that is chosen decides.
 bool check_attention(const Call& call) {
   const Operands& operands = call.operands;
   const at::Tensor& query = tensor(operands, "query");
@@ -172,6 +172,12 @@ bool check_attention(const Call& call) {
   TORCH_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2,
               "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ", query.dim(),
               " key.dim: ", key.dim(), " and value.dim: ", value.dim(), " instead.");
+  if (const OperandRef* mask = find(operands, "attn_mask"); mask != nullptr) {
+    const at::ScalarType type = mask->tensor->scalar_type();
+    TORCH_CHECK(type == at::kBool || type == at::kFloat || type == query.scalar_type(),
+                "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: ",
+                mask->tensor->dtype(), " and  query.dtype: ", query.dtype(), " instead.");
+  }
   check_generated_for(operands, "wrapper_CUDA___scaled_dot_product_efficient_attention",
                       {{"query", "query"}, {"attn_mask", "attn_bias"}});
   return true;

@@ -14,6 +14,7 @@
 #include "emulate/runtime/device_guard.h"
 #include "emulate/runtime/hooks.h"
 #include "emulate/runtime/host_allocator.h"
+#include "emulate/runtime/momentary.h"
 #include "emulate/runtime/tensor.h"
 #include "emulate/runtime/timers.h"
 #include "guard/device_check.h"
@@ -54,6 +55,7 @@ void start_emulation(const std::vector<model::DeviceSpec>& devices) {
   emulate::host_allocator().install();
   emulate::device_allocator().install();
   emulate::install_profiler();
+  emulate::watch_optimizer_steps();
   register_operators();
   register_factories();
   start_meta_watch();

@@ -295,6 +295,14 @@ void join_stream_watch() {
   if (Monitor::is_on()) c10::impl::tls_set_dispatch_key_included(kKey, true);
 }
 
+std::optional<order::Touch> host_read_of(const at::Tensor& tensor) {
+  if (!Monitor::is_on() || !c10::impl::tls_is_dispatch_key_included(kKey) || !tensor.is_cpu()) return std::nullopt;
+  Seen seen;
+  seen.look_at(tensor, Plan::Use::kRead);
+  if (seen.touches.empty()) return std::nullopt;
+  return seen.touches.front();
+}
+
 bool stop_stream_watch() {
   const bool was_seen = c10::impl::tls_is_dispatch_key_included(kKey);
   c10::impl::tls_set_dispatch_key_included(kKey, false);

@@ -1,5 +1,11 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+
+#include "order/access.h"
+
 namespace devsan::intercept {
 
 /// NOTE [Seeing every access]
@@ -14,6 +20,10 @@ void start_stream_watch();
 
 /// Has them seen where another thread's are.
 void join_stream_watch();
+
+/// That the host reads `tensor` without an operator. Nothing where the thread's operators are not seen, or where the
+/// memory is not pinned.
+std::optional<order::Touch> host_read_of(const at::Tensor& tensor);
 
 /// The calling thread's operators are not seen any more; returns whether they were. A second call does nothing.
 bool stop_stream_watch();

@@ -56,7 +56,8 @@ OutOfMemory CachingAllocator::out_of_memory(const Request& request, std::size_t 
 std::vector<TaggedBlock> CachingAllocator::held_blocks() const {
   std::vector<TaggedBlock> held;
   blocks_.for_each([&held](const Block& block) {
-    if (block.allocated) held.push_back({block.address, block.size, block.tag, block.serial, block.scope});
+    if (!block.allocated) return;
+    held.push_back({block.address, block.size, block.tag, block.serial, block.scope, block.momentary, block.use});
   });
   return held;
 }
@@ -64,6 +65,7 @@ std::vector<TaggedBlock> CachingAllocator::held_blocks() const {
 void CachingAllocator::keep_peak() {
   peak_.keep({.allocated = static_cast<std::uint64_t>(stats_.allocated_bytes.all().current),
               .reserved = static_cast<std::uint64_t>(stats_.reserved_bytes.all().current),
+              .process = memory_.process_bytes(),
               .held = held_blocks()});
 }
 

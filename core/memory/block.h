@@ -8,6 +8,7 @@
 
 #include "memory/phase.h"
 #include "memory/scope.h"
+#include "memory/use.h"
 
 namespace devsan::memory {
 
@@ -39,6 +40,8 @@ struct Block {
   std::uint64_t serial = 0;  ///< of the allocation, while `allocated`: no two of a device have the same
 
   Phase phase = Phase::kNone;        ///< in which it was taken, while `allocated`
+  Use use = Use::kNone;              ///< while `allocated`
+  bool momentary = false;            ///< needed for a moment only, as the caller says, while `allocated`
   bool allocated = false;            ///< held by the program
   bool mapped = true;                ///< false: address space of an expandable segment without memory behind it
   bool live = false;                 ///< false: the node lies in the free list of its BlockStore

@@ -1,5 +1,6 @@
 #include "memory/caching_allocator.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -22,7 +23,7 @@ CachingAllocator::CachingAllocator(int device, DeviceBudget budget, Settings set
 
 CachingAllocator::~CachingAllocator() { Ledger::leave(this); }
 
-Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId stack, Tag tag) {
+Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId stack, Tag tag, bool momentary) {
   if (bytes == 0) {
     return nullptr;
   }
@@ -44,6 +45,7 @@ Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId st
   }
   Block* block = hand_out(found, request, bytes);
   block->tag = tag;
+  block->momentary = momentary;
   block->serial = ++allocations_;
   block->scope = 0;
   if (PeakWatch::is_on()) {
@@ -74,6 +76,11 @@ bool CachingAllocator::has_room(std::size_t bytes, StreamId stream) {
 void CachingAllocator::set_tag(Block* block, Tag tag) noexcept {
   const std::lock_guard lock(mutex_);
   block->tag = tag;
+}
+
+void CachingAllocator::set_use(Block* block, Use use) noexcept {
+  const std::lock_guard lock(mutex_);
+  block->use = std::max(block->use, use);
 }
 
 void CachingAllocator::collect_tags(std::vector<Tag>& tags) const {
@@ -166,6 +173,7 @@ Block* CachingAllocator::hand_out(Block* found, const Request& request, std::siz
   stats_.allocation.increase(small, 1);
   stats_.allocated_bytes.increase(small, block->size);
   block->phase = current_phase();
+  block->use = Use::kNone;
   stats_.held_by_phase[static_cast<std::size_t>(block->phase)] += static_cast<std::int64_t>(block->size);
   stats_.active.increase(small, 1);
   stats_.active_bytes.increase(small, block->size);

@@ -55,8 +55,9 @@ class CachingAllocator {
   /// A block of at least `bytes` bytes, to be given back by free; nullptr for 0 bytes.
   /// @param stack what snapshot and trace report as the place of the allocation
   /// @param tag what collect_tags tells of it
+  /// @param momentary what held_blocks tell of it: the caller needs it for a moment only
   /// @throws OutOfMemory when neither cache nor device has room; nothing is taken then
-  Block* allocate(std::size_t bytes, StreamId stream, StackId stack = 0, Tag tag = 0);
+  Block* allocate(std::size_t bytes, StreamId stream, StackId stack = 0, Tag tag = 0, bool momentary = false);
 
   /// Whether allocate would surely find room now. Where it says no, allocate may still find some in the cache.
   [[nodiscard]] bool has_room(std::size_t bytes, StreamId stream);
@@ -67,6 +68,9 @@ class CachingAllocator {
 
   /// Gives a block that is held another tag.
   void set_tag(Block* block, Tag tag) noexcept;
+
+  /// Says what a block that is held is used for.
+  void set_use(Block* block, Use use) noexcept;
 
   /// Adds the tag of every block that is held.
   void collect_tags(std::vector<Tag>& tags) const;

@@ -28,12 +28,20 @@ std::unordered_map<Address, const NamedBlock*> by_address(std::span<const NamedB
 
 HolderKind kind_of(const HeldBlock& block, const NamedBlock* named, bool tells_origin) {
   if (named != nullptr && named->kind != HolderKind::kUnknown) return named->kind;
-  if (!block.computed_by.empty()) return HolderKind::kActivation;
+  if (block.use == Use::kCache) return HolderKind::kCache;
+  if (!block.computed_by.empty()) {
+    return block.momentary ? HolderKind::kTemporary : HolderKind::kActivation;
+  }
+  if (block.use == Use::kCommunication) return HolderKind::kCommunication;
   if (block.placement != 0) return HolderKind::kData;
   return tells_origin && named == nullptr ? HolderKind::kWorkspace : HolderKind::kUnknown;
 }
 
 bool is_larger(const auto& one, const auto& other) { return one.bytes > other.bytes; }
+
+void sort(std::vector<MemoryPart>& parts) {
+  std::ranges::stable_sort(parts, [](const auto& one, const auto& other) { return is_larger(one, other); });
+}
 
 }  // namespace
 
@@ -47,7 +55,9 @@ std::vector<MemoryPart> parts_of(std::span<const HeldBlock> blocks, std::span<co
     const NamedBlock* named = found == named_at.end() ? nullptr : found->second;
     const HolderKind kind = kind_of(block, named, tells_origin);
     std::string name = named == nullptr ? "" : named->name;
-    if (name.empty() && kind == HolderKind::kActivation) name = block.part;
+    const bool is_of_part =
+        kind == HolderKind::kActivation || kind == HolderKind::kTemporary || kind == HolderKind::kCache;
+    if (name.empty() && is_of_part) name = block.part;
     const std::string op = name.empty() ? block.computed_by : "";
     const std::uint64_t placement = name.empty() && op.empty() ? block.placement : 0;
     MemoryHolder& holder = holders[{kind, name, op, placement}];
@@ -71,8 +81,18 @@ std::vector<MemoryPart> parts_of(std::span<const HeldBlock> blocks, std::span<co
     if (part.largest.size() > kLargest) part.largest.resize(kLargest);
     sorted.push_back(std::move(part));
   }
-  std::ranges::stable_sort(sorted, [](const auto& one, const auto& other) { return is_larger(one, other); });
+  sort(sorted);
   return sorted;
+}
+
+void add_overhead(std::vector<MemoryPart>& parts, std::uint64_t allocated, std::uint64_t reserved,
+                  std::uint64_t process) {
+  const auto add = [&parts](HolderKind kind, std::uint64_t all, std::uint64_t part) {
+    if (all > part) parts.push_back({kind, all - part, 0, {}});
+  };
+  add(HolderKind::kFragmentation, reserved, allocated);
+  add(HolderKind::kContext, process, reserved);
+  sort(parts);
 }
 
 model::HeldMemory held_memory_of(const OutOfMemoryFigures& figures) {

@@ -7,6 +7,7 @@
 
 #include "memory/block.h"
 #include "memory/out_of_memory.h"
+#include "memory/use.h"
 #include "model/held_memory.h"
 
 namespace devsan::memory {
@@ -18,6 +19,8 @@ struct HeldBlock {
   std::string computed_by;      ///< "aten::relu"; "" for what no operator computed
   std::uint64_t placement = 0;  ///< the number of its placement; 0: of none
   std::string part;             ///< of a model, that computed it: "layers.*.mlp"; "" where none did, or nobody says
+  bool momentary = false;       ///< computed in a backward pass or in a step of an optimizer
+  Use use = Use::kNone;
 };
 
 /// What a live object says of a block. The kind of a variable is kUnknown: that decides the block.
@@ -32,6 +35,10 @@ struct NamedBlock {
 /// @return the parts, the largest first; together they have all bytes of `blocks`
 [[nodiscard]] std::vector<model::MemoryPart> parts_of(std::span<const HeldBlock> blocks,
                                                       std::span<const NamedBlock> names, bool tells_origin);
+
+/// Adds what a process takes of a GPU beside what is allocated: what is reserved for nothing now, and CUDA's own.
+void add_overhead(std::vector<model::MemoryPart>& parts, std::uint64_t allocated, std::uint64_t reserved,
+                  std::uint64_t process);
 
 /// The figures of the refusal, without parts and other GPUs.
 [[nodiscard]] model::HeldMemory held_memory_of(const OutOfMemoryFigures& figures);

@@ -121,4 +121,12 @@ HostRoom read_host_room(const std::string& root) {
   return room;
 }
 
+std::uint64_t resident_bytes(const std::string& root) {
+  std::ifstream file(root + "/proc/self/statm");
+  std::uint64_t mapped = 0;
+  std::uint64_t resident = 0;
+  if (!(file >> mapped >> resident)) return 0;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace devsan::memory

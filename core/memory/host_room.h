@@ -24,4 +24,8 @@ struct HostRoom {
 /// @param root what /proc and /sys lie in: "" for the machine, a folder of a test's
 [[nodiscard]] HostRoom read_host_room(const std::string& root = "");
 
+/// What this process has in the machine's memory, in bytes; 0 where that is not known.
+/// @param root as above
+[[nodiscard]] std::uint64_t resident_bytes(const std::string& root = "");
+
 }  // namespace devsan::memory

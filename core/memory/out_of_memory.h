@@ -11,6 +11,7 @@
 
 #include "memory/block.h"
 #include "memory/process.h"
+#include "memory/use.h"
 
 namespace devsan::memory {
 
@@ -48,6 +49,8 @@ struct TaggedBlock {
   Tag tag = 0;
   std::uint64_t serial = 0;  ///< of its allocation
   Scope scope = 0;           ///< what took it; 0 where peaks were not watched
+  bool momentary = false;    ///< needed for a moment only
+  Use use = Use::kNone;
 };
 
 /// What a device held when memory ran out: kept until it runs out again, because a report is made after the stack of the

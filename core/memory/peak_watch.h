@@ -14,7 +14,8 @@ namespace devsan::memory {
 struct Peak {
   std::uint64_t allocated = 0;
   std::uint64_t reserved = 0;
-  std::uint64_t cause = 0;  ///< what the caller says of the allocation that led there; 0: nothing
+  std::uint64_t process = 0;  ///< with the CUDA context
+  std::uint64_t cause = 0;    ///< what the caller says of the allocation that led there; 0: nothing
   std::vector<TaggedBlock> held;
 };
 

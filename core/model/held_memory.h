@@ -15,12 +15,17 @@ enum class HolderKind {
   kGradient,        ///< of a parameter
   kOptimizerState,  ///< what an optimizer keeps for a parameter
   kBuffer,          ///< of a model
+  kCache,           ///< keys and values that a model keeps of earlier tokens
   kCollected,       ///< in a list or a dictionary that a variable of the program holds
   kHistory,         ///< for a backward pass through several earlier passes, whose graphs one variable keeps
-  kActivation,  ///< the result of an operator: an activation that the backward pass needs, or an intermediate result
-  kData,        ///< a tensor that was created on the GPU or copied to it, and is none of the above
-  kWorkspace,   ///< of a kernel or a library, beside all tensors
-  kUnknown,     ///< nobody says
+  kCommunication,   ///< made for collectives, as DDP's buckets: given to one or filled by one, and none of the above
+  kActivation,      ///< the result of an operator in a forward pass, or beside all passes
+  kTemporary,       ///< the result of an operator in a backward pass or in a step of an optimizer
+  kData,            ///< a tensor that was created on the GPU or copied to it, and is none of the above
+  kWorkspace,       ///< of a kernel or a library, beside all tensors
+  kFragmentation,   ///< reserved by torch, and allocated for nothing: between and behind what is, or kept for later
+  kContext,         ///< of CUDA itself: kernels' code and the runtime's own buffers
+  kUnknown,         ///< nobody says
 };
 
 /// Tensors of one name, or those without a name that came from one operator or one line.
@@ -72,7 +77,7 @@ struct PeakMemory {
   std::uint64_t reserved = 0;     ///< that, and what torch keeps for the next tensors
   std::string op;                 ///< the operator whose result was the last to come; "" for none
   std::uint64_t placement = 0;    ///< the number under which the stack of that moment is kept; 0: of none
-  std::vector<MemoryPart> parts;  ///< the largest first; together they are what is allocated
+  std::vector<MemoryPart> parts;  ///< the largest first; together they are what the process takes of the GPU
   std::vector<Frame> stack;       ///< of that moment, innermost first; none where Python does not know the thread
 };
 

@@ -86,7 +86,7 @@ void Monitor::find_races(const Touch& touch, const Access& access, std::vector<R
   }
   const VectorClock& clock = clocks_[access.timeline];
   for (const Access& earlier : known->second) {
-    if (!(earlier.writes || access.writes) || knows(clock, earlier) || !earlier.bytes.meet(access.bytes)) continue;
+    if (!are_unordered(clock, earlier, access)) continue;
     add({touch.on_host ? Race::Kind::kPinned : Race::Kind::kUnordered, earlier, access, record::kNoStack}, found);
   }
 }
@@ -122,6 +122,33 @@ void Monitor::add(Race race, std::vector<Race>& found) {
   const record::StackId left = race.kind == Race::Kind::kFreed ? race.freed : race.earlier.stack;
   const record::StackId right = race.kind == Race::Kind::kFreed ? race.earlier.stack : race.later.stack;
   if (told_of_.emplace(race.kind, left, right).second) found.push_back(std::move(race));
+}
+
+std::vector<Race> Monitor::under_way(const Touch& touch, const std::string* op) {
+  const record::StackId stack = capture();
+  std::vector<Race> met;
+  const std::lock_guard lock(mutex_);
+  const auto known = accesses_.find(touch.memory);
+  if (known == accesses_.end()) return met;
+  const std::size_t timeline = timeline_of(kHost);
+  const Access access{kHost, timeline, times_[timeline], touch.bytes, touch.writes, op, stack};
+  for (const Access& earlier : known->second) {
+    if (!are_unordered(clocks_[timeline], earlier, access)) continue;
+    met.push_back({Race::Kind::kPinned, earlier, access, record::kNoStack});
+  }
+  return met;
+}
+
+void Monitor::tell_unknown(std::vector<Race> met) {
+  std::vector<Race> found;
+  {
+    const std::lock_guard lock(mutex_);
+    const VectorClock& clock = clocks_[timeline_of(kHost)];
+    for (Race& race : met) {
+      if (!knows(clock, race.earlier)) add(std::move(race), found);
+    }
+  }
+  for (const Race& race : found) told_(race);
 }
 
 VectorClock Monitor::mark(Lane lane) {

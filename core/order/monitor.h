@@ -42,6 +42,11 @@ class Monitor {
   /// An operator runs on `lane`.
   void run(Lane lane, std::span<const Touch> touches, const std::string* op);
 
+  /// What may still be under way as the host gets at `touch` by `op`, which is no operator.
+  std::vector<Race> under_way(const Touch& touch, const std::string* op);
+  /// The host has read by now: of `met`, what it does not know to be done yet is told.
+  void tell_unknown(std::vector<Race> met);
+
   /// What `lane` knows now, itself included.
   VectorClock mark(Lane lane);
   /// The same, put where another thread may be about to wait for it.
@@ -78,6 +83,10 @@ class Monitor {
   std::size_t timeline_of(Lane lane);
   bool knows(const VectorClock& clock, const Access& access) const noexcept {
     return clock.at(access.timeline) >= access.time;
+  }
+  /// Whether nothing orders two accesses to one allocation, of which `clock` knows what comes before the later one.
+  bool are_unordered(const VectorClock& clock, const Access& earlier, const Access& later) const noexcept {
+    return (earlier.writes || later.writes) && !knows(clock, earlier) && earlier.bytes.meet(later.bytes);
   }
   void find_races(const Touch& touch, const Access& access, std::vector<Race>& found);
   void find_reuse(const Access& access, std::vector<Race>& found);

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Sequence
+from functools import partial
 
 from devsan import _core
 from devsan.blocks.levers import Levers
 from devsan.blocks.meter import Meter
 from devsan.blocks.placing import Placing
 from devsan.blocks.request import Answer, read_request, write_answer
-from devsan.cuda.imports import AfterImport
+from devsan.cuda.imports import AfterImport, Change
 from devsan.cuda.patches import Patches
 from devsan.options import BLOCKS, Options
 
@@ -23,7 +25,7 @@ def begin(options: Options) -> None:
     global _imports
     folder = os.environ.pop(BLOCKS)  # not for its children
     request = read_request(folder)
-    levers = Levers(request.batch, request.checkpointing)
+    levers = Levers(request.batch, request.checkpointing, request.bits)
     meter = Meter(len(options.devices())) if request.is_measured else None
     placing = Placing(request.device_map, request.is_measured)
 
@@ -34,7 +36,10 @@ def begin(options: Options) -> None:
 
     placing.placed = placed
     placing.begin(_patches)
-    _imports = AfterImport({**placing.changes(_patches), **levers.changes(_patches)})
+    changes = [placing.changes(_patches), levers.changes(_patches)]  # where both change a module, in this order
+    _imports = AfterImport(
+        {name: partial(_all_of, [each[name] for each in changes if name in each]) for each in changes for name in each}
+    )
     _imports.install()
 
     def answer() -> None:
@@ -44,6 +49,11 @@ def begin(options: Options) -> None:
         write_answer(folder, Answer(placing.times, **told))
 
     atexit.register(answer)
+
+
+def _all_of(changes: Sequence[Change], module: object) -> None:
+    for change in changes:
+        change(module)
 
 
 def end() -> None:

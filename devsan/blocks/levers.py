@@ -1,4 +1,4 @@
-"""What can be changed so that a job fits, beside where its blocks are: the batch, and gradient checkpointing."""
+"""What can be changed so that a job fits, beside where its blocks are: batch, checkpointing, bits of a weight."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from devsan.blocks import quantization
+from devsan.blocks.quantization import Quantization
 from devsan.cuda.imports import Change
 from devsan.cuda.patches import Patches
 
@@ -14,15 +16,17 @@ _DATA_LOADER = "torch.utils.data.dataloader"
 
 
 class Levers:
-    """Changes a program's batch and its checkpointing, and notes what they are.
+    """Changes a program's batch, its checkpointing and its weights, and notes what they are.
 
     Args:
         batch: the samples of a batch; 0 leaves them.
         checkpointing: whether models turn gradient checkpointing on.
+        bits: of the weights that transformers loads; 0 leaves them.
     """
 
-    def __init__(self, batch: int, checkpointing: bool) -> None:
+    def __init__(self, batch: int, checkpointing: bool, bits: int) -> None:
         self._batch = batch
+        self._quantization = Quantization(bits)
         self._checkpointing = checkpointing
         self._loads = False
         self._seen = 0
@@ -30,11 +34,14 @@ class Levers:
 
     def told(self) -> Mapping[str, Any]:
         """Returns what was seen, as the answer to a request has it."""
-        return {"batch": self._seen, "checkpointing": self._state}
+        return {"batch": self._seen, "checkpointing": self._state, "quantization": self._quantization.state}
 
     def changes(self, patches: Patches) -> dict[str, Change]:
-        """Returns what is to be done to torch's loader of data once it is imported."""
-        return {_DATA_LOADER: lambda module: self._in_loader(module, patches)}
+        """Returns what is to be done to torch's loader of data and to transformers, once they are imported."""
+        return {
+            _DATA_LOADER: lambda module: self._in_loader(module, patches),
+            quantization.MODULE: lambda module: self._quantization.follow(module, patches),
+        }
 
     def placed(self, model: Any) -> None:
         """Looks at a model that was placed."""

@@ -52,6 +52,10 @@ class Names:
     modules: list[str]
     tensors: list[list[str]]
 
+    def has(self, key: str) -> bool:
+        """Returns whether a module or a tensor is called so."""
+        return key in self.modules or any(key in alike for alike in self.tensors)
+
 
 @dataclass
 class Measured:

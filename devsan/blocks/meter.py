@@ -95,9 +95,10 @@ class Meter:
         if self._model is None:
             return None
         alike: dict[int, list[str]] = {}
-        named = (self._model.named_parameters, self._model.named_buffers)
-        for name, tensor in (each for names in named for each in names(remove_duplicate=False)):
-            alike.setdefault(id(tensor), []).append(name)
+        # As accelerate has it (check_device_map): a buffer that is not saved needs no entry.
+        for name, tensor in self._model.state_dict(keep_vars=True).items():
+            if hasattr(tensor, "device"):
+                alike.setdefault(id(tensor), []).append(name)
         return Names([path for path, _ in self._model.named_modules()], list(alike.values()))
 
     def _in_order(self) -> list[int]:

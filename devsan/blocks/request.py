@@ -23,12 +23,14 @@ class Request:
         is_measured: whether blocks are measured. Peaks that the program asks torch for are then those of a block.
         batch: the samples of a batch; 0 leaves them.
         checkpointing: whether gradient checkpointing is turned on.
+        bits: of the weights that transformers loads, 8 or 4; 0 leaves them.
     """
 
     device_map: Mapping[str, int | str] | None = None
     is_measured: bool = False
     batch: int = 0
     checkpointing: bool = False
+    bits: int = 0
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Answer:
         whole: the class of a model that is one block, so that no map divides it; "" where none was placed.
         batch: samples of the first batch; 0 where it has shown none.
         checkpointing: "on" or "off" where the model has gradient checkpointing, else "".
+        quantization: "on" or "off" where transformers loaded a model, "missing" where that needs bitsandbytes, else "".
         measured: None where nothing was measured.
         names: likewise.
     """
@@ -50,6 +53,7 @@ class Answer:
     whole: str = ""
     batch: int = 0
     checkpointing: str = ""
+    quantization: str = ""
     measured: Measured | None = None
     names: Names | None = None
 

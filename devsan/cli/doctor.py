@@ -34,7 +34,8 @@ from devsan.options import FORMATS, OF_RUNS
 from devsan.render.formats import rendered
 from devsan.render.language import language_for, language_named
 from devsan.render.notice import notice
-from devsan.render.terminal.printer import columns_of, lines_of, write_lines
+from devsan.render.terminal.printer import lines_of, write_lines
+from devsan.render.terminal.stream import columns_of, unbroken_columns
 from devsan.spelling import nearest_script
 
 _FORMATS = tuple(name for name in FORMATS if name not in OF_RUNS)
@@ -255,7 +256,7 @@ def _written(options: argparse.Namespace, case: Any, outcome: _Outcome, mask: An
 
 def _print(options: argparse.Namespace, case: Any, outcome: _Outcome, say: Any, mask: Any) -> None:
     short = options.fast or options.no_facts or options.no_machine or options.fix
-    lines = [] if short else [*block(case.facts, case.launch, say), []]
+    lines = [] if short else [*block(case.facts, case.launch, say, unbroken_columns(sys.stdout)), []]
     for finding in outcome.findings:
         lines += [*lines_of(report_of(finding), say, *columns_of(sys.stdout)), []]
     if outcome.findings or not options.fast:  # a launcher prints findings only

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from devsan.cli.command import Action, Parser, add_language
+from devsan.cli.other_errors import what_is_known
 from devsan.cli.refusal import tell_refusal
 from devsan.diagnosis import by_wording
 from devsan.diagnostics.codes import Code, all_codes, find_code, named
@@ -56,6 +57,10 @@ def _explain(text: str, language: str) -> int:
         tell(say("this error has {count} known causes; devsan run or devsan explain CODE tells more",
                  count=str(len(found))))  # fmt: skip
         return _list_all(found, language)
+    known = what_is_known(text)
+    if known is not None:
+        print("\n".join(wrapped(language_named(language).text(known), 0)))
+        return 0
     called = _called(text)
     if called:
         return _tell_of(called, language)

@@ -15,14 +15,17 @@ from devsan.cli.program_words import ProgramWords
 from devsan.cli.progress import Progress
 from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError, UsageError, tell
+from devsan.fix import kept
 from devsan.fix.account import patches_of, result_of
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
+from devsan.fix.kept import KeptFix
 from devsan.fix.result import FixResult
-from devsan.fix.search import MOST_ROUNDS, Search, search
+from devsan.fix.search import MOST_ROUNDS, search
 from devsan.fix.working_tree import WorkingTree
 from devsan.options import REPORTING, find_option
 from devsan.render import github, json
+from devsan.render.amounts import seconds
 from devsan.render.notice import notice
 from devsan.render.terminal import fix as terminal
 
@@ -48,7 +51,7 @@ its output is not shown.
 
 Exit code: 0 if a fix is verified or nothing fails, 1 if none is or it cannot be written, 2 for invalid arguments."""
 
-_OWN = ("policy", "full_size", "real_below", *(name for name in REPORTING if name != "lang"))
+_OWN = ("policy", "full_size", "real_below", "weights", *(name for name in REPORTING if name != "lang"))
 _SETTLED = {name: find_option(name).default for name in _OWN}
 _WHY_SETTLED = "a fix is judged by its numbers, and each experiment has a policy of its own"
 
@@ -101,6 +104,10 @@ def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
     job = Job(asked.options, asked.words)
     if own.apply and not own.force and not _is_committed(job):  # before minutes of search
         return EXIT_NOT_FIXED
+    file = kept.file_of(job, (f"{own.rounds}", f"{own.all}"), asked.program.texts())
+    known = kept.kept_in(file) if own.diff or (own.apply and own.format == "terminal") else None
+    if known is not None:
+        return _take(known, job, own)
     progress = Progress(language=asked.options.lang)
     start = time.monotonic()
     try:
@@ -115,8 +122,24 @@ def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
     found.seconds = time.monotonic() - start
     result = result_of(found, _without_own(words), job.folder)
     _show(result, own, asked.options.lang)
-    code = EXIT_NOT_FIXED if result.status == "not fixed" else EXIT_FIXED
-    return _apply(result, found, own.force) if own.apply and result.best is not None else code
+    if result.best is None:
+        return EXIT_NOT_FIXED if result.status == "not fixed" else EXIT_FIXED
+    try:
+        best = KeptFix(result.best.texts, result.best.diff, tuple(patches_of(result.best, found)))
+    except DevsanError as error:  # a file has gone meanwhile
+        tell(str(error))
+        return EXIT_NOT_FIXED
+    kept.keep(best, file)
+    return _apply(best, job.folder, own.force) if own.apply else EXIT_FIXED
+
+
+def _take(fix: KeptFix, job: Job, own: argparse.Namespace) -> int:
+    """Takes the fix that an earlier search has found, in place of a search. See NOTE [Kept fixes]."""
+    time_ago, texts = seconds(max(1.0, round(fix.seconds))), "; ".join(fix.texts)
+    notice(message("the fix that a search has verified {time} ago: {texts}", time=time_ago, texts=texts))
+    if own.diff:
+        _print(fix.diff)
+    return _apply(fix, job.folder, own.force) if own.apply else EXIT_FIXED
 
 
 def _is_committed(job: Job) -> bool:
@@ -165,14 +188,12 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-def _apply(result: FixResult, found: Search, force: bool) -> int:
-    tree = WorkingTree.around(result.directory)
+def _apply(fix: KeptFix, folder: str, force: bool) -> int:
     try:
-        patches = patches_of(result.best, found)
-        tree.write(patches, force)
+        WorkingTree.around(folder).write(fix.patches, force)
     except DevsanError as error:
         tell(str(error))
         return EXIT_NOT_FIXED
-    for patch in patches:
+    for patch in fix.patches:
         notice(message("changed {path}", path=patch.path))
     return EXIT_FIXED

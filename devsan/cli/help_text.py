@@ -17,7 +17,7 @@ from typing import Any
 from devsan.errors import DevsanError
 from devsan.project_options import language
 from devsan.render.language import Language, language_for
-from devsan.render.terminal.text import wrapped
+from devsan.render.terminal.text import broken, wrapped
 
 PARAGRAPH = "\n\n"
 
@@ -54,8 +54,22 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
         shown.help = action.help and self._said(action.help)
         super().add_argument(shown)
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return PARAGRAPH.join("\n".join(filled(each, width)) for each in text.split(PARAGRAPH))
+
     def _split_lines(self, text: str, width: int) -> list[str]:
         return wrapped(text, 0, width=width)  # argparse counts characters, not columns
+
+
+def filled(text: str, width: int) -> list[str]:
+    """Returns a paragraph in lines of ``width`` columns; lines of it that are indented are examples, and stay apart."""
+    pieces: list[str] = []
+    for line in text.split("\n"):
+        if pieces and not line.startswith(" ") and not pieces[-1].startswith(" "):
+            pieces[-1] += (" " if pieces[-1].isascii() else "") + line
+        else:
+            pieces.append(line)
+    return [line for piece in pieces for line in broken(piece, width, 2 if piece.startswith(" ") else 0)]
 
 
 class ShowHelp(argparse.Action):

@@ -12,13 +12,15 @@ from importlib import import_module
 
 from devsan.cli.command import Action, Command
 from devsan.cli.executables import find_command
-from devsan.cli.help_text import asked_language, spoken
+from devsan.cli.help_text import asked_language, filled, spoken
 from devsan.cli.refusal import tell_refusal
 from devsan.cmake_prefix import cmake_prefix
 from devsan.core_library import release
 from devsan.diagnostics.messages import message
 from devsan.errors import EXIT_USAGE, DevsanError, UsageError, tell
 from devsan.options import OPTIONS
+from devsan.render.terminal.stream import terminal_columns
+from devsan.render.terminal.text import WIDTH, paragraph
 from devsan.spelling import nearest
 
 
@@ -66,7 +68,7 @@ COMMANDS = (
 )  # fmt: skip
 
 _MORE = """\
-devsan COMMAND --help shows the options of a command; devsan --version prints the version;
+devsan COMMAND --help shows the options of a command; devsan version prints the version;
 devsan --cmake-prefix prints the folder of the C++ headers for CMAKE_PREFIX_PATH."""
 
 EXIT_PIPE = 141  # what a shell says of a command that SIGPIPE ended
@@ -139,9 +141,11 @@ def _show_help(language: str) -> int:
     said = spoken(language).text
     width = max(len(command.name) for command in COMMANDS)
     print(f"{said('usage: ')}devsan COMMAND ...\n\n{said('The device sanitizer for PyTorch.')}\n\n{said('commands')}:")
+    columns = terminal_columns(sys.stdout) or WIDTH
     for command in COMMANDS:
-        print(f"  {command.name:<{width}}  {said(command.summary)}")
-    print(f"\n{said(_MORE)}")
+        for line in paragraph(f"  {command.name:<{width}}  ", "", said(command.summary), columns, width + 4):
+            print("".join(text for text, _ in line))
+    print("\n" + "\n".join(filled(said(_MORE), columns)))
     return 0
 
 

@@ -50,9 +50,12 @@ class _Line:
 
     command: str
     own: Sequence[str]
+    readers: Readers
 
     def __call__(self, options: Sequence[str], *words: str) -> str:
-        return shlex.join([*self.command.split(), *self.own, *options, *words])
+        given = {word.partition("=")[0] for word in options} & self.readers.keys()
+        again = {spelling: self.readers[spelling] for spelling in given}
+        return shlex.join([*self.command.split(), *apart(self.own, again).others, *options, *words])
 
 
 def read(
@@ -84,7 +87,7 @@ def read(
     texts = {option.name: given.pop(option.name) for option in shared}
     options = replace(in_force(texts).options, **settled)
     options.devices()  # contradictions are found before anything starts
-    line = _Line(parser.prog, words[: len(words) - len(rest)])
+    line = _Line(parser.prog, words[: len(words) - len(rest)], named)
     program = _find_program(rest, named, line)
     program.check()
     # A flag of the emulation says how a run is told of: behind the program it changes nothing, and many have a -v.

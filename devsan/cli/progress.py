@@ -11,13 +11,16 @@ import time
 from typing import TextIO
 
 from devsan.render.language import language_for
-from devsan.render.terminal.text import display_width
+from devsan.render.terminal.stream import is_terminal, terminal_columns
+from devsan.render.terminal.text import WIDTH
+from devsan.render.terminal.truncate import beginning
 
-_RUNS = {
+RUNS = {
     "reference": "running the program as on one device, to compare with",
     "failure": "running the program as it is",
     "alone": "running the program with all tensors on one GPU, to compare with",
 }
+"""Of the program as it is, and what is said of each."""
 
 
 class Line:
@@ -35,13 +38,13 @@ class Line:
     def __init__(self, stream: TextIO | None = None, language: str = "") -> None:
         self._stream: TextIO = sys.stderr if stream is None else stream
         self.say = language_for(self._stream, language)
-        self.is_terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self.is_terminal = is_terminal(self._stream) and os.environ.get("TERM") != "dumb"
         self._shown = False
 
     def show(self, text: str) -> None:
         """Writes ``text``, cut to the width of a terminal."""
         if self.is_terminal:
-            self._write("\r\x1b[K" + _cut(f"devsan: {text}", _columns(self._stream) - 1))
+            self._write("\r\x1b[K" + beginning(f"devsan: {text}", (terminal_columns(self._stream) or WIDTH) - 1))
             self._shown = True
         else:
             self._write(f"devsan: {text}\n")
@@ -74,40 +77,23 @@ class Progress:
     def __init__(self, stream: TextIO | None = None, language: str = "") -> None:
         self._line = Line(stream, language)
         self._start = time.monotonic()
+        self._number = 0
 
-    def __call__(self, what: str, number: int, count: int) -> None:
+    def __call__(self, what: str) -> None:
         """Shows what is tried now.
 
         Args:
-            what: "reference", "failure" or "alone" for the runs of the program as it is, else what a change does.
-            number: of the change, from 1.
-            count: how many there are.
+            what: one of ``RUNS``, else what a change does. How many changes there will be, nobody knows.
         """
         say = self._line.say
-        if count:
-            text = say("trying {number} of {count}: {what}", number=str(number), count=str(count),
-                       what=say.text(what))  # fmt: skip
+        if what in RUNS:
+            text = say(RUNS[what])
         else:
-            text = say(_RUNS[what])
+            self._number += 1
+            text = say("experiment {number}: {what}", number=str(self._number), what=say.text(what))
         seconds = f" ({time.monotonic() - self._start:.0f} s)" if self._line.is_terminal else ""
         self._line.show(text + seconds)
 
     def close(self) -> None:
         """Takes the line away."""
         self._line.close()
-
-
-def _columns(stream: TextIO) -> int:
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or 80
-    except (OSError, ValueError):
-        return 80
-
-
-def _cut(text: str, room: int) -> str:
-    """``text`` in ``room`` columns, as a terminal that breaks the line could not write it anew."""
-    if display_width(text) <= room:
-        return text
-    while text and display_width(text) > room - 3:
-        text = text[:-1]
-    return f"{text}..."

@@ -30,7 +30,7 @@ class ReportCommand:
 
     def prepare(self, words: Sequence[str]) -> Action:
         """Reads the words and the run files."""
-        parser = Parser(self, usage="devsan report [--format FORMAT] [--lang LANG] [-o FILE] run.dvs [run2.dvs ...]")
+        parser = Parser(self, usage="devsan report [--format FORMAT] [--lang LANG] [-o FILE] run.dvs [...]")
         parser.add_argument("files", metavar="run.dvs", nargs="+", help="run file that devsan run -o wrote")
         add_format(parser, *FORMATS)
         parser.set_defaults(format=None)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from devsan.cli.progress import Line
+from devsan.cli.progress import RUNS, Line
 
 if TYPE_CHECKING:
     from devsan.sweep.result import CellResult
@@ -46,13 +46,13 @@ class SweepProgress:
         self._last = now
         self._line.show(self._text(done, ended.name if ended is not None else "", now - self._start))
 
-    def fixing(self, number: int, count: int) -> Callable[[str, int, int], None]:
+    def fixing(self, number: int, count: int) -> Callable[[str], None]:
         """Shows that a fix is looked for; returns what is to be called with what is tried, as ``Progress`` is."""
         say = self._line.say
 
-        def show(what: str, trial: int, trials: int) -> None:
+        def show(what: str) -> None:
             text = say("looking for a fix of group {number} of {count}", number=str(number), count=str(count))
-            if trials:
+            if what not in RUNS:
                 text = f"{text}: {say.text(what)}"
             if self._line.is_terminal or self._group != number:
                 self._line.show(text)

@@ -12,7 +12,8 @@ from devsan.cli.command import Action, Parser, add_language
 from devsan.cli.interruptible import interruptible
 from devsan.errors import UsageError
 from devsan.render.language import language_for
-from devsan.render.terminal.printer import columns_of, text_of
+from devsan.render.terminal.printer import text_of
+from devsan.render.terminal.stream import columns_of
 from devsan.render.terminal.text import Line
 from devsan.render.terminal.top import rehearsal_lines
 from devsan.running.rehearsals import running

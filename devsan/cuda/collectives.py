@@ -5,6 +5,7 @@ In a build of torch with CUDA these are torch's ProcessGroupNCCL and its like; t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -22,10 +23,20 @@ _SYMMETRIC_MEMORY = ("empty_strided_p2p", "rendezvous", "get_mempool_allocator")
 _POLICIES = {"NCCL_CTA_POLICY_DEFAULT": 0, "NCCL_CTA_POLICY_EFFICIENCY": 1, "NCCL_CTA_POLICY_ZERO": 2}
 
 
-def install(patches: Patches) -> dict[int, Any]:
-    """Puts the backend in place. Returns what replaces which object, by its ``id``, wherever modules hold it."""
+_on_group: Callable[[], None] | None = None
+
+
+def install(patches: Patches, on_group: Callable[[], None]) -> dict[int, Any]:
+    """Puts the backend in place. Returns what replaces which object, by its ``id``, wherever modules hold it.
+
+    Args:
+        patches: what is undone when the emulation ends.
+        on_group: called when a group is made, before it is connected.
+    """
+    global _on_group
     if not torch.distributed.is_available() or not hasattr(_core, "ProcessGroupNCCL"):
         return {}
+    _on_group = on_group
     from torch._C import _distributed_c10d as native
     from torch.distributed import constants, distributed_c10d
 
@@ -65,6 +76,8 @@ def version() -> tuple[int, ...]:
 
 def make_gloo(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
     """Connects the gloo backend that carries out the collectives of one group: see NOTE [NCCL over gloo]."""
+    if _on_group is not None:
+        _on_group()
     native: Any = torch._C._distributed_c10d.ProcessGroupGloo  # where ranks are missing, torch's modules have another
     options = native._Options()
     options._timeout = timeout

@@ -53,12 +53,15 @@ class Surface:
         self._nvml: Nvml | None = None
         self._fused_on_gpus: bool | None = None
 
-    def install(self, machine: Sequence[DeviceSpec], on_use: Callable[[Sequence[int]], None]) -> None:
+    def install(
+        self, machine: Sequence[DeviceSpec], on_use: Callable[[Sequence[int]], None], on_group: Callable[[], None]
+    ) -> None:
         """Makes ``torch.cuda`` show ``machine``, as far as ``CUDA_VISIBLE_DEVICES`` lets it.
 
         Args:
             machine: all of its GPUs.
             on_use: called when this process begins to use them, with the ordinals of those that it sees.
+            on_group: called when a group of processes is made, before it is connected.
         """
         patches = self._patches
         self._reset_state()
@@ -80,7 +83,7 @@ class Surface:
         tensors.install(patches)
         ipc.install(patches)
         replaced |= dlpack.install(patches)
-        replaced |= collectives.install(patches)
+        replaced |= collectives.install(patches, on_group)
         profiler.install(patches)
         custom_operators.install(patches)
         compiler.install(patches)

@@ -9,6 +9,7 @@ from typing import cast
 
 from devsan import core
 from devsan.diagnosis.source import shown_path, whole_path
+from devsan.diagnosis.strip import strip_of
 from devsan.diagnostics.codes import UNDECIDED, name_of
 from devsan.diagnostics.diagnostic import Confidence, Diagnostic, Edit, Fix, Operand, Place
 from devsan.diagnostics.messages import message
@@ -53,7 +54,9 @@ def _explained(report: Diagnostic, explanation: Explanation) -> Diagnostic:
     operands = [facts.failure.operands[number] for number in finding.operands]
     rows = list(report.operands)
     placed = tuple(_placed(operand, event, rows, facts.models) for operand, event in _told(operands))
-    return with_cause(replace(report, operands=tuple(rows), placed=placed), finding)
+    strips = (f"{model.expression or 'model'}: {line}" for model in facts.models if (line := strip_of(model)))
+    notes = (*report.notes, *([line] if (line := next(strips, "")) else ()))
+    return with_cause(replace(report, operands=tuple(rows), placed=placed, notes=notes), finding)
 
 
 def with_cause(report: Diagnostic, finding: core.Finding) -> Diagnostic:

@@ -67,7 +67,7 @@ def title_of(sentence: Sentence, op: str | None, devices: Sequence[str], frame: 
     if sentence.kind is Kind.GROUP:
         return message("the process group does not accept these devices")
     if sentence.kind is Kind.PLACEMENT:
-        return message("the device map does not fit")
+        return message("the library refuses this device map")
     if sentence.kind is Kind.EXPECTED:
         return message("a tensor is on {offending}, expected on {common}", offending=offending, common=common)
     written = op or _written(frame)

@@ -13,7 +13,7 @@ from devsan.doctor.driver import Gpu
 from devsan.doctor.facts import Facts
 from devsan.doctor.launch import LaunchFacts
 from devsan.render.language import Language
-from devsan.render.terminal.text import Line, display_width
+from devsan.render.terminal.text import Line, display_width, paragraph
 
 Row = tuple[str, str]
 
@@ -41,12 +41,13 @@ def rows_of(facts: Facts, launch: LaunchFacts, say: Language) -> Iterator[Row]:
         yield say("launch"), f"{' '.join(launch.command)}  ({launch.launcher or '-'}, {ranks})"
 
 
-def block(facts: Facts, launch: LaunchFacts, say: Language) -> Iterator[Line]:
-    """Yields the block's lines."""
+def block(facts: Facts, launch: LaunchFacts, say: Language, columns: int) -> Iterator[Line]:
+    """Yields the block's lines, in ``columns``."""
     rows = list(rows_of(facts, launch, say))
     width = max(display_width(name) for name, _ in rows)
     for name, text in rows:
-        yield [(name + " " * (width - display_width(name) + 2), "frame"), (text, "")]
+        head = name + " " * (width - display_width(name) + 2)
+        yield from paragraph(head, "frame", text, columns, width + 2)
 
 
 def _driver(facts: Facts, say: Language) -> str:

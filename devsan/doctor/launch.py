@@ -75,6 +75,15 @@ class LaunchFacts:
         before = self.command[: len(self.command) - len(self.words)] if self.command[:1] == ("env",) else ()
         return any(word == "-C" or word.startswith("--chdir") for word in before)
 
+    @property
+    def lacks_program(self) -> bool:
+        """Whether a launcher that needs a program is given none."""
+        named = {"m", "module", "h", "help", "version"} & self.options.keys()
+        taken = any(value.endswith(".py") for value in self.options.values())  # behind an option that is not known here
+        tool = any(word.startswith(("accelerate.", "deepspeed.")) and not word.endswith((".launch", ".runner"))
+                   for word in self.command)  # fmt: skip
+        return self.launcher in ("torchrun", "accelerate", "deepspeed") and not (self.script or named or taken or tool)
+
     def script_options(self) -> dict[str, str]:
         """Returns what the script is given as ``--name value`` or ``--name=value``; a flag's value is "True"."""
         return dict(_pairs(self.words))

@@ -87,12 +87,9 @@ def _edited(path: str, edits: Sequence[Edit], text: str | None) -> str:
             text = text_of(path)
         except (OSError, SyntaxError, UnicodeError) as error:
             raise DevsanError(f"expected a source file, got {path!r}: {error}") from error
-    starts = [0]
-    for line in text.split("\n"):
-        starts.append(starts[-1] + len(line) + 1)
     spans = []
     for edit in edits:
-        begin = _offset(text, starts, edit)
+        begin = offset_in(text, edit)
         if text[begin : begin + len(edit.before)] != edit.before:
             raise DevsanError(f"expected {edit.before!r} at {edit.place}, got another text")
         spans.append((begin, begin + len(edit.before), edit.after))
@@ -106,13 +103,20 @@ def _edited(path: str, edits: Sequence[Edit], text: str | None) -> str:
     return text
 
 
-def _offset(text: str, starts: Sequence[int], edit: Edit) -> int:
+def offset_in(text: str, edit: Edit) -> int:
+    """Returns where in ``text`` an edit begins.
+
+    Raises:
+        DevsanError: the text has no such line.
+    """
+    lines = text.split("\n")
     line = edit.place.line
-    if not 1 <= line < len(starts):
+    if not 1 <= line <= len(lines):
         raise DevsanError(f"expected a line of the file at {edit.place}, got none")
+    begin = sum(len(each) + 1 for each in lines[: line - 1])
     if edit.place.column:
-        return starts[line - 1] + edit.place.column - 1
-    begin = starts[line - 1]  # an edit of whole lines, without the indentation of the first one
+        return begin + edit.place.column - 1
+    # An edit of whole lines begins behind the indentation of the first one.
     while begin < len(text) and text[begin] in " \t":
         begin += 1
     return begin

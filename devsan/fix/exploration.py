@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from devsan.diagnostics.messages import Message, message
+from devsan.errors import DevsanError
 from devsan.fix.candidates import candidates
 from devsan.fix.change import Change, applied
 from devsan.fix.experiment import Laboratory, Outcome
 from devsan.fix.failure import Failure
+from devsan.fix.fewer import without
 from devsan.fix.lessons import Lessons
 from devsan.fix.reference_run import Reference
 from devsan.fix.runs_ahead import RunsAhead
@@ -76,6 +78,14 @@ class _Round:
         return (penalty + doubt, -len(self.changes))
 
 
+def _without(changes: Sequence[Change], number: int) -> tuple[Change, ...]:
+    """All but one of the changes; none where the others depend on it."""
+    try:
+        return without(changes, number)
+    except DevsanError:
+        return ()
+
+
 def _compiles(trial: Trial) -> bool:
     return trial.outcome is not None and trial.outcome.compiles
 
@@ -135,7 +145,7 @@ class Exploration:
     Attributes:
         laboratory: of the job.
         reference: what the numbers are compared with.
-        told: called before each experiment with what is tried, its number and how many there are in this round.
+        told: called before each experiment with what is tried.
         all_of_them: go on after the first verified fix.
         most_rounds: how many failures are followed, one behind the other.
         trials: in their order.
@@ -144,7 +154,7 @@ class Exploration:
 
     laboratory: Laboratory
     reference: Reference
-    told: Callable[[str, int, int], None]
+    told: Callable[[str], None]
     all_of_them: bool
     most_rounds: int
     trials: list[Trial] = field(default_factory=list)
@@ -179,7 +189,7 @@ class Exploration:
                     continue
                 if trial.status == "verified" and not self.all_of_them:
                     self.untried += round.offered[round.next :]
-                    self._shorten(trial.changes)
+                    self._shorten(trial.changes, ahead)
                     return
                 if trial.status != "other" or len(trial.changes) >= self.most_rounds:
                     continue
@@ -194,19 +204,20 @@ class Exploration:
                 penalty = round.penalty + _penalty(round.failing, trial, known)
                 rounds.append(self._round(trial.changes, trial.outcome, kinds, round.places, penalty))
 
-    def _shorten(self, changes: tuple[Change, ...]) -> None:
+    def _shorten(self, changes: tuple[Change, ...], ahead: RunsAhead) -> None:
         """Leaves out what a verified fix does not need: a move that did nothing, on the way to the one that did."""
-        needed: list[Change] = []
-        for number, change in enumerate(changes):
-            fewer = (*needed, *changes[number + 1 :])
-            if len(fewer) == number == len(changes) - 1:  # without the last one the program fails: it began its round
-                return
-            self.told(message("without: {change}", change=change.text), number + 1, len(changes))
-            trial = try_changes(self.laboratory, self.reference, fewer, fresh=True)
-            if trial.status == "verified":
-                self.trials.append(trial)
-            else:
-                needed.append(change)
+        left, at = changes, 0
+        while at < (end := len(left) - (left == changes)):  # without the last of all the program fails, as is known
+            fewer = _without(left, at)
+            if fewer:
+                self.told(message("without: {change}", change=left[at].text))
+                following = filter(None, (_without(left, each) for each in range(at + 1, end)))
+                trial = self._tried(fewer, ahead.outcome(fewer, following))
+                if trial.status == "verified":
+                    self.trials.append(trial)
+                    left = fewer
+                    continue
+            at += 1
 
     def _is_through(self, round: _Round) -> bool:
         """Whether nothing is left to try in ``round``; leaves out what cannot help."""
@@ -234,13 +245,19 @@ class Exploration:
     def _next_trial(self, round: _Round, ahead: RunsAhead) -> Trial:
         change = round.offered[round.next]
         round.next += 1
-        self.told(change.text, round.next, len(round.offered))
+        self.told(change.text)
         changes = (*round.changes, change)
         following = ((*round.changes, each) for each in round.offered[round.next :])
-        trial = judged(self.laboratory, self.reference, changes, ahead.outcome(changes, following), round.places)
-        # A command never was a fork.
-        if trial.status == "verified" and (not self.laboratory.job.is_command or _compiles(trial)):
-            trial = try_changes(self.laboratory, self.reference, changes, round.places, fresh=True)
+        trial = self._tried(changes, ahead.outcome(changes, following), round.places)
         self.trials.append(trial)
         self._lessons.learn(change, trial.status, trial.outcome.error if trial.outcome is not None else "")
         return trial
+
+    def _tried(
+        self, changes: tuple[Change, ...], outcome: Outcome | None, places: frozenset[str] = frozenset()
+    ) -> Trial:
+        """What a run has proved; what it verified is run again in a process of its own (a command never was a fork)."""
+        trial = judged(self.laboratory, self.reference, changes, outcome, places)
+        if trial.status != "verified" or (self.laboratory.job.is_command and not _compiles(trial)):
+            return trial
+        return try_changes(self.laboratory, self.reference, changes, places, fresh=True)

@@ -50,6 +50,15 @@ class Failure:
         moving = [frame for event in events for frame in event["frames"] if is_own(frame["path"])]
         return list(dict.fromkeys(frame["path"] for frame in (*self.own_frames, *placing, *moving)))
 
+    @functools.cached_property
+    def module_moves(self) -> set[tuple[str, int]]:
+        """Returns the lines of the user's that moved a module, which it does in place, by path and number."""
+        events = [event for each in (*self.models, *self.operands)
+                  for event in each.get("placements", each.get("provenance"))]  # fmt: skip
+        moves = [[frame for frame in event["frames"] if is_own(frame["path"])]
+                 for event in events if event.get("op") == "Module.to"]  # fmt: skip
+        return {(frames[0]["path"], frames[0]["line"]) for frames in moves if frames}
+
     @property
     def library_frames(self) -> list[Mapping[str, Any]]:
         """Returns the frames of libraries under the user's own, the innermost first; not torch's, not accelerate's."""

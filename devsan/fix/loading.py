@@ -12,6 +12,7 @@ from devsan.fix.failure import Source
 _MAP_POSITIONS = {"dispatch_model": 1, "load_checkpoint_and_dispatch": 2}
 _WIDEST = 100  # characters of a map on one line
 RANK = 'os.environ.get("LOCAL_RANK", 0)'
+OWN_GPU = f'f"cuda:{{{RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'")
 """The number of a rank on its machine, as Python; the launchers all set it. See ``importing``."""
 
 _OTHER_SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.BoolOp)

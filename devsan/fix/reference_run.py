@@ -156,7 +156,7 @@ def _noise(difference: str) -> Message:
     return message("the program computes other numbers in each run: {difference}", difference=difference)
 
 
-def find_reference(laboratory: Laboratory, told: Callable[[str, int, int], None]) -> Reference:
+def find_reference(laboratory: Laboratory, told: Callable[[str], None]) -> Reference:
     """Runs the job until it ends on one device, or all ways have been tried; meanwhile as it is, if jobs allow it."""
     with ThreadPoolExecutor(1) as beside:
         failing = beside.submit(laboratory.run) if laboratory.jobs > 1 else None
@@ -164,7 +164,7 @@ def find_reference(laboratory: Laboratory, told: Callable[[str, int, int], None]
         again: Outcome | None = None
         try:
             for kind in reference.KINDS:
-                told("reference", 0, 0)
+                told("reference")
                 outcome = laboratory.run(policy="warn", meeting=kind, compared=True)
                 found = found or Reference(laboratory, outcome)
                 if outcome.ended:

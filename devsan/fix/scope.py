@@ -164,6 +164,20 @@ def positional(function: ast.AST) -> list[str]:
     return [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
 
 
+def is_left_out(source: Source, node: ast.AST) -> bool:
+    """Returns whether ``node`` is a parameter that a call may leave out, and that is None then."""
+    arguments = getattr(source.function_around(node), "args", None)
+    if not isinstance(node, ast.Name) or not isinstance(arguments, ast.arguments):
+        return False
+    listed = [*arguments.posonlyargs, *arguments.args]
+    having = listed[len(listed) - len(arguments.defaults) :] + arguments.kwonlyargs
+    defaults = zip(having, [*arguments.defaults, *arguments.kw_defaults], strict=True)
+    return any(
+        parameter.arg == node.id and isinstance(default, ast.Constant) and default.value is None
+        for parameter, default in defaults
+    )
+
+
 def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
     """Yields what is in ``scope`` and in no function or class inside of it."""
     waiting = list(ast.iter_child_nodes(scope))

@@ -71,7 +71,7 @@ class Search:
 
 def search(
     laboratory: Laboratory,
-    told: Callable[[str, int, int], None],
+    told: Callable[[str], None],
     all_of_them: bool = False,
     most_rounds: int = MOST_ROUNDS,
 ) -> Search:
@@ -79,7 +79,7 @@ def search(
 
     Args:
         laboratory: of the job.
-        told: called before each experiment with what is tried, its number and how many there are in this round.
+        told: called before each experiment with what is tried; the program as it is: "reference", "failure", "alone".
         all_of_them: go on after the first verified fix, to find the best.
         most_rounds: how many failures are followed, one behind the other.
     """
@@ -91,16 +91,16 @@ def search(
     failing = found.first
     shown = any(finding["operands"] for finding in found.first.findings)
     if not found.first.ended or not shown:
-        told("failure", 0, 0)
+        told("failure")
         failing = found.failing = found.reference.failing()
     elif laboratory.jobs > 1 or may_pass(found.first.findings[0]):  # with jobs it has run already
-        told("failure", 0, 0)
+        told("failure")
         alone = found.reference.failing()
         failing = found.first = found.reference.first = without_passing(found.first, alone)
         if not failing.findings:
             failing = found.failing = alone
     if failing.ended and not failing.findings:
-        told("alone", 0, 0)
+        told("alone")
         found.difference = difference_alone(laboratory, failing)
     elif failing.findings:
         known = found.first if found.first.ended else None

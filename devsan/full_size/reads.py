@@ -128,8 +128,8 @@ def _report(running: FrameType | None) -> Diagnostic:
         evidence=(
             message("At full size, large tensors have no numbers, nor has what is computed from them."),
             message(
-                "The program goes on with a stand-in: 1 for a floating-point number, 0 for an integer, False for a "
-                "boolean, or what follows from these."
+                "The program goes on with a stand-in: 1 for a floating-point number, 0 for an integer, an "
+                "index somewhere inside for a choice such as argmax, False for a boolean, or what follows from these."
             ),
         ),
         fixes=(Fix(message("for the real value, run a small model without --full-size"), "certain"),),

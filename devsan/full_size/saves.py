@@ -21,8 +21,13 @@ from devsan.render.amounts import amount
 from devsan.render.notice import notice
 
 SAFETENSORS = "safetensors.torch"
+LIGHTNING = ("lightning.fabric.utilities.cloud_io", "lightning.fabric.plugins.io.torch_io",
+             "lightning_fabric.utilities.cloud_io", "lightning_fabric.plugins.io.torch_io")  # fmt: skip
+"""Where ``_atomic_save`` is, which has the bytes of a checkpoint in memory before it writes them."""
 
 _FLATTEN = ("_flatten_as_ptr", "_flatten")  # what its functions that save begin with; the second before 0.7
+
+_MARK = "_devsan_leaves_out"
 
 _told: set[str] = set()
 """Folders of which a line was told."""
@@ -43,8 +48,15 @@ def leave_out_in_safetensors(module: Any, patches: Patches) -> None:
             patches.set(module, name, _expecting(getattr(module, name)))
 
 
+def leave_out_in_lightning(module: Any, patches: Patches) -> None:
+    """The same for a checkpoint of Lightning; ``module`` is one of ``LIGHTNING``."""
+    patches.set(module, "_atomic_save", _leaving_out(module._atomic_save))
+
+
 def _leaving_out(save: Any) -> Any:
     """A function that saves, whose file stays as it is where tensors without numbers would be in it."""
+    if hasattr(save, _MARK):  # one module has it of another
+        return save
     signature = inspect.signature(save)
 
     @functools.wraps(save)
@@ -62,6 +74,7 @@ def _leaving_out(save: Any) -> Any:
             notice(message("{path} is not written: {size} of it have no numbers at full size",
                            path=path, size=_size_of(without)))  # fmt: skip
 
+    setattr(saved, _MARK, True)
     return saved
 
 

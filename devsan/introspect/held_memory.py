@@ -16,7 +16,7 @@ from devsan import core
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.error_patterns import Kind
 from devsan.introspect.frames.frames import Frame, Whose
-from devsan.introspect.frames.tensors import is_tensor, plain_attributes
+from devsan.introspect.frames.tensors import is_tensor, own_part, plain_attributes
 from devsan.introspect.frames.values import is_a, own_dict
 from devsan.introspect.kept_graphs import saved_by_several_passes
 from devsan.introspect.models.heap import instances_of, live_models
@@ -29,7 +29,6 @@ Named = tuple[Any, "core.HolderKind", str]
 
 _MANY = 4096  # elements of one container
 _DEEP = 2  # containers in containers
-_HOLD = ("_local_tensor", "ds_tensor")  # DTensor's own part; what ZeRO-3 keeps of a parameter
 
 
 def held_memory(
@@ -46,7 +45,7 @@ def held_memory(
     """
     if failure.sentence.kind is not Kind.MEMORY:
         return None
-    named = [*_of_models(registry), *_of_optimizers(optimizers, registry), *_of_variables(frames),
+    named = [*_of_models(registry), *_of_optimizers(optimizers, registry), *_of_caches(), *_of_variables(frames),
              *_of_passes(frames, registry, reader)]  # fmt: skip
     held = core.held_memory(failure.message, [(own_part(tensor), kind, name) for tensor, kind, name in named])
     if held is not None:
@@ -64,7 +63,7 @@ def peaks() -> list[core.PeakMemory]:
         registry = Registry(live_models())
         base = getattr(sys.modules.get("torch.optim"), "Optimizer", None)
         optimizers = instances_of(base) if isinstance(base, type) else []
-        named = [*_of_models(registry), *_of_optimizers(optimizers, registry)]
+        named = [*_of_models(registry), *_of_optimizers(optimizers, registry), *_of_caches()]
         reader = ProvenanceReader()
         found = core.peaks([(own_part(tensor), kind, name) for tensor, kind, name in named], _modules(registry))
         for peak in found:
@@ -72,14 +71,6 @@ def peaks() -> list[core.PeakMemory]:
             events = reader.from_placement(peak.placement) if peak.placement else []
             peak.stack = list(events[0].stack) if events else []
     return found
-
-
-def own_part(tensor: Any) -> Any:
-    """Returns what holds the memory of ``tensor`` where it is a shell around another."""
-    for name in _HOLD:
-        inner = getattr(tensor, "__dict__", {}).get(name)
-        tensor = inner if is_tensor(inner) else tensor
-    return tensor
 
 
 def _modules(registry: Registry) -> dict[int, str]:
@@ -109,10 +100,22 @@ def _of_optimizers(optimizers: Sequence[Any], registry: Registry) -> Iterator[Na
             home = registry.home_of(parameter)
             holder = registry.alike[home.tree].get(home.holder, home.holder) if home is not None else ""
             path = ".".join(filter(None, (holder, home.name))) if home is not None else "a parameter"
+            if home is None:  # DeepSpeed's optimizers train copies of the weights, flat or in float32
+                yield parameter, kinds.PARAMETER, f"a parameter of {type(optimizer).__name__}"
             yield tensor, kinds.OPTIMIZER_STATE, f"{key} of {path}"
             gradient = _gradient_of(parameter)
             if gradient is not None:
                 yield gradient, kinds.GRADIENT, f"{path}.grad"
+
+
+def _of_caches() -> Iterator[Named]:
+    """The keys and values of earlier tokens, in the layers of transformers' caches (cache_utils.CacheLayerMixin)."""
+    base = getattr(sys.modules.get("transformers.cache_utils"), "CacheLayerMixin", None)
+    for layer in instances_of(base) if isinstance(base, type) else ():
+        for name in ("keys", "values"):
+            tensor = own_dict(layer).get(name)
+            if is_tensor(tensor):
+                yield tensor, core.HolderKind.CACHE, f"{name} of {type(layer).__name__}"
 
 
 def _gradient_of(parameter: Any) -> Any:

@@ -14,13 +14,12 @@ from typing import Any
 from devsan import core
 from devsan.diagnostics.messages import message
 from devsan.introspect.frames.frames import Frame
-from devsan.introspect.frames.tensors import is_tensor
-from devsan.introspect.held_memory import own_part
+from devsan.introspect.frames.tensors import is_tensor, own_part
 from devsan.introspect.models.optimizers import optimizers_in, states_of
+from devsan.sizes import say_size
 
 _ALIKE = 0.01  # by which ratios may differ: a counter beside the moments
 _SMALL = 4096  # bytes of a parameter, beside which a counter is not small
-_UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
 @dataclass(frozen=True)
@@ -96,19 +95,19 @@ def with_state_ahead(finding: core.Finding, facts: core.Facts, frames: Sequence[
     evidence = message(
         "The optimizer has its state for {having} of {count} parameters, and that of the others takes {ahead} more: at "
         "least {missing} is missing in total, not counting what the step and later passes need.",
-        having=found.having, count=found.count, ahead=_written(found.ahead), missing=_written(missing),
+        having=found.having, count=found.count, ahead=say_size(found.ahead), missing=say_size(missing),
     )  # fmt: skip
     finding.evidence = [*finding.evidence[:2], evidence, *finding.evidence[2:]]
     levers = [
         (found.whole + gradients, message(
             "train adapters (LoRA) instead of all parameters, if the model is pretrained: the gradients and optimizer "
-            "state of all parameters take {bytes}", bytes=_written(found.whole + gradients))),
+            "state of all parameters take {bytes}", bytes=say_size(found.whole + gradients))),
         (found.whole, message(
             "keep the optimizer state in host memory (offload of ZeRO or FSDP): all of it takes {bytes}",
-            bytes=_written(found.whole))),
+            bytes=say_size(found.whole))),
         (found.whole - found.elements, message(
             "use an 8-bit optimizer: its whole state takes about {eight} instead of {bytes}",
-            eight=_written(found.elements), bytes=_written(found.whole))),
+            eight=say_size(found.elements), bytes=say_size(found.whole))),
     ]  # fmt: skip
     fixes = [
         core.Fix(kind=core.FixKind.CREATION_SITE, text=text,
@@ -125,9 +124,3 @@ def with_state_ahead(finding: core.Finding, facts: core.Facts, frames: Sequence[
 
 def _size(tensors: Iterable[Any]) -> int:
     return sum(own.numel() * own.element_size() for own in map(own_part, tensors))
-
-
-def _written(size: int) -> str:
-    """As the core writes sizes, with which these stand together."""
-    unit, factor = next((each for each in _UNITS if size > each[1]), ("bytes", 1))
-    return f"{size / factor:.2f} {unit}" if factor > 1 else f"{size} bytes"

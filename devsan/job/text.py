@@ -20,13 +20,15 @@ from devsan.job.outcome import Fate, first_of
 from devsan.render.language import Language, language_for
 from devsan.render.terminal import printer as plain
 from devsan.render.terminal.run import write_run
-from devsan.render.terminal.text import Line, padded
+from devsan.render.terminal.stream import unbroken_columns
+from devsan.render.terminal.text import Line, broken, padded, paragraph
 from devsan.run_files.jobs import launches_of
 from devsan.run_files.ranks import ranks_text, sample_text
 
 Job = Mapping[str, Any]
 Finding = Mapping[str, Any]
 
+_INDENT = 6
 _LONGEST = 72  # characters of an error's first line
 _ENDS = {
     "killed": "killed by {signal}",
@@ -56,11 +58,13 @@ def write(job: Job, stream: TextIO, language: str = "") -> bool:
     for finding in job["findings"]:
         _write_finding(finding, stream, say)
     worth = is_worth_telling(fates)
+    width = unbroken_columns(stream)
     if worth:
-        plain.write_lines(list(lines_of(job, fates, say)), stream)
+        plain.write_lines(list(lines_of(job, fates, say, width)), stream)
     lists = [job[key] for key in ("places", "caught") if job.get(key)]
     for text in lists:
-        stream.write(f"devsan: {say.text(text)}\n")
+        for line in f"devsan: {say.text(text)}".split("\n"):
+            stream.writelines(f"{piece}\n" for piece in broken(line, width))
         stream.flush()
     return worth or bool(job["findings"] or lists)
 
@@ -84,8 +88,8 @@ def is_worth_telling(fates: Sequence[Fate]) -> bool:
     return first.how not in ("failed", "exited") or any(fate.how == "peer_failed" for fate in fates)
 
 
-def lines_of(job: Job, fates: Sequence[Fate], say: Language) -> Iterator[Line]:
-    """Yields the lines about how the ranks ended, the first cause first."""
+def lines_of(job: Job, fates: Sequence[Fate], say: Language, width: int) -> Iterator[Line]:
+    """Yields the lines about how the ranks ended, the first cause first, in ``width`` columns."""
     first = first_of(fates)
     start = first.time if first is not None else None
     found = {int(rank["rank"]) for rank in job["ranks"] if rank["reported"]}
@@ -105,7 +109,8 @@ def lines_of(job: Job, fates: Sequence[Fate], say: Language) -> Iterator[Line]:
         lead = group[0] is first
         later = "" if lead or start is None else _later(group, start)
         text = _sentence(group[0], later, group[0].rank in found, say)
-        yield [(f"  {padded(name, names)}  ", "offending" if lead else "other"), (text, "")]
+        head = f"  {padded(name, names)}  "
+        yield from paragraph(head, "error" if lead else "title", text, width)
 
 
 def _write_finding(finding: Finding, stream: TextIO, say: Language) -> None:
@@ -113,9 +118,10 @@ def _write_finding(finding: Finding, stream: TextIO, say: Language) -> None:
         plain.write(diagnostic_of(finding), stream, say)
     else:
         name = f"{finding['code'] or ''} {finding['name']}".strip()
-        head = f"{say(finding['severity'])}[{name}]" if name else say(finding["severity"])
-        who = f"  ({say.text(finding['ranks_text'])})"
-        plain.write_lines([[(head, "error"), (f": {say.text(finding['title'])}", "title"), (who, "frame")]], stream)
+        head = f"{say(finding['severity'])}[{name}]: " if name else f"{say(finding['severity'])}: "
+        told = f"{say.text(finding['title'])} ({say.text(finding['ranks_text'])})"
+        width = unbroken_columns(stream)
+        plain.write_lines(list(paragraph(head, finding["severity"], told, width, _INDENT, "title")), stream)
 
 
 def _order(fate: Fate) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devsan.blocks.measured import Measured, Names
+from devsan.blocks.runs import runs_of
 from devsan.diagnostics.messages import Message, message
 from devsan.errors import UsageError
 from devsan.plan.result import Tried
@@ -26,6 +27,13 @@ class Problem:
 
     kind: str
     text: Message
+
+    @property
+    def refused(self) -> Message | None:
+        """Returns why no program can have such a map; None where one can (accelerate warns of a dangling entry)."""
+        if self.kind == "uncovered":
+            return message("accelerate takes no map in which a tensor has no device")
+        return message("there is no such GPU") if self.kind == "device" else None
 
 
 @dataclass(frozen=True)
@@ -61,10 +69,13 @@ def read_map(path: str) -> dict[str, int | str]:
     """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise UsageError("a file with a device map", f"{path!r}: {error.strerror}") from error
+    except ValueError as error:
         raise UsageError("a device map in JSON", f"{path!r}: {error}") from error
     if not isinstance(found, dict) or not found:
-        raise UsageError("a device map, which is an object with an entry a module", f"{path!r}, which is another")
+        got = f"an empty one in {path!r}" if found == {} else f"another value in {path!r}"
+        raise UsageError("a device map: a JSON object with an entry for each module", got)
     for key, device in found.items():
         if isinstance(device, bool) or not isinstance(device, (int, str)):
             raise UsageError("the number of a GPU, or a device", f"{device!r} for {key!r} in {path!r}")
@@ -92,18 +103,17 @@ class _Check:
         self._tensors = [name for alike in names.tensors for name in alike]
 
     def problems(self) -> Iterator[Problem]:
-        known = {*self._names.modules, *self._tensors}
         for key, device in self._devices.items():
-            if key not in known:
+            if not self._names.has(key):
                 text = message("{key} is no module and no tensor of {model}", key=key, model=self._measured.model)
                 yield Problem("dangling", text)
-            if device not in _HOSTS and device not in {f"cuda:{ordinal}" for ordinal in range(self._gpus)}:
+            elif device not in _HOSTS and device not in {f"cuda:{ordinal}" for ordinal in range(self._gpus)}:
                 text = message("{key} is on {device}, and there are {count} GPUs", key=key, device=device,
                                count=self._gpus)  # fmt: skip
                 yield Problem("device", text)
-        for name in self._tensors:
-            if self._device_of(name) is None:
-                yield Problem("uncovered", message("{name} has no entry, nor has a module around it", name=name))
+        for name in runs_of(self._uncovered()):
+            text = message("{name} has no entry, and no module that contains it has one", name=name)
+            yield Problem("uncovered", text)
         for block in self._measured.blocks:
             inside = [name for name in self._tensors if _is_within(name, block.path)]
             found = sorted(self._devices_of(inside))
@@ -115,6 +125,19 @@ class _Check:
             if len(self._devices_of(alike)) > 1:
                 names = ", ".join(f"{name} ({self._device_of(name)})" for name in alike)
                 yield Problem("tied", message("tied weights are on several devices: {names}", names=names))
+
+    def _uncovered(self) -> Iterator[str]:
+        """The largest modules of which no tensor has a device, and tensors that stand beside modules that have one."""
+        covered = [name for name in self._tensors if self._device_of(name) is not None]
+        left = [name for name in self._tensors if self._device_of(name) is None]
+        without: list[str] = []
+        for name in left:
+            if any(_is_within(name, module) for module in without):
+                continue
+            around = (path for path in self._names.modules if _is_within(name, path))
+            alone = (path for path in around if not any(_is_within(other, path) for other in covered))
+            without.append(min(alone, key=len, default=name))
+        yield from (path or self._measured.model for path in without)
 
     def _devices_of(self, names: Sequence[str]) -> set[str]:
         return {device for device in map(self._device_of, names) if device is not None}

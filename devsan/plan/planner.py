@@ -9,15 +9,14 @@ from devsan.blocks.measured import Measured
 from devsan.blocks.request import Answer, Request
 from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError
-from devsan.gpu_list import MAX_GPUS
 from devsan.options import Options
 from devsan.plan import wording
 from devsan.plan.ending import Ending
-from devsan.plan.gpus import with_gpus
+from devsan.plan.levers import Levers
 from devsan.plan.map_check import MapCheck, check_map
 from devsan.plan.placement import VAST, Placement, place, room, smallest
 from devsan.plan.progress import Progress
-from devsan.plan.rehearsal import Rehearsal, Rehearsals
+from devsan.plan.rehearsal import ProgramFails, Rehearsal, Rehearsals
 from devsan.plan.result import PlanResult, Tried
 from devsan.plan.shortage import shortage_of
 
@@ -33,20 +32,6 @@ _LONG = 60.0
 """Seconds of a rehearsal after which it is said that a shorter program would do."""
 
 _FEW_STEPS = "that took {seconds} s, and so will each further rehearsal: two or three steps of the program are enough"
-
-
-class ProgramFails(DevsanError):
-    """Memory is not why the program does not run to its end.
-
-    Attributes:
-        failure: what it fails with, such as "ValueError: no data".
-    """
-
-    def __init__(self, failure: str) -> None:
-        super().__init__(
-            f"expected a program that runs to its end where memory is no limit, got {failure}; devsan run shows it"
-        )
-        self.failure = failure
 
 
 class Planner:
@@ -91,11 +76,12 @@ class Planner:
             self._progress.tells(message(_FEW_STEPS, seconds=f"{result.as_it_is.seconds:.0f}"))
         answer, result.measured, result.whole = self.measure()
         result.rooms = self._rooms(self._options)
-        result.planned = self._planned("map", 0, result.measured, self._options, Request())
+        for tried in self._rounds("map", 0, result.measured, self._options, Request()):
+            result.planned = tried  # at once: an interruption loses none of them
         if not result.planned.fits and not result.planned.fails:
             result.smallest = smallest(result.measured, len(self._options.gpus))
         if all_levers or not (result.fits or result.planned.fails):
-            for lever in self._levers(answer, result.measured):
+            for lever in Levers(self._options, self.measure, self._solved).tried(answer, result.measured):
                 result.levers.append(lever)
 
     def check(self, device_map: Mapping[str, int | str]) -> MapCheck:
@@ -107,9 +93,11 @@ class Planner:
         answer, measured, _ = self.measure()
         assert answer.names is not None
         problems = check_map(device_map, measured, answer.names, len(self._options.gpus))
+        if refused := next(filter(None, (problem.refused for problem in problems)), None):
+            return MapCheck(measured.model, problems, Tried("map", reason=refused, is_tried=False))
         self._progress.begins(message("rehearsing the map"))
-        rehearsal = self._rehearsals.run(Request(device_map=device_map))
-        return MapCheck(measured.model, problems, _tried("map", rehearsal))
+        known = {key: device for key, device in device_map.items() if answer.names.has(key)}
+        return MapCheck(measured.model, problems, _tried("map", self._rehearsals.run(Request(device_map=known))))
 
     def measure(self, request: Request | None = None) -> tuple[Answer, Measured, int]:
         """Measures the blocks where memory does not matter, with all of them on one GPU; returns its peak, too.
@@ -128,70 +116,37 @@ class Planner:
                 "expected a program that places a model of several blocks: from_pretrained(device_map=...), "
                 f"dispatch_model, model.to(device) or Trainer; got {wording.placed(rehearsal.answer)}"
             )
-        if not (request.batch or request.checkpointing):  # of a lever only what it comes to is a row
+        if not (request.batch or request.checkpointing or request.bits):  # of a lever only what it comes to is a row
             self._progress.ended(rehearsal.answer.measured)
         return rehearsal.answer, rehearsal.answer.measured, sum(rehearsal.outcome.peaks.values())
 
-    def _planned(self, what: str, value: int, measured: Measured, options: Options, request: Request) -> Tried:
+    def _rounds(self, what: str, value: int, measured: Measured, options: Options, request: Request) -> Iterator[Tried]:
         """Solves and rehearses until a map holds."""
         budgets = self._rooms(options)
         tried = Tried(what, value, reason=message("no map fits"))
         for number in range(1, _ROUNDS + 1):
             placement = place(measured, budgets)
             if placement is None:
-                if number == 1 and what != "gpus":  # of more GPUs many have none, and are no rows
-                    self._progress.ended(tried)
-                return tried
+                if number == 1:
+                    if what != "gpus":  # of more GPUs many have none, and are no rows
+                        self._progress.ended(tried)
+                    yield tried
+                return
             self._progress.begins(wording.rehearsing(tried, number, _ROUNDS))
             rehearsal = self._rehearsals.run(replace(request, device_map=placement.device_map), options)
             tried = _tried(what, rehearsal, value, placement)
             self._progress.ended(tried)
+            yield tried
             if rehearsal.ending.exhausted is None:
-                return tried
+                return
             budgets = [int(budget * _SMALLER) for budget in budgets]
-        return tried
+
+    def _solved(self, what: str, value: int, measured: Measured, options: Options, request: Request) -> Tried:
+        *_, last = self._rounds(what, value, measured, options, request)
+        return last
 
     def _rooms(self, options: Options) -> list[int]:
         return [room(device.total_memory) - device.used_memory for device in options.devices()]
-
-    def _levers(self, answer: Answer, measured: Measured) -> Iterator[Tried]:
-        reason = wording.no_checkpointing(answer, measured)
-        if reason:
-            yield Tried("checkpointing", reason=reason, is_tried=False)
-        else:
-            yield self._with_lever("checkpointing", 0, Request(checkpointing=True))
-        batch = answer.batch
-        if batch < 2:
-            reason = message("the batch is one sample") if batch else message("the model is given no batch")
-            yield Tried("batch", reason=reason, is_tried=False)
-        while batch > 1:
-            batch //= 2
-            tried = self._with_lever("batch", batch, Request(batch=batch))
-            yield tried
-            if tried.fits or not tried.is_tried:
-                break
-        yield from self._more_gpus(measured)
-
-    def _with_lever(self, what: str, value: int, request: Request) -> Tried:
-        try:
-            _, measured, _ = self.measure(request)
-        except ProgramFails as error:
-            reason = message("the program fails with it: {error}", error=error.failure)
-            return Tried(what, value, reason=reason, is_tried=False)
-        except DevsanError as error:
-            return Tried(what, value, reason=str(error))
-        return self._planned(what, value, measured, self._options, request)
-
-    def _more_gpus(self, measured: Measured) -> list[Tried]:
-        """The fewest GPUs, more of the last kind, with which a map fits."""
-        count = len(self._options.gpus)
-        tried: list[Tried] = []
-        for number in range(count + 1, min(4 * count, MAX_GPUS) + 1):
-            options = with_gpus(self._options, number)
-            tried = [self._planned("gpus", number, measured, options, Request())]
-            if tried[0].fits:
-                break
-        return tried
 
 
 def _tried(what: str, rehearsal: Rehearsal, value: int = 0, placement: Placement | None = None) -> Tried:

@@ -8,12 +8,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from devsan.blocks.request import Answer, Request, read_answer, write_request
+from devsan.errors import DevsanError
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
 from devsan.fix.outcome import Outcome
 from devsan.fix.stage_process import StageProcess
 from devsan.options import BLOCKS, Options
 from devsan.plan.ending import NO_LIMIT, Ending, ending_of
+
+
+class ProgramFails(DevsanError):
+    """Memory is not why the program does not run to its end.
+
+    Attributes:
+        failure: what it fails with, such as "ValueError: no data".
+    """
+
+    def __init__(self, failure: str) -> None:
+        super().__init__(
+            f"expected a program that runs to its end where memory is no limit, got {failure}; devsan run shows it"
+        )
+        self.failure = failure
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ class Tried:
     """A rehearsal that decides, or why there was none.
 
     Attributes:
-        what: "as it is", "map", "batch", "checkpointing", "gpus".
-        value: of a lever: samples, or the number of GPUs; 0 without one.
+        what: "as it is", "map", "batch", "checkpointing", "quantization", "gpus".
+        value: of a lever: samples, bits of a weight, or the number of GPUs; 0 without one.
         fits: whether the program came to its end with nothing wrong.
         peaks: bytes that were allocated at most, by GPU ("cuda:0").
         transferred: bytes between GPUs in the whole run.
@@ -48,6 +48,8 @@ class Tried:
             return message("batch of {count}", count=str(self.value)) if self.is_tried else message("smaller batch")
         if self.what == "gpus":
             return message("{count} GPUs", count=str(self.value))
+        if self.what == "quantization":
+            return message("weights in {bits} bits", bits=self.value) if self.is_tried else message("quantization")
         return message("gradient checkpointing")
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from devsan.fix.outcome import Outcome
 
+_BESIDE = ("fragmentation", "context")
+"""What a GPU has no room for beside what is allocated; without a limit of memory it is another than with one."""
+
 
 @dataclass(frozen=True)
 class Shortage:
@@ -39,5 +42,5 @@ def shortage_of(outcome: Outcome) -> Shortage | None:
 
 
 def sizes_of(held: Mapping[str, Any]) -> dict[str, int]:
-    """Returns the bytes of each kind of what is held on a GPU, the largest first."""
-    return {part["kind"]: part["bytes"] for part in held["parts"]}
+    """Returns the bytes of each kind of what is allocated on a GPU, the largest first."""
+    return {part["kind"]: part["bytes"] for part in held["parts"] if part["kind"] not in _BESIDE}

@@ -30,3 +30,19 @@ def no_checkpointing(answer: Answer, measured: Measured) -> str:
     if not answer.checkpointing:
         return message("the model does not support it")
     return message("it is on") if answer.checkpointing == "on" else ""
+
+
+_TRAINED = 2
+"""Of so many bytes of weights one has a gradient, at least, where a program trains them and no adapters beside them."""
+
+
+def no_quantization(answer: Answer, measured: Measured) -> str:
+    """Returns why weights in fewer bits are not tried; "" where they are."""
+    if not answer.quantization:
+        return message("no model is loaded by from_pretrained of transformers")
+    if answer.quantization == "on":
+        return message("it is on")
+    weights = sum(block.parameters for block in measured.blocks)
+    if measured.trains and _TRAINED * sum(block.gradients for block in measured.blocks) > weights:
+        return message("the weights themselves are trained; quantized ones take adapters only")
+    return message("bitsandbytes is not installed") if answer.quantization == "missing" else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from devsan.render.language import Language
 
@@ -11,13 +11,24 @@ if TYPE_CHECKING:
     from devsan.sweep.result import Check, GroupFix
 
 
+def best_of(fix: GroupFix) -> dict[str, Any] | None:
+    """Returns the verified fix that is shown, as docs/reference/fix.schema.json has it; None where there is none."""
+    return next((each for each in fix.result["fixes"] if each["status"] == "verified"), None)
+
+
+def said_of_tried(count: int, say: Language) -> str:
+    """Returns how many changes were tried for nothing."""
+    if count == 1:
+        return say("1 change was tried, and the program does not end with the numbers of one device")
+    return say("{count} changes were tried, and none ends with the numbers of one device", count=str(count))
+
+
 def said_of(fix: GroupFix, say: Language) -> Iterator[tuple[str, str]]:
     """Yields what was found: a head ("fixed", "patch", "not fixed") and a sentence."""
-    best = next((each for each in fix.result["fixes"] if each["status"] == "verified"), None)
+    best = best_of(fix)
     if best is None:
         count = sum(each["status"] != "offered" for each in fix.result["fixes"])
-        told = say("{count} changes were tried, and none ends with the numbers of one device", count=str(count))
-        yield say("not fixed"), told if count else say("no change is known that could be tried")
+        yield say("not fixed"), said_of_tried(count, say) if count else say("no change is known that could be tried")
         return
     text = say("; ").join(map(say.text, best["texts"]))
     yield say("fixed"), text + _checked(fix.checks, say)

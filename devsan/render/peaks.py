@@ -15,18 +15,23 @@ _KINDS = {
     "gradient": message("gradients"),
     "optimizer_state": message("optimizer state"),
     "buffer": message("buffers"),
+    "cache": message("KV cache"),
     "collected": message("tensors in lists and dictionaries"),
     "history": message("autograd graphs of several passes"),
+    "communication": message("buffers of collectives"),
     "activation": message("activations and other results of operators"),
+    "temporary": message("temporary results of operators"),
     "data": message("other tensors"),
     "workspace": message("workspaces of kernels"),
+    "fragmentation": message("reserved, not allocated (fragmentation)"),
+    "context": message("CUDA context"),
     "unknown": message("unknown"),
 }
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Tensors of one name, operator or line. ``share``: per cent of what was held on the GPU."""
+    """Tensors of one name, operator or line. ``share``: per cent of what the process took of the GPU."""
 
     name: str
     bytes: int
@@ -35,7 +40,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class Part:
-    """All memory of one kind. ``share``: per cent of what was held on the GPU; ``largest``: the largest first."""
+    """All memory of one kind. ``share``: per cent of what the process took; ``largest``: the largest first."""
 
     kind: Message
     bytes: int
@@ -45,9 +50,10 @@ class Part:
 
 def parts_of(peak: Plain) -> list[Part]:
     """Returns the parts of one of a document's ``memory.peaks``, the largest first."""
+    taken = sum(int(part["bytes"]) for part in peak["parts"])
 
     def share_of(held: Plain) -> int:
-        return round(100 * int(held["bytes"]) / max(1, int(peak["allocated"])))
+        return round(100 * int(held["bytes"]) / max(1, taken))
 
     return [
         Part(

@@ -74,11 +74,17 @@ def _text(line: str) -> str:
 
 
 def changed_part(before: str, after: str) -> tuple[slice, slice]:
-    """Returns what differs of two lines: what is between their common beginning and their common end."""
+    """Returns what differs of two lines: what is between their common beginning and their common end.
+
+    An attribute begins with its dot: ".to(device)" is put into "x.view(-1)", and not "to(device).".
+    """
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:
         start += 1
     end = 0
     while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
         end += 1
+    longer = max(before, after, key=len)[: max(len(before), len(after)) - end]
+    if start and longer[start - 1] == "." == longer[-1:] and len(longer) > start:
+        start, end = start - 1, end + 1
     return slice(start, len(before) - end), slice(start, len(after) - end)

@@ -13,6 +13,7 @@ from typing import Any
 from devsan import core
 from devsan.introspect.held_memory import peaks
 from devsan.optimizer_steps import watch_steps
+from devsan.run_files.caches import Caches
 from devsan.run_files.places import Plain
 from devsan.run_files.records import peak_memory_of
 
@@ -24,6 +25,7 @@ class Peaks:
         self._undo: Callable[[], None] | None = None
         self._found: list[Plain] = []
         self._is_written = True
+        self._caches = Caches()
         core.watch_peaks(True)
 
     def follow(self) -> None:
@@ -47,6 +49,7 @@ class Peaks:
     def end(self) -> None:
         """Stops watching."""
         core.watch_peaks(False)
+        self._caches.end()
         if self._undo is not None:
             self._undo()
             self._undo = None

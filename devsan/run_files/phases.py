@@ -6,7 +6,6 @@ which the core waits for (NOTE [Calls of modules] in core/bindings/module_calls.
 
 from __future__ import annotations
 
-import functools
 import sys
 import time
 from collections.abc import Callable
@@ -71,15 +70,7 @@ class Phases:
         autograd: Any = sys.modules["torch.autograd"]
         run = graph._engine_run_backward
 
-        @functools.wraps(run)
-        def watched(*arguments: Any, **keywords: Any) -> Any:
-            depth = len(self._open)
-            self._begin("backward")
-            try:
-                return run(*arguments, **keywords)
-            finally:
-                self._end(depth)
-
+        watched = core.around(run, self._begin_backward, self._end)  # no frame of this file in the program's stacks
         holders = [module for module in (graph, autograd) if getattr(module, "_engine_run_backward", None) is run]
         for module in holders:
             module._engine_run_backward = watched
@@ -107,6 +98,11 @@ class Phases:
     def _begin_forward(self) -> None:
         if not self._open:
             self._note("forward")
+
+    def _begin_backward(self) -> int:
+        depth = len(self._open)
+        self._begin("backward")
+        return depth
 
     def _begin_step(self, optimizer: Any) -> None:
         self._begin("optimizer")

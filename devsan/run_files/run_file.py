@@ -67,9 +67,13 @@ def check(options: Options) -> None:
     output_file.check(path, force=True)
     if output_file.is_taken(path) and not is_run_file(path):
         raise UsageError("a new file or a run file for output", f"{path!r}, which is another file")
-    for earlier in () if options.force else _files_at(options.output):
-        if not _is_locked(earlier):  # by a job of several launches that is running: each node has its own
+    for earlier in _files_at(options.output):
+        if _is_locked(earlier):  # by a job of several launches that is running: each node has its own
+            continue
+        if not options.force:
             output_file.refuse(earlier)
+        elif _is_earlier(earlier, launch_time(os.environ) or time.time()):
+            os.remove(earlier)  # or this launch would be read together with ranks of one that had more
 
 
 def _files_at(pattern: str) -> list[str]:

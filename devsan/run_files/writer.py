@@ -74,6 +74,8 @@ class RunWriter:
         if not lazily:
             self._open()
         self._thread = threading.Thread(target=self._look, name="devsan-run-file", daemon=True)
+        if self._peaks is not None:
+            self._peaks.follow()
         if emulated:
             core.start_timeline()
             self._thread.start()

@@ -110,7 +110,7 @@ def _place(sample: Sample, per_node: int, rank: int) -> dict[str, str]:
 
 
 def _refuse_group(*args: object, **named: object) -> NoReturn:
-    raise UsageError(f"ranks that were started by {LAUNCHERS}, with --ranks", "a process that was started otherwise")
+    _refuse(str(UsageError(f"ranks started by {LAUNCHERS}, with --ranks", "a process started in another way")))
 
 
 def _refuse_deepspeed(*args: object, **named: object) -> NoReturn:

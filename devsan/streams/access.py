@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import threading
 from collections.abc import Sequence
@@ -12,9 +13,9 @@ from devsan import _core, core
 from devsan.diagnostics.messages import Message, message
 from devsan.introspect.frames.places import DEVSAN, place_at
 from devsan.introspect.frames.values import own_dict
+from devsan.introspect.source.sources import tree_at
 
 Frames = Sequence[tuple[CodeType, int]]
-UNNAMED = "stream"  # no running frame has a name for it
 Access = tuple[str, bool, int, int, int, Frames]  # operator, whether it writes, device, stream, bytes, frames
 
 
@@ -34,19 +35,46 @@ def lane_of(access: Access) -> Message:
         return message("NCCL's stream on cuda:{index}", index=device)
     if stream == 0:
         return message("the default stream of cuda:{index}", index=device)
-    return message("stream {stream} of cuda:{index}", stream=stream_name(access), index=device)
+    name = stream_name(access) or entered_block(access)[1]
+    if name is None:
+        return message("another stream of cuda:{index}", index=device)
+    return message("stream {stream} of cuda:{index}", stream=name, index=device)
 
 
-def stream_name(access: Access, current: bool = False) -> str:
-    """The stream as the program calls it, where a running frame has a name for it."""
+def current_stream(access: Access) -> str:
+    """The stream of an access by torch's function, for a line beside the access."""
+    return f"torch.cuda.current_stream({_argument(access[2])})"
+
+
+def stream_name(access: Access) -> str | None:
+    """The stream as the program calls it; None where no running frame has a name for it."""
     device, number = access[2], access[3]
-    if current:
-        return f"torch.cuda.current_stream({_argument(device)})"
     if number == 0:
         return f"torch.cuda.default_stream({_argument(device)})"
     # A backward pass has no frames of its own: what it runs for is on the main thread's.
     main = sys._current_frames().get(threading.main_thread().ident or 0)
-    return _name_in(sys._getframe(1), device, number) or _name_in(main, device, number) or UNNAMED
+    return _name_in(sys._getframe(1), device, number) or _name_in(main, device, number)
+
+
+def entered_block(access: Access) -> tuple[ast.With | None, str | None]:
+    """``with torch.cuda.stream(...)`` around the access, and the stream as it says it, which is valid there."""
+    here = frame_of(access[-1])
+    tree = tree_at(str(here.file)) if here is not None and here.file else None
+    found: tuple[ast.With | None, str | None] = (None, None)
+    if here is None or tree is None:
+        return found
+    for node in ast.walk(tree):  # outer statements come first
+        if isinstance(node, ast.With) and node.lineno <= here.span.line <= (node.end_lineno or node.lineno):
+            name = next(filter(None, (_entered(item.context_expr) for item in node.items)), None)
+            found = (node, name) if name else found
+    return found
+
+
+def _entered(context: ast.expr) -> str | None:
+    match context:
+        case ast.Call(func=ast.Attribute(attr="stream"), args=[ast.Name() | ast.Attribute() as stream]):
+            return ast.unparse(stream)
+    return None
 
 
 def _name_in(frame: FrameType | None, device: int, number: int) -> str | None:

@@ -10,8 +10,9 @@ from devsan.diagnosis.source import shown_path, whole_path
 from devsan.diagnostics.diagnostic import Edit, Fix, Place
 from devsan.diagnostics.messages import message
 from devsan.introspect.source.sources import tree_at
-from devsan.streams.access import UNNAMED, Access, Frames, frame_of, stream_name
+from devsan.streams.access import Access, Frames, current_stream, entered_block, frame_of, stream_name
 
+_LEAVES = (ast.Return, ast.Raise)  # nothing runs behind them
 _NOT_FIRST = ("elif", "else:", "except", "finally:")
 _FEW = 3  # names of one statement
 _RECORD = "{tensor}.record_stream({stream})"
@@ -26,22 +27,28 @@ def fixes_of(kind: str, earlier: Access, later: Access, freed: Frames) -> tuple[
         later: the one that nothing makes wait for it.
         freed: where the memory was given back, if ``kind`` is "freed".
     """
-    other = stream_name(earlier)
+    named = stream_name(earlier)
+    block, entered = (None, named) if named else entered_block(earlier)
+    other = entered or "stream"
     if kind == "freed":
-        return _kept(earlier, other, freed)
+        return _kept(earlier, other, named, freed)
     if earlier[3] < 0:
         return (Fix(message("call wait() on the work of this collective before this line"), "certain"),)
     if later[2] < 0:
         line = f"{other}.synchronize()"
         text = message("wait for the copy before this line: {line}", line=line)
     else:
-        line = f"{stream_name(later, current=True)}.wait_stream({other})"
+        line = f"{current_stream(later)}.wait_stream({other})"
+        there = frame_of(earlier[-1])
+        if there is not None and block is not None and not isinstance(block.body[-1], _LEAVES):
+            text = message("make the stream that uses the tensor wait behind this block: {line}", line=line)
+            return (Fix(text, "likely", _behind(line, there, block), "use_site"),)
         text = message("make the stream wait before this line: {line}", line=line)
-    edits = () if other == UNNAMED else _before(line, frame_of(later[-1]))
+    edits = _before(line, frame_of(later[-1])) if named else ()
     return (Fix(text, "likely", edits, "use_site"),)
 
 
-def _kept(earlier: Access, other: str, freed: Frames) -> tuple[Fix, ...]:
+def _kept(earlier: Access, other: str, named: str | None, freed: Frames) -> tuple[Fix, ...]:
     """The allocator has to know of the stream; or the stream that it knows has to wait."""
     waits = message(
         "have the stream that it was allocated on wait for {stream} before the tensor is freed", stream=other
@@ -51,16 +58,17 @@ def _kept(earlier: Access, other: str, freed: Frames) -> tuple[Fix, ...]:
     names = _read(used) & _unbound(gone) if used is not None and gone is not None else set()
     if there is None or end is None or used is None or there.file != end.file or len(names) != 1:
         text = message("call record_stream({stream}) on the tensor after it is used there", stream=other)
-        return Fix(text, "likely", _before_the_end(gone, end, other), "use_site"), Fix(waits, "possible")
+        return Fix(text, "likely", _before_the_end(gone, end, named), "use_site"), Fix(waits, "possible")
     line = _RECORD.format(tensor=names.pop(), stream="torch.cuda.current_stream()")
     text = message("tell the allocator of the stream behind this line: {line}", line=line)
-    return Fix(text, "likely", _behind(line, there, used), "use_site"), Fix(waits, "possible")
+    edits = () if isinstance(used, _LEAVES) or hasattr(used, "body") else _behind(line, there, used)
+    return Fix(text, "likely", edits, "use_site"), Fix(waits, "possible")
 
 
-def _before_the_end(gone: ast.stmt | None, end: core.Frame | None, stream: str) -> tuple[Edit, ...]:
+def _before_the_end(gone: ast.stmt | None, end: core.Frame | None, stream: str | None) -> tuple[Edit, ...]:
     """The stream told of what the statement ``gone`` lets go, where the use does not name it: a backward pass."""
     names = sorted(_unbound(gone)) if isinstance(gone, ast.Assign | ast.Delete) else []
-    if not names or len(names) > _FEW or stream == UNNAMED:
+    if not names or len(names) > _FEW or stream is None:
         return ()
     lines = [_RECORD.format(tensor=name, stream=stream) for name in names]
     return _before("\n".join(lines), end)
@@ -80,7 +88,7 @@ def _before(line: str, here: core.Frame | None) -> tuple[Edit, ...]:
 
 
 def _behind(line: str, there: core.Frame, statement: ast.stmt) -> tuple[Edit, ...]:
-    """``line`` behind a simple statement that stands alone on its lines."""
+    """``line`` behind a whole statement that stands alone on its lines."""
     last = statement.end_lineno or statement.lineno
     first_text = linecache.getline(str(there.file), statement.lineno)
     text = linecache.getline(str(there.file), last).rstrip("\n")
@@ -88,7 +96,7 @@ def _behind(line: str, there: core.Frame, statement: ast.stmt) -> tuple[Edit, ..
         text.encode()[statement.end_col_offset :].decode(errors="replace").strip() if statement.end_col_offset else ""
     )
     alone = not first_text[: statement.col_offset].strip() and (not rest or rest.startswith("#"))
-    if there.package or not alone or isinstance(statement, ast.Return | ast.Raise) or hasattr(statement, "body"):
+    if there.package or not alone:
         return ()
     return (_edit(there, last, text, f"{text}\n{first_text[: statement.col_offset]}{line}"),)
 

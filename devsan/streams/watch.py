@@ -17,6 +17,7 @@ from devsan.job import member
 from devsan.options import Options
 from devsan.render.terminal.printer import write
 from devsan.run_files import recording
+from devsan.streams import host_reads
 from devsan.streams.access import Access, Frames
 from devsan.streams.report import report_of
 
@@ -33,10 +34,12 @@ def begin(options: Options) -> None:
     _core.start_order(_on_race)
     _start_of_threads = threading.Thread.start
     threading.Thread.start = _started  # type: ignore[method-assign]
+    host_reads.begin()
 
 
 def end() -> None:
     """Has nothing watched any more. A second call does nothing."""
+    host_reads.end()
     _core.stop_order()
     if threading.Thread.start is _started:
         threading.Thread.start = _start_of_threads  # type: ignore[method-assign]

@@ -23,7 +23,7 @@ MOST_CHECKS = 3
 
 _SEED = 0  # the same groups are drawn when a sweep goes on
 
-Told = Callable[[str, int, int], None]
+Told = Callable[[str], None]
 
 
 def drawn(groups: Sequence[Group], count: int) -> list[Group]:
@@ -85,7 +85,7 @@ def _checks(
             reference = find_reference(laboratory, told)
             for changes, checks in zip(tried, found, strict=True):
                 if changes:
-                    told("; ".join(change.text for change in changes), 1, 1)
+                    told("; ".join(change.text for change in changes))
                     trial = try_changes(laboratory, reference, tuple(changes))
                     checks.append(Check(cell.name, trial.status))
     return tuple(tuple(checks) for checks in found)

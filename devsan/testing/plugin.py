@@ -131,7 +131,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     try:
         session.begin(wanted)
     except DevsanError as error:
-        pytest.fail(f"devsan: {error}", pytrace=False)
+        raise _failure(error) from None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -207,8 +207,13 @@ def _read_mark(mark: pytest.Mark) -> Options:
         options = from_values(**values)
         options.devices()
     except DevsanError as error:
-        pytest.fail(f"devsan: {error}", pytrace=False)
+        raise _failure(error) from None
     return options
+
+
+def _failure(error: DevsanError) -> BaseException:
+    """What ``pytest.fail`` raises, which alone would show the error that it stands for as well."""
+    return pytest.fail.Exception(f"devsan: {error}", pytrace=False)
 
 
 def _only_distributes(config: pytest.Config) -> bool:

@@ -140,3 +140,33 @@ def test_a_part_of_the_sentence_is_known(front, part: str, codes: set[str]):
     done = front.devsan("explain", part)
     assert done.returncode == 0
     assert codes <= {line.split()[0] for line in done.stdout.splitlines()}
+
+
+@pytest.mark.parametrize(
+    ("error", "english", "chinese"),
+    [
+        ("CUDA error: device-side assert triggered", "at the line that is at fault", "越界的下标"),
+        ("RuntimeError: CUDA error: an illegal memory access was encountered", "compute-sanitizer", "核函数自身的缺陷"),
+        ("NCCL error in: ProcessGroupNCCL.cpp:1691, unhandled system error", "NCCL_DEBUG=INFO", "不模拟网络"),
+        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "DV501", "无法初始化"),
+        ("cuDNN error: CUDNN_STATUS_NOT_INITIALIZED", "DV501", "无法初始化"),
+        ("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm(...)`", "a token id", "token id"),
+    ],
+)
+def test_an_error_of_cuda_that_has_no_code_is_told_in_a_few_sentences(front, error: str, english: str, chinese: str):
+    for language, words in (("en", english), ("zh", chinese)):
+        done = front.devsan("explain", "--lang", language, error)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert words in " ".join(done.stdout.split()) or words in done.stdout.replace("\n", "")
+        assert len(done.stdout.splitlines()) <= 6
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ("CUDA error: no kernel image is available for execution on the device", "DV403"),
+        ("CUDA out of memory. Tried to allocate 20.00 MiB.", "DV501"),
+    ],
+)
+def test_a_common_error_of_cuda_has_its_page(front, error: str, code: str):
+    assert front.devsan("explain", error).stdout == all_codes()[code].page()

@@ -143,23 +143,23 @@ def test_progress_on_a_terminal_is_one_line(monkeypatch: pytest.MonkeyPatch, lan
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal(True)
     progress = Progress(stream, language)  # type: ignore[arg-type]
-    progress("reference", 0, 0)
-    progress("move `x` " + "very " * 30 + "far", 2, 10)
+    progress("reference")
+    progress("move `x` " + "very " * 30 + "far")
     progress.close()
     progress.close()
     first, second, last = stream.text.split("\r\x1b[K")[1:]
     assert "\n" not in stream.text and last == ""
     assert first.startswith("devsan: ") and len(second) < 80 and second.endswith("...")
-    assert ("2 of 10" if language == "en" else "2/10") in second
+    assert ("experiment 1: " if language == "en" else "第 1 次实验") in second
 
 
 def test_progress_elsewhere_is_lines() -> None:
     stream = Terminal(False)
     progress = Progress(stream, "en")  # type: ignore[arg-type]
-    progress("failure", 0, 0)
-    progress("move `x`", 1, 2)
+    progress("failure")
+    progress("move `x`")
     progress.close()
-    assert stream.text == "devsan: running the program as it is\ndevsan: trying 1 of 2: move `x`\n"
+    assert stream.text == "devsan: running the program as it is\ndevsan: experiment 1: move `x`\n"
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,8 @@ class Command:
         environ = {key: value for key, value in os.environ.items() if not key.startswith("DEVSAN")}
         return subprocess.run(
             [sys.executable, "-m", "devsan", "fix", *words], cwd=self.folder, capture_output=True, text=True,
-            env={**environ, "DEVSAN_OPTIONS": self.options, "DEVSAN_LANG": "en", "OMP_NUM_THREADS": "1"},
+            env={**environ, "DEVSAN_OPTIONS": self.options, "DEVSAN_LANG": "en", "OMP_NUM_THREADS": "1",
+                 "XDG_CACHE_HOME": str(self.folder.parent / "cache")},
             check=False, timeout=300,
         )  # fmt: skip
 
@@ -203,8 +204,22 @@ def test_a_diff_that_git_applies_fixes_the_program(devsan: Command) -> None:
     assert path.read_text() != FAILS
     assert devsan("--format", "github", "train.py").stdout == ""  # nothing fails any more
     again = devsan("--diff", "train.py")
-    assert (again.returncode, again.stdout) == (0, "")
+    assert (again.returncode, again.stdout) == (0, ""), "the program is another one by now: what is kept is not taken"
     assert "nothing to fix: the program runs to its end" in again.stderr
+
+
+def test_what_was_found_is_not_looked_for_again(devsan: Command) -> None:
+    path = devsan.write(FAILS)
+    found = devsan("train.py")
+    assert "\nfixed: " in found.stdout and "devsan: experiment 1: " in found.stderr
+    shown = devsan("--diff", "train.py")
+    assert "experiment" not in shown.stderr and shown.stdout.startswith("--- a/train.py\n")
+    taken = devsan("--apply", "train.py")
+    first, last = taken.stderr.splitlines()
+    assert re.fullmatch(r"devsan: the fix that a search has verified [\d.]+\ss ago: .+", first)
+    assert (taken.returncode, last) == (0, f"devsan: changed {path}")
+    subprocess.run(["git", "apply", "-R", "-"], input=shown.stdout, text=True, cwd=devsan.folder, check=True)
+    assert path.read_text() == FAILS
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import devsan.cli
 from devsan.cli import main
 from devsan.cli.command import parser_of
 from devsan.cli.help_text import PARAGRAPH
+from devsan.render.terminal.text import display_width
 
 FILE = Path(devsan.cli.__file__).with_name("chinese.json")
 CHINESE = re.compile("[一-鿿]")
@@ -48,6 +50,20 @@ def test_a_help_in_chinese(name: str, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert text.startswith(f"用法: devsan {name}") and "显示本帮助并退出" in text
     assert [line for line in text.splitlines() if re.match(r"  -|options|positional", line)
             and not CHINESE.search(line) and not line.endswith(("FILE", "N"))] == []  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("name", ["", *(entry.name for entry in main.COMMANDS)])
+def test_a_help_keeps_to_80_columns(
+    name: str, language: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DEVSAN_LANG", language)
+    monkeypatch.setenv("COLUMNS", "80")
+    with contextlib.suppress(SystemExit):
+        action = main._find_action([name, "--help"] if name else ["--help"])
+        action()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 5 and [line for line in lines if display_width(line) > 80] == []
 
 
 def test_the_language_of_a_help(

@@ -23,6 +23,7 @@ OPTIONS = [option for option in ALL_OPTIONS if not option.is_flag]
 VALUES = {
     "gpus": "3", "profile": "l4-24g", "memory": "1GiB", "used-memory": "1MiB", "policy": "warn", "format": "off",
     "output": "run.dvs", "lang": "zh", "history": "32MiB", "check": "streams", "real-below": "1MiB",
+    "weights": "none",
     "ranks": "first,last",
     "fail-on": "error", "error-exitcode": "9",
 }  # fmt: skip
@@ -247,3 +248,8 @@ def test_words_apart() -> None:
     found = apart(["a", "--gpus", "4", "--memory=1GiB", "b", "--", "--lang", "en"], READERS)
     assert (found.options, found.spellings) == (["--gpus", "4", "--memory=1GiB"], ["--gpus", "--memory"])
     assert found.others == ["a", "b", "--", "--lang", "en"]
+
+
+def test_an_option_that_was_given_before_is_not_given_twice(told: Told) -> None:
+    said = told("--gpus", "2", "--lang=en", "train.py", "--gpus", "7")
+    assert said.endswith("run: devsan run --lang=en --gpus 7 train.py\n")

@@ -64,6 +64,25 @@ def test_the_files_of_ranks_are_kept(front, name):
     assert "which exists" not in front.devsan("run", "-o", "run-%p.dvs", "x.py").stderr
 
 
+def test_force_leaves_no_file_of_an_earlier_launch(front):
+    """They would be read together with the new ones: a larger job's other ranks, or the file of a run without ranks."""
+    front.write("x.py", STARTED)
+    for name in ("run.dvs", "run.rank0.dvs", "run.rank2.dvs"):
+        front.write(name, RUN)
+    front.write("run.other.dvs", RUN)
+    assert front.devsan("run", "--force", "-o", "run.dvs", "x.py").returncode == 0
+    assert not list(front.folder.glob("run.rank*.dvs")) and (front.folder / "run.other.dvs").exists()
+
+
+def test_force_keeps_what_the_same_launch_wrote(front):
+    front.write("x.py", STARTED)
+    front.write("run.rank0.dvs", RUN)
+    started = repr((front.folder / "run.rank0.dvs").stat().st_mtime - 1)
+    done = front.python("x.py", DEVSAN_OPTIONS="gpus=2:output=run.dvs:force=yes", DEVSAN_LAUNCH=started)
+    assert done.returncode == 0, done.stderr
+    assert (front.folder / "run.rank0.dvs").exists()
+
+
 def test_another_file_than_a_run_file_is_kept_with_force_too(front):
     front.write("x.py", STARTED)
     front.write("x", STARTED)

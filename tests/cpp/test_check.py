@@ -78,7 +78,7 @@ def test_the_words_are_those_of_python(printed: subprocess.CompletedProcess[str]
     sentence, _, title = str(caught.value).splitlines()[:3]
     title = re.sub(r"^error\[DV\d{3}\]", "error", title)
     assert f"{sentence}\n\n{title.replace('devsan.check', 'devsan::check')}\n" in printed.stdout
-    told = r"^expected tensors on cpu here, but ones made one on meta\n"
+    told = r"^expected tensors on cpu here, but ones created a tensor on meta\n"
     with pytest.raises(devsan.DeviceMismatch, match=told), devsan.expect("cpu"):
         torch.ones(2, device="meta")
     assert "expected tensors on cpu here, but mask is on meta\n" in printed.stdout

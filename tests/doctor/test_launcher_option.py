@@ -40,6 +40,8 @@ def told(setup):
          "--mixed_precision is bf61, expected one of no, fp16, bf16, fp8", "write bf16"),
         ("accelerate launch --num-processes x train.py", "--num-processes is x, expected an integer",
          "write an integer"),
+        ("accelerate launch --num_process 2 train.py", "accelerate has no option --num_process",
+         "write --num_processes"),
     ],
 )  # fmt: skip
 def test_what_the_launcher_refuses(here, launch, title, fix):

@@ -34,6 +34,26 @@ def test_a_script_that_is_not_there(here, launch):
 
 @pytest.mark.parametrize(
     "launch",
+    ["torchrun --nproc-per-node=4", "deepspeed --num_gpus 2", "accelerate launch --multi_gpu",
+     "python -m torch.distributed.run --nproc_per_node 2"],
+)  # fmt: skip
+def test_a_launch_without_a_script(here, launch):
+    here.launch = launch
+    assert told(here) == [("the launch command has no script", "add the script and its arguments to the command")]
+
+
+@pytest.mark.parametrize(
+    "launch",
+    ["torchrun --help", "accelerate launch -h", "torchrun -m pkg", "python", "srun", "torchrun --stand train.py",
+     "python -m deepspeed.env_report", "python -m accelerate.commands.env"],
+)  # fmt: skip
+def test_a_launch_that_needs_no_script(here, launch):
+    here.launch = launch
+    assert told(here) == []
+
+
+@pytest.mark.parametrize(
+    "launch",
     ["torchrun train.py", "torchrun --nproc_per_node=2 -m pkg.train", "torchrun --no_python none.py",
      "env -C elsewhere python none.py", "env --chdir=elsewhere torchrun none.py", "python -c pass", "bash none.sh",
      "python -", "srun python none.py", "accelerate launch train.py --config none.py"],

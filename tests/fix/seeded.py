@@ -40,5 +40,5 @@ def script(folder: Path, text: str) -> Path:
     return path
 
 
-def quiet(what: str, number: int, count: int) -> None:
+def quiet(what: str) -> None:
     pass

@@ -1,6 +1,6 @@
 """How many of the regressions end with the right numbers, each by one search: tests/regressions has the programs.
 
-Each of them is a search of some ten seconds, so that one in sixteen is searched here, and all by
+Each of them is a search of some ten seconds, so that one in sixteen is searched here, half of those in CI, and all by
 ``tools/fix_regressions.py``. With ``--bless`` that writes the list of those that are not verified, with the reasons
 that the searches gave, so that a search that finds less than before fails by name.
 """
@@ -35,7 +35,8 @@ def test_the_share_that_is_verified():
 
 def _drawn() -> list[Any]:
     return [
-        pytest.param(case, marks=[pytest.mark.rare] if case.stem in MINUTES else [], id=case.stem) for case in DRAWN
+        pytest.param(case, marks=[pytest.mark.rare] if at % 2 or case.stem in MINUTES else [], id=case.stem)
+        for at, case in enumerate(DRAWN)
     ]
 
 

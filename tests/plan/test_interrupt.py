@@ -7,8 +7,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+
+from devsan.blocks.request import Answer
+from devsan.options import Options
+from devsan.plan import planner
+from devsan.plan.placement import Placement
 
 MODEL = """
 import torch
@@ -51,3 +57,16 @@ def test_json_is_one_document_and_does_not_say_that_nothing_fits(tmp_path: Path,
     found = json.loads(out)
     assert (code, found["is_partial"], found["measured"]) == (130, True, None), err
     assert found["fits"] is (True if memory == "1GiB" else None)
+
+
+def test_a_map_that_was_rehearsed_is_kept_while_the_next_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    placement = Placement({"first": 0, "second": 1}, [1, 1], 0)
+    monkeypatch.setattr(planner, "place", lambda *_: placement)
+    exhausted = Mock(exhausted=0, reason="cuda:0 is out of memory", fails=False)
+    outcome = Mock(ended=True, peaks={}, places=(), seconds=1.0, findings=())
+    first = Mock(ending=exhausted, outcome=outcome, transferred=0, answer=Answer(places=1, measured=Mock(blocks=[])))
+    rehearsals = Mock(run=Mock(side_effect=[first, first, first, KeyboardInterrupt]))
+    rehearsals.job.options = Options().updated({"gpus": "2"})
+    result = planner.Planner(rehearsals, Mock()).plan()
+    assert result.is_partial
+    assert (result.planned.placement, result.planned.reason) == (placement, "cuda:0 is out of memory")

@@ -74,7 +74,7 @@ def test_set_starts_once_and_tells_nothing(tmp_path):
             "gpu=4",
             "",
             "expected an option (gpus, profile, memory, used-memory, policy, check, history, full-size, real-below, "
-            "ranks, format, output, fail-on, error-exitcode, quiet, verbose, force, lang), got 'gpu'; "
+            "weights, ranks, format, output, fail-on, error-exitcode, quiet, verbose, force, lang), got 'gpu'; "
             "did you mean 'gpus'?",
         ),
         ("gpus=4:memory=1GiB,2GiB", "", "expected one size for memory, or one for each of 4 GPUs, got 2 sizes"),

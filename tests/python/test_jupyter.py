@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -66,3 +67,16 @@ def test_cells(run: Run, tmp_path: Path) -> None:
 
     assert run("%unload_ext devsan") == ("", [])
     assert run("fail(5)") == ("", ["RuntimeError"])
+
+
+def test_a_program_in_several_cells_has_the_cause_of_one_in_a_file(run: Run) -> None:
+    program = ["import torch\na = torch.ones(3, device='cuda:1')", "b = torch.ones(3, device='cuda:0')", "a + b"]
+    assert run("%load_ext devsan\n%devsan --gpus 2") == ("", [])
+    whole, _ = run("\n".join(program))
+    for cell in program[:-1]:
+        assert run(cell) == ("", [])
+    apart, _ = run(program[-1])
+    heads = [re.search(r"error\[(DV\d+)\].*(?:\n.*)*?\n(help: .*)", text) for text in (whole, apart)]
+    assert heads[0] and heads[1], (whole, apart)
+    assert heads[0][1] == heads[1][1] == "DV102"
+    run("%devsan off\n%unload_ext devsan")

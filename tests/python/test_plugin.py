@@ -151,6 +151,7 @@ def test_wrong_mark(pytester, run):
     result, log = run()
     result.assert_outcomes(errors=2, passed=1)
     result.stdout.fnmatch_lines(["devsan: expected 1 to 64 GPUs, got 0", "*got 'profil'; did you mean 'profile'[?]"])
+    result.stdout.no_fnmatch_line("During handling of the above exception*")
     assert log == []
 
 

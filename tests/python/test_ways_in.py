@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from devsan.render import sarif
+from devsan.run_files.reader import read_run
+
 ROOT = Path(__file__).parents[2]
 
-TRAIN = """\
+LEFT_BEHIND = """\
 import torch
 
 
@@ -31,45 +34,124 @@ class Scaled(torch.nn.Module):
 def main():
     model = Scaled().to("cuda:1")
     model(torch.ones(2, 8, device="cuda:1"))
+"""
+TWO_DEVICES = """\
+import torch
 
+
+def main():
+    stages = torch.nn.Linear(8, 8, device="cuda:0"), torch.nn.Linear(8, 8, device="cuda:1")
+    hidden = stages[0](torch.ones(2, 8, device="cuda:0"))
+    return stages[1](hidden)
+"""
+FULL = """\
+import torch
+
+
+def main():
+    model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(8)]).to("cuda:1")
+    optimizer = torch.optim.AdamW(model.parameters())
+    kept = []
+    for _ in range(4):
+        batch = torch.ones(4096, 1024, device="cuda:0")
+        loss = model(batch.to("cuda:1")).sum()
+        kept.append(loss)
+        loss.backward(retain_graph=True)
+        optimizer.step()
+"""
+COLLECTIVE = """\
+import torch
+import torch.distributed as dist
+
+
+def main():
+    dist.init_process_group("nccl", rank=0, world_size=1, store=dist.HashStore())
+    total = torch.ones(4)
+    dist.all_reduce(total)
+"""
+STARTED = """
 
 if __name__ == "__main__":
     main()
 """
+PROGRAMS = {"left behind": LEFT_BEHIND, "two devices": TWO_DEVICES, "out of memory": FULL, "collective": COLLECTIVE}
+CODES = {"left behind": "DV108", "two devices": "DV1", "out of memory": "DV501", "collective": "DV1"}
+MEMORY = "600MiB"
+
+Ran = Callable[[str, str, str], "tuple[str, Path]"]
 
 ENDINGS = {"terminal": "dvs", "json": "json", "html": "html", "sarif": "sarif", "github": "dvs"}
 
 
 def _run(folder: Path, format: str, output: str) -> list[str]:
-    return [sys.executable, "-m", "devsan", "run", "--gpus", "2", "--format", format, "-o", output, "train.py"]
+    options = ["--gpus", "2", "--memory", MEMORY, "--format", format, "-o", output]
+    return [sys.executable, "-m", "devsan", "run", *options, "train.py"]
 
 
 def _variable(folder: Path, format: str, output: str) -> list[str]:
-    os.environ["DEVSAN_OPTIONS"] = f"gpus=2:format={format}:output={output}"
+    os.environ["DEVSAN_OPTIONS"] = f"gpus=2:memory={MEMORY}:format={format}:output={output}"
     return [sys.executable, "train.py"]
 
 
 def _with(folder: Path, format: str, output: str) -> list[str]:
-    code = f"with devsan.emulate(gpus=2, format={format!r}, output={output!r}):\n    train.main()\n"
+    code = f"with devsan.emulate(gpus=2, memory={MEMORY!r}, format={format!r}, output={output!r}):\n    train.main()\n"
     (folder / "by_hand.py").write_text(f"import devsan\nimport train\n\n{code}")
     return [sys.executable, "by_hand.py"]
 
 
 def _pytest(folder: Path, format: str, output: str) -> list[str]:
     (folder / "test_train.py").write_text("import train\n\n\ndef test_train():\n    train.main()\n")
-    options = ["--devsan-gpus", "2", "--devsan-output", output]  # whose name says the format
+    options = ["--devsan-gpus", "2", "--devsan-memory", MEMORY, "--devsan-output", output]  # whose name says the format
     return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+
+
+NOTEBOOK = """\
+import html, re, sys
+from jupyter_client.manager import start_new_kernel
+
+manager, client = start_new_kernel(kernel_name="python3")
+shown, errors = [], []
+
+
+def take(message):
+    shown.extend([message["content"]["data"]] if message["msg_type"] == "display_data" else [])
+    errors.extend([message["content"]["ename"]] if message["msg_type"] == "error" else [])
+
+
+options, output = sys.argv[1:]
+client.execute_interactive("%load_ext devsan\\n%devsan " + options, timeout=100, output_hook=take)
+client.execute_interactive("import train\\ntrain.main()", timeout=100, output_hook=take)
+client.execute_interactive("%devsan off", timeout=100, output_hook=take)
+client.stop_channels()
+manager.shutdown_kernel()
+print(shown[0]["text/plain"])
+if output:
+    [page] = re.findall('<iframe srcdoc="(.*?)" sandbox', shown[0]["text/html"], re.DOTALL)
+    open(output, "w", encoding="utf-8").write(html.unescape(page))
+sys.exit(len(errors))
+"""
+
+
+def _notebook(folder: Path, format: str, output: str) -> list[str]:
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed: `make setup` installs it")
+    (folder / "cells.py").write_text(NOTEBOOK)
+    under_the_cell = format == "html"
+    options = f"--gpus 2 --memory {MEMORY}" + ("" if under_the_cell else f" -o {output}")
+    return [sys.executable, "cells.py", options, output if under_the_cell else ""]
 
 
 WAYS: dict[str, Callable[[Path, str, str], list[str]]] = {
     "devsan run": _run, "DEVSAN_OPTIONS": _variable, "with": _with, "pytest": _pytest,
+    "notebook": _notebook,
 }  # fmt: skip
 
 
 def _in_text(text: str) -> str:
-    """The report, from its title to its last line."""
-    [report] = re.findall(r"^error\[DV.*?^more: .*?$", text, re.MULTILINE | re.DOTALL)
-    return re.sub(r" +$", "", report, flags=re.MULTILINE)
+    """The report, from its title to its last line, without torch's sentence: it is told where no traceback has it."""
+    text = re.sub(r"^\[rank0\]: ?", "", text, flags=re.MULTILINE)  # torch's excepthook, where there is a process group
+    [report] = re.findall(r"^error\[DV.*\n(?:(?:(?:note|more|help|undecided): | ).*\n|\n)*", text, re.MULTILINE)
+    report = re.sub(r"^( +)= torch: .*\n(?:\1  \S.*\n)*", "", report, flags=re.MULTILINE)
+    return re.sub(r" +$", "", report, flags=re.MULTILINE).rstrip()
 
 
 def _in_json(text: str) -> str:
@@ -82,7 +164,9 @@ def _in_json(text: str) -> str:
 
 def _in_html(text: str) -> str:
     [verdict] = re.findall(r'<div class="verdict.*?</div>', text, re.DOTALL)
-    return re.sub(r"[\d.]+ (us|ms|s)\b", "", " ".join(verdict.split()))  # after how long
+    # After how long, which the page under a cell does not say.
+    after = r'<span class="quiet"><span lang="en" class="en">after .*?</span><span .*?</span></span>'
+    return re.sub(after, "", " ".join(verdict.split()))
 
 
 def _in_sarif(text: str) -> str:
@@ -101,14 +185,14 @@ READERS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], str]:
-    """What one way in says in one format, each once."""
-    known: dict[tuple[str, str], str] = {}
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, str], tuple[str, Path]]:
+    """What a program printed that one way in has run for one format, and the file that it wrote; each once."""
+    known: dict[tuple[str, str, str], tuple[str, Path]] = {}
 
-    def answer(way: str, format: str) -> str:
-        if (way, format) not in known:
+    def run(program: str, way: str, format: str) -> tuple[str, Path]:
+        if (program, way, format) not in known:
             folder = tmp_path_factory.mktemp("way")
-            (folder / "train.py").write_text(TRAIN)
+            (folder / "train.py").write_text(PROGRAMS[program] + STARTED)
             output = f"run.{ENDINGS[format]}"
             with pytest.MonkeyPatch.context() as patch:
                 patch.delenv("DEVSAN_OPTIONS", raising=False)
@@ -120,24 +204,48 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], st
                 os.environ.pop("DEVSAN_OPTIONS", None)
             assert done.returncode == 1, done.stderr
             assert (folder / output).exists(), done.stdout + done.stderr
-            text = (folder / output).read_text(encoding="utf-8")
-            if format in ("terminal", "github"):
-                text = done.stdout + done.stderr
-            known[way, format] = READERS[format](text)
-        return known[way, format]
+            known[program, way, format] = (done.stdout + done.stderr, folder / output)
+        return known[program, way, format]
 
-    return answer
+    return run
 
 
 CELLS = [(way, format) for way in WAYS for format in READERS if way != "devsan run"]
-CELLS.remove(("pytest", "github"))  # pytest prints lines of its own: see docs/limits.md
+CELLS.remove(("pytest", "github"))  # pytest prints lines of its own, and a notebook shows none: see docs/limits.md
+CELLS.remove(("notebook", "github"))
 
 
 @pytest.mark.parametrize("way,format", CELLS)
-def test_every_way_in_gives_the_answer_of_devsan_run(way: str, format: str, answers: Callable[[str, str], str]) -> None:
-    answer = answers("devsan run", format)
-    assert "DV108" in answer
-    assert answers(way, format) == answer
+def test_every_way_in_gives_the_answer_of_devsan_run(way: str, format: str, ran: Ran) -> None:
+    def answer(way: str) -> str:
+        printed, file = ran("left behind", way, format)
+        is_printed = format in ("terminal", "github")
+        return READERS[format](printed if is_printed else file.read_text(encoding="utf-8"))
+
+    expected = answer("devsan run")
+    assert "DV108" in expected
+    assert answer(way) == expected
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "devsan run"])
+@pytest.mark.parametrize("program", [name for name in PROGRAMS if name != "left behind"])
+def test_and_so_for_each_sort_of_failure(program: str, way: str, ran: Ran) -> None:
+    """What is printed, and of the run's file all that the other formats are made from."""
+
+    def answers(way: str) -> dict[str, object]:
+        printed, file = ran(program, way, "terminal")
+        run = read_run(str(file))
+        [finding] = [each for each in run["findings"] if each["printed"]]
+        told = {name: finding[name] for name in ("code", "title", "confidence", "evidence", "fixes", "notes")}
+        # Of the module alone: who called it is what the ways differ in.
+        told["sites"] = [[each["line"], each["source"]] for each in finding["stack"] if each["function"] == "main"]
+        told["operands"] = [[each[key] for key in ("name", "device", "shape", "dtype")] for each in finding["operands"]]
+        text = re.sub(re.escape(str(file.parent)), "FOLDER", json.dumps(told, default=str))
+        return {"run file": text, "terminal": _in_text(printed), "sarif": _in_sarif(sarif.render([run]))}
+
+    expected = answers("devsan run")
+    assert CODES[program] in str(expected["run file"])
+    assert answers(way) == expected
 
 
 HOOKS = """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sys
 from pathlib import Path
 
@@ -28,11 +27,9 @@ pytestmark = pytest.mark.skipif(
 
 def train(folder: Path, *clips: str) -> tuple[int, str, str]:
     """Trains on one GPU with the DeepSpeed of a folder. Returns the exit code, what it printed, the report's prose."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     environment = os.environ | {
-        "RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+        "RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": programs.free_port(),
         "OMP_NUM_THREADS": "1", "DEVSAN_LANG": "en", "DEVSAN_OPTIONS": "", "PYTHONWARNINGS": "ignore",
         "PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH")))),
     }  # fmt: skip

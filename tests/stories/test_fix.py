@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import programs
 import pytest
 
 pytest.importorskip("transformers")
@@ -53,11 +53,9 @@ def torchrun(ranks: int, *words: object) -> tuple[object, ...]:
 
 def rank(folder: Path) -> dict[str, str]:
     """The environment of the only rank of a job, with the packages of ``folder`` first."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     return {
-        "RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+        "RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": programs.free_port(),
         "PYTHONPATH": str(folder), "PYTHONWARNINGS": "ignore",
     }  # fmt: skip
 

@@ -17,7 +17,17 @@ using model::SentenceKind;
 
 namespace {
 
-void propose_set_device(Hypothesis& found) { found.propose(FixKind::kConfiguration, set_device_text()); }
+constexpr const char* kAnotherGpu = "name a GPU that is there, counted from 0, or show more GPUs to the process";
+
+void propose_set_device(Hypothesis& found, const model::Process& process) {
+  found.propose(FixKind::kConfiguration, set_device_text(process));
+}
+
+/// Whether a rank's number among all machines names no GPU of its own, and that within its machine does.
+bool counts_all_nodes(const model::Process& process) {
+  return process.environment.contains("LOCAL_RANK") && process.rank >= process.device_count &&
+         process.local_rank < process.device_count;
+}
 
 /// Refusals that are about the process's devices by their words.
 std::optional<Hypothesis> by_sentence(const Context& context) {
@@ -64,13 +74,23 @@ std::optional<Hypothesis> by_sentence(const Context& context) {
                                 process.device_count,
                                 {{"setting", visible}}});
       }
+      found.title = "a GPU is requested that this process does not have";
+      if (counts_all_nodes(process)) {
+        found.add_evidence(
+            5, {"This process is rank {rank} of the job, and rank {local_rank} on its machine.",
+                {{"rank", std::to_string(process.rank)}, {"local_rank", std::to_string(process.local_rank)}}});
+        found.propose(FixKind::kUseSite, {"take the GPU from the rank within the machine: {code}",
+                                          {{"code", "int(os.environ[\"LOCAL_RANK\"])"}}});
+        found.propose(FixKind::kConfiguration, kAnotherGpu);
+        found.ranked = true;
+        return found;
+      }
       if (process.world_size > process.device_count)
         found.add_evidence(5, {"There is {n} rank.", "There are {n} ranks.", process.world_size});
-      found.title = "a GPU is requested that this process does not have";
       found.propose(FixKind::kConfiguration,
                     process.world_size > 1
                         ? "start as many ranks as there are visible GPUs, and count from 0 within them"
-                        : "name a GPU that is there, counted from 0, or show more GPUs to the process");
+                        : kAnotherGpu);
       return found;
     case SentenceKind::kLoad:
       found.add_evidence(88, "The checkpoint stores the GPU that it was saved from.");
@@ -83,7 +103,7 @@ std::optional<Hypothesis> by_sentence(const Context& context) {
       if (!process.set_device_called && process.local_rank > 0)
         found.add_evidence(5, "torch.cuda.set_device was not called in this process.");
       found.title = "two ranks use the same GPU";
-      propose_set_device(found);
+      propose_set_device(found, context.process());
       return found;
     default:
       return std::nullopt;
@@ -159,7 +179,7 @@ std::optional<Hypothesis> current_device(const Context& context) {
       if (in_thread) {
         found.propose(FixKind::kCreationSite, "name the GPU in the thread, or call torch.cuda.set_device there, too");
       } else if (!received && !(loaded && process.set_device_called)) {  // what a load says stays said
-        propose_set_device(found);
+        propose_set_device(found, context.process());
       }
     } else if (!context.made_for_use(*placed)) {
       const Event* other = placement_of(partner->provenance);

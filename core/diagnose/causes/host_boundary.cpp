@@ -197,6 +197,10 @@ void propose_moves(const Context& context, const Pair& pair, bool told, Hypothes
                       {"at", at}}});
     }
     found.propose(move_at_use(context, partner, operand));
+  } else if (placed != nullptr && is_brought_to_host(*placed) && snapshot == nullptr && !attribute) {
+    found.propose(move_at_use(context, operand, partner));
+    found.propose(FixKind::kCreationSite, {"leave {name} on {other_device}{at}, without the move to the CPU",
+                                           {{"name", name}, {"other_device", partner.device.str()}, {"at", at}}});
   } else {
     if (operand.kind != OperandKind::kInput && operand.copies.empty() && placed != nullptr && is_constant(*placed)) {
       found.propose(create_with(context, operand, *placed, partner));

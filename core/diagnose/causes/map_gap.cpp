@@ -274,6 +274,35 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
   }
 }
 
+/// The map has an entry for a module and one for a part of it, and they disagree.
+std::optional<Hypothesis> nested_entries(const Context& context, const Operand& torn, const Operand& partner) {
+  const std::string path = context.path_of(torn);
+  std::vector<const model::MapEntry*> entries;
+  for (const model::MapEntry& entry : context.model()->device_map) {
+    if (!entry.key.empty() && model::is_under(path, entry.key)) entries.push_back(&entry);
+  }
+  const auto inner =
+      std::ranges::max_element(entries, {}, [](const model::MapEntry* each) { return each->key.size(); });
+  const auto outer = std::ranges::find(entries, partner.device, &model::MapEntry::device);
+  if (inner == entries.end() || outer == entries.end() || (*inner)->device != torn.device) return std::nullopt;
+  const std::vector<model::Argument> both{{"outer", quoted((*outer)->key)},
+                                          {"device", (*outer)->device.str()},
+                                          {"inner", quoted((*inner)->key)},
+                                          {"other_device", (*inner)->device.str()}};
+  Hypothesis found(code::kMapGap);
+  found.add_evidence(
+      90,
+      {"The map has two entries for this weight: {outer} on {device}, and {inner}, which is inside it, "
+       "on {other_device}. The weight went where the inner one says, and the hook, which the later entry of the map "
+       "attached, brings inputs where the outer one says.",
+       both});
+  found.operands = {context.index_of(torn), context.index_of(partner)};
+  found.origin = placement_of(torn.provenance);
+  found.title = {"the device map puts {outer} on {device} and {inner} inside it on {other_device}", both};
+  found.propose(FixKind::kMap, {"leave {inner} out of the device map, or give it the GPU of {outer}", both});
+  return found;
+}
+
 }  // namespace
 
 // The operand is registered in the model, and what placed the rest of the model did not reach it.
@@ -291,6 +320,7 @@ std::optional<Hypothesis> map_gap(const Context& context) {
   if (auto removed = hooks_removed(context)) return removed;
   if (const Operand* torn = is_torn_by_map(context); torn != nullptr && context.partner_of(*torn) != nullptr) {
     const Operand& partner = *context.partner_of(*torn);
+    if (auto nested = nested_entries(context, *torn, partner)) return nested;
     found.add_evidence(
         85, {"The map itself put {name} on {device}, and the hook of its module brings inputs to {other_device}: "
              "two modules share this weight, and their entries disagree.",

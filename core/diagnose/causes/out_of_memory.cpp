@@ -28,17 +28,22 @@ struct PartText {
   const char* sentence;
 };
 
-/// In the order of HolderKind.
-constexpr std::array<PartText, 10> kPartTexts = {{
+/// In the order of HolderKind. What stands beside all that is allocated has no holders.
+constexpr std::array<PartText, 15> kPartTexts = {{
     {"parameters", "Parameters: {largest}."},
     {"gradients", "Gradients: {largest}."},
     {"optimizer state", "Optimizer state: {largest}."},
     {"buffers", "Buffers: {largest}."},
+    {"KV cache", "KV cache: {largest}."},
     {"tensors in lists and dictionaries", "Tensors in lists and dictionaries: {largest}."},
     {"autograd graphs of several passes", "Autograd graphs of several passes: {largest}."},
+    {"buffers of collectives", "Buffers of collectives: {largest}."},
     {"activations and other results of operators", "Results of operators: {largest}."},
+    {"temporary results of operators", "Temporary results of operators: {largest}."},
     {"other tensors", "Other tensors: {largest}."},
     {"workspaces of kernels", "Workspaces of kernels: {largest}."},
+    {"reserved, not allocated (fragmentation)", ""},
+    {"CUDA context", ""},
     {"unknown", "Unknown: {largest}."},
 }};
 
@@ -65,10 +70,11 @@ bool says_something(const MemoryHolder& holder) {
   return !holder.name.empty() || !holder.op.empty() || !holder.where.empty();
 }
 
-Message largest_of(const MemoryPart& part) {
+/// At most `most` of them.
+Message largest_of(const MemoryPart& part, std::size_t most) {
   std::vector<Message> texts;
   for (const MemoryHolder& holder : part.largest) {
-    if (says_something(holder)) texts.push_back(holder_text(holder));
+    if (says_something(holder) && texts.size() < most) texts.push_back(holder_text(holder));
   }
   return with_commas(texts);
 }
@@ -88,6 +94,24 @@ Message shares_of(const HeldMemory& held) {
                        {"percent", std::to_string(percent)}}});
   }
   return with_commas(shares);
+}
+
+constexpr std::size_t kKinds = 4;  ///< whose holders are told: a model in training has as many that are large
+
+/// The largest holders of each large kind, as one piece of evidence: three of the largest kind, and two of each other.
+Message holders_of(const HeldMemory& held) {
+  std::vector<Message> told;
+  for (const MemoryPart& part : held.parts) {
+    if (percent_of(part, held) == 0 || told.size() == kKinds) continue;
+    Message largest = largest_of(part, told.empty() ? 3 : 2);
+    if (!largest.empty()) told.push_back({texts_of(part.kind).sentence, {{"largest", std::move(largest)}}});
+  }
+  if (told.empty()) return {};
+  Message all = std::move(told.back());
+  for (auto each = std::next(told.rbegin()); each != told.rend(); ++each) {
+    all = {"{first} {rest}", {{"first", std::move(*each)}, {"rest", std::move(all)}}};
+  }
+  return all;
 }
 
 std::uint64_t missing_of(const HeldMemory& held) { return held.tried > held.free ? held.tried - held.free : 0; }
@@ -129,6 +153,7 @@ class Advice {
     kept_graphs();
     kept_in_a_list();
     results_of_operators();
+    results_of_a_step();
     if (!held_.parts.empty()) largest(held_.parts.front());
     if (context_.failure().phase == Phase::kOptimizer && bytes_of(HolderKind::kOptimizerState) > 0 &&
         held_.parts.front().kind != HolderKind::kOptimizerState) {
@@ -230,22 +255,56 @@ class Advice {
   }
 
   void largest(const MemoryPart& part) {
+    if (part.kind == HolderKind::kCache) cache(part.bytes);
     if (part.kind == HolderKind::kOptimizerState) optimizer_state(part.bytes);
     if (part.kind == HolderKind::kParameter) parameters();
     if (part.kind == HolderKind::kGradient) sharded("the gradients", part.bytes);
+  }
+
+  /// Whether the failing call runs within torch.utils.checkpoint, or is computed again by it.
+  [[nodiscard]] bool is_checkpointed() const {
+    return std::ranges::any_of(context_.failure().frames, [](const model::Frame& frame) {
+      return frame.package == "torch" && frame.file.ends_with("/torch/utils/checkpoint.py");
+    });
   }
 
   /// They grow with the batch: worth it where they are the largest part, or where a pass over the batch needs more.
   void results_of_operators() {
     const Phase phase = context_.failure().phase;
     const bool in_a_pass = phase == Phase::kForward || phase == Phase::kLoss || phase == Phase::kBackward;
-    const std::uint64_t bytes = bytes_of(HolderKind::kActivation);
+    const std::uint64_t bytes = bytes_of(HolderKind::kActivation) + (in_a_pass ? bytes_of(HolderKind::kTemporary) : 0);
     const bool is_largest = !held_.parts.empty() && held_.parts.front().kind == HolderKind::kActivation;
     if (bytes == 0 || !(is_largest || (in_a_pass && bytes >= missing()))) return;
     propose(FixKind::kUseSite, bytes,
-            {"make the results of operators smaller, which hold {bytes}: a smaller batch or a shorter sequence, and "
-             "torch.utils.checkpoint for those that the backward pass needs",
+            {is_checkpointed() ? "make the results of operators smaller, which hold {bytes}: a smaller batch or a "
+                                 "shorter sequence; those of the part that failed are checkpointed already"
+                               : "make the results of operators smaller, which hold {bytes}: a smaller batch or a "
+                                 "shorter sequence, and torch.utils.checkpoint for those that the backward pass needs",
              {{"bytes", format_size(bytes)}}});
+  }
+
+  /// torch's optimizers compute with all parameters at once (foreach), and so hold copies of all of them for a moment.
+  void results_of_a_step() {
+    const std::uint64_t bytes = bytes_of(HolderKind::kActivation) + bytes_of(HolderKind::kTemporary);
+    const bool is_foreach = std::ranges::any_of(context_.failure().frames, [](const model::Frame& frame) {
+      return frame.package == "torch" && frame.function.find("_multi_tensor_") != std::string::npos;
+    });
+    if (!is_foreach || bytes < missing()) return;
+    const bool has_fused = context_.runs_function({"_multi_tensor_adam", "_multi_tensor_adamw", "_multi_tensor_sgd"});
+    propose(FixKind::kUseSite, bytes,
+            {has_fused ? "give the optimizer foreach=False or fused=True: it computes with all parameters at once, and "
+                         "what it computes for a moment holds {bytes}"
+                       : "give the optimizer foreach=False: it computes with all parameters at once, and what it "
+                         "computes for a moment holds {bytes}",
+             {{"bytes", format_size(bytes)}}});
+  }
+
+  void cache(std::uint64_t bytes) {
+    propose(
+        FixKind::kUseSite, bytes,
+        {"have the model keep fewer keys and values, which hold {bytes}: fewer sequences at a time, fewer new tokens, "
+         "or a cache that is offloaded or quantized (cache_implementation)",
+         {{"bytes", format_size(bytes)}}});
   }
 
   void optimizer_state(std::uint64_t bytes) {
@@ -264,7 +323,7 @@ class Advice {
         }
       }
     }
-    if (wide > 0) {
+    if (wide > 0 && wide >= bytes_of(HolderKind::kParameter) / 2) {  // adapters in float32 are not the model
       propose(FixKind::kCreationSite, wide / 2,
               {"load the model in bfloat16: its parameters in float32 hold {bytes}, and would hold {half}",
                {{"bytes", format_size(wide)}, {"half", format_size(wide / 2)}}});
@@ -307,12 +366,7 @@ void tell_figures(const HeldMemory& held, Hypothesis& found) {
   if (!held.parts.empty()) {
     found.add_evidence(0, allocated_of(held));
   }
-  for (const MemoryPart& part : held.parts) {
-    if (percent_of(part, held) == 0) continue;
-    if (Message largest = largest_of(part); !largest.empty()) {
-      found.add_evidence(0, {texts_of(part.kind).sentence, {{"largest", std::move(largest)}}});
-    }
-  }
+  if (Message holders = holders_of(held); !holders.empty()) found.add_evidence(0, std::move(holders));
   if (held.others > 0) found.add_evidence(0, {"Other processes take {bytes}.", {{"bytes", format_size(held.others)}}});
   if (held.allowed > 0) {
     found.add_evidence(0, {"torch.cuda.set_per_process_memory_fraction allows this process {bytes}.",

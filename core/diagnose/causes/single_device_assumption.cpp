@@ -281,7 +281,9 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                : usual,
       both};
 
-  if (culprit->kind == model::OperandKind::kInput && context.model_spans_gpus() && is_weight(*partner)) {
+  // What another module computed was sent nowhere.
+  const bool computed = !culprit->provenance.empty() && culprit->provenance.front().kind == model::EventKind::kComputed;
+  if (culprit->kind == model::OperandKind::kInput && !computed && context.model_spans_gpus() && is_weight(*partner)) {
     found.propose(FixKind::kConfiguration,
                   {"send inputs to the device of the module that reads them first ({device}), not to one device value",
                    {{"device", partner_device}}});

@@ -30,6 +30,25 @@ bool is_own(const Operand& operand) {
   return source == DeviceSource::kScalar || source == DeviceSource::kLiteral || source == DeviceSource::kDefault;
 }
 
+/// An element of a list: "model.layers.2", not "model.layers.2.self_attn".
+bool is_element(std::string_view path) {
+  const std::string_view parent = model::parent_of(path);
+  return is_block(path.substr(parent.empty() ? 0 : parent.size() + 1));
+}
+
+/// What has to stay whole for `cut` to do so and the residuals around it: the module that the model's own list names, or
+/// the element of a list of blocks.
+const Module& whole_around(const Context& context, const Module& cut) {
+  const Module* element = nullptr;
+  for (std::string_view path = cut.path; !path.empty(); path = model::parent_of(path)) {
+    const Module* around = context.model()->find(path);
+    if (around == nullptr || around->is_container) continue;
+    if (around->no_split) return *around;
+    if (element == nullptr && is_element(path)) element = around;
+  }
+  return element == nullptr ? cut : *element;
+}
+
 }  // namespace
 
 // Children of one block are on several devices, and `+`, cat or a parameter of the block itself joins them. No hook
@@ -104,10 +123,11 @@ std::optional<Hypothesis> split_block(const Context& context) {
     found.propose(move_at_use(context, small, &small == first ? *partner : *first));
     return found;
   }
+  const Module& whole = whole_around(context, *block);
   found.propose(FixKind::kConfiguration,
                 {"keep the block whole: no_split_module_classes=[\"{type}\"], or _no_split_modules of the model",
-                 {{"type", block->type}}});
-  found.propose(FixKind::kMap, {"map {key} as one entry", {{"key", "\"" + name + "\""}}});
+                 {{"type", whole.type}}});
+  found.propose(FixKind::kMap, {"map {key} as one entry", {{"key", "\"" + whole.path + "\""}}});
   return found;
 }
 

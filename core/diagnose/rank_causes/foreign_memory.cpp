@@ -128,7 +128,7 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
                               {{"who", who}, {"bytes", bytes}, {"device", device}, {"owners", owners}}});
     }
     tell_failures(job, each, found);
-    const bool received = each.placed && each.placed->owner.is("torch.distributed");
+    const bool received = each.placed && is_received(*each.placed);
     if (each.placed) {
       const Event& placed = *each.placed;
       const Message at = diagnose::at_text(placed);

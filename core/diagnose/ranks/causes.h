@@ -42,6 +42,9 @@ void propose_own_map(RankHypothesis& found, const model::Frame& mapped, std::str
 /// "call torch.cuda.set_device(...)", with the edit where the line that makes the process group is known.
 void propose_set_device(RankHypothesis& found, const model::RankFacts& rank);
 
+/// Whether a tensor came from another rank. A barrier makes its own on the current GPU, as NCCL does.
+bool is_received(const model::Event& placed);
+
 /// This rank's GPU instead of `"cuda:0"`, `torch.load(f)` with map_location; with the edit where it is mechanical.
 void propose_for_placement(RankHypothesis& found, const model::Event& placed, const model::RankFacts& rank);
 

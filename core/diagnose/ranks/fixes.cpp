@@ -15,15 +15,20 @@ using model::Event;
 using model::FixKind;
 using model::Message;
 
+bool is_received(const Event& placed) {
+  return placed.owner.is("torch.distributed") && placed.owner.mechanism != "barrier";
+}
+
 void propose_set_device(RankHypothesis& found, const model::RankFacts& rank) {
   std::optional<Edit> edit;
   const model::Frame& made = rank.group_made;
   // Its column tells how far the statement is indented.
   if (made.is_known() && made.span.column > 0 && !made.source.empty() && !rank.process.set_device_called) {
     const std::string indentation(static_cast<std::size_t>(made.span.column - 1), ' ');
-    edit = Edit{made.file, made.span.line, made.source, std::string(kSetDevice) + "\n" + indentation + made.source};
+    edit =
+        Edit{made.file, made.span.line, made.source, set_device_code(rank.process) + "\n" + indentation + made.source};
   }
-  found.propose(FixKind::kConfiguration, set_device_text(), Confidence::kLikely, std::move(edit));
+  found.propose(FixKind::kConfiguration, set_device_text(rank.process), Confidence::kLikely, std::move(edit));
 }
 
 void propose_own_map(RankHypothesis& found, const model::Frame& mapped, std::string_view text) {
@@ -43,8 +48,10 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
   const std::string source = site == nullptr ? "" : site->source;
   const auto edit_to = [&](std::string after) { return Edit{site->file, site->span.line, source, std::move(after)}; };
   const auto load = source.find("torch.load(");
-  if (placed.owner.is("torch.distributed")) {  // an object's tensors come back on the GPU that they were sent from
-    found.propose(FixKind::kUseSite, "send CPU tensors (x.cpu()), and move what was received to this rank's GPU");
+  if (placed.owner.is("torch.distributed")) {
+    if (is_received(placed)) {  // an object's tensors come back on the GPU that they were sent from
+      found.propose(FixKind::kUseSite, "send CPU tensors (x.cpu()), and move what was received to this rank's GPU");
+    }
     return;
   }
   if (placed.owner.setting.starts_with("device_map")) {  // one that names a GPU for every rank

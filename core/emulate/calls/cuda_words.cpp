@@ -9,7 +9,7 @@ namespace devsan::emulate {
 namespace {
 
 /// Parts of sentences in kernels of both: LinearAlgebra.cpp and cuda/Blas.cpp, cpu/SortingKernel.cpp and cuda/Sort.cpp,
-/// LossCTC.cpp and cuda/LossCTC.cu.
+/// LossCTC.cpp and cuda/LossCTC.cu, mkl/SpectralOps.cpp and cuda/CuFFTPlanCache.h.
 struct Sentence {
   std::string_view host;
   std::string_view cuda;
@@ -19,6 +19,7 @@ constexpr Sentence kSentences[] = {
     {"expected m1 and m2 to have the same dtype", "expected mat1 and mat2 to have the same dtype"},
     {" Sort does not support complex dtypes on CPU", "Sort currently does not support complex dtypes on CUDA."},
     {"(while checking arguments for ctc_loss_allocate_outputs)", "(while checking arguments for ctc_loss_gpu)"},
+    {"MKL FFT doesn't support tensors of type: ", "cuFFT doesn't support tensor of type: "},
 };
 
 /// A sentence of the CPU's kernel where CUDA's kernel has a CUDA_KERNEL_ASSERT.
@@ -76,6 +77,29 @@ std::string_view kernel_in(std::string_view sentence) {
   return is_refusal ? sentence.substr(1, end - 1) : std::string_view();
 }
 
+/// What stands in `sentence` after `before` and up to `after`, or nothing.
+std::string_view between(std::string_view sentence, std::string_view before, std::string_view after) {
+  const std::size_t start = sentence.find(before);
+  if (start == std::string_view::npos) return {};
+  sentence.remove_prefix(start + before.size());
+  const std::size_t end = sentence.find(after);
+  return end == std::string_view::npos ? std::string_view() : sentence.substr(0, end);
+}
+
+/// cuda/DistributionTemplates.h, bernoulli_kernel: probabilities are of a floating type.
+void check_probabilities(std::string_view kernel, std::string_view sentence) {
+  TORCH_CHECK(kernel != "bernoulli_tensor_cpu_p_", "expected probabilities tensor to have floating type, got ",
+              between(sentence, " not implemented for '", "'"));
+}
+
+/// cuda/EmbeddingBag.cu, _embedding_bag_cuda: the table's dtype is dispatched on. The CPU has a list of them.
+void check_embedding_bag(const c10::FunctionSchema& schema, std::string_view sentence) {
+  if (!stem_of(schema.name()).starts_with("aten::_embedding_bag")) return;
+  if (sentence.find("'weight' to have one of the following scalar types") == std::string_view::npos) return;
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "\"embedding_bag_cuda\" not implemented for '",
+                              between(sentence, "but got CPU", "Type instead"), "'");
+}
+
 bool is_set(const c10::FunctionSchema& schema, const torch::jit::Stack& arguments, const char* flag) {
   const std::optional<int> index = schema.argumentIndexWithName(flag);
   const std::size_t count = schema.arguments().size();
@@ -102,11 +126,13 @@ void raise_in_words_of_cuda(const c10::FunctionSchema& schema, const torch::jit:
   const std::string_view sentence = error.what_without_backtrace();
   const std::string_view kernel = kernel_in(sentence);
   if (!kernel.empty()) {
+    check_probabilities(kernel, sentence);
     const std::string name = name_of_cuda_kernel(schema.name(), kernel);
     if (name != kernel) TORCH_CHECK_NOT_IMPLEMENTED(false, '"', name, sentence.substr(kernel.size() + 1));
     return;
   }
   if (is_device_assert(schema, arguments, sentence)) raise_device_assert(sentence);
+  check_embedding_bag(schema, sentence);
   for (const Sentence& each : kSentences) {
     const std::size_t start = sentence.find(each.host);
     TORCH_CHECK(start == std::string_view::npos, sentence.substr(0, start), each.cuda,

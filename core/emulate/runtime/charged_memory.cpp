@@ -32,8 +32,10 @@ struct Header {
   memory::CachingAllocator* allocator;  ///< null for memory of the host, which only carries an origin
   memory::Block* block;                 ///< null beside an allocator: pending
   c10::DeleterFnPtr release;
-  std::uint32_t offset;           ///< of the data from what is released
-  bool is_unknown;                ///< see NOTE [Tensors without numbers]
+  std::uint32_t offset;  ///< of the data from what is released
+  bool is_unknown;       ///< see NOTE [Tensors without numbers]
+  bool has_answer;       ///< see NOTE [What is so for every element]
+  bool answer;
   record::CarriedOrigin carried;  ///< of memory of the host, in LiveOrigins; that of a GPU is block->tag too
 };
 
@@ -116,7 +118,8 @@ c10::DataPtr allocate_with_header(c10::Allocator& source, size_t bytes, memory::
   const Memory memory = take_memory(source, bytes + kOverhead);
   void* data = first_after_header(memory.base);
   const auto offset = static_cast<std::uint32_t>(static_cast<std::byte*>(data) - static_cast<std::byte*>(memory.base));
-  auto* header = new (header_of(data)) Header{seal_of(data), allocator, block, memory.release, offset, false, {origin}};
+  auto* header = new (header_of(data))
+      Header{seal_of(data), allocator, block, memory.release, offset, false, false, false, {origin}};
   if (allocator == nullptr) {
     record::LiveOrigins::instance().enter(header->carried);
     if (memory.release == &release_lazy) Offloaded::take(static_cast<std::int64_t>(lazy_bytes(memory.base)));
@@ -147,6 +150,18 @@ bool is_unknown_memory(const c10::DataPtr& data_ptr) noexcept {
 
 void set_unknown_memory(const c10::DataPtr& data_ptr) noexcept {
   if (is_charged(data_ptr)) header_of(data_ptr.get_context())->is_unknown = true;
+}
+
+std::optional<bool> answer_in(const c10::DataPtr& data_ptr) noexcept {
+  if (!is_charged(data_ptr) || !header_of(data_ptr.get_context())->has_answer) return std::nullopt;
+  return header_of(data_ptr.get_context())->answer;
+}
+
+void set_answer(const c10::DataPtr& data_ptr, std::optional<bool> answer) noexcept {
+  if (!is_charged(data_ptr)) return;
+  Header* header = header_of(data_ptr.get_context());
+  header->has_answer = answer.has_value();
+  header->answer = answer.value_or(false);
 }
 
 memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept {

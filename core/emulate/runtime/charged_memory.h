@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include <c10/core/Allocator.h>
 
 #include "memory/caching_allocator.h"
@@ -47,6 +49,11 @@ bool is_lazy_memory(const c10::DataPtr& data_ptr) noexcept;
 bool is_unknown_memory(const c10::DataPtr& data_ptr) noexcept;
 /// Does nothing to torch's own.
 void set_unknown_memory(const c10::DataPtr& data_ptr) noexcept;
+
+/// What all booleans in unknown memory stand in for, where that is known: see NOTE [What is so for every element].
+std::optional<bool> answer_in(const c10::DataPtr& data_ptr) noexcept;
+/// Does nothing to torch's own.
+void set_answer(const c10::DataPtr& data_ptr, std::optional<bool> answer) noexcept;
 
 /// The memory block that a charged allocation holds, or null for an uncharged or pending one.
 memory::Block* block_of(const c10::DataPtr& data_ptr) noexcept;

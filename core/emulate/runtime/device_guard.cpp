@@ -32,7 +32,6 @@ void join(order::Lane lane, const void* event) {
 std::uintptr_t number_of(const void* event) noexcept { return reinterpret_cast<std::uintptr_t>(event); }
 
 const c10::impl::DeviceGuardImplInterface* g_torch_guard = nullptr;
-bool g_installed = false;
 
 std::atomic<const c10::impl::DeviceGuardImplInterface*>& registry_slot() {
   return c10::impl::device_guard_impl_registry[static_cast<std::size_t>(c10::DeviceType::CUDA)];
@@ -154,20 +153,20 @@ double DeviceGuard::elapsedTime(void* start, void* end, const c10::DeviceIndex /
   return std::chrono::duration<double, std::milli>(span).count();
 }
 
+// It is put in at every start: between two emulations, FakeTensorMode replaces a guard that counts no GPU
+// (c10::impl::ensureCUDADeviceGuardSet).
 void install_device_guard() {
   // Leaked like torch's own guards: a thread may ask for its device while the process ends.
   static const auto* guard = new DeviceGuard();
-  if (g_installed) return;
-  g_torch_guard = registry_slot().exchange(guard);
-  g_installed = true;
+  const c10::impl::DeviceGuardImplInterface* before = registry_slot().exchange(guard);
+  if (before != guard) g_torch_guard = before;
 }
 
 // Where torch has no guard for CUDA, or one without a GPU, this one stays: autograd asks it for the stream of a tensor
 // that is left, and an exception there ends the process (torch::autograd::InputMetadata's constructor must not throw).
 void remove_device_guard() {
-  if (!g_installed || g_torch_guard == nullptr || g_torch_guard->deviceCount() == 0) return;
+  if (g_torch_guard == nullptr || g_torch_guard->deviceCount() == 0) return;
   registry_slot().store(g_torch_guard);
-  g_installed = false;
 }
 
 }  // namespace devsan::emulate

@@ -23,9 +23,16 @@ std::vector<memory::HeldBlock> described(const std::vector<memory::TaggedBlock>&
     const record::Origin origin = origin_of(each.tag);
     const auto scope = scopes.find(each.scope);
     blocks.push_back({each.address, each.size, record::Recorder::instance().operator_name(origin.computed_by),
-                      origin.placement, scope == scopes.end() ? std::string() : scope->second});
+                      origin.placement, scope == scopes.end() ? std::string() : scope->second, each.momentary,
+                      each.use});
   }
   return blocks;
+}
+
+/// Whether blocks say where they come from. What was taken while placements were recorded does so ever after.
+bool tells_origin(const std::vector<memory::TaggedBlock>& held) {
+  return record::Recorder::instance().is_on() ||
+         std::ranges::any_of(held, [](const memory::TaggedBlock& each) { return each.tag != 0; });
 }
 
 /// Names by the serial of the allocation.
@@ -85,42 +92,60 @@ model::PeakMemory described(const KnownNames& known, c10::DeviceIndex index) {
   }
   std::vector<memory::NamedBlock> names;
   for (const auto& [serial, name] : known.names) names.push_back(name);
-  found.parts = memory::parts_of(described(peak.held, known.scopes), names, record::Recorder::instance().is_on());
+  found.parts = memory::parts_of(described(peak.held, known.scopes), names, tells_origin(peak.held));
+  memory::add_overhead(found.parts, peak.allocated, peak.reserved, peak.process);
   return found;
 }
 
-std::vector<memory::NamedBlock> names_on(c10::DeviceIndex index, const std::vector<NamedTensor>& named) {
+std::vector<memory::NamedBlock> names_on(const EmulatedDevice& gpu, const std::vector<NamedTensor>& named) {
   std::vector<memory::NamedBlock> names;
   for (const NamedTensor& each : named) {
     const memory::Block* block = block_of(each.tensor);
-    if (block != nullptr && block->device == index) names.push_back({block->address, each.kind, each.name});
+    if (block != nullptr && block->owner == &gpu.allocator) names.push_back({block->address, each.kind, each.name});
   }
   return names;
 }
 
-std::vector<model::GpuRoom> rooms_beside(c10::DeviceIndex index) {
-  std::vector<model::GpuRoom> rooms;
-  for (c10::DeviceIndex other = 0; other < device_count(); ++other) {
-    if (other == index) continue;
-    const memory::CachingAllocator& allocator = device(other).allocator;
-    rooms.push_back({model::Device("cuda:" + std::to_string(other)), allocator.total_bytes(), allocator.room()});
-  }
-  return rooms;
+/// The GPUs of the latest emulation whose figures `message` has, the one that they are of first; none where it has none.
+/// An error may leave the emulation that it was raised in before it is reported on.
+std::vector<EmulatedDevice*> exhausted_and_others(std::string_view message) {
+  std::vector<EmulatedDevice*> found;
+  std::vector<EmulatedDevice*> set;
+  const auto look_at_set = [&] {
+    const auto here = std::ranges::find_if(set, [message](EmulatedDevice* each) {
+      const auto exhaustion = each->allocator.last_exhaustion();
+      return exhaustion != nullptr && message.find(exhaustion->sentence) != std::string_view::npos;
+    });
+    if (here == set.end()) return;
+    std::rotate(set.begin(), here, std::next(here));
+    found = set;
+  };
+  for_each_device([&](EmulatedDevice& each) {
+    if (each.index == 0) {
+      look_at_set();
+      set.clear();
+    }
+    set.push_back(&each);
+  });
+  look_at_set();
+  return found;
 }
 
 }  // namespace
 
 std::optional<model::HeldMemory> held_memory(std::string_view message, const std::vector<NamedTensor>& named) {
-  for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
-    const auto exhaustion = device(index).allocator.last_exhaustion();
-    if (exhaustion == nullptr || message.find(exhaustion->sentence) == std::string_view::npos) continue;
-    model::HeldMemory held = memory::held_memory_of(exhaustion->figures);
-    held.parts =
-        memory::parts_of(described(exhaustion->held, {}), names_on(index, named), record::Recorder::instance().is_on());
-    held.elsewhere = rooms_beside(index);
-    return held;
+  const std::vector<EmulatedDevice*> gpus = exhausted_and_others(message);
+  if (gpus.empty()) return std::nullopt;
+  const auto exhaustion = gpus.front()->allocator.last_exhaustion();
+  model::HeldMemory held = memory::held_memory_of(exhaustion->figures);
+  held.parts =
+      memory::parts_of(described(exhaustion->held, {}), names_on(*gpus.front(), named), tells_origin(exhaustion->held));
+  for (auto other = std::next(gpus.begin()); other != gpus.end(); ++other) {
+    const memory::CachingAllocator& allocator = (*other)->allocator;
+    held.elsewhere.push_back(
+        {model::Device("cuda:" + std::to_string((*other)->index)), allocator.total_bytes(), allocator.room()});
   }
-  return std::nullopt;
+  return held;
 }
 
 std::vector<model::PeakMemory> peaks(const std::vector<NamedTensor>& named, const ScopeNames& scopes) {

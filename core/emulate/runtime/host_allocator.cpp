@@ -12,6 +12,7 @@
 #include "emulate/runtime/gpu_trace.h"
 #include "emulate/runtime/host_watch.h"
 #include "emulate/runtime/kernel_memory.h"
+#include "emulate/runtime/momentary.h"
 #include "emulate/runtime/peak_cause.h"
 #include "emulate/runtime/stream.h"
 #include "memory/out_of_memory.h"
@@ -56,7 +57,7 @@ void release_raw(void* data) {
 
 /// Memory of the machine for a GPU's tensor, to be written.
 c10::DataPtr taken(size_t bytes, memory::CachingAllocator* allocator, memory::Block* block) {
-  if (C10_UNLIKELY(bytes > kLarge)) before_taking_from_host(bytes);
+  if (C10_UNLIKELY(bytes > kLarge)) before_taking_from_host(bytes, Taker::kGpu);
   return begun(allocate_with_header(*g_torch_allocator, bytes, allocator, block, t_origin), bytes);
 }
 
@@ -74,8 +75,8 @@ class UnwrittenMemory final : public c10::Allocator {
 
 memory::Block* take(EmulatedDevice& target, size_t bytes, record::Origin origin) {
   try {
-    memory::Block* block =
-        target.allocator.allocate(bytes, current_stream_id(target.index), /*stack=*/0, tag_of(origin));
+    memory::Block* block = target.allocator.allocate(bytes, current_stream_id(target.index), /*stack=*/0,
+                                                     tag_of(origin), computes_for_a_moment());
     tell_peak_cause(target.allocator);
     return block;
   } catch (const memory::OutOfMemory& error) {
@@ -90,6 +91,7 @@ c10::DataPtr HostAllocator::allocate(size_t bytes) {
     return C10_LIKELY(t_results != nullptr) ? allocate_pending(bytes, t_charged_device, Source::kTorch)
                                             : allocate_charged(bytes, t_charged_device, Source::kTorch);
   }
+  if (C10_UNLIKELY(bytes > kLarge)) before_taking_from_host(bytes, Taker::kProgram);
   if (C10_LIKELY(t_origin.placement == record::kUnknownPlacement || bytes == 0)) {
     return begun(g_torch_allocator->allocate(bytes), bytes);
   }

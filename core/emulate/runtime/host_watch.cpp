@@ -35,8 +35,9 @@ std::uint64_t held_by_gpus() {
 
 }  // namespace
 
-void look_at_host(std::size_t bytes) {
+void look_at_host(std::size_t bytes, Taker taker) {
   using memory::format_size;
+  if (device_count() == 0) return;  // the allocator outlives an emulation
   const memory::HostRoom room = memory::read_host_room();
   if (room.total == 0) {
     g_until_next_look.store(std::numeric_limits<std::int64_t>::max(), std::memory_order_relaxed);
@@ -44,15 +45,18 @@ void look_at_host(std::size_t bytes) {
   }
   const std::uint64_t held = held_by_gpus();
   const std::string where = format_size(room.total) + " (" + std::string(memory::name(room.by)) + ")";
-  TORCH_CHECK(bytes <= room.left, "devsan: expected ", format_size(bytes),
+  TORCH_CHECK(taker == Taker::kProgram || bytes <= room.left, "devsan: expected ", format_size(bytes),
               " of host memory for a tensor on an emulated GPU, got ", format_size(room.left), " left of ", where,
               "; the emulated GPUs hold ", format_size(held), ". ", advice());
+  if (bytes > room.left) return;  // the program's: torch says whether it can be had
   const std::uint64_t left = room.left - bytes;
-  const bool is_full = left < room.total / 5 && held + bytes >= room.total / 10;
+  const std::uint64_t own = std::max(held, memory::resident_bytes()) + bytes;
+  const bool is_full = left < room.total / 5 && own >= room.total / 10;
   if (is_full && !g_is_told.exchange(true, std::memory_order_relaxed)) {
     const std::string sentence = "devsan: warning: host memory is nearly full: " + format_size(left) + " left of " +
-                                 where + "; the emulated GPUs hold " + format_size(held + bytes) + ". " + advice() +
-                                 "\n";
+                                 where + "; the emulated GPUs hold " +
+                                 format_size(taker == Taker::kGpu ? held + bytes : held) + ", this process " +
+                                 format_size(own) + ". " + advice() + "\n";
     std::fputs(sentence.c_str(), stderr);
     std::fflush(stderr);
   }

@@ -8,6 +8,7 @@
 #include "emulate/runtime/device.h"
 #include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/layouts.h"
+#include "emulate/runtime/momentary.h"
 #include "emulate/runtime/peak_cause.h"
 #include "emulate/runtime/storage.h"
 #include "emulate/runtime/stream.h"
@@ -38,7 +39,8 @@ memory::Block* KernelMemory::take(std::size_t bytes) {
   // Within another kernel only that one's memory counts.
   if (device_ == nullptr || previous_ != nullptr) return nullptr;
   try {
-    memory::Block* block = device_->allocator.allocate(bytes, current_stream_id(device_->index));
+    memory::Block* block = device_->allocator.allocate(bytes, current_stream_id(device_->index), /*stack=*/0,
+                                                       /*tag=*/0, computes_for_a_moment());
     tell_peak_cause(device_->allocator);
     return block;
   } catch (const memory::OutOfMemory& error) {

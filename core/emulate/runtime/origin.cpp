@@ -119,6 +119,12 @@ void take_origin(record::Origin& origin, record::OperatorId op, const at::Tensor
   if (placement != record::kUnknownPlacement) origin = {placement, op};
 }
 
+void set_use(const at::Tensor& tensor, memory::Use use) noexcept {
+  const c10::DataPtr* memory = tensor.defined() ? memory_of(tensor) : nullptr;
+  memory::Block* block = memory == nullptr ? nullptr : block_of(*memory);
+  if (block != nullptr) block->owner->set_use(block, use);
+}
+
 const memory::Block* block_of(const at::Tensor& tensor) noexcept {
   const c10::DataPtr* memory = tensor.defined() ? memory_of(tensor) : nullptr;
   return memory == nullptr ? nullptr : block_of(*memory);

@@ -6,6 +6,7 @@
 
 #include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/tensor.h"
+#include "memory/use.h"
 #include "record/recorder.h"
 
 namespace devsan::memory {
@@ -50,6 +51,9 @@ void collect_live(std::vector<record::PlacementId>& live);
 
 /// What the memory of `tensor` says; unknown for tensors without storage or not allocated here.
 record::Origin origin_of(const at::Tensor& tensor) noexcept;
+
+/// Has the memory of `tensor` on a GPU say what it is used for.
+void set_use(const at::Tensor& tensor, memory::Use use) noexcept;
 
 /// The block that the memory of `tensor` is charged with; null for tensors without storage or not on an emulated GPU.
 const memory::Block* block_of(const at::Tensor& tensor) noexcept;

@@ -46,11 +46,21 @@ def options_of(module: Module) -> tuple[Option, ...]:
     return tuple(_options(module))
 
 
-def option_named(options: tuple[Option, ...], name: str) -> Option | None:
-    """Returns the option that argparse takes ``name`` for: it may be abbreviated."""
+def takes_abbreviations(module: Module) -> bool:
+    """Returns whether the parser of ``module`` takes abbreviated names, as argparse does by default."""
+    keywords = (each for node in ast.walk(module.tree) if isinstance(node, ast.Call) for each in node.keywords)
+    return not any(
+        each.arg == "allow_abbrev" and isinstance(each.value, ast.Constant) and each.value.value is False
+        for each in keywords
+    )
+
+
+def options_named(options: tuple[Option, ...], name: str, may_abbreviate: bool) -> list[Option]:
+    """Returns the options that argparse may take ``name`` for: more than one if it is the beginning of several."""
     exact = [option for option in options if name in option.names]
-    found = exact or [option for option in options if any(each.startswith(name) for each in option.names)]
-    return found[0] if len(found) == 1 else None
+    if exact or not may_abbreviate:
+        return exact
+    return [option for option in options if any(each.startswith(name) for each in option.names)]
 
 
 def compared(module: Module, function: str, name: str) -> frozenset[str]:

@@ -15,7 +15,7 @@ from devsan.doctor.case import FEW, Case
 from devsan.doctor.config_fixes import written
 from devsan.doctor.document import Document, known_keys
 from devsan.doctor.findings import finding
-from devsan.doctor.nodes import LAST_COMMA, Quirk
+from devsan.doctor.nodes import LAST_COMMA, Malformed, Quirk
 from devsan.spelling import nearest, nearest_script
 
 CODE = own_code(__name__)
@@ -40,10 +40,8 @@ def check(case: Case) -> Iterator[Diagnostic]:
     for document in case.documents:
         if document.error is not None:
             yield finding(
-                CODE,
-                message("expected {expected}, got {got}", expected=document.error.expected, got=document.error.got),
-                document.error.place,
-                (_STOPS[document.kind],), _fix(document), severity="error", confidence="certain",
+                CODE, _title(document.error), document.error.place, (_STOPS[document.kind],), _fix(document),
+                severity="error", confidence="certain",
             )  # fmt: skip
             continue
         if document.kind == "unknown" and len(case.documents) <= FEW:
@@ -56,6 +54,13 @@ def check(case: Case) -> Iterator[Diagnostic]:
 def _no_script(case: Case) -> Iterator[Diagnostic]:
     """Of files on another machine nothing is known, nor of a launcher that looks for its script in another folder."""
     launch = case.launch
+    if launch.lacks_program:
+        yield finding(
+            CODE, message("the launch command has no script"), None,
+            (message("{launcher} stops as it starts.", launcher=launch.launcher),),
+            message("add the script and its arguments to the command"), severity="error", confidence="certain",
+            subject=launch.shown(),
+        )  # fmt: skip
     if case.facts.installed is None or launch.launcher not in _START_HERE or not launch.script.endswith(".py"):
         return
     if launch.changes_folder or "no_python" in launch.options or os.path.exists(launch.script):
@@ -115,6 +120,14 @@ def _unrecognized(document: Document) -> Diagnostic:
         else message("name the file with the launch command or in the script that reads it"),
         severity="note", confidence="likely" if meant else "possible",
     )  # fmt: skip
+
+
+def _title(error: Malformed) -> str:
+    if error.got == "no such file":
+        return message("there is no such file")
+    if error.expected == "YAML":  # the parser has a sentence of its own
+        return message("not valid YAML: {reason}", reason=error.got)
+    return message("expected {expected}, got {got}", expected=error.expected, got=error.got)
 
 
 def _fix(document: Document) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
@@ -52,18 +53,41 @@ def _moved(source: Source, loop: ast.For, call: ast.Call, wanted: Mapping[str, A
     if isinstance(call.func, (ast.Name, ast.Attribute)):
         said.append((f"next({source.segment(call.func)}.parameters()).device", 1))
     said += devices(source, loop.body[0], wanted)
+    moved = list(itertools.takewhile(bool, map(_moved_by, loop.body)))
+    if len(moved) == len(loop.body):
+        return
+    before = loop.body[len(moved)]
     for device, doubt in said:
-        for line in _lines(source, loop, device):
-            text = message("move `{name}` to {device} at the start of the loop", name=source.segment(loop.target),
-                           device=device.strip('"'))  # fmt: skip
-            yield Change(
-                text, "use_site", (source.insert_before(loop.body[0], [line]),), doubt=_DOUBT + min(doubt, LITERAL)
-            )
+        for name, line in _lines(source, loop, device, moved):
+            text = message("move `{name}` to {device} at the start of the loop", name=name, device=device.strip('"'))
+            yield Change(text, "use_site", (source.insert_before(before, [line]),), doubt=_DOUBT + min(doubt, LITERAL))
 
 
-def _lines(source: Source, loop: ast.For, device: str) -> Iterator[str]:
+def _moved_by(statement: ast.stmt) -> str | None:
+    """The name that a statement does nothing with but move it: ``ids = ids.to(device)``."""
+    match statement:
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=same), attr="to" | "cuda" as how), args=args) as call,
+        ) if name == same and (how == "cuda" or any(map(_is_device, [*args, *(each.value for each in call.keywords)]))):
+            return name
+    return None
+
+
+def _is_device(node: ast.expr) -> bool:
+    """Whether an argument of ``to`` may be a GPU, and is no dtype, no flag and no "cpu"."""
+    if isinstance(node, ast.Constant):
+        return node.value != "cpu" and not isinstance(node.value, bool | None)
+    words = ast.unparse(node)
+    return (not words.startswith("torch.") and not words.endswith("dtype")) or words.startswith("torch.device")
+
+
+def _lines(source: Source, loop: ast.For, device: str, without: Collection[str | None]) -> Iterator[tuple[str, str]]:
+    """What moves what the loop takes, but for the names ``without``, and how that is called."""
     target = loop.target
     if isinstance(target, ast.Name):
+        if target.id in without:
+            return
         used = [node for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id == target.id]
         parents = [source.parents.get(node) for node in used]
         if any(isinstance(each, ast.keyword) and each.arg is None for each in parents) or any(
@@ -72,9 +96,11 @@ def _lines(source: Source, loop: ast.For, device: str) -> Iterator[str]:
             and isinstance(each.slice.value, str)
             for each in parents
         ):
-            yield f"{target.id} = {{key: each.to({device}) for key, each in {target.id}.items()}}"
+            yield target.id, f"{target.id} = {{key: each.to({device}) for key, each in {target.id}.items()}}"
         else:
-            yield f"{target.id} = {target.id}.to({device})"
+            yield target.id, f"{target.id} = {target.id}.to({device})"
     elif isinstance(target, ast.Tuple) and all(isinstance(each, ast.Name) for each in target.elts):
-        names = [source.segment(each) for each in target.elts]
-        yield f"{', '.join(names)} = {', '.join(f'{name}.to({device})' for name in names)}"
+        names = [name for each in target.elts if (name := source.segment(each)) not in without]
+        if names:
+            named = ", ".join(names)
+            yield named, f"{named} = {', '.join(f'{name}.to({device})' for name in names)}"

@@ -49,7 +49,7 @@ def _at(
 ) -> Iterator[Change]:
     source = source_of(frame["path"])
     node = source.expression_at(frame) if source is not None else None
-    if source is None or not isinstance(node, ast.Call):
+    if source is None or not isinstance(node, ast.Call) or _is_loader(source, node):
         return
     base = _DOUBT + (0 if operand["offending"] else 3) + (_SETTLED if _is_settled(failure, operand, partner) else 0)
     name = _made_there(source, node, operand) or operand["name"] or operand["qualified_name"] or operand["role"]
@@ -61,6 +61,13 @@ def _at(
         for told, nodes, more in _together(source, node, device.strip('"')):
             edits = tuple(source.replace(each, placed(source, each, device)) for each in nodes)
             yield Change(told, "creation_site", edits, doubt=base + doubt + more)
+
+
+def _is_loader(source: Source, node: ast.Call) -> bool:
+    """Whether a loop takes the operand from what a class makes there, which is no tensor: a ``DataLoader``."""
+    around = source.parents.get(node)
+    is_taken_from = isinstance(around, ast.For | ast.comprehension) and around.iter is node
+    return is_taken_from and function_name(node)[:1].isupper()
 
 
 def _made_there(source: Source, node: ast.Call, operand: Mapping[str, Any]) -> str:

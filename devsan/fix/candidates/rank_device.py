@@ -11,10 +11,9 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import keyword
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
-from devsan.fix.loading import RANK, importing
+from devsan.fix.loading import OWN_GPU, RANK, importing
 
 _PLACED, _MAP, _CURRENT, _NAMED = 4, 5, 6, 7  # see NOTE [Doubts]
-_OWN_GPU = f'f"cuda:{{{RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'")
 _FIRST = re.compile(r"cuda(:0)?")
 
 
@@ -30,7 +29,7 @@ def propose(failure: Failure) -> Iterator[Change]:
         source = source_of(path)
         if source is None:
             continue
-        named = tuple(source.replace(node, _OWN_GPU)
+        named = tuple(source.replace(node, OWN_GPU)
                       for node in _first_gpus(source.tree))  # fmt: skip
         current = _current(source) if path == failure.own_frames[-1]["path"] else ()
         yield from _made_current_earlier(source)
@@ -85,7 +84,7 @@ def _placed_on_first(failure: Failure) -> Iterator[Change]:
                 if source is None or node.value == "cuda":  # which is the current one: set_device is missing
                     continue
                 current = "set_device" in source.text
-                device = '"cuda"' if current else _OWN_GPU
+                device = '"cuda"' if current else OWN_GPU
                 text = message("put `{name}` on the GPU of the rank where it is made", name=operand["name"])
                 needed = () if current else importing(source, "os")
                 yield Change(text, "creation_site", (*needed, source.replace(node, device)), doubt=_PLACED)

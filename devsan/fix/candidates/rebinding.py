@@ -24,15 +24,18 @@ def propose(failure: Failure) -> Iterator[Change]:
     for path in failure.own_paths:
         source = source_of(path)
         if source is not None:
-            yield from _kept(source, {operand["device"] for operand in failure.operands})
+            yield from _kept(source, failure)
     for operand, partner in failure.pairs() if failure.is_mixed else ():
         for frame in failure.own_frames[:1]:
             yield from _following(frame, operand, partner)
 
 
-def _kept(source: Source, met: set[str]) -> Iterator[Change]:
-    """The moves without a result. One to the host helps only where an operand is there (``met``: their devices)."""
+def _kept(source: Source, failure: Failure) -> Iterator[Change]:
+    """The moves without a result, but those of modules. One to the host helps only where an operand is there."""
+    met = {operand["device"] for operand in failure.operands}
     for node in ast.walk(source.tree):
+        if (source.path, getattr(node, "lineno", 0)) in failure.module_moves:
+            continue
         if isinstance(node, ast.Expr) and ("cpu" in met or function_name(node.value) != "cpu"):
             receiver = moved(node.value)
             if isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)) and not _is_module(source, receiver):
@@ -49,6 +52,8 @@ def _kept(source: Source, met: set[str]) -> Iterator[Change]:
 def _is_module(source: Source, node: ast.expr) -> bool:
     """Whether the source uses ``node`` as a module, which moves in place: it is called, or asked for its parameters."""
     name = source.segment(node)
+    if name == "self":  # an object that moves itself, whose name cannot be bound anew
+        return True
     for each in ast.walk(source.tree):
         if isinstance(each, ast.Call) and source.segment(each.func) == name:
             return True

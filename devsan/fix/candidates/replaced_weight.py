@@ -18,10 +18,12 @@ def propose(failure: Failure) -> Iterator[Change]:
         frame = operand["replaced_at"]
         source = source_of(frame["path"]) if frame is not None and is_own(frame["path"]) else None
         node = _statement_at(source, frame["line"]) if source is not None else None
-        if source is not None and isinstance(node, ast.Assign):
+        if source is None or node is None:
+            continue
+        copied = list(_copied(source, node))
+        if not copied and isinstance(node, ast.Assign):
             yield _on_its_device(source, node)
-        elif source is not None and node is not None:
-            yield from _copied(source, node)
+        yield from copied
 
 
 def _statement_at(source: Source, line: int) -> ast.stmt | None:

@@ -11,7 +11,7 @@ from devsan.fix.calls import moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.origins import operand_at
-from devsan.fix.scope import HOST, LITERAL, devices
+from devsan.fix.scope import HOST, LITERAL, devices, is_left_out
 
 _DOUBT = 22
 _TO_WHAT_IS_WRITTEN = 9
@@ -134,5 +134,9 @@ def move(source: Source, node: ast.AST, device: str, name: str, doubt: int = _DO
     text = source.segment(node)
     atom = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.Dict))
     after = f"{text}.to({device})" if atom else f"({text}).to({device})"
+    parent = source.parents.get(node)
+    is_given = isinstance(parent, ast.keyword) or (isinstance(parent, ast.Call) and parent.func is not node)
+    if is_given and is_left_out(source, node):
+        after = f"(None if {text} is None else {after})"
     told = message("move `{name}` to {device} where it is used", name=name, device=device.strip('"'))
     return Change(told, "use_site", (source.replace(node, after),), doubt=doubt)

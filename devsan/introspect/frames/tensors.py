@@ -10,6 +10,8 @@ from typing import Any
 from devsan.diagnostics.placement import Placement
 from devsan.introspect.deadline import look
 
+_HOLD = ("_local_tensor", "ds_tensor")
+
 # c10::toString(ScalarType), as the core reports it, where torch's Python name is another word
 _DTYPES = {
     "Byte": "uint8",
@@ -36,6 +38,17 @@ def is_tensor(value: object) -> bool:
     look()
     torch = sys.modules.get("torch")
     return torch is not None and issubclass(type(value), torch.Tensor)
+
+
+def own_part(tensor: Any) -> Any:
+    """Returns what holds the memory of ``tensor``, where that is a shell: a DTensor, a parameter of ZeRO-3."""
+    for name in _HOLD:
+        try:
+            inner = object.__getattribute__(tensor, name)  # a slot or an entry of its own: the object is not asked
+        except AttributeError:
+            continue
+        tensor = inner if is_tensor(inner) else tensor
+    return tensor
 
 
 def is_module(value: object) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from devsan import core
 from devsan.introspect.frames.places import place_at, without_machinery
-from devsan.introspect.frames.tensors import is_tensor
+from devsan.introspect.frames.tensors import own_part
 from devsan.introspect.provenance.device_values import settle_source
 from devsan.introspect.source.statements import Said, read
 from devsan.owners import PROGRAM, Recognized, owner_of, writer_of
@@ -21,7 +21,6 @@ from devsan.owners.torch_loading import READERS
 DEFAULT_DEVICE = "torch.set_default_device"
 _KEEP = frozenset({"clone", "contiguous", "reshape", "flatten", "repeat", "float", "half", "double", "bfloat16", "long",
                    "int", "bool", "type", "expand_as", "masked_fill", "tile"})  # fmt: skip
-_HOLD = ("_local_tensor", "ds_tensor")
 _DEEPEST = 64  # moves back and forth that are followed
 
 
@@ -36,11 +35,8 @@ class ProvenanceReader:
 
     def origin_of(self, tensor: Any) -> tuple[int, str]:
         """Returns the number of the placement that decided where ``tensor`` is, 0 if unknown, and what computed it."""
-        for held in _HOLD:  # DTensor's own part; what ZeRO-3 keeps of a parameter
-            inner = _kept(tensor, held)
-            tensor = inner if is_tensor(inner) else tensor
         try:
-            placement, computed_by = core.origin_of(tensor)
+            placement, computed_by = core.origin_of(own_part(tensor))
             return int(placement), str(computed_by)
         except Exception:  # a core that records nothing; a tensor without storage
             return 0, ""
@@ -99,13 +95,6 @@ class ProvenanceReader:
         if is_move:
             event.from_device = core.Device(record.from_device)
         return event
-
-
-def _kept(tensor: Any, name: str) -> Any:
-    try:
-        return object.__getattribute__(tensor, name)
-    except AttributeError:
-        return None
 
 
 def event_at(stack: Sequence[core.Frame], device: str, op: str, is_move: bool) -> core.Event:

@@ -7,7 +7,7 @@ from typing import Any
 
 from devsan import core
 from devsan.diagnosis.source import shown_path
-from devsan.introspect.frames.places import package_of
+from devsan.introspect.frames.places import DEVSAN, package_of
 from devsan.job.peer_errors import is_about_peer
 from devsan.job.ranks.flight_recorder import with_what_the_stack_told
 from devsan.job.ranks.stack import call_in_text, frame_in_text
@@ -76,9 +76,13 @@ def _told_at_once(failure: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _called_from(where: Mapping[str, Any] | None, at: Mapping[str, Any] | None) -> dict[str, Any]:
     """The program's line of the call that the rank is in, and the library's line that it went through."""
-    if where is None or at is None or package_of(str(where["path"])) == "" or package_of(str(at["path"])) != "":
+    if where is None or at is None or package_of(str(at["path"])) != "":
         return {}
-    return {"where": at, "through": f"{shown_path(str(where['path']))}:{where['line']}"}
+    package = package_of(str(where["path"]))
+    if package == "":
+        return {}
+    through = "" if package == DEVSAN else f"{shown_path(str(where['path']))}:{where['line']}"
+    return {"where": at, "through": through}
 
 
 def _process(document: Mapping[str, Any], process: Mapping[str, Any]) -> core.Process:

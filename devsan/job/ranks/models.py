@@ -28,7 +28,7 @@ def models_of_process() -> list[dict[str, Any]]:
 
 
 def _model(tree: Tree) -> dict[str, Any]:
-    digest = hashlib.sha256()
+    digest, reader = hashlib.sha256(), ProvenanceReader()
     tensors: list[dict[str, Any]] = []
     seen: set[int] = set()
     devices: dict[str, None] = {}
@@ -38,7 +38,7 @@ def _model(tree: Tree) -> dict[str, Any]:
         seen.add(id(tensor))
         row = {
             "name": f"{path}.{name}" if path else name, "is_buffer": is_buffer,
-            "requires_grad": bool(tensor.requires_grad), "device": str(tensor.device),
+            "requires_grad": bool(tensor.requires_grad), "device": _device_of(tensor, reader),
             "dtype": dtype_name(str(tensor.dtype)), "shape": [int(size) for size in tensor.shape],
         }  # fmt: skip
         devices[str(row["device"])] = None
@@ -51,6 +51,15 @@ def _model(tree: Tree) -> dict[str, Any]:
         "tensors": tensors, "count": len(seen), "digest": digest.hexdigest()[:16], "devices": list(devices),
         **_map_of(tree),
     }  # fmt: skip
+
+
+def _device_of(tensor: Any, reader: ProvenanceReader) -> str:
+    """Where a tensor is, or for one on the host the GPU where it was before: at the end, and after an error, a library
+    (Lightning's ``teardown``) or the program itself brings a model back, in one rank sooner than in another."""
+    here = str(tensor.device)
+    if here != "cpu":
+        return here
+    return next((device for event in reader.of(tensor) if (device := str(event.device)).startswith("cuda")), here)
 
 
 def _map_of(tree: Tree) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class DeepspeedWay:
         except (OSError, ValueError) as error:
             raise UsageError("DeepSpeed's configuration in JSON", f"{self._path!r}: {error}") from error
         if not isinstance(self._own, dict):
-            raise UsageError("DeepSpeed's configuration, which is an object", f"{self._path!r}, which is another")
+            raise UsageError("DeepSpeed's configuration: a JSON object", f"another value in {self._path!r}")
 
     @property
     def batch(self) -> int:

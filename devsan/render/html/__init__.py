@@ -19,7 +19,7 @@ from markupsafe import Markup
 from devsan.diagnostics.placement import owner_text
 from devsan.render import in_words, peaks
 from devsan.render.amounts import amount, seconds
-from devsan.render.html import devices, fates, findings, labels, memory, overview, tree
+from devsan.render.html import devices, diff, endings, fates, findings, labels, memory, overview, tree
 from devsan.render.language import asked
 from devsan.run_files import ranks
 from devsan.run_files.jobs import launches_of
@@ -69,15 +69,16 @@ def environment() -> Environment:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.globals.update(
-        t=labels.both, t_plain=labels.plain, said=labels.said, has_label=labels.has_label, languages=labels.LANGUAGES,
-        style_of=devices.style_of, devices_of=tree.devices_of, amount=amount, seconds=seconds, code=_code,
-        listed=ranks.listed, ends_of=ranks.ends_of, unfinished=ranks.unfinished,
-        most_frames=_MOST_FRAMES, most_events=_MOST_EVENTS, layers_from_below=memory.FROM_BELOW,
+        t=labels.both, t_plain=labels.plain, t_in=labels.words, said=labels.said, has_label=labels.has_label,
+        languages=labels.LANGUAGES, style_of=devices.style_of, devices_of=tree.devices_of, code=_code,
+        amount=amount, seconds=seconds, listed=ranks.listed, ends_of=ranks.ends_of, unfinished=ranks.unfinished,
+        most_frames=_MOST_FRAMES, most_at_head=endings.MOST_AT_HEAD, most_events=_MOST_EVENTS,
+        layers_from_below=memory.FROM_BELOW,
     )  # fmt: skip
     for function in (
         findings.places_of, findings.is_wide, findings.inner_frame, findings.told_operands, findings.best_name,
-        findings.placement_of, findings.words_of, owner_text, in_words.where_of, findings.diff_of, findings.source_rows,
-        peaks.parts_of, peaks.site_of, fates.cells_of,
+        findings.placement_of, findings.words_of, owner_text, in_words.where_of, findings.source_rows,
+        diff.diff_of_edit, diff.diff_of_replaced, peaks.parts_of, peaks.site_of, fates.cells_of, endings.told_of,
     ):  # fmt: skip
         environment.globals[function.__name__] = function
     return environment

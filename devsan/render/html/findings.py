@@ -9,7 +9,6 @@ from typing import Any
 
 from devsan.diagnostics.messages import Message, message
 from devsan.diagnostics.placement import owner_text, placed_text
-from devsan.render.edit_lines import edit_lines
 from devsan.render.html.excerpt import Mark, Row, rows_of
 from devsan.render.terminal.text import display_width
 
@@ -31,17 +30,6 @@ class Place:
     column: int | None
     note: str
     rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True)
-class DiffRow:
-    """A line of a fix: ``sign`` is "-" or "+"; its text in three parts, of which the middle one changes."""
-
-    sign: str
-    line: int
-    head: str
-    changed: str = ""
-    tail: str = ""
 
 
 def places_of(finding: Mapping[str, Any]) -> list[Place]:
@@ -100,28 +88,6 @@ def words_of(operand: Mapping[str, Any], placed: Mapping[str, Any]) -> Message:
     return placed_text(placed["device"], owner_text(owner["name"], owner["mechanism"], operand["holder"]), followed)
 
 
-def diff_of(edit: Mapping[str, Any]) -> list[DiffRow]:
-    """Returns the lines that change; all of them where their number changes."""
-    before, after = edit_lines(str(edit["before"]), str(edit["after"]))
-    line = int(edit["line"])
-    if len(before) != len(after):
-        old = [DiffRow("-", line + at, text) for at, text in enumerate(before)]
-        return [*old, *(DiffRow("+", line + at, text) for at, text in enumerate(after))]
-    pairs = [(line + at, *pair) for at, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
-    return [
-        *(DiffRow("-", number, *_parts(old, new)) for number, old, new in pairs),
-        *(DiffRow("+", number, *_parts(new, old)) for number, old, new in pairs),
-    ]
-
-
-def _parts(text: str, other: str) -> tuple[str, str, str]:
-    """Splits ``text`` into what it begins with as ``other`` does, what differs, and what it ends with as ``other``."""
-    shorter = min(len(text), len(other))
-    start = next((at for at in range(shorter) if text[at] != other[at]), shorter)
-    end = next((at for at in range(shorter - start) if text[-1 - at] != other[-1 - at]), shorter - start)
-    return text[:start], text[start : len(text) - end], text[len(text) - end :]
-
-
 def source_rows(frame: Mapping[str, Any], most: int = 6) -> list[Row]:
     """Returns the first ``most`` rows of a frame's source, which is without the first line's indentation."""
     lines = str(frame["source"]).splitlines()
@@ -133,9 +99,8 @@ def _marks(site: Mapping[str, Any], operands: Iterable[Mapping[str, Any]]) -> li
     devices = {(operand["line"], operand["column"]): str(operand["device"]) for operand in operands}
     marks = []
     for label in site["labels"]:
-        text = "; ".join(label["texts"])
-        said = _DEVICE.search(text)
+        said = _DEVICE.search("; ".join(label["texts"]))
         device = devices.get((label["line"], label["column"])) or (said[0] if said is not None else "")
         start, end = int(label["column"]) - 1, int(label["end_column"]) - 1
-        marks.append(Mark(int(label["line"]), start, end, text, device, bool(label["offending"])))
+        marks.append(Mark(int(label["line"]), start, end, tuple(label["texts"]), bool(label["offending"]), device))
     return marks

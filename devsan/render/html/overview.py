@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from devsan.render.html import memory, phases, transfers
 from devsan.render.html.chart import WIDTH, Axis, Tick, axis_of
 from devsan.render.html.codes import CodePage, page_of
-from devsan.render.html.tree import MOST_ROWS, Node, tree_of
+from devsan.render.html.node import Node
+from devsan.render.html.tree import MOST_ROWS, tree_of
 from devsan.run_files.ranks import Shared
 
 Run = Mapping[str, Any]
@@ -176,13 +177,17 @@ def memories_of(runs: Sequence[Run]) -> list[Memory]:
 
 
 def exhausted_of(runs: Sequence[Run], found: Sequence[Shared]) -> Timeline | None:
-    """Returns the memory of the GPU that the first finding says is full; None where it is about something else."""
+    """Returns the memory of the GPU that the first finding says is full; None where it is about something else.
+
+    Who held it is told of the moment at which it was full, which need not be that of the peak.
+    """
     held = found[0].finding.get("memory") if found else None
     run = next((each for each in runs if each["process"]["rank"] == found[0].ranks[0]), None) if held else None
     if held is None or run is None:
         return None
     axis = axis_of(run)
-    curves = [curve for curve in memory.curves_of(run, axis) if curve.device == held["device"]]
+    full = {**held, "stack": found[0].finding["stack"]}
+    curves = [replace(each, peak=full) for each in memory.curves_of(run, axis) if each.device == held["device"]]
     return Timeline(_rank(run, runs), (), (), (), 0, curves, axis.ticks, _moments(run, axis)) if curves else None
 
 

@@ -14,6 +14,10 @@
     for (const button of all("button", languages)) {
       button.setAttribute("aria-pressed", String(button.dataset.language === language));
     }
+    for (const input of all("input[data-en]")) {
+      input.placeholder = input.dataset[language];
+      input.setAttribute("aria-label", input.dataset[language]);
+    }
   };
   languages.hidden = false;
   languages.addEventListener("click", (event) => {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from devsan.render.cell_names import together
-from devsan.render.fixes import said_of
+from devsan.render.fixes import best_of, said_of
 from devsan.render.html import environment
 from devsan.render.html.labels import LANGUAGES
 from devsan.render.language import asked, language_named
@@ -35,10 +35,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Found:
-    """What was found for a group: sentences, each with its language and its head, and the changed lines."""
+    """What was found for a group: sentences, each with its language and its head; and of the fix that is shown the
+    changed lines and its own sentences."""
 
     told: tuple[tuple[str, str, str], ...]
     diff: tuple[Replaced, ...]
+    texts: tuple[str, ...]
 
 
 def render(result: SweepResult, language: str = "") -> str:
@@ -76,5 +78,7 @@ def found_of(group: Group) -> Found | None:
     if group.fix is None:
         return None
     told = [(name, head, text) for name in LANGUAGES for head, text in said_of(group.fix, language_named(name))]
-    best = next((each for each in group.fix.result["fixes"] if each["status"] == "verified"), None)
-    return Found(tuple(told), tuple(replaced(best["diff"])) if best is not None else ())
+    best = best_of(group.fix)
+    if best is None:
+        return Found(tuple(told), (), ())
+    return Found(tuple(told), tuple(replaced(best["diff"])), tuple(best["texts"]))

@@ -20,17 +20,19 @@ from typing import TYPE_CHECKING, TextIO
 
 from devsan.diagnostics.codec import diagnostic_of
 from devsan.diagnostics.codes import OUT_OF_MEMORY
+from devsan.render.fixes import said_of_tried
 from devsan.render.language import Language, language_for
-from devsan.render.terminal.printer import columns_of, lines_of, write_lines
-from devsan.render.terminal.text import Line, display_width, padded, wrapped
-from devsan.render.unified_diff import changed_part, replaced
+from devsan.render.terminal.diff_lines import diff_lines
+from devsan.render.terminal.printer import lines_of, write_lines
+from devsan.render.terminal.stream import columns_of
+from devsan.render.terminal.text import Line, display_width, padded, paragraph
 
 if TYPE_CHECKING:
     from devsan.fix.result import FixResult, TriedFix
 
 _SHOWN = 5
 _FURTHER = 3
-_STYLES = {"verified": "added", "unverified": "note", "rejected": "removed"}
+_STYLES = {"verified": "good", "unverified": "warning", "rejected": "error"}
 _WORDS = {"verified": "verified", "unverified": "not comparable", "other": "another failure", "rejected": "rejected",
           "failed": "breaks", "same": "same failure", "offered": "not tried"}  # fmt: skip
 
@@ -53,66 +55,38 @@ def fix_lines(result: FixResult, say: Language, width: int, room: int, is_applie
     if result.finding is not None:
         yield from lines_of(diagnostic_of(result.finding), say, width, room)
         for place, headline in result.further[:_FURTHER]:
-            yield from _paragraph(say("also: "), "help", f"{place}  {say.text(headline)}", width)
+            yield from paragraph(say("also: "), "help", f"{place}  {say.text(headline)}", width)
         yield []
     if result.status == "nothing to fix":
         yield [(say("nothing to fix"), "help"), (say(": the program runs to its end on these GPUs"), "")]
         if result.difference:
             told = say("on one GPU, where no tensor moves, it computes something else: {difference}",
                        difference=say.text(result.difference))  # fmt: skip
-            yield from _paragraph(f"{say('note')}: ", "note", told, width)
+            yield from paragraph(f"{say('note')}: ", "note", told, width)
         return
     best = result.best
-    yield from _not_fixed(result, say, width) if best is None else _fixed(best, say, width)
+    yield from _not_fixed(result, say, width) if best is None else _fixed(best, say, width, room)
     others = [fix for fix in result.fixes if fix is not best]
     naive = next((fix for fix in others if fix.is_naive and fix.status != "offered"), None)
     yield from _others([fix for fix in others if fix is not naive and fix.status != "offered"], say, width,
                        _SHOWN if best is not None else 2 * _SHOWN)  # fmt: skip
     if naive is not None and best is not None:
         told = say("a naive `.to(device)`, {status}: {text}", status=say(_WORDS[naive.status]), text=_of(naive, say))
-        yield from _paragraph(f"{say('note')}: ", "note", told, width)
+        yield from paragraph(f"{say('note')}: ", "note", told, width)
     if result.patch is not None:
-        yield from _patch(result, say, width)
+        yield from _patch(result, say, width, room)
     yield []
     if not (is_applied and best is not None and best.is_own):
         yield from _next(result, say, width)
 
 
-def _fixed(best: TriedFix, say: Language, width: int) -> Iterator[Line]:
+def _fixed(best: TriedFix, say: Language, width: int, room: int) -> Iterator[Line]:
     for number, text in enumerate(best.texts):
         head = f"{say('fixed')}: " if number == 0 else f"  {say('and')}: "
-        yield from _paragraph(head, "help", say.text(text), width)
-    yield from _diff(best.diff)
+        yield from paragraph(head, "help", say.text(text), width)
+    yield from diff_lines(best.diff, room)
     for sentence in best.evidence:
-        yield from _paragraph("  = ", "frame", say.text(sentence), width)
-
-
-def _diff(diff: str) -> Iterator[Line]:
-    """The lines that change, with what differs of a line that is replaced by one.
-
-    Lines that come or go alone follow the line that stands in front of them.
-    """
-    file = ""
-    found = list(replaced(diff))
-    gutter = max((len(str(each.line + len(each.before) + len(each.after))) for each in found), default=1) + 2
-    for each in found:
-        if each.file != file:
-            file = each.file
-            yield [("   --> ", "frame"), (f"{file}:{each.line}", "")]
-        if each.anchor and each.anchor.strip() and not (each.before and each.after):
-            number = (each.line if each.before else each.new_line) - 1
-            yield [(f"{number:>{gutter}} ", "frame"), (f"  {each.anchor}", "")]
-        pairs = [(slice(0), slice(0))] * len(each.before or each.after)
-        if len(each.before) == len(each.after):
-            pairs = [changed_part(old, new) for old, new in zip(each.before, each.after, strict=True)]
-        for sign, style, lines, first, side in (
-            ("-", "removed", each.before, each.line, 0), ("+", "added", each.after, each.new_line, 1),
-        ):  # fmt: skip
-            for at, text in enumerate(lines):
-                part = pairs[at][side] if len(each.before) == len(each.after) else slice(0)
-                head, middle, tail = text[: part.start or 0], text[part], text[part.stop or 0 :]
-                yield [(f"{first + at:>{gutter}} ", "frame"), (f"{sign} {head}", style), (middle, f"{style} part"),
-                       (tail, style)]  # fmt: skip
+        yield from paragraph("  = ", "frame", say.text(sentence), width)
 
 
 def _not_fixed(result: FixResult, say: Language, width: int) -> Iterator[Line]:
@@ -128,8 +102,8 @@ def _not_fixed(result: FixResult, say: Language, width: int) -> Iterator[Line]:
     elif tried[0].status == "unverified":
         told = say("a change lets the program run to its end, and what it computes cannot be compared")
     else:
-        told = say("{count} changes were tried, and none ends with the numbers of one device", count=str(len(tried)))
-    yield from _paragraph(f"{say('not fixed')}: ", "error", told, width)
+        told = said_of_tried(len(tried), say)
+    yield from paragraph(f"{say('not fixed')}: ", "error", told, width)
 
 
 def _others(fixes: Sequence[TriedFix], say: Language, width: int, most: int) -> Iterator[Line]:
@@ -140,10 +114,8 @@ def _others(fixes: Sequence[TriedFix], say: Language, width: int, most: int) -> 
     words = [say(_WORDS[fix.status]) for fix in fixes[:most]]
     indent = max(map(display_width, words)) + 4
     for fix, word in zip(fixes, words, strict=False):
-        lines = wrapped(_of(fix, say), indent, width=width)
-        yield [(f"  {padded(word, words)}  ", _STYLES.get(fix.status, "frame")), (lines[0], "")]
-        for line in lines[1:]:
-            yield [(" " * indent, ""), (line, "")]
+        head = f"  {padded(word, words)}  "
+        yield from paragraph(head, _STYLES.get(fix.status, "frame"), _of(fix, say), width, indent)
     if len(fixes) > most:
         yield [(" " * 2, ""), (say("and {count} more: --format json shows them", count=str(len(fixes) - most)), "")]
 
@@ -158,15 +130,15 @@ def _of(fix: TriedFix, say: Language) -> str:
     return f"{code}{text}{where}" + (say(": {text}", text=reason) if reason else "")
 
 
-def _patch(result: FixResult, say: Language, width: int) -> Iterator[Line]:
+def _patch(result: FixResult, say: Language, width: int, room: int) -> Iterator[Line]:
     patch = result.patch
     assert patch is not None
     yield []
     subject = patch.message.partition("\n")[0]
     told = say("for the maintainers of the library, verified likewise: {subject}", subject=subject)
-    yield from _paragraph(f"{say('patch')}: ", "help", told, width)
+    yield from paragraph(f"{say('patch')}: ", "help", told, width)
     if result.best is None or result.best.diff != patch.diff:
-        yield from _diff(patch.diff)
+        yield from diff_lines(patch.diff, room)
 
 
 def _next(result: FixResult, say: Language, width: int) -> Iterator[Line]:
@@ -174,24 +146,18 @@ def _next(result: FixResult, say: Language, width: int) -> Iterator[Line]:
     best = result.best
     words = list(result.command)
     if best is not None and best.is_own:
-        yield from _paragraph(f"{say('to apply')}: ", "help", shlex.join(["devsan", "fix", "--apply", *words]), width)
+        yield from paragraph(f"{say('to apply')}: ", "help", shlex.join(["devsan", "fix", "--apply", *words]), width)
         piped = f"{shlex.join(['devsan', 'fix', '--diff', *words])} | git apply"
-        yield from _paragraph(f"{say('or')}: ", "help", piped, width)
+        yield from paragraph(f"{say('or')}: ", "help", piped, width)
     elif best is not None:
         told = say("the fix is in a library, where --apply does not write: --diff prints it")
-        yield from _paragraph(f"{say('next')}: ", "help", told, width)
+        yield from paragraph(f"{say('next')}: ", "help", told, width)
     elif result.finding is not None:
         for fix in result.finding["fixes"][:2]:
-            yield from _paragraph(f"{say('next')}: ", "help", say.text(fix["text"]), width)
+            yield from paragraph(f"{say('next')}: ", "help", say.text(fix["text"]), width)
         if result.finding["code"] == OUT_OF_MEMORY:
             plan = shlex.join(["devsan", "plan", *words])
             told = say("{command} looks for a placement, a batch or more GPUs with which it fits", command=plan)
         else:
             told = say("{command} shows who placed each tensor", command="devsan run -o run.dvs, devsan report run.dvs")
-        yield from _paragraph(f"{say('next')}: ", "help", told, width)
-
-
-def _paragraph(head: str, style: str, text: str, width: int) -> Iterator[Line]:
-    indent = min(display_width(head), 8)
-    for number, line in enumerate(wrapped(text, indent, display_width(head), width)):
-        yield [(head if number == 0 else " " * indent, style if number == 0 else ""), (line, "")]
+        yield from paragraph(f"{say('next')}: ", "help", told, width)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, TextIO
 
 from devsan.render.amounts import amount
 from devsan.render.language import Language, language_for
-from devsan.render.terminal.printer import columns_of, write_lines
+from devsan.render.terminal.printer import write_lines
 from devsan.render.terminal.shortage_lines import held_text, levers_text, section, shortage_texts
+from devsan.render.terminal.stream import columns_of
 from devsan.render.terminal.text import Line, display_width, wrapped
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
     if tried.fits or display_width(head + figures) + _LEAST <= width:  # there is room for the reason beside them
         head += figures
     if tried.fits:
-        yield [(head, ""), (say("fits"), "added")]
+        yield [(head, ""), (say("fits"), "good")]
         return
     lines = wrapped(_why_not(tried, say), display_width(head), width=max(width, display_width(head) + _LEAST))
     yield [(head, ""), (lines[0], "error")]

@@ -12,15 +12,17 @@ cuda:1   20.7 GiB / 23.7 GiB    model.layers.10-20
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from devsan.blocks.measured import Measured
+from devsan.blocks.runs import runs_of
+from devsan.diagnostics.messages import plural
 from devsan.render.amounts import amount, seconds
 from devsan.render.language import Language, language_for
-from devsan.render.terminal.printer import columns_of, write_lines
+from devsan.render.terminal.printer import write_lines
 from devsan.render.terminal.shortage_lines import items, levers_text, section, shortage_texts
+from devsan.render.terminal.stream import columns_of
 from devsan.render.terminal.text import Line, display_width, wrapped
 
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from devsan.plan.result import PlanResult, Tried
 
 _PROBLEMS = 12
-_NUMBERED = re.compile(r"(.*\.)?(\d+)")
 
 
 def write(result: PlanResult, stream: TextIO, language: str = "") -> None:
@@ -86,11 +87,15 @@ def row_text(row: Tried | Measured, say: Language) -> str:
 
 def check_lines(check: MapCheck, say: Language, width: int) -> Iterator[Line]:
     """Yields the lines of ``check``, in ``width`` columns."""
-    yield [(f"{check.model}: ", "title"), (say("{count} problems of the map", count=str(len(check.problems))), "")]
+    count = plural("{n} problem of the map", "{n} problems of the map", len(check.problems))
+    yield [(f"{check.model}: ", "title"), (say.text(count), "")]
     yield from items((say.text(problem.text) for problem in check.problems[:_PROBLEMS]), width)
     if len(check.problems) > _PROBLEMS:
         yield [("  - ", ""), (say("and {count} more", count=str(len(check.problems) - _PROBLEMS)), "")]
-    yield from _row(say("rehearsed") + "  ", check.rehearsed, say, width)
+    if check.rehearsed.is_tried:
+        yield from _row(say("rehearsed") + "  ", check.rehearsed, say, width)
+    else:
+        yield [(say("not rehearsed: {reason}", reason=say.text(check.rehearsed.reason)), "")]
 
 
 def _name(tried: Tried, say: Language) -> str:
@@ -100,7 +105,7 @@ def _name(tried: Tried, say: Language) -> str:
 
 def _row(head: str, tried: Tried, say: Language, width: int) -> Iterator[Line]:
     lines = wrapped(_verdict(tried, say), display_width(head), width=width)
-    yield [(head, ""), (lines[0], "added" if tried.fits else "error" if tried.is_tried else "")]
+    yield [(head, ""), (lines[0], "good" if tried.fits else "error" if tried.is_tried else "")]
     for line in lines[1:]:
         yield [(" " * display_width(head) + line, "")]
 
@@ -135,7 +140,7 @@ def _map(result: PlanResult, width: int) -> Iterator[Line]:
         keys = [key for key, gpu in placement.device_map.items() if gpu == ordinal]
         peak = result.planned.peaks.get(f"cuda:{ordinal}", 0)
         head = f"cuda:{ordinal:<3} {f'{amount(peak)} / {amount(size)}':<22} "
-        lines = wrapped(", ".join(_runs(keys)) or "-", len(head), width=width)
+        lines = wrapped(", ".join(runs_of(keys)) or "-", len(head), width=width)
         yield [(head, ""), (lines[0], "")]
         for line in lines[1:]:
             yield [(" " * len(head) + line, "")]
@@ -161,19 +166,3 @@ def _why(result: PlanResult, say: Language) -> Iterator[str]:
         text = "all of it has a peak of {whole}, and the GPUs together have {room} for it, but in no parts that fit"
         yield say(text, **sizes)
     yield levers_text([_name(tried, say) for tried in result.levers if tried.fits], say)
-
-
-def _runs(keys: Iterable[str]) -> list[str]:
-    """``layers.0, layers.1, layers.2`` as ``layers.0-2``."""
-    runs: list[tuple[str, int, int]] = []
-    for key in keys:
-        match = _NUMBERED.fullmatch(key)
-        prefix, number = (match[1] or "", int(match[2])) if match else (key, -1)
-        if runs and number >= 0 and runs[-1][0] == prefix and runs[-1][2] == number - 1:
-            runs[-1] = (prefix, runs[-1][1], number)
-        else:
-            runs.append((prefix, number, number))
-    return [
-        prefix if first < 0 else f"{prefix}{first}" if first == last else f"{prefix}{first}-{last}"
-        for prefix, first, last in runs
-    ]

@@ -2,8 +2,8 @@
 
 train.py on 2 GPUs: RuntimeError after 6.6 s, exit code 1
 
-memory  cuda:0  peak 221 MiB (240 MiB reserved) of 502 MiB
-        cuda:1  peak 196 MiB (200 MiB reserved) of 502 MiB
+memory  cuda:0  [####=.....]  peak 221 MiB (240 MiB reserved) of 502 MiB
+        cuda:1  [###=......]  peak 196 MiB (200 MiB reserved) of 502 MiB
 peak    cuda:0 at train.py:21
           120 MiB   54 %  activations and other results of operators
            80 MiB   36 %    layers.*.mlp
@@ -24,12 +24,15 @@ from devsan.render.in_words import heading
 from devsan.render.language import Language
 from devsan.render.peaks import Part, parts_of, site_of
 from devsan.render.terminal import printer as plain
+from devsan.render.terminal.bar import bar
 from devsan.render.terminal.printer import write_lines
-from devsan.render.terminal.text import WIDTH, Line, display_width, padded
+from devsan.render.terminal.stream import unbroken_columns
+from devsan.render.terminal.text import WIDTH, Line, display_width, padded, paragraph
 
 Plain = Mapping[str, Any]
 
 _COLUMNS = WIDTH - 12  # beside the heads of rows
+_CELLS = 10  # of a bar
 _LEAST_SHARE = 5  # per cent of a GPU's memory that a line is worth
 
 _ENDS = {
@@ -46,47 +49,48 @@ def write_run(run: Plain, stream: TextIO, say: Language, with_findings: bool = T
     """Writes one run to ``stream``; without findings where those of its job stand above."""
     for finding in run["findings"] if with_findings else ():
         _write_finding(finding, stream, say)
-    write_lines(list(_summary(run, say)), stream)
+    write_lines(list(_summary(run, say, unbroken_columns(stream))), stream)
 
 
 def _write_finding(finding: Plain, stream: TextIO, say: Language) -> None:
     if finding["printed"]:
         plain.write(diagnostic_of(finding), stream, say)
     else:
-        write_lines(list(_short(finding, say)), stream)
-    others = list(_elsewhere(finding, say))
+        write_lines(list(_short(finding, say, unbroken_columns(stream))), stream)
+    others = list(_elsewhere(finding, say, unbroken_columns(stream)))
     if others:
         write_lines(others, stream)
 
 
-def _short(finding: Plain, say: Language) -> Iterator[Line]:
+def _short(finding: Plain, say: Language, width: int) -> Iterator[Line]:
     """What was noticed beside a cause."""
-    head = f"{say(finding['severity'])}[{heading(finding)}]"
-    yield [(head, "error"), (f": {say.text(finding['title'])}", "title")]
+    head = f"{say(finding['severity'])}[{heading(finding)}]: "
+    yield from paragraph(head, finding["severity"], say.text(finding["title"]), width, 6, "title")
     for site in finding["sites"][:1]:
-        yield [("   --> ", "frame"), (f"{site['file']}:{site['line']}", "")]
+        yield from paragraph("   --> ", "frame", f"{site['file']}:{site['line']}", width)
 
 
-def _elsewhere(finding: Plain, say: Language) -> Iterator[Line]:
+def _elsewhere(finding: Plain, say: Language, width: int) -> Iterator[Line]:
     if finding["count"] > 1:
-        yield [(say("again: "), "help"), (say("{count} times at this place", count=str(finding["count"])), "")]
+        told = say("{count} times at this place", count=str(finding["count"]))
+        yield from paragraph(say("again: "), "title", told, width)
     for other in finding["also_at"]:
         frame = other["frame"]
         op = f"  {other['op']}" if other["op"] else ""
         times = say(", {count} times", count=str(other["count"])) if other["count"] > 1 else ""
-        yield [(say("also: "), "help"), (f"{frame['file']}:{frame['line']}{op}{times}", "")]
+        yield from paragraph(say("also: "), "title", f"{frame['file']}:{frame['line']}{op}{times}", width)
 
 
-def _summary(run: Plain, say: Language) -> Iterator[Line]:
-    yield [(_outcome(run, say), "title")]
+def _summary(run: Plain, say: Language, width: int) -> Iterator[Line]:
+    yield from paragraph("", "", _outcome(run, say), width, 2, "title")
     rows = [*_memory(run, say), *_at_peak(run, say), *_moved(run, say)]
     if rows:
         yield []
     heads = [say("memory"), say("peak"), say("moved"), f"{say('note')}:"]
     for head, text in rows:
-        yield [(f"  {padded(head, heads)}  ", "frame"), (text, "")]
+        yield from paragraph(f"  {padded(head, heads)}  ", "frame", text, width)
     for note in run["notes"]:
-        yield [(f"  {padded(heads[-1], heads)}  ", "frame"), (say.text(note), "")]
+        yield from paragraph(f"  {padded(heads[-1], heads)}  ", "frame", say.text(note), width)
 
 
 def _outcome(run: Plain, say: Language) -> str:
@@ -129,7 +133,8 @@ def _memory(run: Plain, say: Language) -> Iterator[tuple[str, str]]:
             "peak {used} ({reserved} reserved) of {budget}", used=_amount(each["peak_allocated"]),
             reserved=_amount(each["peak_reserved"]), budget=_amount(each["budget"]),
         )  # fmt: skip
-        yield say("memory") if number == 0 else "", f"{each['device']}  {text}"
+        shown = bar(each["peak_allocated"], each["peak_reserved"], each["budget"], _CELLS)
+        yield say("memory") if number == 0 else "", f"{each['device']}  {shown}  {text}"
 
 
 def _at_peak(run: Plain, say: Language) -> Iterator[tuple[str, str]]:

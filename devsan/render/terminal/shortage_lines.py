@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devsan.render.amounts import amount
 from devsan.render.language import Language
 from devsan.render.peaks import kind_named
-from devsan.render.terminal.text import Line, wrapped
+from devsan.render.terminal.text import Line, paragraph
 
 if TYPE_CHECKING:
     from devsan.plan.shortage import Shortage
@@ -60,5 +60,4 @@ def section(title: str, texts: Iterator[str], width: int) -> Iterator[Line]:
 def items(texts: Iterable[str], width: int) -> Iterator[Line]:
     """Yields the lines of a list of texts, in ``width`` columns."""
     for text in texts:
-        for number, line in enumerate(wrapped(text, 4, width=width)):
-            yield [("    " if number else "  - ", ""), (line, "")]
+        yield from paragraph("  - ", "", text, width)

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 
 from devsan.diagnostics.diagnostic import Label, Place
 from devsan.render.language import Language
-from devsan.render.terminal.text import Line, display_width
+from devsan.render.terminal.colors import style_of_device
+from devsan.render.terminal.text import Line, display_width, paragraph
 from devsan.render.terminal.truncate import cut, dedented, without_tabs
 
 
@@ -34,11 +35,10 @@ def site_lines(
     """
     place = str(site) + (f"  {say.text(site.note)}" if site.note else "")
     head = " " * gutter + "--> "
-    right = ""
     if rank is not None:
         text = say.text(rank) if rank.startswith("rank") else f"rank {rank}"  # of several: "ranks 1-3"
-        right = " " * max(2, width - display_width(head + place) - display_width(text)) + text
-    yield [(head, "frame"), (place, ""), (right, "frame")]
+        place += " " * max(2, width - display_width(head + place) - display_width(text)) + text
+    yield from paragraph(head, "frame", place, width)
     bar = " " * (gutter + 1) + "|"
     if site.lines:
         yield [(bar, "frame")]
@@ -104,7 +104,7 @@ def _label_lines(text: str, labels: Sequence[Label], say: Language, room: int) -
 
 
 def _style(label: Label) -> str:
-    return "offending" if label.offending else "other"
+    return style_of_device(label.texts[0] if label.texts else "", label.offending)
 
 
 def _spread(pieces: list[tuple[int, str, str]]) -> Line:

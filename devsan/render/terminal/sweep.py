@@ -16,15 +16,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from devsan.diagnostics.codec import diagnostic_of
 from devsan.render.cell_names import together
-from devsan.render.fixes import said_of
+from devsan.render.fixes import best_of, said_of
 from devsan.render.language import Language, language_for
-from devsan.render.terminal.printer import columns_of, lines_of, write_lines
-from devsan.render.terminal.text import Line, display_width, padded, wrapped
+from devsan.render.terminal.diff_lines import diff_lines
+from devsan.render.terminal.printer import lines_of, write_lines
+from devsan.render.terminal.stream import columns_of
+from devsan.render.terminal.text import Line, display_width, padded, paragraph
 
 if TYPE_CHECKING:
     from devsan.sweep.result import CellResult, Group, SweepResult
@@ -38,7 +40,7 @@ _NAMES = 3  # of the cells of a group
 _OUTPUT = 6  # lines of stderr
 _VALUE = 40  # columns of a value
 _VALUES = 12  # of an axis whose sums are shown
-_STYLES = {"passed": "added", "failed": "error", "error": "error", "stopped": "warning", "killed": "warning",
+_STYLES = {"passed": "good", "failed": "error", "error": "error", "stopped": "warning", "killed": "warning",
            "skipped": "frame", "not run": "frame"}  # fmt: skip
 
 
@@ -63,7 +65,7 @@ def sweep_lines(result: SweepResult, say: Language, width: int, room: int) -> It
     yield from _table(result, say, width)
     for number, group in enumerate(result.groups[:_GROUPS], start=1):
         yield []
-        yield from _group(number, group, say, width)
+        yield from _group(number, group, say, width, room)
         if number <= _REPORTS:
             yield from _report(group, say, width, room)
     if len(result.groups) > _GROUPS:
@@ -129,13 +131,13 @@ def _sums(result: SweepResult, axes: dict[str, list[str]], say: Language) -> Ite
             yield line
 
 
-def _group(number: int, group: Group, say: Language, width: int) -> Iterator[Line]:
+def _group(number: int, group: Group, say: Language, width: int, room: int) -> Iterator[Line]:
     indent = " " * (len(str(number)) + 2)
     code = f"{group.code} {group.name}".strip()
     head = f"{number}. {code}: " if code else f"{number}. {say(group.status)}: "
-    yield from _paragraph(head, _STYLES[group.status], say.text(group.headline), width, len(indent))
+    yield from paragraph(head, _STYLES[group.status], say.text(group.headline), width, len(indent))
     if group.place:
-        yield [(f"{indent}--> ", "frame"), (group.place, "")]
+        yield from paragraph(f"{indent}--> ", "frame", group.place, room)
     named = together(group.cells)
     names = "; ".join(name for name, _ in named[:_NAMES])
     left = sum(count for _, count in named[_NAMES:])
@@ -144,9 +146,12 @@ def _group(number: int, group: Group, say: Language, width: int) -> Iterator[Lin
         told = say("1 cell: {names}", names=names)
     elif left:
         told += say(", and {count} more", count=str(left))
-    yield from _paragraph(indent, "", told, width, len(indent))
-    for head, text in said_of(group.fix, say) if group.fix is not None else ():
-        yield from _paragraph(f"{indent}{head}: ", "help", text, width, len(indent) + 2)
+    yield from paragraph(indent, "", told, width, len(indent))
+    best = best_of(group.fix) if group.fix is not None else None
+    for at, (head, text) in enumerate(said_of(group.fix, say) if group.fix is not None else ()):
+        yield from paragraph(f"{indent}{head}: ", "help", text, width, len(indent) + 2)
+        for line in diff_lines(best["diff"], room - len(indent)) if best is not None and at == 0 else ():
+            yield [(indent, ""), *line]
 
 
 def _report(group: Group, say: Language, width: int, room: int) -> Iterator[Line]:
@@ -159,12 +164,6 @@ def _report(group: Group, say: Language, width: int, room: int) -> Iterator[Line
         yield [(say("end of the output of {cell}:", cell=group.example), "title")]
         for text in group.output.splitlines()[-_OUTPUT:]:
             yield [(f"  {text[:room]}", "")]
-
-
-def _paragraph(head: str, style: str, text: str, width: int, indent: int) -> Iterator[Line]:
-    lines: Sequence[str] = wrapped(text, indent, display_width(head), width) or [""]
-    for number, line in enumerate(lines):
-        yield [(head if number == 0 else " " * indent, style if number == 0 else ""), (line, "")]
 
 
 def _cut(value: str) -> str:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 WIDTH = 80
 TAB = 4
 
+DEEP = 7
+"""Columns in front of what stands below a place."""
+
 Line = list[tuple[str, str]]
+"""Of text and the names of its styles."""
+
+_DEEPEST = 12
 
 # Chinese has no spaces: a line may end beside any of its characters, but not before closing punctuation.
 _WIDE = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
@@ -17,6 +24,7 @@ _OPENING = "\uff08\u201c\u300c\u300e"
 _BREAK = re.compile(
     f"(?<=[{_WIDE}])(?<![{_OPENING}])(?=[^{_CLOSING}])|(?<=[^{_OPENING}])(?=[{_WIDE}])(?=[^{_CLOSING}])"
 )
+_JOINT = re.compile(r"(?<=[/,.(=:_])(?=[^/,.(=:_-])|(?<=\w-)(?=\w)")
 
 
 def display_width(text: str) -> int:
@@ -38,7 +46,7 @@ def padded(text: str, column: list[str]) -> str:
 
 
 def wrapped(text: str, indent: int, first: int | None = None, width: int = WIDTH) -> list[str]:
-    """Returns ``text`` in lines that end at column ``width``; a word that is wider than that stays whole.
+    """Returns ``text`` in lines that end at column ``width``; only a word that is wider than that is broken.
 
     Args:
         text: words with one space between them; Chinese is broken between its characters.
@@ -51,7 +59,7 @@ def wrapped(text: str, indent: int, first: int | None = None, width: int = WIDTH
     before = indent if first is None else first
     for word in text.split():
         space = " "
-        for piece in [word] if word.isascii() else _BREAK.split(word):
+        for piece in _pieces(word, width - max(indent, before)):
             longer = f"{line}{space}{piece}" if line else piece
             if line and before + display_width(longer) > width:
                 lines.append(line)
@@ -60,3 +68,54 @@ def wrapped(text: str, indent: int, first: int | None = None, width: int = WIDTH
                 line = longer
             space = ""
     return [*lines, line] if line else lines
+
+
+def paragraph(
+    head: str, style: str, text: str, width: int, indent: int | None = None, of_text: str = ""
+) -> Iterator[Line]:
+    """Yields the lines of ``text`` behind ``head``: as it is where it has room, else broken between its words.
+
+    Args:
+        head: what the first line begins with.
+        style: of ``head``.
+        text: the words.
+        width: of the terminal.
+        indent: columns in front of the other lines; by default those of ``head``, up to a dozen.
+        of_text: the style of ``text``.
+    """
+    if indent is None:
+        indent = min(display_width(head), _DEEPEST)
+    taken = display_width(head)
+    is_short = "\n" not in text and taken + display_width(text) <= width
+    lines = [text] if is_short else wrapped(text, indent, taken, width) or [""]
+    for number, line in enumerate(lines):
+        yield [(" " * indent if number else head, "" if number else style), (line, of_text)]
+
+
+def broken(line: str, width: int, deeper: int = 2) -> list[str]:
+    """Returns ``line`` in lines of ``width`` columns: it keeps its indentation, and the others have ``deeper`` more."""
+    text = line.lstrip(" ")
+    indent = len(line) - len(text)
+    pieces = paragraph(" " * indent, "", text, width, indent + deeper)
+    return ["".join(text for text, _ in each) for each in pieces]
+
+
+def _pieces(word: str, room: int) -> Iterator[str]:
+    """Where a line may end in ``word``: in Chinese anywhere; in a path or an expression that has no room of its own
+    behind what joins its parts, and where that is not enough at any character."""
+    for part in [word] if word.isascii() else _BREAK.split(word):
+        if display_width(part) <= room:
+            yield part
+            continue
+        for piece in _JOINT.split(part):
+            yield from _cut(piece, room)
+
+
+def _cut(text: str, room: int) -> Iterator[str]:
+    line = ""
+    for character in text:
+        if line and display_width(line + character) > room:
+            yield line
+            line = ""
+        line += character
+    yield line

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING
 
 from devsan.render.amounts import plain_amount, seconds
 from devsan.render.language import Language
+from devsan.render.terminal.bar import bar
 from devsan.render.terminal.text import WIDTH, Line, display_width, wrapped
+from devsan.render.terminal.truncate import beginning
 
 if TYPE_CHECKING:
     from devsan.running.rehearsals import Gpu, Process, Rehearsal
@@ -79,7 +81,7 @@ def _gpu_lines(gpu: Gpu, say: Language) -> Iterator[Line]:
     memory = gpu.memory
     used = memory.used + gpu.busy
     share = used / max(gpu.total, 1)
-    label = f"{f'cuda:{gpu.index}':<8}{_bar(memory.allocated, used, gpu.total)}"
+    label = f"{f'cuda:{gpu.index}':<8}{bar(memory.allocated, used, gpu.total, _CELLS)}"
     sizes = [plain_amount(size) for size in (used, gpu.total, memory.allocated, memory.reserved)]
     yield [(f"{_row(label, sizes)}{share:>5.0%}", "warning" if share >= _NEARLY_FULL else "title")]
     for holder in gpu.holders:
@@ -89,13 +91,6 @@ def _gpu_lines(gpu: Gpu, say: Language) -> Iterator[Line]:
         yield [(_row(f"  {rank}pid {holder.pid}", sizes), "")]
     if gpu.busy:
         yield [(_row(f"  {say('other programs')}", [plain_amount(gpu.busy)]), "")]
-
-
-def _bar(allocated: int, used: int, total: int) -> str:
-    """A cell is shown as soon as something of it is used: a GPU that is in use is not shown as an empty one."""
-    filled = min(_CELLS, -(-_CELLS * used // max(total, 1)))
-    full = min(filled, _CELLS * allocated // max(total, 1))
-    return f"[{'#' * full}{'=' * (filled - full)}{'.' * (_CELLS - filled)}]"
 
 
 def _row(label: str, texts: Sequence[str]) -> str:
@@ -110,12 +105,4 @@ def _command_lines(words: Sequence[str], width: int) -> Iterator[str]:
     lines = wrapped(text, 2, 0, width - len(" ..."))
     for number, line in enumerate(lines[:_MOST_LINES]):
         more = " ..." if number + 1 == _MOST_LINES < len(lines) else ""
-        yield _cut(("  " if number else "") + line, width - len(more)) + more
-
-
-def _cut(text: str, width: int) -> str:
-    if display_width(text) <= width:
-        return text
-    while display_width(text) > width - 3:
-        text = text[:-1]
-    return f"{text}..."
+        yield beginning(("  " if number else "") + line, width - len(more)) + more

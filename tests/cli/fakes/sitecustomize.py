@@ -44,7 +44,7 @@ def emulate(gpus=2):
     return Emulation(from_values(gpus=gpus))
 
 
-def on_exception(kind, error, trace, stream=None):
+def on_exception(kind, error, trace, stream=None, is_shown=False):
     if "FAKE_REPORT_FAILURE" in os.environ:
         raise RuntimeError("no such fact")
     print(f"REPORT {kind.__name__} at {trace.tb_frame.f_code.co_name if trace else None}", file=stream or sys.stderr)

@@ -64,3 +64,20 @@ for _ in range(2):
 """,
         gpus=2,
     ) == ["model.load_state_dict(state)"]
+
+
+def test_what_the_loading_returns_is_no_weight(fixed: Fixed):
+    assert fixed(
+        """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(4, 2).to("cuda:1")
+state = {name: 0.5 * weight.detach().cpu() for name, weight in net.named_parameters()}
+missing, unexpected = net.load_state_dict(state, strict=True, assign=True)
+for _ in range(2):
+    net(torch.randn(3, 4).to("cuda:1")).sum().backward()
+""",
+        gpus=2,
+    ) == ["missing, unexpected = net.load_state_dict(state, strict=True)"]

@@ -87,3 +87,35 @@ main()
     assert change.edits[0].before == 'state["w"] * share' and change.edits[0].after.startswith(
         '(state["w"] * share).to('
     )
+
+
+def test_what_a_call_may_leave_out_is_moved_where_it_is_given(fixed: Fixed):
+    (line,) = fixed(
+        """
+import torch
+from torch import nn
+
+class Stage:
+    def __init__(self, device):
+        self.module = nn.Linear(4, 4).to(device)
+        self.device = device
+
+    def forward(self, x):
+        self.x = x.detach().to(self.device).requires_grad_(True)
+        self.y = self.module(self.x)
+        return self.y
+
+    def backward(self, gradient=None):
+        torch.autograd.backward(self.y, grad_tensors=gradient)
+        return self.x.grad
+
+torch.manual_seed(0)
+first, last = Stage("cuda:0"), Stage("cuda:1")
+for _ in range(2):
+    last.y = last.forward(first.forward(torch.randn(2, 4))).sum()
+    first.backward(last.backward())
+print(first.module.weight.grad.sum().item())
+""",
+        gpus=2,
+    )
+    assert line.strip().startswith("torch.autograd.backward(self.y, grad_tensors=(None if gradient is None else")

@@ -39,7 +39,10 @@ def main() -> int:
         for found in processes.answers(wanted):
             for answer in found:
                 kind = "backward" if answer.backward else "forward"
-                if answer.runs == answer.listed:
+                if answer.speaks_of_host:
+                    counts[f"{kind}: refused in the CPU's words"] += 1
+                    unexplained.append(str(answer))
+                elif answer.runs == answer.listed:
                     counts[f"{kind}: both {'run' if answer.runs else 'refuse'}"] += 1
                 elif answer.doubt:
                     counts[f"{kind}: {answer.doubt}"] += 1

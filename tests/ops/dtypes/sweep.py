@@ -6,6 +6,7 @@ only where GPUs are emulated: the list is then that of a CUDA build on such a GP
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ DTYPES = (
 )
 RARE = (torch.complex32, torch.uint16, torch.uint32, torch.uint64)
 ENOUGH = 12  # samples, where they only have to run; a dtype that is to be refused is tried with all of them
+# Words of the CPU's kernels; topk's are in its meta function (Sorting.cpp), which CUDA calls too.
+HOST = re.compile(r"^(?!.*topk does not support).*(CPU|cpu|MKL|m1 and m2)")
 MADE_AT_RUN_TIME = ("jiterator",)  # CUDA source: an emulated GPU has no compiler for it
 
 
@@ -40,7 +43,14 @@ class Answer:
     # Why the list proves nothing where it does not name the dtype: torch's own test of the list leaves it out too.
     doubt: str = ""
 
+    @property
+    def speaks_of_host(self) -> bool:
+        """Whether a refusal has words that only the CPU's kernels have."""
+        return HOST.search(self.error) is not None
+
     def __str__(self) -> str:
+        if self.speaks_of_host:
+            return f"{self.operator} {self.dtype}: the CPU's words: {self.error}"
         found = "runs, and torch does not list it for CUDA" if self.runs else f"torch lists it for CUDA: {self.error}"
         return f"{self.operator} {self.dtype}{' backward' if self.backward else ''}: {found}"
 

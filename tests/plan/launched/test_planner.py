@@ -18,6 +18,8 @@ from devsan.plan.launched.need import Held, Need
 from devsan.plan.launched.planner import LaunchPlanner
 from devsan.plan.launched.result import LaunchPlan, Tried
 
+pytest.importorskip("torch")  # the core, which says what a context takes, is that of a torch
+
 ENDED = Outcome(0, False, [], {}, {"cuda:0": 10}, [], 1.0)
 EXHAUSTED = Outcome(1, False, [], {}, {}, [], 1.0, error="CUDA out of memory. GPU 0 has a total capacity of 1 GiB")
 HELD = Held("cuda:0", 3 << 30, {"parameter": 1 << 30, "optimizer_state": 2 << 30})

@@ -68,10 +68,20 @@ print("nearly all" if held > 0.8 * (used // 3) else held)
     [warning] = [line for line in done.stderr.splitlines() if "warning" in line]
     assert re.fullmatch(
         r"devsan: warning: host memory is nearly full: [\d.]+ MiB left of [\d.]+ [MG]iB \(ulimit -v\); the emulated "
-        r"GPUs hold [\d.]+ [MG]iB\. Run with --full-size, where large tensors take no memory, or run a smaller model "
+        r"GPUs hold [\d.]+ [MG]iB, this process [\d.]+ [MG]iB\. Run with --full-size, where large tensors take no "
+        r"memory, or run a smaller model "
         r"or batch, fewer steps, or fewer ranks",
         warning,
     )
+
+
+def test_tensors_of_the_program_are_told_and_never_refused(tmp_path: Path) -> None:
+    done = run("layers = [torch.ones(4 << 20) for _ in range(56)]\nmore = torch.empty(1 << 40, dtype=torch.uint8)\n",
+               tmp_path)  # fmt: skip
+    [warning] = [line for line in done.stderr.splitlines() if "warning" in line]
+    assert re.search(r"nearly full: .*; the emulated GPUs hold 0 bytes, this process [\d.]+ [MG]iB\. Run with "
+                     "--full-size", warning), warning  # fmt: skip
+    assert "can't allocate memory: you tried to allocate 10995116" in done.stderr, "torch's own words"
 
 
 def test_a_gpu_that_is_full_is_told_first(tmp_path: Path) -> None:

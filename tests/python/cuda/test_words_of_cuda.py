@@ -54,6 +54,37 @@ def test_a_kernel_has_the_name_that_it_has_on_cuda(call: Callable[[torch.Tensor]
         call(on_gpu(4, 4, dtype=torch.long))
 
 
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: torch.bernoulli(table().long()), "expected probabilities tensor to have floating type, got Long"),
+        (
+            lambda: table().bernoulli_(table().long()),
+            "expected probabilities tensor to have floating type, got Long",
+        ),
+        (
+            lambda: table().cfloat().bernoulli_(table()),
+            "\"bernoulli_tensor_cuda_self_\" not implemented for 'ComplexFloat'",
+        ),
+        (
+            lambda: functional.embedding_bag(index(0, 2, 2), table().bool()),
+            "\"embedding_bag_cuda\" not implemented for 'Bool'",
+        ),
+        (
+            lambda: torch.stft(on_gpu(64, dtype=torch.bfloat16), 16, return_complex=True),
+            "cuFFT doesn't support tensor of type: BFloat16",
+        ),
+        (
+            lambda: table().cfloat().scatter_reduce(0, index(0, 1, 3), table().cfloat(), "amax"),
+            "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'ComplexFloat'",
+        ),
+    ],
+)
+def test_no_sentence_is_the_hosts(call: Call, words: str) -> None:
+    with pytest.raises(RuntimeError, match=f"^{re.escape(words)}$"):
+        call()
+
+
 LAST = torch.channels_last
 BACKWARD: list[tuple[Callable[[torch.Tensor], object], str]] = [
     (lambda x: aten._adaptive_avg_pool2d_backward(x[..., :2, :2], x), "adaptive_avg_pool2d_backward_cuda"),

@@ -208,6 +208,15 @@ def test_a_mask_may_want_a_gradient(shape: tuple[int, ...], dropout: float, dtyp
             assert torch.equal(theirs, ours.cpu())
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.float16])
+@pytest.mark.parametrize("backend", [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
+def test_a_mask_is_of_bool_or_float_or_of_the_querys_dtype(backend: SDPBackend, dtype: torch.dtype) -> None:
+    query = tensors((1, 2, 8, 8), dtype=torch.bfloat16)[0]
+    words = "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+    with sdpa_kernel(backend), pytest.raises(RuntimeError, match=f"^{words}"):
+        functional.scaled_dot_product_attention(query, query, query, torch.zeros(8, 8, device=GPU).to(dtype))
+
+
 @pytest.mark.parametrize(
     ("backend", "runs"), [(SDPBackend.FLASH_ATTENTION, False), (SDPBackend.EFFICIENT_ATTENTION, True)]
 )

@@ -74,3 +74,42 @@ def test_products_of_float8(by_row: bool) -> None:
     )
     wanted = (left.float() * left_scale) @ (right.float() * right_scale)
     torch.testing.assert_close(got.cpu().float(), wanted, atol=5e-2, rtol=2e-2)
+
+
+@pytest.mark.parametrize("dtype, name", [(torch.float8_e4m3fn, "Float8_e4m3fn"), (torch.float8_e5m2, "Float8_e5m2")])
+@pytest.mark.parametrize(
+    "call, kernel",
+    [
+        (lambda x: x.abs(), "abs_cuda"),
+        (lambda x: x * x, "mul_cuda"),
+        (lambda x: x * 2, "mul_cuda"),
+        (lambda x: x.mul_(x), "mul_cuda"),
+        (lambda x: x + x, "ufunc_add_CUDA"),
+        (lambda x: x.any(), "or_cuda"),
+        (lambda x: x.all(1), "and_cuda"),
+        (lambda x: x.roll(1), "roll_cuda"),
+    ],
+)
+def test_elementwise_kernels_have_no_float8(
+    call: Callable[[torch.Tensor], torch.Tensor], kernel: str, dtype: torch.dtype, name: str
+) -> None:
+    with pytest.raises(NotImplementedError, match=f"^\"{kernel}\" not implemented for '{name}'$"):
+        call(float8(2, 3, dtype=dtype))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x == x,
+        lambda x: x.isnan(),
+        lambda x: torch.where(x == x, x, x),
+        lambda x: torch.cat([x, x]),
+        lambda x: x.flip(0),
+        lambda x: x[torch.tensor([1], device=GPU)],
+        lambda x: x.index_select(0, torch.tensor([1], device=GPU)),
+        lambda x: x.fill_(2),
+        lambda x: x.to(torch.bfloat16) * 2,
+    ],
+)
+def test_float8_is_moved_and_compared(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    assert call(float8(2, 3)).device == GPU

@@ -23,10 +23,18 @@ def mask(*shape: int) -> torch.Tensor:
 
 READS: dict[str, tuple[Callable[[], Any], Any]] = {
     "item of a float": (lambda: unknown().item(), 1.0),
-    "item of an integer": (lambda: torch.zeros(512, 512, device="cuda").argmax().item(), 0),
+    "item of an integer": (lambda: torch.zeros(512, 512, device="cuda").max().long().item(), 1),
+    "item of a choice": (lambda: torch.zeros(512, 512, device="cuda").argmax().item(), int(512 * 512 * 0.382)),
+    "choice in a row": (lambda: torch.zeros(512, 512, device="cuda").argmax(1)[0].item(), int(512 * 0.382)),
+    "best ones": (lambda: torch.zeros(512, 512, device="cuda").topk(3, 1).indices[0, 2].item(), int(512 * 0.382)),
+    "the largest choice": (lambda: torch.zeros(512, 512, device="cuda").argmax(1).max().item(), int(512 * 0.382)),
     "float()": (lambda: float(unknown() + 1), 2.0),
     "a branch on a comparison": (lambda: bool(unknown() > torch.zeros((), device="cuda")), True),
     "isfinite of everything": (lambda: bool(torch.isfinite(torch.zeros(512, 512, device="cuda")).all()), True),
+    "isfinite of anything": (lambda: bool(torch.isfinite(torch.zeros(512, 512, device="cuda")).any()), True),
+    "isfinite of nothing": (lambda: bool((~torch.isfinite(torch.zeros(512, 512, device="cuda"))).any()), False),
+    "isinf of everything": (lambda: bool(torch.isinf(torch.zeros(512, 512, device="cuda")).all()), False),
+    "isfinite in each row": (lambda: torch.isfinite(torch.zeros(512, 512, device="cuda")).any(1)[3].item(), True),
     "isnan of anything": (lambda: bool(torch.isnan(torch.zeros(512, 512, device="cuda")).any()), False),
     "equal": (lambda: torch.equal(*[torch.randn(512, 512, device="cuda") for _ in range(2)]), True),
     "tolist": (lambda: unknown(3).tolist(), [1.0, 1.0, 1.0]),
@@ -34,7 +42,7 @@ READS: dict[str, tuple[Callable[[], Any], Any]] = {
     "nonzero": (lambda: tuple(torch.zeros(512, 512, device="cuda").nonzero().shape), (512 * 512, 2)),
     "a mask": (lambda: torch.zeros(512, 512, device="cuda")[torch.zeros(512, 512, device="cuda") > 1].numel(), 512**2),
     "print": (lambda: str(unknown(2)), "tensor([1., 1.], device='cuda:0')"),
-    "sampling": (lambda: torch.zeros(4, 32000, device="cuda").softmax(-1).multinomial(1).max().item(), 0),
+    "sampling": (lambda: torch.zeros(4, 32000, device="cuda").softmax(-1).multinomial(1).max().item(), 12224),
 }
 
 
@@ -168,3 +176,18 @@ def test_a_note_fails_no_run(tmp_path: Any) -> None:
     (tmp_path / "train.py").write_text(PROGRAM)
     words = ["-m", "devsan", "run", "--gpus", "1", "--full-size", "--fail-on", "warning", "train.py"]
     assert programs.run(words, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("beams", [1, 2, 3, 4])
+@pytest.mark.parametrize("end", [0, 1, 2, 511])
+def test_a_text_ends_at_the_limit_of_tokens(found: list[Any], beams: int, end: int) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GPTNeoXConfig(
+        vocab_size=512, hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
+        bos_token_id=end, eos_token_id=end, pad_token_id=end,
+    )  # fmt: skip
+    with devsan.emulate(gpus=1, full_size=True, real_below="1KiB"):
+        model = transformers.GPTNeoXForCausalLM(config).to("cuda")
+        prompt = torch.randint(3, 500, (2, 4), device="cuda")
+        made = model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=9, num_beams=beams)
+        assert made.shape == (2, 13)

@@ -14,7 +14,7 @@ import torch
 
 import devsan
 from devsan.cuda.patches import Patches
-from devsan.full_size import host_kernels, weights
+from devsan.full_size import hollow, host_kernels
 
 GIB = 2**30
 
@@ -57,7 +57,7 @@ def test_without_full_size_they_are_missed(tmp_path: Path) -> None:
 def test_a_hollow_checkpoint_takes_no_room(tmp_path: Path) -> None:
     safetensors = pytest.importorskip("safetensors")
     file = str(tmp_path / "hollow.safetensors")
-    size = weights.write_hollow(file, [("a", "bfloat16", (1 << 15, 1 << 15)), ("b", "bool", (3,))])
+    size = hollow.write_hollow(file, [("a", "bfloat16", (1 << 15, 1 << 15)), ("b", "bool", (3,))])
     assert size == 2 * GIB + 3
     assert os.stat(file).st_size > size and os.stat(file).st_blocks * 512 < GIB // 64
     with safetensors.safe_open(file, framework="pt") as opened:
@@ -83,6 +83,28 @@ def test_what_has_no_numbers_is_not_saved(tmp_path: Path, capsys: pytest.Capture
         safetensors.save_file({"step": torch.tensor(4)}, filename=file)
         assert safetensors.load_file(file)["step"].item() == 4
     torch.save(states, file)
+
+
+def test_a_checkpoint_of_lightning_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lightning = pytest.importorskip("lightning")
+
+    class Job(lightning.LightningModule):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(1024, 1024)
+
+        def training_step(self, batch: torch.Tensor) -> torch.Tensor:
+            return self.layer(batch).mean()
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.AdamW(self.parameters())
+
+    with devsan.emulate(gpus=1, full_size=True):
+        trainer = lightning.Trainer(accelerator="gpu", devices=1, max_steps=2, logger=False, default_root_dir=tmp_path,
+                                    enable_progress_bar=False, enable_model_summary=False)  # fmt: skip
+        trainer.fit(Job(), torch.utils.data.DataLoader(torch.randn(4, 1024)))
+    assert trainer.global_step == 2 and not list(tmp_path.rglob("*.ckpt"))
+    assert capsys.readouterr().err.count("ckpt is not written: 12") == 1
 
 
 def test_what_has_no_numbers_has_no_bytes(tmp_path: Path) -> None:

@@ -104,6 +104,27 @@ print("fits", size)
 """
 
 
+GENERATE = """
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+config = LlamaConfig(num_hidden_layers=24, hidden_size=64, intermediate_size=64, num_attention_heads=2, vocab_size=16)
+model = LlamaForCausalLM(config).cuda()
+ids = torch.ones(64, 256, dtype=torch.long, device="cuda")
+model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=4)
+"""
+
+STEP = """
+import torch
+from torch import nn
+
+model = nn.Sequential(*(nn.Linear(2048, 2048) for _ in range(4))).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.randn(8, 2048, device="cuda")).sum().backward()
+optimizer.step()
+"""
+
+
 def run(text: str, folder: Path, *options: str, memory: str = "100MiB") -> subprocess.CompletedProcess[str]:
     (folder / "train.py").write_text(text, encoding="utf-8")
     words = ["-m", "devsan", "run", "--memory", memory, "--lang", "en", *options, "train.py"]
@@ -173,6 +194,14 @@ def test_activations_are_told_by_the_modules_that_keep_them(tmp_path: Path) -> N
     finding = found(CNN, tmp_path, "--gpus", "1")
     results = parts(finding)["activation"]
     assert {"*.conv", "*.norm"} <= {each["name"] for each in results["largest"]}
+
+
+def test_a_forward_pass_in_an_optimizers_closure_keeps_activations(tmp_path: Path) -> None:
+    step = 'net(torch.randn(8, 3, 64, 64, device="cuda")).mean().backward()'
+    optimizer = "torch.optim.SGD(net.parameters(), lr=0.1)"
+    finding = found(CNN.replace(step, f"{optimizer}.step(lambda: {step})"), tmp_path, "--gpus", "1")
+    assert "temporary" not in parts(finding) and finding["memory"]["parts"][0]["kind"] == "activation"
+    assert "torch.utils.checkpoint" in fixes(finding)
 
 
 def test_without_a_model_activations_are_told_by_their_operators(tmp_path: Path) -> None:
@@ -246,6 +275,24 @@ def test_a_model_of_transformers(tmp_path: Path) -> None:
     assert finding["phase"] in ("forward", "loss", "backward")
 
 
+def test_keys_and_values_of_earlier_tokens(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="the cache is of transformers, which is not installed")
+    finding = found(GENERATE, tmp_path, "--gpus", "1", memory="140MiB")
+    cache = parts(finding)["cache"]
+    assert {each["name"] for each in cache["largest"]} == {"keys of DynamicLayer", "values of DynamicLayer"}
+    layers = cache["tensors"] // 2
+    assert cache["bytes"] == 2 * layers * 64 * 256 * 64 * 4
+    assert "fewer keys and values" in fixes(finding)
+
+
+def test_a_step_that_computes_with_all_parameters_at_once(tmp_path: Path) -> None:
+    finding = found(STEP, tmp_path, "--gpus", "1", memory="320MiB")
+    assert {"aten::sqrt"} == {each["op"] for each in parts(finding)["temporary"]["largest"]}
+    assert "foreach=False or fused=True" in fixes(finding)
+    text = STEP.replace("parameters())", "parameters(), foreach=False)")
+    assert "foreach" not in fixes(found(text, tmp_path, "--gpus", "1", memory="280MiB", output="each.json"))
+
+
 def test_what_is_caught_is_no_finding(tmp_path: Path) -> None:
     done = run(CAUGHT, tmp_path, "--gpus", "1", "--fail-on", "warning")
     assert done.returncode == 0, done.stderr
@@ -255,8 +302,8 @@ def test_what_is_caught_is_no_finding(tmp_path: Path) -> None:
 
 def test_every_format_tells_it(tmp_path: Path) -> None:
     terminal = run(TRAIN, tmp_path, "--gpus", "1", "-o", "run.dvs", memory="110MiB").stderr
+    assert terminal.count("CUDA out of memory. Tried") == 1, "torch's sentence stands once, in the traceback"
     report = terminal[terminal.index("error[DV501]") :]
-    assert report.count("CUDA out of memory") == 1, "torch's sentence stands once in the report"
     assert "parameters" in report and "MiB (33%)" in report
     shown = {}
     for how in ("html", "sarif", "github", "json"):

@@ -37,7 +37,7 @@ def test_the_first_cause_is_told(case: Path, tmp_path: Path, launched: Callable[
     assert expected.waits in (None, waiting), first["victims"]
     assert first["evidence"] and first["rank"] == first["ranks_text"]
     assert (first["severity"] == "error") == any(job["codes"])
-    untold = [text for finding in job["findings"] for text in texts_of(finding) if CHINESE.text(text) == text]
+    untold = [text for finding in job["findings"] for text in texts_of(finding) if text and CHINESE.text(text) == text]
     assert untold == []
 
 

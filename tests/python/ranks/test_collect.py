@@ -94,6 +94,18 @@ def test_who_waits_and_who_was_killed() -> None:
     assert json.loads(json.dumps(found)) == found
 
 
+def test_a_call_that_devsan_wraps_is_told_by_the_programs_line(tmp_path: Path) -> None:
+    (program := tmp_path / "train.py").write_text("loss.backward()\n", encoding="utf-8")
+    waiting = {**document(0, how="raised", error="RuntimeError", sentence="Connection closed by peer"),
+               "stack": [{"file": str(program), "line": 1, "function": "<module>"}]}  # fmt: skip
+    killed = {"rank": 1, "exit": {"code": None, "signal": 9, "time": 9.0, "by_launcher": False}}
+    for file, through in ((collect.__file__, ""), (torch.__file__, " (torch/__init__.py:7)")):
+        call = entry(2, "all_reduce", "running", file=file, line=7, function="watched")
+        [found] = compare.of_job([waiting, killed], [recording(0, call)])
+        told = f"rank 0 waits in all_reduce of float32[1024] (4 KiB), at train.py:1{through}, for 8 s"
+        assert found["victims"] == [told]
+
+
 def test_an_error_counts_also_of_a_rank_that_was_killed_before_it_looked_back() -> None:
     killed = {"code": None, "signal": 9, "time": 12.0, "by_launcher": False}
     failure = {"type": "RuntimeError", "time": 11.0, "place": "train.py:3"}

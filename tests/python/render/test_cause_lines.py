@@ -37,7 +37,7 @@ def test_a_candidate_has_its_evidence() -> None:
     ]
 
 
-def test_evidence_then_fixes_then_what_not_to_do() -> None:
+def test_evidence_then_what_not_to_do_then_the_fixes_where_the_eye_ends() -> None:
     edits = (Edit(Place("f.py", 3), "a", "b"),)
     fixes = (Fix("do this", "likely"), Fix("do that", "likely", edits), Fix("or so", "possible", edits))
     cause = Diagnostic(title="t", code="DV101", fixes=fixes, evidence=("One.", "Two.", "Three.", "Four."),
@@ -45,13 +45,13 @@ def test_evidence_then_fixes_then_what_not_to_do() -> None:
     assert below(cause, Place("f.py", 3)) == [
         "",
         "note: One. Two. Three.",
+        "note: a naive `.to(device)`: it hides what comes next.",
+        "more: devsan explain DV101",
         "help: do this (likely)",
         "  or: do that (likely)",
         "    3 - a",
         "    3 + b",
         "  or: or so (possible)",
-        "note: a naive `.to(device)`: it hides what comes next.",
-        "more: devsan explain DV101",
     ]
 
 
@@ -71,7 +71,7 @@ def test_a_change_of_another_file_says_which() -> None:
     edit = Edit(Place("other.py", 3), "a = f(\n    1,\n)", "a = f(\n    2,\n)")
     cause = Diagnostic(title="t", code="DV102", fixes=(Fix("r", "certain", (edit,)),))
     lines = below(cause, Place("train.py", 9))
-    assert lines[1:-1] == ["help: r (certain)", "   --> other.py:3", "    4 -     1,", "    4 +     2,"]
+    assert lines[2:] == ["help: r (certain)", "   --> other.py:3", "    4 -     1,", "    4 +     2,"]
     assert "   --> other.py:3" not in below(cause, Place("other.py", 9))
 
 
@@ -79,4 +79,26 @@ def test_a_change_of_a_part_of_a_line_shows_the_line() -> None:
     place = Place("c.json", 2, 12, 2, 14)
     site = Place("c.json", 2, 12, lines={2: '  "batch": 64,'})
     lines = below(Diagnostic(title="t", code="DV413", fixes=(Fix("r", "certain", (Edit(place, "64", "128"),)),)), site)
-    assert lines[1:-1] == ["help: r (certain)", '    2 - "batch": 64,', '    2 + "batch": 128,']
+    assert lines[2:] == ["help: r (certain)", '    2 - "batch": 64,', '    2 + "batch": 128,']
+
+
+def test_what_differs_is_marked_and_stays_where_a_line_is_cut() -> None:
+    before = "loss = " + "a_long_name, " * 9 + "labels.view(-1))" + "  # why" * 9
+    edit = Edit(Place("f.py", 7), before, before.replace("labels.", "labels.to(logits.device)."))
+    cause = Diagnostic(title="t", code="DV104", fixes=(Fix("r", "certain", (edit,)),))
+    gone, come = list(lines_of(cause, width=80, room=80))[-2:]
+    assert [piece for piece in come if piece[1] == "added part"] == [(".to(logits.device)", "added part")]
+    assert come[2][0] == gone[2][0] and come[2][0].endswith("labels")
+    assert all(len("".join(text for text, _ in line)) <= 80 for line in (gone, come))
+
+
+def test_a_line_of_source_is_shown_once() -> None:
+    site = Place("f.py", 7, 5, lines={7: "x = a + b.cpu()"})
+    placed = (
+        Operand("a", Placement("cuda:0"), place=Place("f.py", 3, 1, lines={3: "a, b = make()"})),
+        Operand("b", Placement("cuda:1"), place=Place("f.py", 3, 4, lines={3: "a, b = make()"})),
+        Operand("b.cpu()", Placement("cpu"), place=Place("f.py", 7, 9, lines={7: "x = a + b.cpu()"})),
+    )
+    lines = "\n".join(below(Diagnostic(title="t", code="DV101", placed=placed), site))
+    assert lines.count("a, b = make()") == 1 and "x = a + b.cpu()" not in lines
+    assert lines.count("f.py:3:") == 2 and "f.py:7:9" in lines

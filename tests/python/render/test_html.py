@@ -132,8 +132,8 @@ def test_what_stands_behind_a_place_is_translated() -> None:
 
 def test_labels_stand_below_their_columns() -> None:
     html = render([documents.run()])
-    source = html[html.index('class="source"') :]
-    excerpt = source[: source.index("</pre>")].split('<span class="row">')[1:]
+    source = html[html.index('id="stories"') :]
+    excerpt = re.split('<span class="row[^>]*>', source[: source.index("</pre>")])[1:]
     rows = [re.sub(r"<[^>]+>", "", row) for row in excerpt]
     assert rows[0] == "88loss = F.cross_entropy(logits, labels)"
     line = rows[0][2:]
@@ -141,13 +141,18 @@ def test_labels_stand_below_their_columns() -> None:
     assert rows[2].index("└") == line.index("logits") and rows[2].endswith("└ cuda:1  float32[6,10]")
 
 
-def test_the_first_fix_stands_at_the_head_and_each_has_its_diff() -> None:
+def test_the_first_fix_stands_at_the_head_with_its_diff_and_the_others_below() -> None:
     page = page_of(documents.run())
     text = page.text()
-    assert "Fix: move labels to the device of logits" in text
-    fixes = text[text.index("How to fix it") :]
-    assert fixes.index("move labels") < fixes.index("put lm_head")
-    assert "88-loss = F.cross_entropy(logits, labels) 88+loss = F.cross_entropy(logits, labels.to(logits.dev" in fixes
+    assert (
+        "Fix: move labels to the device of logits where it is used likely modeling.py:88 CopyCopied "
+        "88-loss = F.cross_entropy(logits, labels) 88+loss = F.cross_entropy(logits, labels.to(logits.device)) Command"
+    ) in text
+    assert text.count("move labels to") == 1
+    assert "Other ways to fix it put lm_head beside the embedding device map or loader possible" in text
+    alone = documents.finding()
+    del alone["fixes"][1]
+    assert "Other ways to fix it" not in page_of(documents.run(findings=[alone])).text()
     copies = [attributes["data-copy"] for tag, attributes in page.elements if "data-copy" in attributes]
     assert copies == ["loss = F.cross_entropy(logits, labels.to(logits.device))"]
     assert "Moving the logits instead would copy them" in text
@@ -284,6 +289,16 @@ def test_the_module_that_failed_is_marked_and_in_sight() -> None:
     assert "failed here" not in render([documents.run()])
 
 
+def test_the_root_is_marked_where_its_own_methods_failed() -> None:
+    own = {**documents.LOSS, "function": "LlamaForCausalLM.forward"}
+    found = documents.finding(stack=[documents.INSIDE, own, documents.LOOP])
+    model = documents.model(finding=found["id"])
+    model["modules"][0]["type"] = "LlamaForCausalLM"
+    html = render([documents.run(findings=[found], models=[model])])
+    assert re.search(r"<b>model</b> <i>LlamaForCausalLM</i> <strong class=.failed.>", html)
+    assert html.count("failed here") == 1
+
+
 def test_a_model_moved_as_a_whole_shows_where_its_hooks_wanted_it() -> None:
     model = documents.model(layers=4, gpus=4)
     for module in model["modules"]:
@@ -330,6 +345,20 @@ def test_a_job_shows_what_became_of_each_rank() -> None:
     assert "strip" not in [attributes.get("class") for _, attributes in single.elements]
 
 
+def test_the_sentence_of_torch_stands_once() -> None:
+    page = page_of(documents.run())
+    assert page.text().count(documents.SENTENCE) == 1
+    assert "after 6.6 s RuntimeError: see the top of this page" in page.text()
+    assert ("a", {"href": "#finding-1"}) in page.elements
+    more = documents.run()
+    more["end"]["exception"]["message"] = f"in layer 3: {documents.SENTENCE}\nwhile tracing"
+    assert "RuntimeError: in layer 3: see the top of this page while tracing" in page_of(more).text()
+    ranks = [documents.run(rank=rank, world_size=2) for rank in (0, 1)]
+    ranks[1]["end"]["exception"]["message"] = "a peer failed"
+    text = page_of(*ranks).text()
+    assert text.count(documents.SENTENCE) == 1 and "RuntimeError: a peer failed" in text
+
+
 def test_no_words_of_torch_where_nothing_raised() -> None:
     assert "torch: " in page_of(documents.run(findings=[documents.finding()])).text()
     assert "torch: " not in page_of(documents.run(findings=[documents.finding(sentence="")])).text()
@@ -342,6 +371,7 @@ def test_a_run_without_findings_that_ended_otherwise_says_how() -> None:
     assert (
         "It ended otherwise: an uncaught exception, exit code 1, after 2.5 s, ValueError: no such file" in failed.text()
     )
+    assert "How the run ended an uncaught exception, exit code 1, after 2.5 s ValueError: see the top" in failed.text()
     finished = page_of(documents.run(findings=[], end={**end, "how": "finished", "exit_code": 0, "exception": None}))
     assert "It ended otherwise" not in finished.text()
 
@@ -359,9 +389,10 @@ def test_a_finding_without_a_cause_or_without_anything() -> None:
         code=None, name="", title="", sites=[], stack=[], operands=[], involved=[], evidence=[], fixes=[],
         naive_fix="", also_at=[], op="", phase="none",
     )  # fmt: skip
-    text = page_of(documents.run(findings=[bare])).text()
+    text = page_of(documents.run(findings=[bare], phases=[])).text()
     assert "no cause known" in text and "operands of aten::nll_loss_forward are on cuda:1 and cuda:0" in text
-    for said in ("Where it happened is not known.", "No operand is known.", "No fix is known for this case."):
+    assert "outside these phases" not in text
+    for said in ("Where it happened is not known.", "No operand is known.", "No fix is known; the evidence is below."):
         assert said in text
 
 

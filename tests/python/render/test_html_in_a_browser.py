@@ -6,12 +6,12 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pages import documents
-from pages.chromium import Chromium, find_chromium
+from pages.chromium import Chromium
 
 from devsan.render.html import render
 
@@ -41,17 +41,6 @@ for _ in range(5):
 labels = torch.zeros(2, dtype=torch.long, device="cuda:0")
 F.cross_entropy(logits, labels)
 '''  # fmt: skip
-
-pytestmark = pytest.mark.skipif(
-    find_chromium() is None, reason="looking at the page needs Chromium: none is on PATH, and CHROMIUM names none"
-)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    browser = Chromium(tmp_path_factory.mktemp("chromium"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +96,7 @@ def test_the_report_of_a_real_failure_is_drawn(browser: Chromium, real_report: P
     assert browser.requests == [real_report.resolve().as_uri()]
 
 
-@pytest.mark.parametrize("width", [400, 768, 1280])
+@pytest.mark.parametrize("width", [400, 500, 768, 1280, 1400])
 def test_nothing_is_wider_than_the_window(
     browser: Chromium, real_report: Path, saved: Save, tmp_path: Path, width: int
 ) -> None:
@@ -162,6 +151,7 @@ def test_the_language_can_be_switched(browser: Chromium, saved: Save) -> None:
     browser.evaluate("document.querySelector('[data-language=zh]').click()")
     text = browser.evaluate("document.body.innerText")
     assert "各操作数由谁放置" in text and "Who placed the operands" not in text
+    assert browser.evaluate("document.querySelector('.tree-tools input').placeholder") == "搜索模块"
     assert browser.evaluate("document.documentElement.lang") == "zh-Hans"
 
 

@@ -103,7 +103,7 @@ def test_what_a_naive_fix_breaks_is_said_of_every_code() -> None:
     say = language_named("zh")
     for code in (each for each in _core.codes() if each.naive_fix):
         lines = cause_lines(
-            Diagnostic(title="t", code=code.code, fixes=(Fix("x", "likely"),), naive_fix=code.naive_fix), say, 80
+            Diagnostic(title="t", code=code.code, fixes=(Fix("x", "likely"),), naive_fix=code.naive_fix), say, 80, 80
         )
         text = "".join(piece for line in lines for piece, _ in line)
         assert CHINESE.search(text.partition("`.to(device)`：")[2].partition("详情")[0]), code.code

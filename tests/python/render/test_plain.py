@@ -8,7 +8,8 @@ import pytest
 
 from devsan.diagnostics.diagnostic import Diagnostic, Label, Operand, Place
 from devsan.diagnostics.placement import Placement
-from devsan.render.terminal.printer import lines_of, wants_color, write
+from devsan.render.terminal.printer import lines_of, write
+from devsan.render.terminal.stream import wants_color
 from devsan.render.terminal.text import display_width
 
 

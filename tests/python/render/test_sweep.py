@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from pages import documents
+from pages import documents, states
 from pages.parsed import Page
 
 from devsan.diagnostics.messages import message, restored
@@ -87,9 +87,10 @@ def test_the_terminal_with_a_fix(result: SweepResult) -> None:
     text = shown(replace(result, groups=(replace(result.groups[0], fix=FIX), result.groups[1])))
     assert "   fixed: move `noise` to hidden.device where it is used (verified in 1 of 1\n" in text
     assert "   patch: Move it (verified in 0 of 1 other cells, too)\n" in text
+    assert "\n      --> train.py:1\n     1 - a\n     1 + b\n   patch: " in text
     none = GroupFix("gpus=2 map=auto", {"fixes": [tried("rejected"), tried("offered")], "patch": None})
     text = shown(replace(result, groups=(replace(result.groups[0], fix=none),)))
-    assert "   not fixed: 1 changes were tried, and none ends with the numbers of one" in text
+    assert "   not fixed: 1 change was tried, and the program does not end with the" in text
 
 
 def test_chinese(result: SweepResult) -> None:
@@ -163,3 +164,14 @@ def test_the_page(result: SweepResult) -> None:
                  documents.SENTENCE, "verified in 1 of 1 other cells, too", "last words <b>"):  # fmt: skip
         assert part in text, part
     assert "4 个单元" in page.text("zh")
+
+
+def test_the_page_has_the_verified_fix_once_as_a_report_has_it() -> None:
+    html_text = html.render(states.swept())
+    assert html_text.count('<span class="changed">.to(logits.device)</span>') == 1
+    text = Page(html_text).text()
+    assert (
+        "modeling.py:88 88-loss = F.cross_entropy(logits, labels) 88+loss = F.cross_entropy(logits, labels.to(" in text
+    )
+    assert text.count("move labels to the device of logits") == 1
+    assert "Other ways to fix it put lm_head beside the embedding" in text

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+import programs as processes
 import pytest
 
 pytest.importorskip("torch")
@@ -71,6 +74,38 @@ for _ in range(2):
     optimizer.step()
 """
 
+RANKS = """\
+import os
+import torch
+from torch import distributed, nn
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+distributed.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+model = WRAPPED(nn.Sequential(*(nn.Linear(1024, 1024) for _ in range(4))).cuda())
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(3):
+    model(torch.randn(8, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+distributed.destroy_process_group()
+"""
+
+GENERATION = """\
+import torch
+import transformers
+
+config = transformers.LlamaConfig(hidden_size=256, intermediate_size=256, num_hidden_layers=4, num_attention_heads=4,
+                                  vocab_size=64, max_position_embeddings=4096)
+model = transformers.LlamaForCausalLM(config).cuda().eval()
+model.generate(torch.ones(4, 2048, dtype=torch.long, device="cuda"), max_new_tokens=3, do_sample=False,
+               cache_implementation=CACHE)
+"""
+
+CONTEXT = 450 << 20
+"""Of an A100, by core/memory/cuda_context.h."""
+
 CODE_THAT_RUNS = """\
 import torch
 from devsan import core
@@ -87,7 +122,10 @@ def peaks(run: dict[str, Any]) -> dict[str, dict[str, Any]]:
         if peak is None:
             assert device["peak_allocated"] == 0
             continue
-        assert sum(part["bytes"] for part in peak["parts"]) == peak["allocated"], "each block counts once"
+        beside = {"fragmentation": peak["reserved"] - peak["allocated"], "context": CONTEXT}
+        parts = {part["kind"]: part["bytes"] for part in peak["parts"]}
+        assert {kind: parts.pop(kind, 0) for kind in beside} == beside
+        assert sum(parts.values()) == peak["allocated"], "each block counts once"
         assert peak["allocated"] <= device["peak_allocated"] < peak["allocated"] * 1.002
     return found
 
@@ -105,8 +143,8 @@ def test_a_training_loop_is_at_its_peak_in_the_backward_pass(programs):
     gradients = {each["name"] for each in parts["gradient"]["largest"]}
     assert "2.weight.grad" in gradients, "its tensor is gone when the run ends"
     # While the gradient of the first bias is summed up, whose buffer is a workspace.
-    assert "aten::threshold_backward" in {each["op"] for each in parts["activation"]["largest"]}
-    assert parts["activation"]["bytes"] >= 2048 * 2048 * 4
+    assert "aten::threshold_backward" in {each["op"] for each in parts["temporary"]["largest"]}
+    assert parts["temporary"]["bytes"] >= 2048 * 2048 * 4
     assert parts["workspace"]["bytes"] > 2048 * 2048 * 4
     lines = [frame["line"] for frame in found["cuda:0"]["stack"] if not frame["package"]]
     assert lines[:2] == [5, 13]
@@ -129,6 +167,41 @@ def test_activations_are_told_by_the_module_that_computed_them(programs):
     assert first["tensors"] >= 3
     weights = {each["name"]: each["tensors"] for each in parts["parameter"]["largest"]}
     assert weights["layers.*.up.weight"] == weights["layers.*.down.weight"] == 3
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "weights"),
+    [
+        # In a step: DDP's buckets are as large as the gradients.
+        ("DistributedDataParallel",
+         {"parameter": 1, "gradient": 1, "optimizer_state": 2, "temporary": 1, "communication": 1}),
+        # In a forward pass of two ranks: what is gathered is the whole model.
+        ("fully_shard", {"parameter": 0.5, "optimizer_state": 1, "communication": 1}),
+    ],
+)  # fmt: skip
+def test_ranks_name_what_they_hold(tmp_path: Path, wrapped: str, weights: dict[str, float]) -> None:
+    pytest.importorskip("torch.distributed.fsdp", reason="this torch has no distributed package")
+    (tmp_path / "train.py").write_text(RANKS.replace("WRAPPED", wrapped), encoding="utf-8")
+    launch = ["--", "torchrun", "--nproc-per-node", "2", "train.py"]
+    done = processes.run(["-m", "devsan", "run", "--gpus", "2", "-o", "run.json", *launch], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for run in json.loads((tmp_path / "run.json").read_text(encoding="utf-8")):
+        parts = {part["kind"]: part for peak in run["memory"]["peaks"] for part in peak["parts"]}
+        beside = {"workspace", "fragmentation", "context"}
+        held = {kind: part["bytes"] / (4 * 1024 * 1024 * 4) for kind, part in parts.items() if kind not in beside}
+        large = {kind: share for kind, share in held.items() if share > 0.02}
+        assert large == pytest.approx(weights, rel=0.05)
+
+
+@pytest.mark.parametrize("cache", [None, "static"])
+def test_a_cache_that_is_gone_at_the_end_was_one(programs, cache: str | None) -> None:
+    pytest.importorskip("transformers")
+    code, _, error = programs.run(GENERATION.replace("CACHE", repr(cache)), "--gpus", "1", "-orun.dvs")
+    assert code == 0, error
+    parts = {part["kind"]: part for part in peaks(programs.read())["cuda:0"]["parts"]}
+    assert parts["cache"]["bytes"] >= 3 * 2 * 4 * 2048 * 256 * 4, "of three layers at least, where one is just growing"
+    assert all(each["name"].startswith(("model.layers.*.self_attn", "keys of", "values of"))
+               for each in parts["cache"]["largest"])  # fmt: skip
 
 
 def test_nobody_watches_without_a_run_file(programs):

@@ -138,6 +138,40 @@ def pipeline_over_two_gpus():
         second(hidden.to("cuda:1")).sum().backward()
 
 
+def array_taken_before_it_is_filled():
+    host = torch.ones(8, device="cuda").to("cpu", non_blocking=True)
+    array = host.numpy()
+    main().synchronize()
+    return array.sum()
+
+
+def buffer_with_an_array_of_its_own():
+    host = torch.zeros(8, pin_memory=True)
+    array, done = host.numpy(), torch.cuda.Event()
+    for step in range(3):
+        host.copy_(torch.full((8,), float(step), device="cuda"), non_blocking=True)
+        done.record()
+        done.synchronize()
+        array.sum()
+        host.tolist()
+
+
+def array_let_go_during_the_next_copy():
+    buffers = [torch.zeros(8, pin_memory=True) for _ in range(2)]
+    for step in range(4):
+        buffers[step % 2].copy_(torch.full((8,), float(step), device="cuda"), non_blocking=True)
+        if step:
+            array = buffers[(step + 1) % 2].numpy()
+            array.sum()
+        main().synchronize()
+
+
+def array_of_memory_that_is_sent():
+    host = torch.ones(8, pin_memory=True)
+    gpu = host.to("cuda", non_blocking=True)
+    return gpu, host.numpy().sum(), host.tolist()
+
+
 def data_loader_with_pinned_memory():
     data = torch.utils.data.TensorDataset(torch.randn(32, 8))
     loader = torch.utils.data.DataLoader(data, batch_size=4, pin_memory=True)

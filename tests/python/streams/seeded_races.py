@@ -5,8 +5,10 @@ Each is a shape that public threads about streams know. A function's default arg
 
 from __future__ import annotations
 
+import io
 import threading
 
+import numpy as np
 import torch
 
 
@@ -409,6 +411,32 @@ def host_gradient_updated_early():
     host = torch.empty(8, pin_memory=True)
     host.copy_(gradient, non_blocking=True)  # first
     master.add_(host)  # second
+
+
+def array_read_early():
+    host = torch.ones(8, device="cuda").to("cpu", non_blocking=True)  # first
+    return host.numpy().sum()  # second
+
+
+def copied_to_numpy_early():
+    host = torch.ones(8, device="cuda").to("cpu", non_blocking=True)  # first
+    return np.array(host)  # second
+
+
+def array_with_a_name_read_early():
+    host = torch.ones(8, device="cuda").to("cpu", non_blocking=True)  # first
+    array = np.asarray(host)  # second
+    return float(array.mean())
+
+
+def numbers_listed_early():
+    host = torch.ones(8, device="cuda").to("cpu", non_blocking=True)  # first
+    return host.tolist()  # second
+
+
+def saved_early():
+    host = torch.ones(8, device="cuda").to("cpu", non_blocking=True)  # first
+    torch.save({"weight": host}, io.BytesIO())  # second
 
 
 def metrics_logged_early():

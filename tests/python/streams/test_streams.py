@@ -11,6 +11,8 @@ import correct_streams
 import programs
 import pytest
 import seeded_races
+import torch
+from torch._subclasses import FakeTensorMode
 
 import devsan
 from devsan.streams import watch
@@ -66,6 +68,15 @@ def test_without_the_option_nothing_is_told(capfd):
     assert "DV602" not in capfd.readouterr().err
 
 
+def test_fake_tensors_between_two_emulations_leave_the_second_its_streams(monkeypatch):
+    """Without a GPU, FakeTensorMode puts a guard of its own in the place of CUDA's (ensureCUDADeviceGuardSet)."""
+    with devsan.emulate(gpus=2):
+        pass
+    with FakeTensorMode():
+        torch.empty(1, device="cuda")
+    assert reports_of(seeded_races.side_result_read_early, monkeypatch)
+
+
 def test_the_report_has_the_line_to_insert(tmp_path):
     (tmp_path / "train.py").write_text(PROGRAM)
     done = programs.run(["-m", "devsan", "run", "--check", "streams", "train.py"], cwd=tmp_path)
@@ -98,3 +109,42 @@ def test_a_pair_of_places_is_told_once_and_its_edit_is_shown_without_indentation
     assert done.stdout == "4.0\n4.0\n"
     assert done.stderr.count("warning[DV602]") == 1, done.stderr
     assert "13 + torch.cuda.current_stream().wait_stream(copies)\n   14 + print(" in done.stderr
+
+
+GENERATOR = """\
+import torch
+
+class Prefetch:
+    def __init__(self, data):
+        self.data, self.side = data, torch.cuda.Stream()
+    def __iter__(self):
+        for x in self.data:
+            with torch.cuda.stream(self.side):
+                y = x.cuda(non_blocking=True)
+            yield y
+
+for x in Prefetch([torch.ones(4).pin_memory() for _ in range(3)]):
+    print(x.sum().item())
+"""
+
+
+def test_a_stream_that_has_no_name_at_the_later_place_is_waited_for_at_the_earlier_one(tmp_path):
+    (tmp_path / "train.py").write_text(GENERATOR)
+    done = programs.run(["-m", "devsan", "run", "--check", "streams", "train.py"], cwd=tmp_path)
+    assert "a tensor that stream self.side of cuda:0 may still write" in done.stderr
+    assert "10 + torch.cuda.current_stream().wait_stream(self.side)" in done.stderr, done.stderr
+    lines = GENERATOR.splitlines()
+    lines.insert(9, "            torch.cuda.current_stream().wait_stream(self.side)")
+    (tmp_path / "train.py").write_text("\n".join(lines))
+    mended = programs.run(["-m", "devsan", "run", "--check", "streams", "train.py"], cwd=tmp_path)
+    assert mended.returncode == 0 and "warning[" not in mended.stderr
+
+
+def test_a_block_that_returns_has_no_line_behind_it(tmp_path):
+    text = GENERATOR.replace(
+        "            with torch", "            yield self.copied(x)\n    def copied(self, x):\n            with torch"
+    ).replace("                y = x", "                return x")
+    (tmp_path / "train.py").write_text(text.replace("            yield y\n", ""))
+    done = programs.run(["-m", "devsan", "run", "--check", "streams", "train.py"], cwd=tmp_path)
+    assert done.returncode == 0 and "warning[DV602]" in done.stderr
+    assert "make the stream wait before this line" in done.stderr and "\n    9 + " not in done.stderr

@@ -70,6 +70,33 @@ TEST(OutOfMemory, TellsWhoHoldsTheMemory) {
   EXPECT_EQ(fix_with(finding, "expandable_segments"), nullptr) << "8 MiB of cache hold no 20 MiB";
 }
 
+TEST(OutOfMemory, TheHoldersOfEachLargeKindAreOnePieceOfEvidence) {
+  HeldMemory held = full(
+      {part(HolderKind::kOptimizerState, 30 * kMiB, "exp_avg of 0.weight"),
+       part(HolderKind::kParameter, 20 * kMiB, "0.weight"), part(HolderKind::kGradient, 15 * kMiB, "0.weight.grad"),
+       part(HolderKind::kActivation, 10 * kMiB, "`x`"), part(HolderKind::kBuffer, 5 * kMiB, "mask")});
+  const auto finding = finding_of(std::move(held));
+  EXPECT_TRUE(tells(finding,
+                    "Optimizer state: exp_avg of 0.weight (30.00 MiB). Parameters: 0.weight (20.00 MiB). Gradients: "
+                    "0.weight.grad (15.00 MiB). Results of operators: `x` (10.00 MiB)."));
+  EXPECT_FALSE(tells(finding, "mask")) << "four kinds are enough";
+}
+
+TEST(OutOfMemory, WhatIsCheckpointedIsNotToBeCheckpointed) {
+  Case context;
+  context.fails("", "CUDA out of memory. Tried to allocate 20.00 MiB.", SentenceKind::kMemory);
+  context.facts.failure.phase = Phase::kForward;
+  context.facts.failure.memory = full({part(HolderKind::kActivation, 75 * kMiB, "`x`")});
+  EXPECT_NE(fix_with(diagnose(context.facts).at(0), "and torch.utils.checkpoint"), nullptr);
+  model::Frame frame;
+  frame.file = "/site-packages/torch/utils/checkpoint.py";
+  frame.package = "torch";
+  context.facts.failure.frames.push_back(frame);
+  const auto finding = diagnose(context.facts).at(0);
+  EXPECT_EQ(fix_with(finding, "torch.utils.checkpoint"), nullptr);
+  EXPECT_NE(fix_with(finding, "checkpointed already"), nullptr);
+}
+
 TEST(OutOfMemory, TellsWhatIsMissingAndWhichPartsHoldAsMuch) {
   const auto finding =
       finding_of(full({part(HolderKind::kActivation, 60 * kMiB, "`x`"), part(HolderKind::kGradient, 10 * kMiB, "g"),

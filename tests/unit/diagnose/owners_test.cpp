@@ -187,6 +187,20 @@ TEST(CurrentDevice, Pick14TooManyRanks) {
   expect_evidence(expect_code(context, "DV115"), "CUDA_VISIBLE_DEVICES=1,2");
 }
 
+TEST(CurrentDevice, ARankOfAllMachinesIsNoGpuOfOne) {
+  Case context;
+  context.facts.process.rank = 3;
+  context.facts.process.local_rank = 1;
+  context.facts.process.device_count = 2;
+  context.facts.process.world_size = 4;
+  context.facts.process.environment["LOCAL_RANK"] = "1";
+  context.fails("", "CUDA error: invalid device ordinal", SentenceKind::kOrdinal);
+  const auto finding = expect_code(context, "DV115");
+  ASSERT_EQ(finding.fixes.size(), 2U);
+  EXPECT_EQ(finding.fixes[0].kind, FixKind::kUseSite) << "there are as many ranks as GPUs";
+  expect_fix(finding, FixKind::kUseSite, "LOCAL_RANK");
+}
+
 TEST(CurrentDevice, Semstyle3Checkpoint) {
   Case context;
   context.fails("", "Attempting to deserialize object on CUDA device 2 but torch.cuda.device_count() is 1.",

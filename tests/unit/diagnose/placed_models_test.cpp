@@ -242,6 +242,27 @@ TEST(SplitBlock, Accelerate1851ResidualOfALayer) {
   expect_fix(finding, FixKind::kConfiguration, "no_split_module_classes=[\"LlamaDecoderLayer\"]");
 }
 
+TEST(SplitBlock, ACutInsideAttentionCutsItsLayer) {
+  Case context;
+  llama(context);
+  context.map({{"model.layers.2.self_attn.q_proj", "cuda:0"}, {"model.layers.2.self_attn.k_proj", "cuda:1"}});
+  context.module("model.layers.2.self_attn", "LlamaAttention");
+  context.module("model.layers.2.self_attn.q_proj", "Linear", {weight("cuda:0")}, "cuda:0");
+  context.module("model.layers.2.self_attn.k_proj", "Linear", {weight("cuda:1")}, "cuda:1");
+  context.mixes("aten::mul", "cuda:0", "cuda:1")
+      .frames({lib("transformers", "modeling_llama.py", 140, "LlamaAttention.forward", "q = q * k",
+                   "model.layers.2.self_attn")});
+  context.operand("self", "q", OperandKind::kLocal, "cuda:0",
+                  {computed("cuda:0", "aten::mm", "model.layers.2.self_attn.q_proj.weight"),
+                   mapped("cuda:0", "model.layers.2.self_attn.q_proj")});
+  context.operand("other", "k", OperandKind::kLocal, "cuda:1",
+                  {computed("cuda:1", "aten::mm", "model.layers.2.self_attn.k_proj.weight"),
+                   mapped("cuda:1", "model.layers.2.self_attn.k_proj")});
+  const auto finding = expect_code(context, "DV107");
+  expect_fix(finding, FixKind::kConfiguration, "no_split_module_classes=[\"LlamaDecoderLayer\"]");
+  expect_fix(finding, FixKind::kMap, "\"model.layers.2\"");
+}
+
 TEST(SplitBlock, Diffusers10308ParameterOfTheBlock) {
   Case context;
   context.map({{"blocks.0.ff", "cuda:1"}, {"blocks.0.scale_shift_table", "cuda:0"}});

@@ -82,7 +82,7 @@ TEST(Undecided, TwoCausesFitAlike) {
   context.operand("self", "x", OperandKind::kUnknown, "cuda:0");
   context.operand("other", "bias", OperandKind::kUnknown, "cpu");
   const auto finding = expect_code(context, "DV000");
-  EXPECT_EQ(finding.candidates, (std::vector<std::string>{"DV103", "DV102", "DV108"}));
+  EXPECT_EQ(finding.candidates, (std::vector<std::string>{"DV103", "DV102", "DV108", "DV110"}));
 }
 
 TEST(Undecided, NoFindingWithoutAFailure) { EXPECT_TRUE(diagnose(model::Facts{}).empty()); }

@@ -50,6 +50,24 @@ TEST(DtypeCheck, TheSentenceIsThatOfTheDispatchMacro) {
             "\"addmm_cuda\" not implemented for 'Float8_e4m3fn'");
 }
 
+TEST(DtypeCheck, ArithmeticOfEightBitsIsTheCpusAlone) {
+  EXPECT_EQ(refusal_of("aten::abs", "", {of(at::kFloat8_e5m2)}), "\"abs_cuda\" not implemented for 'Float8_e5m2'");
+  EXPECT_EQ(refusal_of("aten::mul", "Tensor", {of(at::kFloat8_e4m3fn), of(at::kFloat8_e4m3fn)}),
+            "\"mul_cuda\" not implemented for 'Float8_e4m3fn'");
+  EXPECT_EQ(refusal_of("aten::mul", "Tensor", {of(at::kUInt16), of(at::kHalf)}), "");
+  EXPECT_EQ(refusal_of("aten::mul", "Tensor", {of(at::kComplexHalf), of(at::kComplexHalf)}), "");
+}
+
+TEST(DtypeCheck, OnlyASumIsScatteredInBool) {
+  const at::Tensor index = at::zeros({2, 2}, at::kLong);
+  const auto scatter = [&](at::ScalarType type, const char* reduce) {
+    return refusal_of("aten::scatter_reduce", "two", {of(type), 0, index, of(type), reduce, true});
+  };
+  EXPECT_EQ(scatter(at::kBool, "prod"), "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'Bool'");
+  EXPECT_EQ(scatter(at::kBool, "sum"), "");
+  EXPECT_EQ(scatter(at::kLong, "amax"), "");
+}
+
 TEST(DtypeCheck, TensorsWithoutElementsNeedNoKernel) {
   EXPECT_EQ(refusal_of("aten::mm", "", {of(at::kLong, {0, 2}), of(at::kLong)}), "");
 }

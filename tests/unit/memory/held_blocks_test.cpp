@@ -46,6 +46,43 @@ TEST(HeldBlocks, WithoutANameTheOriginDecides) {
   EXPECT_EQ(parts_of(blocks, {}, false).back().kind, HolderKind::kUnknown) << "nothing is recorded";
 }
 
+TEST(HeldBlocks, WhatCollectivesAreGivenAndWhatIsComputedForAMoment) {
+  const std::vector<HeldBlock> blocks = {{1, 40, "", 7, "", false, Use::kCommunication},
+                                         {2, 30, "aten::mm", 7, "mlp", false, Use::kCommunication},
+                                         {3, 20, "aten::sqrt", 8, "", true},
+                                         {4, 10, "aten::mm", 9, "mlp", true}};
+  const auto parts = parts_of(blocks, {}, true);
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0].kind, HolderKind::kCommunication) << "a bucket, which no operator computed";
+  EXPECT_EQ(parts[1].kind, HolderKind::kActivation) << "a result that is gathered is a result";
+  EXPECT_EQ(parts[2].kind, HolderKind::kTemporary);
+  EXPECT_EQ(parts[2].largest.at(0).op, "aten::sqrt");
+  EXPECT_EQ(parts[2].largest.at(1).name, "mlp");
+  const std::vector<NamedBlock> names = {{1, HolderKind::kGradient, "weight.grad"}};
+  EXPECT_EQ(parts_of(blocks, names, true)[0].kind, HolderKind::kGradient) << "gradient_as_bucket_view";
+}
+
+TEST(HeldBlocks, WhatACacheKeepsIsOfThePartThatComputedIt) {
+  const std::vector<HeldBlock> blocks = {{1, 40, "aten::cat", 7, "self_attn", false, Use::kCache},
+                                         {2, 30, "aten::mm", 7, "self_attn", false}};
+  const auto parts = parts_of(blocks, {}, true);
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].kind, HolderKind::kCache);
+  EXPECT_EQ(parts[0].largest.at(0).name, "self_attn");
+  const std::vector<NamedBlock> names = {{1, HolderKind::kParameter, "prefix"}};
+  EXPECT_EQ(parts_of(blocks, names, true)[0].kind, HolderKind::kParameter) << "a learned prefix";
+}
+
+TEST(HeldBlocks, BesideTensorsAProcessTakesWhatIsReservedAndTheContext) {
+  const std::vector<HeldBlock> blocks = {{1, 40, "aten::mm", 7, ""}};
+  auto parts = parts_of(blocks, {}, true);
+  add_overhead(parts, 40, 60, 160);
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0].kind, HolderKind::kContext);
+  EXPECT_EQ(parts[2].kind, HolderKind::kFragmentation);
+  EXPECT_EQ(sum(parts), 160U);
+}
+
 TEST(HeldBlocks, AResultWithoutANameIsOfThePartThatComputedIt) {
   const std::vector<HeldBlock> blocks = {
       {1, 10, "aten::relu", 7, "mlp"}, {2, 20, "aten::mm", 7, "mlp"}, {3, 5, "aten::mm", 7, ""}, {4, 9, "", 7, "mlp"}};

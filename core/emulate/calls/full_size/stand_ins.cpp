@@ -14,6 +14,21 @@
 namespace devsan::emulate {
 namespace {
 
+/// An operator that chooses among numbers, and where it says among which.
+struct Chooser {
+  std::string_view op;
+  bool is_of_last = false;  ///< without a dimension, among the last one and not among all
+  bool counts = false;      ///< its first integer is how many it chooses
+};
+
+constexpr Chooser kChoosers[] = {{"aten::argmax"},
+                                 {"aten::argmin"},
+                                 {"aten::max"},
+                                 {"aten::min"},
+                                 {"aten::sort", true},
+                                 {"aten::topk", true, true},
+                                 {"aten::multinomial", true, true}};
+
 /// An operator asks whether something is so for all elements.
 bool asks_for_all(std::string_view op) { return op == "aten::all" || op.starts_with("aten::all."); }
 
@@ -61,17 +76,36 @@ at::Tensor chosen(std::vector<std::int64_t> sizes, at::ScalarType dtype) {
 
 }  // namespace
 
-void write_stand_ins(const at::Tensor& host, std::string_view op) {
+void write_stand_ins(const at::Tensor& host, std::string_view op, std::int64_t index, std::optional<bool> answer) {
   if (host.storage().nbytes() == 0) return;
   std::memset(host.unsafeGetTensorImpl()->unsafe_storage().mutable_data(), 0, host.storage().nbytes());
   if (host.scalar_type() == at::kBool) {
-    if (asks_for_all(op)) fill(host, true);
+    fill(host, answer.value_or(asks_for_all(op)));
     return;
   }
+  if (host.scalar_type() == at::kLong && index != 0) fill(host, index);
   if (!at::isFloatingType(host.scalar_type()) && !at::isComplexType(host.scalar_type())) return;
   AT_DISPATCH_V2(host.scalar_type(), "write_stand_ins", AT_WRAP([&] { fill(host, scalar_t(1)); }),
                  AT_EXPAND(AT_FLOATING_TYPES), AT_EXPAND(AT_COMPLEX_TYPES), AT_EXPAND(AT_FLOAT8_TYPES), at::kHalf,
                  at::kBFloat16, at::kComplexHalf);
+}
+
+std::int64_t stand_in_index(std::string_view op, c10::ArrayRef<c10::IValue> arguments) {
+  const auto* chooser = std::ranges::find(kChoosers, op, &Chooser::op);
+  if (chooser == std::end(kChoosers) || arguments.empty() || !arguments[0].isTensor()) return 0;
+  const at::Tensor& self = arguments[0].toTensor();
+  if (!at::isFloatingType(self.scalar_type())) return 0;  // of integers, the result may be one of them
+  std::int64_t among = self.numel();
+  if (self.dim() > 0 && chooser->is_of_last) among = self.size(-1);
+  for (const c10::IValue& argument : arguments.slice(1)) {
+    // The first integer behind them is the dimension, but for topk, whose first one is the number of results.
+    if (!argument.isInt() || (chooser->counts && &argument == &arguments[1])) continue;
+    const std::int64_t dim = argument.toInt();
+    if (-self.dim() <= dim && dim < self.dim()) among = self.size(dim);
+    break;
+  }
+  // No simple fraction: among the tokens of several beams in a row, a half or a third is the first token of one.
+  return static_cast<std::int64_t>(static_cast<double>(among) * 0.382);
 }
 
 void stand_in_for_written(const at::Tensor& host, std::string_view op) {

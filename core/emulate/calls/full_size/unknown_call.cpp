@@ -10,8 +10,10 @@
 #include "emulate/calls/each_tensor.h"
 #include "emulate/calls/full_size/dtype_probe.h"
 #include "emulate/calls/full_size/stand_ins.h"
+#include "emulate/calls/full_size/uniform.h"
 #include "emulate/calls/full_size/unknown_reads.h"
 #include "emulate/calls/meta_call.h"
+#include "emulate/runtime/charged_memory.h"
 #include "emulate/runtime/full_size/unknown.h"
 #include "emulate/runtime/tensor.h"
 
@@ -74,7 +76,11 @@ void follow_meta(const at::Tensor& host, const at::Tensor& meta) {
 
 void set_written_unknown(Arguments arguments, const CallPlan& plan) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (plan.written[i]) for_each_tensor(arguments[i], &set_unknown);
+    if (!plan.written[i]) continue;
+    for_each_tensor(arguments[i], [](const at::Tensor& tensor) {
+      set_unknown(tensor);
+      if (tensor.has_storage()) set_answer(tensor.unsafeGetTensorImpl()->unsafe_storage().data_ptr(), std::nullopt);
+    });
   }
 }
 
@@ -89,20 +95,31 @@ bool gives_infinity(Arguments arguments, const CallPlan& plan) {
   return given;
 }
 
-c10::IValue made_as(const c10::IValue& meta, std::string_view op);
+/// How stand-ins are written: for which operator, and for an index which.
+struct Made {
+  std::string_view op;
+  std::int64_t index = 0;
+  std::optional<bool> answer;  ///< of booleans, where all have the same
+};
 
-c10::IValue made_as(const at::Tensor& meta, std::string_view op) {
+c10::IValue made_as(const c10::IValue& meta, const Made& how);
+
+c10::IValue made_as(const at::Tensor& meta, const Made& how) {
   if (!meta.defined() || !meta.is_meta()) return meta;
   at::Tensor made = make_unknown(meta.sizes(), meta.strides(), meta.scalar_type());
-  if (!is_untouched(made)) write_stand_ins(made, op);
+  if (!is_untouched(made)) {
+    write_stand_ins(made, how.op, how.index, how.answer);
+  } else if (how.answer) {
+    set_answer(made.unsafeGetTensorImpl()->unsafe_storage().data_ptr(), *how.answer);
+  }
   return made;
 }
 
-c10::IValue made_as(const c10::IValue& meta, std::string_view op) {
-  if (meta.isTensor()) return made_as(meta.toTensor(), op);
+c10::IValue made_as(const c10::IValue& meta, const Made& how) {
+  if (meta.isTensor()) return made_as(meta.toTensor(), how);
   if (!meta.isTensorList()) return meta;
   c10::List<at::Tensor> made;
-  for (const c10::IValue& element : meta.toListRef()) made.push_back(made_as(element.toTensor(), op).toTensor());
+  for (const c10::IValue& element : meta.toListRef()) made.push_back(made_as(element.toTensor(), how).toTensor());
   return made;
 }
 
@@ -144,9 +161,13 @@ bool call_without_numbers(const c10::OperatorHandle& op, const CallPlan& plan, t
     for_each_tensor(arguments[i], [&](const at::Tensor& host) { stand_in_for_written(host, op.operator_name().name); });
   }
   keep_type_of_statistics(op.operator_name().name, arguments, meta);
+  Made how{op.operator_name().name, stand_in_index(op.operator_name().name, arguments), std::nullopt};
+  if (plan.returns == 1 && meta[0].isTensor() && meta[0].toTensor().defined() &&
+      meta[0].toTensor().scalar_type() == at::kBool) {
+    how.answer = answer_of(op, arguments);
+  }
   for (std::size_t i = 0; i < plan.returns; ++i) {
-    meta[i] = plan.returned[i] < 0 ? made_as(meta[i], op.operator_name().name)
-                                   : arguments[static_cast<std::size_t>(plan.returned[i])];
+    meta[i] = plan.returned[i] < 0 ? made_as(meta[i], how) : arguments[static_cast<std::size_t>(plan.returned[i])];
   }
   torch::jit::drop(*stack, plan.arguments);
   std::move(meta.begin(), meta.end(), std::back_inserter(*stack));
@@ -189,8 +210,12 @@ void call_unknown(const c10::OperatorHandle& op, const CallPlan& plan, c10::Disp
       });
     }
   };
+  // Stand-ins are alike, of which a kernel chooses the first one; several choices it makes differ, as they should.
+  const bool is_fresh = plan.returns == 1 && plan.returned[0] < 0;  // and not the program's own memory (`out=`)
+  const std::int64_t index = is_fresh ? stand_in_index(name, kept) : 0;
   results([&](const at::Tensor& tensor) {
     set_unknown(tensor);
+    if (C10_UNLIKELY(index != 0) && tensor.scalar_type() == at::kLong) write_stand_ins(tensor, name, index);
     is_infinite = is_infinite || !is_finite(tensor);
   });
   if (C10_UNLIKELY(is_infinite) && !gives_infinity(kept, plan)) results(&make_finite);

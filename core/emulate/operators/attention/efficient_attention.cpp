@@ -25,6 +25,12 @@ void check_efficient(const at::Tensor& query, const at::Tensor& key, const at::T
   TORCH_CHECK(query.size(3) == key.size(3));
 }
 
+/// aten/src/ATen/native/transformers/cuda/attention.cu and attention_backward.cu: one pointer type is that of all operands.
+void check_bias(const std::optional<at::Tensor>& bias, const at::Tensor& query) {
+  TORCH_CHECK(!is_given(bias) || bias->scalar_type() == query.scalar_type(),
+              "invalid dtype for bias - should match query's dtype");
+}
+
 void refuse_window(std::optional<std::int64_t> window) {
   TORCH_CHECK_NOT_IMPLEMENTED(window.value_or(0) <= 0,
                               "devsan: expected a call of aten::_efficient_attention_forward without window_size, got ",
@@ -82,6 +88,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::Sym
     bool wants_logsumexp, std::optional<double> scale, const std::optional<at::Tensor>& used_k,
     std::optional<std::int64_t> window) {
   check_efficient(query, key, value);
+  check_bias(bias, query);
   refuse_window(window);
   TORCH_CHECK(is_given(starts_q) == is_given(starts_k));
   take_efficient_forward(query, value, wants_logsumexp);
@@ -121,6 +128,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
     std::int64_t mask_type, bool wants_bias, std::optional<double> scale, std::optional<std::int64_t> /*splits*/,
     std::optional<std::int64_t> window, bool /*shared_storage*/) {
   if (!grad.defined()) return {};
+  check_bias(bias, query);
   refuse_window(window);
   take_efficient_backward(grad, query, key, value, wants_bias ? bias->nbytes() : 0, dropout);
   Attention attention = attention_of(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), bias,

@@ -5,6 +5,7 @@
 #include <c10/util/Exception.h>
 
 #include "emulate/runtime/device.h"
+#include "emulate/runtime/torch_release.h"
 
 namespace devsan::emulate {
 namespace {
@@ -36,6 +37,22 @@ void check_type_of_bias(const at::Tensor& bias, at::ScalarType out) {
               " output, but got ", type);
   TORCH_CHECK(out != at::kHalf || type == at::kHalf, "Bias must be Float16 to compute ", out, " output, but got ",
               type);
+}
+
+/// ScaledBlas.cpp, is_rowwise_scaling: a scale for each row. One scale for a matrix of one row counts as that of the matrix.
+bool scales_rows(const at::Tensor& scale, std::int64_t rows) {
+  return scale.scalar_type() == at::kFloat && scale.dim() == 2 && scale.numel() == rows && rows != 1;
+}
+
+/// ScaledBlas.cpp and RowwiseScaledMM.cu: rows are scaled by cuBLAS on 9.0 alone, and there only since CUDA 12.9, with which
+/// torch's default builds come; elsewhere by CUTLASS's kernel, which is compiled for float32 since torch 2.14.
+void check_cutlass_output(at::ScalarType out) {
+  const bool is_half = out == at::kBFloat16 || out == at::kHalf;
+  if (torch_release() < memory::TorchRelease{2, 14}) {
+    TORCH_CHECK_VALUE(is_half, "Only bf16 and fp16 high precision output types are supported for row-wise scaling.");
+  }
+  TORCH_CHECK_VALUE(is_half || out == at::kFloat,
+                    "Only bf16, fp16, and fp32 high precision output types are supported for row-wise scaling.");
 }
 
 /// The last stride is 1: what cuBLAS calls not transposed.
@@ -78,11 +95,9 @@ void check_scaled_mm(const at::Tensor& mat1, const at::Tensor& mat2, const at::T
   TORCH_CHECK_VALUE(mat1.scalar_type() != at::kFloat8_e5m2 || mat2.scalar_type() != at::kFloat8_e5m2,
                     "Multiplication of two Float8_e5m2 matrices is not supported");
   if (bias.has_value()) check_type_of_bias(*bias, out_type);
-  const bool by_rows = scale_a.numel() != 1 || scale_b.numel() != 1;
-  const bool is_high = out_type == at::kBFloat16 || out_type == at::kHalf || out_type == at::kFloat;
-  // Before 9.0 rows are scaled by CUTLASS's kernel, of which torch compiles three.
-  TORCH_CHECK_VALUE(!by_rows || is_high || capability().first == 9,
-                    "Only bf16, fp16, and fp32 high precision output types are supported for row-wise scaling.");
+  if (scales_rows(scale_a, mat1.size(0)) && scales_rows(scale_b, mat2.size(1)) && capability().first != 9) {
+    check_cutlass_output(out_type);
+  }
   const bool has_any_layout = capability().first >= 10;
   TORCH_CHECK(has_any_layout || mat1.numel() == 0 || (is_row_major(mat1) && is_row_major(mat2.t())),
               "Only multiplication of row-major and column-major matrices is supported by cuBLASLt");

@@ -11,7 +11,7 @@ from devsan.diagnostics.messages import Message, message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import finding
 from devsan.doctor.installed.module import Module
-from devsan.doctor.installed.options import Option, compared, is_number, option_named, options_of
+from devsan.doctor.installed.options import Option, compared, is_number, options_named, options_of, takes_abbreviations
 from devsan.doctor.launch import LaunchFacts
 from devsan.spelling import nearest
 
@@ -40,14 +40,15 @@ def check(case: Case) -> Iterator[Diagnostic]:
     if module is None:
         return
     options = options_of(module)
+    may_abbreviate = takes_abbreviations(module)
     names = [name for option in options for name in option.names if len(name) > 1]
     for word, value in launch.options.items():
-        option = option_named(options, word)
-        if option is not None:
-            expected, near = _expected(module, option, value)
+        named = options_named(options, word, may_abbreviate)
+        if len(named) == 1:
+            expected, near = _expected(module, named[0], value)
             if expected:
                 yield _refused(launch, _as_said(launch, word), value, expected, near)
-        elif len(word) > 1 and not any(each.startswith(word) for each in names):
+        elif len(word) > 1 and not named:
             near = nearest(word, names, _CLOSE)
             if near:
                 yield _unknown(launch, _as_said(launch, word), near)

@@ -47,7 +47,10 @@ def value_meetings(program: Program, code: str, of_losses: bool) -> Iterator[Dia
 
 
 def _with_the_other(program: Program, meeting: Meeting) -> Message:
-    """The one is created where the other is, if that has its value by then."""
+    """The one is created where the other is, if that has its value by then; what a module is given goes to it."""
+    called = meeting.node.func if isinstance(meeting.node, ast.Call) else None
+    if called is not None and meeting.offending.node is called:
+        return _moved_to(program, meeting.other.node, called)
     other = program.source.shown(meeting.other.node)
     if can_be_asked(program.source, meeting.other.node, meeting.offending.tensor.made):
         return message("take the device from the tensor that it is used with: `device={other}.device`", other=other)

@@ -96,7 +96,7 @@ def test_expect_needs_a_device() -> None:
 def test_expect_stops_what_is_made_elsewhere() -> None:
     with devsan.expect("cuda:1"):
         kept = torch.zeros(2, device="cuda:1") + torch.tensor(1.0)
-    told = "expected tensors on cuda:1 here, but zeros made one on cpu"
+    told = "expected tensors on cuda:1 here, but zeros created a tensor on cpu"
     with pytest.raises(devsan.DeviceMismatch, match=told), devsan.expect("cuda:1"):
         torch.zeros(2)
 
@@ -105,7 +105,7 @@ def test_expect_stops_what_is_made_elsewhere() -> None:
         return value
 
     assert inner(kept) is kept
-    with pytest.raises(devsan.DeviceMismatch, match="inner returned one on cpu"):
+    with pytest.raises(devsan.DeviceMismatch, match="inner returned a tensor on cpu"):
         inner(torch.zeros(2))
 
 
