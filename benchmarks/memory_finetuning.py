@@ -154,6 +154,7 @@ def _text_rank(rank: int) -> Figures:
         mixed_precision=MixedPrecision(torch.bfloat16, torch.bfloat16, torch.bfloat16),
         device_id=rank,
         use_orig_params=True,
+        limit_all_gathers=False,  # the default until July 2023 (pytorch/pytorch#104900)
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-5)
     for index in range(5):

@@ -20,6 +20,7 @@
 #include "guard/device_check.h"
 #include "intercept/meta_watch.h"
 #include "intercept/registration.h"
+#include "order/monitor.h"
 
 namespace devsan::intercept {
 namespace {
@@ -79,6 +80,7 @@ void stop_emulation() {
   emulate::remove_hooks();
   emulate::remove_device_guard();
   emulate::retire_devices();
+  order::Monitor::instance().stop();
 }
 
 }  // namespace devsan::intercept

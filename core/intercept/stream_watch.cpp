@@ -264,7 +264,7 @@ void after(const Plan& plan, const torch::jit::Stack& stack, const Seen& seen) {
 
 void watch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const c10::DispatchKeySet below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
-  if (!Monitor::is_on() || c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::Python)) {
+  if (!Monitor::is_watching() || c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::Python)) {
     return op.redispatchBoxed(below, stack);
   }
   const Plan& plan = known_plan(op);
@@ -292,11 +292,12 @@ void start_stream_watch() {
 }
 
 void join_stream_watch() {
-  if (Monitor::is_on()) c10::impl::tls_set_dispatch_key_included(kKey, true);
+  if (Monitor::is_watching()) c10::impl::tls_set_dispatch_key_included(kKey, true);
 }
 
 std::optional<order::Touch> host_read_of(const at::Tensor& tensor) {
-  if (!Monitor::is_on() || !c10::impl::tls_is_dispatch_key_included(kKey) || !tensor.is_cpu()) return std::nullopt;
+  if (!Monitor::is_watching() || !c10::impl::tls_is_dispatch_key_included(kKey) || !tensor.is_cpu())
+    return std::nullopt;
   Seen seen;
   seen.look_at(tensor, Plan::Use::kRead);
   if (seen.touches.empty()) return std::nullopt;

@@ -28,8 +28,11 @@ void CachingAllocator::free(Block* block) noexcept {
     return;
   }
   block->event_count = static_cast<int>(block->stream_uses.size());
+  for (const StreamId stream : block->stream_uses) {
+    const std::uint64_t moment = progress_ != nullptr ? progress_->launched(device_, stream) : 0;
+    waits_[stream].push_back({block, moment, allocations_});
+  }
   block->stream_uses.clear();
-  waiting_.push_back(block);
 }
 
 void CachingAllocator::record_stream(Block* block, StreamId stream) {
@@ -43,13 +46,21 @@ void CachingAllocator::record_stream(Block* block, StreamId stream) {
   }
 }
 
-/// process_events of torch: emulated streams are synchronous, so every event has happened by now.
-void CachingAllocator::release_waiting_blocks() {
-  for (Block* block : waiting_) {
-    block->event_count = 0;
-    cache(block);
+/// process_events of torch, and synchronize_and_free_events where all streams have been waited for.
+void CachingAllocator::release_waiting_blocks(bool is_waited_for) {
+  for (auto& [stream, waits] : waits_) {
+    while (!waits.empty()) {
+      const Wait& first = waits.front();
+      if (!is_waited_for && progress_ != nullptr && allocations_ < first.allocation + kLaunchQueue &&
+          !progress_->is_done(device_, stream, first.moment)) {
+        break;
+      }
+      if (--first.block->event_count == 0) {
+        cache(first.block);
+      }
+      waits.pop_front();
+    }
   }
-  waiting_.clear();
 }
 
 /// Puts a block that nobody uses any more into its pool, merged with its free neighbors.

@@ -32,7 +32,7 @@ Block* CachingAllocator::allocate(std::size_t bytes, StreamId stream, StackId st
   }
   const Change change(*this);
   memory_.open();
-  release_waiting_blocks();
+  release_waiting_blocks(/*is_waited_for=*/false);
   const std::size_t size = block_size_for(bytes, settings_.roundup_power2_divisions(bytes));
   const Request request{size, segment_size_for(size, settings_.large_segment_size()), stream, stack,
                         size <= kSmallSize ? small_ : large_};

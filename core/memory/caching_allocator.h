@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
 #include <memory_resource>
 #include <mutex>
@@ -19,6 +21,7 @@
 #include "memory/settings.h"
 #include "memory/snapshot.h"
 #include "memory/stats.h"
+#include "memory/stream_progress.h"
 #include "memory/trace.h"
 
 namespace devsan::memory {
@@ -62,8 +65,8 @@ class CachingAllocator {
   /// Whether allocate would surely find room now. Where it says no, allocate may still find some in the cache.
   [[nodiscard]] bool has_room(std::size_t bytes, StreamId stream);
 
-  /// Gives a block back to the cache. Does nothing for nullptr. A block that other streams used stays
-  /// active until the next allocation.
+  /// Gives a block back to the cache. Does nothing for nullptr. A block that other streams used stays active until an
+  /// allocation finds that they are done with it: the next one, unless `follow` said how far they have come.
   void free(Block* block) noexcept;
 
   /// Gives a block that is held another tag.
@@ -77,6 +80,9 @@ class CachingAllocator {
 
   /// The block is also used by `stream`. Without effect for the stream it was allocated on, and for nullptr.
   void record_stream(Block* block, StreamId stream);
+
+  /// Asks `progress`, which must outlive this, how far streams have come. See NOTE [A GPU behind its host].
+  void follow(StreamProgress* progress) noexcept { progress_ = progress; }
 
   /// Returns every segment that holds no active block to the device.
   void empty_cache();
@@ -156,6 +162,13 @@ class CachingAllocator {
     BlockPool& pool;
   };
 
+  /// A freed block waits for a stream.
+  struct Wait {
+    Block* block;
+    std::uint64_t moment;      ///< of the stream
+    std::uint64_t allocation;  ///< how many there had been
+  };
+
   // caching_allocator.cpp: a block for a request
   Block* find_cached(const Request& request);
   BlockPool::Cached::iterator expandable_candidate(BlockPool::Cached::iterator found, const Request& request) const;
@@ -179,7 +192,7 @@ class CachingAllocator {
   // block_free.cpp: a block back to its pool
   void cache(Block* block);
   std::size_t merge(Block* into, Block* other);
-  void release_waiting_blocks();
+  void release_waiting_blocks(bool is_waited_for);
 
   // segment_growth.cpp: memory from the device
   Block* grow(const Request& request);
@@ -214,7 +227,8 @@ class CachingAllocator {
   std::pmr::unsynchronized_pool_resource nodes_;  ///< of the pools' sets: no heap in the cached case
   BlockPool small_;
   BlockPool large_;
-  std::vector<Block*> waiting_;  ///< freed blocks whose other streams are still to be waited for
+  std::map<StreamId, std::deque<Wait>> waits_;  ///< by the stream that is waited for, the earliest first
+  StreamProgress* progress_ = nullptr;          ///< null: streams are never behind
   std::vector<std::unique_ptr<ExpandableSegment>> expandable_segments_;
   std::unordered_map<Address, std::uint64_t> device_allocations_;
   std::int32_t segments_made_ = 0;

@@ -84,7 +84,7 @@ bool CachingAllocator::release_oversize_blocks(const Request& request) {
 
 void CachingAllocator::release_cached_blocks() {
   stats_.num_sync_all_streams += 1;
-  release_waiting_blocks();
+  release_waiting_blocks(/*is_waited_for=*/true);
   release_pool(large_);
   release_pool(small_);
 }

@@ -16,10 +16,18 @@ constexpr std::size_t kSmall = std::size_t{1} << 20;
 }  // namespace
 
 std::atomic<bool> Monitor::on_{false};
+std::atomic<bool> Monitor::watching_{false};
 
 Monitor& Monitor::instance() {
   static auto* monitor = new Monitor();  // leaked: tensors are freed after statics are
   return *monitor;
+}
+
+void Monitor::follow() {
+  const std::lock_guard lock(mutex_);
+  if (is_on()) return;
+  clocks_.restart();
+  on_.store(true, std::memory_order_relaxed);
 }
 
 void Monitor::start(Told told, void (*with_stack)(const record::Callbacks::UseStack&),
@@ -28,25 +36,28 @@ void Monitor::start(Told told, void (*with_stack)(const record::Callbacks::UseSt
   told_ = std::move(told);
   with_stack_ = with_stack;
   keep_ = keep;
-  timelines_.clear();
-  clocks_.clear();
-  times_.clear();
+  clocks_.restart();
   accesses_.clear();
   ghosts_.clear();
   told_of_.clear();
-  timeline_of(kHost);
   on_.store(true, std::memory_order_relaxed);
+  watching_.store(true, std::memory_order_relaxed);
 }
 
-void Monitor::stop() noexcept { on_.store(false, std::memory_order_relaxed); }
+void Monitor::stop() noexcept {
+  watching_.store(false, std::memory_order_relaxed);
+  on_.store(false, std::memory_order_relaxed);
+}
 
-std::size_t Monitor::timeline_of(Lane lane) {
-  const auto [place, is_new] = timelines_.try_emplace(lane, clocks_.size());
-  if (is_new) {
-    clocks_.emplace_back();
-    times_.push_back(0);
-  }
-  return place->second;
+Time Monitor::launched(Lane lane) {
+  const std::lock_guard lock(mutex_);
+  return clocks_.begin(lane);
+}
+
+bool Monitor::host_knows(Lane lane, Time moment) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t timeline = clocks_.timeline_of(lane);
+  return clocks_.mark(kHost).at(timeline) >= moment;
 }
 
 /// Takes Python's lock, so it must be called without ours.
@@ -60,15 +71,13 @@ record::StackId Monitor::capture() {
 }
 
 void Monitor::run(Lane lane, std::span<const Touch> touches, const std::string* op) {
-  if (touches.empty()) return;
+  if (touches.empty() || !is_watching()) return;
   const record::StackId stack = capture();
   std::vector<Race> found;
   {
     const std::lock_guard lock(mutex_);
-    const std::size_t timeline = timeline_of(lane);
-    if (!lane.is_host()) clocks_[timeline].join(clocks_[timeline_of(kHost)]);
-    const Time now = ++times_[timeline];
-    clocks_[timeline].advance(timeline, now);
+    const std::size_t timeline = clocks_.timeline_of(lane);
+    const Time now = clocks_.begin(lane);
     for (const Touch& touch : touches) {
       const Access access{lane, timeline, now, touch.bytes, touch.writes, op, stack};
       find_races(touch, access, found);
@@ -84,7 +93,7 @@ void Monitor::find_races(const Touch& touch, const Access& access, std::vector<R
     if (touch.writes && !touch.on_host && !ghosts_.empty()) find_reuse(access, found);
     return;
   }
-  const VectorClock& clock = clocks_[access.timeline];
+  const VectorClock& clock = clocks_.of(access.timeline);
   for (const Access& earlier : known->second) {
     if (!are_unordered(clock, earlier, access)) continue;
     add({touch.on_host ? Race::Kind::kPinned : Race::Kind::kUnordered, earlier, access, record::kNoStack}, found);
@@ -93,7 +102,7 @@ void Monitor::find_races(const Touch& touch, const Access& access, std::vector<R
 
 /// Memory that nobody has touched yet may be what its stream's kernels were given back.
 void Monitor::find_reuse(const Access& access, std::vector<Race>& found) {
-  const VectorClock& clock = clocks_[access.timeline];
+  const VectorClock& clock = clocks_.of(access.timeline);
   std::erase_if(ghosts_, [&](Ghost& ghost) {
     if (ghost.owner != access.lane) return false;
     std::erase_if(ghost.uses, [&](const Access& use) { return knows(clock, use); });
@@ -108,7 +117,7 @@ void Monitor::find_reuse(const Access& access, std::vector<Race>& found) {
 
 void Monitor::note(const Touch& touch, const Access& access) {
   std::vector<Access>& all = accesses_[touch.memory];
-  const VectorClock& clock = clocks_[access.timeline];
+  const VectorClock& clock = clocks_.of(access.timeline);
   // What comes before this one, in the same bytes, is seen through it: all by a write, the same lane's reads by a read.
   std::erase_if(all, [&](const Access& earlier) {
     if (!access.bytes.cover(earlier.bytes) || !knows(clock, earlier)) return false;
@@ -130,10 +139,11 @@ std::vector<Race> Monitor::under_way(const Touch& touch, const std::string* op) 
   const std::lock_guard lock(mutex_);
   const auto known = accesses_.find(touch.memory);
   if (known == accesses_.end()) return met;
-  const std::size_t timeline = timeline_of(kHost);
-  const Access access{kHost, timeline, times_[timeline], touch.bytes, touch.writes, op, stack};
+  const std::size_t timeline = clocks_.timeline_of(kHost);
+  const VectorClock& clock = clocks_.of(timeline);
+  const Access access{kHost, timeline, clock.at(timeline), touch.bytes, touch.writes, op, stack};
   for (const Access& earlier : known->second) {
-    if (!are_unordered(clocks_[timeline], earlier, access)) continue;
+    if (!are_unordered(clock, earlier, access)) continue;
     met.push_back({Race::Kind::kPinned, earlier, access, record::kNoStack});
   }
   return met;
@@ -143,7 +153,7 @@ void Monitor::tell_unknown(std::vector<Race> met) {
   std::vector<Race> found;
   {
     const std::lock_guard lock(mutex_);
-    const VectorClock& clock = clocks_[timeline_of(kHost)];
+    const VectorClock& clock = clocks_.mark(kHost);
     for (Race& race : met) {
       if (!knows(clock, race.earlier)) add(std::move(race), found);
     }
@@ -159,22 +169,17 @@ VectorClock Monitor::mark(Lane lane) {
 
 void Monitor::mark(Lane lane, VectorClock& into) {
   const std::lock_guard lock(mutex_);
-  const std::size_t timeline = timeline_of(lane);
-  if (!lane.is_host()) clocks_[timeline].join(clocks_[timeline_of(kHost)]);
-  into = clocks_[timeline];
+  into = clocks_.mark(lane);
 }
 
 void Monitor::wait(Lane lane, const VectorClock& mark) {
   const std::lock_guard lock(mutex_);
-  clocks_[timeline_of(lane)].join(mark);
+  clocks_.wait(lane, mark);
 }
 
 void Monitor::wait_for_device(int device) {
   const std::lock_guard lock(mutex_);
-  VectorClock& host = clocks_[timeline_of(kHost)];
-  for (const auto& [lane, timeline] : timelines_) {
-    if (lane.device == device && timeline != 0) host.join(clocks_[timeline]);
-  }
+  clocks_.wait_for_device(device);
 }
 
 void Monitor::freed(std::uintptr_t memory, std::size_t size, Lane owner, std::span<const std::uint64_t> recorded) {
@@ -183,8 +188,7 @@ void Monitor::freed(std::uintptr_t memory, std::size_t size, Lane owner, std::sp
     const std::lock_guard lock(mutex_);
     const auto known = accesses_.find(memory);
     if (known == accesses_.end()) return;
-    VectorClock clock = clocks_[timeline_of(owner)];
-    clock.join(clocks_[timeline_of(kHost)]);
+    const VectorClock& clock = clocks_.mark(owner);
     for (const Access& use : known->second) {
       const bool is_told = use.lane.is_of_group() || use.lane.device != owner.device ||
                            std::ranges::find(recorded, static_cast<std::uint64_t>(use.lane.stream)) != recorded.end();

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <deque>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <set>
 #include <span>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "order/access.h"
+#include "order/clocks.h"
 #include "record/recorder.h"
 
 namespace devsan::order {
@@ -26,6 +26,8 @@ namespace devsan::order {
 ///
 /// Misses are better than false alarms: all threads of the host are one, tensors with gaps meet only where they
 /// certainly do, and of an allocation the latest accesses are kept.
+///
+/// The clocks alone are followed from the first `record_stream` on: the allocator asks how far a stream has come.
 class Monitor {
  public:
   /// Called without any lock, on the thread of the later access.
@@ -33,13 +35,22 @@ class Monitor {
 
   static Monitor& instance();
 
-  /// One load of a flag while nobody asked for it.
+  /// Whether clocks are followed. One load of a flag while nobody asked for it.
   static bool is_on() noexcept { return on_.load(std::memory_order_relaxed); }
+  /// Whether accesses are compared as well.
+  static bool is_watching() noexcept { return watching_.load(std::memory_order_relaxed); }
 
+  /// Follows the clocks from now on.
+  void follow();
+  /// Follows the clocks, and tells of races.
   void start(Told told, void (*with_stack)(const record::Callbacks::UseStack&), record::StackDepot::KeepCode keep);
   void stop() noexcept;
 
-  /// An operator runs on `lane`.
+  /// All that has been launched on `lane` so far is done when the host knows the moment that is returned.
+  Time launched(Lane lane);
+  bool host_knows(Lane lane, Time moment);
+
+  /// An operator runs on `lane`. Nothing is done unless accesses are compared.
   void run(Lane lane, std::span<const Touch> touches, const std::string* op);
 
   /// What may still be under way as the host gets at `touch` by `op`, which is no operator.
@@ -80,7 +91,6 @@ class Monitor {
   using Pair = std::tuple<Race::Kind, record::StackId, record::StackId>;
 
   record::StackId capture();
-  std::size_t timeline_of(Lane lane);
   bool knows(const VectorClock& clock, const Access& access) const noexcept {
     return clock.at(access.timeline) >= access.time;
   }
@@ -94,14 +104,13 @@ class Monitor {
   void add(Race race, std::vector<Race>& found);
 
   static std::atomic<bool> on_;
+  static std::atomic<bool> watching_;
   mutable std::mutex mutex_;
   Told told_;
   void (*with_stack_)(const record::Callbacks::UseStack&) = nullptr;
   record::StackDepot::KeepCode keep_ = nullptr;
   record::StackDepot stacks_;
-  std::map<Lane, std::size_t> timelines_;
-  std::vector<VectorClock> clocks_;
-  std::vector<Time> times_;
+  Clocks clocks_;
   std::unordered_map<std::uintptr_t, std::vector<Access>> accesses_;
   std::deque<Ghost> ghosts_;
   std::set<Pair> told_of_;

@@ -97,7 +97,7 @@ void release_charge(void* data) {
   header_of(data)->seal = 0;
   if (header.block != nullptr) {
     trace(&Tell::trace_gpu_memory_deallocation, reinterpret_cast<std::uintptr_t>(data));
-    if (C10_UNLIKELY(order::Monitor::is_on())) {
+    if (C10_UNLIKELY(order::Monitor::is_watching())) {
       const memory::Block& block = *header.block;
       order::Monitor::instance().freed(reinterpret_cast<std::uintptr_t>(data), block.size,
                                        {block.device, static_cast<std::int64_t>(block.stream)}, block.stream_uses);

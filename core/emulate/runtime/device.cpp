@@ -12,6 +12,7 @@
 #include <torch/headeronly/version.h>
 
 #include "emulate/runtime/generator.h"
+#include "emulate/runtime/stream_progress.h"
 #include "emulate/runtime/torch_release.h"
 #include "memory/cuda_context.h"
 #include "memory/gauges.h"
@@ -96,7 +97,9 @@ EmulatedDevice::EmulatedDevice(c10::DeviceIndex device_index, const model::Devic
     : index(device_index),
       spec(device_spec),
       allocator(device_index, std::move(budget), allocator_settings(), torch_release()),
-      generator(make_default_generator(device_index)) {}
+      generator(make_default_generator(device_index)) {
+  allocator.follow(stream_progress());
+}
 
 void share_memory(const std::string& path, std::uint64_t node) {
   std::shared_ptr<memory::SharedTable> table = path.empty() ? nullptr : std::make_shared<memory::SharedTable>(path);

@@ -13,7 +13,7 @@ namespace devsan::emulate {
 // CUDAStream.cpp, CUDAFunctions.h, impl/CUDAGuardImpl.h), in the same order and with the numbers that Python sees:
 // cuda_stream, cuda_event, data_ptr. torch.cuda._sanitizer makes an order of these, and takes what is missing for a race.
 // The emulation does not wait anywhere, and so it also tells where CUDA would: when bytes come from the host or go there,
-// and for operators whose result the host must know.
+// and for operators whose result the host must know. Who follows the order of streams learns of that waiting here too.
 
 /// Whether somebody listens: torch._C._activate_gpu_trace was called.
 inline bool is_traced() noexcept { return c10::impl::GPUTrace::get_trace() != nullptr; }

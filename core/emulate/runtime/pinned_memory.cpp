@@ -110,7 +110,7 @@ struct PinnedBlock {
 void release_pinned(void* context) {
   auto* pinned = static_cast<PinnedBlock*>(context);
   ranges().remove(pinned->memory.get());
-  if (C10_UNLIKELY(order::Monitor::is_on())) {  // CUDA's cache of pinned memory waits for the copies that use it
+  if (C10_UNLIKELY(order::Monitor::is_watching())) {  // CUDA's cache of pinned memory waits for the copies that use it
     order::Monitor::instance().forget(reinterpret_cast<std::uintptr_t>(pinned->memory.get()));
   }
   figures().give_back(pinned->block);

@@ -8,6 +8,7 @@
 #include "emulate/runtime/device_allocator.h"
 #include "emulate/runtime/host_allocator.h"
 #include "emulate/runtime/origin.h"
+#include "order/monitor.h"
 
 namespace devsan::emulate {
 namespace {
@@ -108,7 +109,9 @@ void record_stream(const c10::DataPtr& data_ptr, c10::StreamId stream) {
   if (data_ptr.get_deleter() != &release_host) return;
   const auto* host = static_cast<const c10::StorageImpl*>(data_ptr.get_context());
   memory::Block* block = block_of(host->data_ptr());
-  if (block != nullptr) device(data_ptr.device().index()).allocator.record_stream(block, stream);
+  if (block == nullptr) return;
+  order::Monitor::instance().follow();
+  device(data_ptr.device().index()).allocator.record_stream(block, stream);
 }
 
 }  // namespace devsan::emulate
