@@ -86,6 +86,14 @@ void compare_parameters(const Call& call, at::ScalarType type) {
   }
 }
 
+/// aten/src/ATen/native/cuda/EmbeddingBag.cu: they are read by a pointer to the type of the weight.
+void compare_sample_weights(const Call& call, at::ScalarType type) {
+  const OperandRef* weights = find(call.operands, "per_sample_weights");
+  if (weights == nullptr || weights->tensor->scalar_type() == type) return;
+  TORCH_CHECK(false, "expected scalar type ", c10::toString(type), " but found ",
+              c10::toString(weights->tensor->scalar_type()));
+}
+
 /// cuda/Normalization.cu, batch_norm_cuda_out: with running statistics the input is first read to normalize it.
 void refuse_batch_norm(const DtypeCheck& check, const Call& call, at::ScalarType type) {
   const c10::IValue* training = value_of(call, "training");
@@ -152,6 +160,18 @@ constexpr DtypeCheck kChecks[] = {
     {.op = "aten::any", .kernel = "or_cuda", .accepted = kCommon},
     {.op = "aten::all", .kernel = "and_cuda", .accepted = kCommon},
     {.op = "aten::roll", .kernel = "roll_cuda", .accepted = kCommon | set_of(at::kComplexHalf)},
+
+    // EmbeddingBag.cu
+    {.op = "aten::_embedding_bag",
+     .kernel = "embedding_bag_cuda",
+     .accepted = kFloating | kReduced,
+     .operand = "weight",
+     .compare = compare_sample_weights},
+    {.op = "aten::_embedding_bag_forward_only",
+     .kernel = "embedding_bag_cuda",
+     .accepted = kFloating | kReduced,
+     .operand = "weight",
+     .compare = compare_sample_weights},
 
     // ScatterGatherKernel.cu
     {.op = "aten::scatter_reduce",

@@ -71,6 +71,12 @@ def test_a_kernel_has_the_name_that_it_has_on_cuda(call: Callable[[torch.Tensor]
             "\"embedding_bag_cuda\" not implemented for 'Bool'",
         ),
         (
+            lambda: functional.embedding_bag(
+                index(0, 2, 2), table(), mode="sum", per_sample_weights=on_gpu(2, 2, dtype=torch.half)
+            ),
+            "expected scalar type Float but found Half",
+        ),
+        (
             lambda: torch.stft(on_gpu(64, dtype=torch.bfloat16), 16, return_complex=True),
             "cuFFT doesn't support tensor of type: BFloat16",
         ),
