@@ -3,21 +3,23 @@
 ``DEVSAN_OPTIONS`` is written as AddressSanitizer writes its own: ``key=value:key=value``. A later key wins over an
 earlier one, so that ``DEVSAN_OPTIONS="$DEVSAN_OPTIONS:memory=24GiB"`` does what it looks like.
 
-NOTE [Adding an option] One more ``_option(...)`` field in `Options` is all that is needed: ``devsan run --name``,
+NOTE [Adding an option] One more ``option(...)`` field in `Options` is all that is needed: ``devsan run --name``,
 ``devsan run --help``, ``pytest --devsan-name`` and ``DEVSAN_OPTIONS=name=...`` follow from it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from devsan.errors import UsageError
 from devsan.fail_on import LEVELS
 from devsan.gpu_list import MAX_GPUS, REAL, read_gpus, write_gpus
+from devsan.option import Option, flag, lists, one_of, option
 from devsan.profiles import DEFAULT_PROFILE, DeviceSpec, all_profiles, find_profile
+from devsan.report_format import FORMATS, OFF, ON_STDERR, format_of, refuse_ending
 from devsan.sample_of_ranks import read_ranks, write_ranks
 from devsan.sizes import read_size, write_size
 from devsan.spelling import nearest
@@ -50,95 +52,10 @@ POLICIES = ("stop", "warn")
 CHECKS = ("streams",)
 """What is checked beyond devices, where it is asked for."""
 
-FORMATS = ("terminal", "json", "html", "sarif", "perfetto", "github")
-"""Of reports. ``devsan/render`` has a file or a folder of each name."""
-
-ON_STDERR = ("terminal", "github")
-"""The formats that follow a traceback. The others are files."""
-
-OF_RUNS = ("html", "perfetto")
-"""The formats that show a run, not findings alone."""
-
-_ENDINGS = {"perfetto": ".perfetto.json"}
-"""Of files, where it is not the name of their format."""
-
-OFF = "off"
-"""As ``format``: no report."""
-
 _LAST_EXIT_CODE = 255
 
-_FLAGS = {"1": "yes", "true": "yes", "on": "yes", "0": "no", "false": "no", "off": "no"}
 
-Value = TypeVar("Value")
-
-
-@dataclass(frozen=True)
-class Option:
-    """One option: how it is called, explained, read and written.
-
-    ``write(read(text))`` may differ from ``text`` in spelling, but ``read`` makes the same value of both.
-    """
-
-    name: str
-    metavar: str
-    help: str
-    default: Any
-    read: Callable[[str], Any]
-    write: Callable[[Any], str]
-    short: str = ""
-
-    @property
-    def key(self) -> str:
-        """Returns the name as texts have it, with hyphens: "used-memory"."""
-        return self.name.replace("_", "-")
-
-    @property
-    def is_flag(self) -> bool:
-        """Returns whether a command line has it without a value."""
-        return self.read is _read_flag
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """Returns the values that there are; none where there are too many to list."""
-        return (
-            CHECKS if self.read is _read_checks else tuple(all_profiles()) if self.read is _read_profile
-            else getattr(self.read, "choices", ())
-        )  # fmt: skip
-
-    @property
-    def argument(self) -> dict[str, Any]:
-        """Returns how argparse takes it: as a text, for ``Options.updated``."""
-        text = self.help.replace("%", "%%")
-        if self.is_flag:
-            return {"action": "store_const", "const": self.write(True), "help": text}
-        return {"metavar": self.metavar, "help": text}
-
-    @property
-    def spellings(self) -> tuple[str, ...]:
-        """Returns how the option is written on a command line, the short one first: "-o", "--output"."""
-        return (f"-{self.short}", f"--{self.key}") if self.short else (f"--{self.key}",)
-
-
-def _option(
-    default: Value, *, metavar: str, read: Callable[[str], Value], write: Any, help: str, short: str = ""
-) -> Value:
-    metadata = {"metavar": metavar, "read": read, "write": write, "help": help, "short": short}
-    made: Value = field(default=default, metadata=metadata)
-    return made
-
-
-def _read_flag(text: str) -> bool:
-    return _one_of("a flag", ("yes", "no"))(_FLAGS.get(text.strip().lower(), text)) == "yes"
-
-
-def _write_flag(value: bool) -> str:
-    return "yes" if value else "no"
-
-
-def _flag(*, help: str, short: str = "") -> bool:
-    return _option(False, metavar="yes|no", read=_read_flag, write=_write_flag, help=help, short=short)
-
-
+@lists(lambda: tuple(all_profiles()))
 def _read_profile(text: str) -> str | None:
     return find_profile(text).key
 
@@ -164,22 +81,9 @@ def _read_exit_code(text: str) -> int:
     return int(text)
 
 
+@lists(lambda: CHECKS)
 def _read_checks(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_one_of("check", CHECKS)(item.strip()) for item in text.split(",")))
-
-
-def _one_of(name: str, choices: Sequence[str]) -> Callable[[str], str]:
-    """Returns what reads an option that is one of ``choices``."""
-
-    def read(text: str) -> str:
-        if text not in choices:
-            near = nearest(text, choices)
-            expected = f"{name} to be {' or '.join(each for each in (', '.join(choices[:-1]), choices[-1]) if each)}"
-            raise UsageError(expected, repr(text), near and repr(near))
-        return text
-
-    read.choices = tuple(choices)  # type: ignore[attr-defined]
-    return read
+    return tuple(dict.fromkeys(one_of("check", CHECKS)(item.strip()) for item in text.split(",")))
 
 
 def _read_output(text: str) -> str:
@@ -192,24 +96,6 @@ def _read_output(text: str) -> str:
     return path
 
 
-_FILES = {_ENDINGS.get(name, f".{name}"): name for name in FORMATS if name not in ON_STDERR}
-_RUN_FILE = ".dvs"
-
-
-def format_of(output: str) -> str:
-    """Returns the format that is a file with the ending of ``output``; "" where there is none."""
-    fitting = [ending for ending in _FILES if output.lower().endswith(ending)]
-    return _FILES[max(fitting, key=len)] if fitting else ""
-
-
-def _refuse_ending(output: str) -> None:
-    """Refuses the name of a run file that looks like another kind of file."""
-    ending = os.path.splitext(output)[1]
-    if ending not in ("", _RUN_FILE) and "%" not in ending:  # %r, %p: of which rank, of which process
-        *endings, last = (_RUN_FILE, *_FILES)
-        raise UsageError(f"output that ends with {', '.join(endings)} or {last}", repr(os.path.basename(output)))
-
-
 def _one_for_all(name: str, sizes: Sequence[int], gpus: int) -> Sequence[int]:
     if len(sizes) in (1, gpus):
         return list(sizes) * (gpus if len(sizes) == 1 else 1)
@@ -220,7 +106,7 @@ def _one_for_all(name: str, sizes: Sequence[int], gpus: int) -> Sequence[int]:
 class Options:
     """What to emulate. The fields are the one list of options, in the order in which the help shows them."""
 
-    gpus: tuple[str | None, ...] = _option(
+    gpus: tuple[str | None, ...] = option(
         (None,) * DEFAULT_GPUS,
         metavar="GPUS",
         read=read_gpus,
@@ -228,36 +114,36 @@ class Options:
         help=f"number or models of the GPUs: 4, 4:a100-80g, a100-80g,l4-24g, 2*a100-80g,l4-24g (1 to {MAX_GPUS}); or "
         f"{REAL}: emulate nothing and only explain errors (default: {DEFAULT_GPUS})",
     )
-    profile: str | None = _option(
+    profile: str | None = option(
         None,
         metavar="PROFILE",
         read=_read_profile,
         write=str,
         help=f"model of the GPUs if gpus is a number; devsan profiles lists the models (default: {DEFAULT_PROFILE})",
     )
-    memory: tuple[int, ...] = _option(
+    memory: tuple[int, ...] = option(
         (),
         metavar="SIZE",
         read=_read_sizes,
         write=_write_sizes,
         help="memory of all GPUs (24GiB) or of each GPU (24GiB,512MiB) (default: that of the profile)",
     )
-    used_memory: tuple[int, ...] = _option(
+    used_memory: tuple[int, ...] = option(
         (),
         metavar="SIZE",
         read=_read_sizes,
         write=_write_sizes,
         help="memory that other programs use on the GPUs, in the same form as memory (default: 0)",
     )
-    policy: str = _option(
+    policy: str = option(
         "stop",
         metavar="POLICY",
-        read=_one_of("policy", POLICIES),
+        read=one_of("policy", POLICIES),
         write=str,
         help="what happens at a call on mixed devices: stop raises torch's error, as on a GPU; warn reports the call, "
         "moves its operands to one device and continues (default: stop)",
     )
-    check: tuple[str, ...] = _option(
+    check: tuple[str, ...] = option(
         (),
         metavar="CHECK",
         read=_read_checks,
@@ -265,7 +151,7 @@ class Options:
         help="what else is checked while the program runs: streams warns about tensors that are used on several CUDA "
         "streams, or in pinned memory, without an order (default: nothing)",
     )
-    history: int = _option(
+    history: int = option(
         DEFAULT_HISTORY,
         metavar="SIZE",
         read=_read_history,
@@ -273,11 +159,11 @@ class Options:
         help="host memory for the records of tensor placements, for example 256MiB; when it is full, records that no "
         "tensor needs are dropped (default: 64MiB)",
     )
-    full_size: bool = _flag(
+    full_size: bool = flag(
         help="rehearse a job that is larger than this machine: large tensors have shapes, devices and memory, and no "
         "numbers"
     )
-    real_below: int = _option(
+    real_below: int = option(
         DEFAULT_REAL_BELOW,
         metavar="SIZE",
         read=read_size,
@@ -285,15 +171,15 @@ class Options:
         help="with full-size, the size up to which tensors have numbers; integers and booleans have them up to 256 "
         "times as much (default: 64KiB)",
     )
-    weights: str = _option(
+    weights: str = option(
         AUTO,
         metavar="WEIGHTS",
-        read=_one_of("weights", WEIGHTS),
+        read=one_of("weights", WEIGHTS),
         write=str,
         help="with full-size, what a model is loaded from: none needs its configuration alone, index the headers of "
         "safetensors or an index, real the files themselves; auto opens the files that are there (default: auto)",
     )
-    ranks: tuple[tuple[int, int], ...] = _option(
+    ranks: tuple[tuple[int, int], ...] = option(
         (),
         metavar="RANKS",
         read=read_ranks,
@@ -301,16 +187,16 @@ class Options:
         help="of a launch by torchrun or accelerate launch, start only these ranks, which stand in for the others: "
         "first,last or 0,7,504-511 (default: all of them)",
     )
-    format: str = _option(
+    format: str = option(
         "terminal",
         metavar="FORMAT",
-        read=_one_of("format", (*FORMATS, OFF)),
+        read=one_of("format", (*FORMATS, OFF)),
         write=str,
         help="format of the report: terminal prints it on stderr after the traceback of an uncaught exception; github "
         "also prints an annotation for GitHub Actions; json, html, sarif and perfetto also write a file at the end of "
         "the run, which -o names, instead of the run file; off prints nothing (default: terminal)",
     )
-    output: str = _option(
+    output: str = option(
         "",
         metavar="FILE",
         read=_read_output,
@@ -320,15 +206,15 @@ class Options:
         "(default: nothing is recorded)",
         short="o",
     )
-    fail_on: str = _option(
+    fail_on: str = option(
         "",
         metavar="LEVEL",
-        read=_one_of("fail-on", LEVELS),
+        read=one_of("fail-on", LEVELS),
         write=str,
         help="which findings make devsan fail, beside a program that fails by itself: error, warning (errors, too) or "
         "never (default: never)",
     )
-    error_exitcode: int | None = _option(
+    error_exitcode: int | None = option(
         None,
         metavar="N",
         read=_read_exit_code,
@@ -336,13 +222,13 @@ class Options:
         help="exit code where findings make devsan fail, also instead of the program's own; alone it means "
         "--fail-on error (default: that of the program if it failed, else 1)",
     )
-    quiet: bool = _flag(help="print no closing line where a program ends well", short="q")
-    verbose: bool = _flag(help="with the closing line, print the memory of each GPU", short="v")
-    force: bool = _flag(help="replace the files that output names; without it, no file that exists is overwritten")
-    lang: str = _option(
+    quiet: bool = flag(help="print no closing line where a program ends well", short="q")
+    verbose: bool = flag(help="with the closing line, print the memory of each GPU", short="v")
+    force: bool = flag(help="replace the files that output names; without it, no file that exists is overwritten")
+    lang: str = option(
         "",
         metavar="LANG",
-        read=_one_of("lang", LANGUAGES),
+        read=one_of("lang", LANGUAGES),
         write=str,
         help="language of the report: en or zh (default: DEVSAN_LANG, or the locale)",
     )
@@ -389,16 +275,16 @@ class Options:
         """
         read = {}
         for key, text in texts.items():
-            option = find_option(key)
+            found = find_option(key)
             if not text.strip():
-                raise UsageError(f"{key}={option.metavar}", f"{key} without a value")
-            read[option.name] = option.read(text)
+                raise UsageError(f"{key}={found.metavar}", f"{key} without a value")
+            read[found.name] = found.read(text)
         if read.get("gpus", (None,)) == ():  # what was said of emulated GPUs before is meant for those
             read = {**{name: find_option(name).default for name in EMULATION}, **read}
         if "format" not in read and self.format == FORMATS[0]:
             read["format"] = format_of(read.get("output", "")) or self.format
             if read.get("output") and read["format"] in ON_STDERR:
-                _refuse_ending(read["output"])
+                refuse_ending(read["output"])
         if "profile" not in read and (read.get("gpus") or (None,))[0] is not None:
             read["profile"] = None
         return replace(self, **read)
@@ -416,9 +302,9 @@ class Options:
     def to_variable(self) -> str:
         """Returns the value of ``DEVSAN_OPTIONS`` that gives these options in another process; never empty."""
         return ":".join(
-            f"{option.key}={option.write(getattr(self, option.name))}"
-            for option in OPTIONS
-            if option.name == "gpus" or getattr(self, option.name) != option.default
+            f"{each.key}={each.write(getattr(self, each.name))}"
+            for each in OPTIONS
+            if each.name == "gpus" or getattr(self, each.name) != each.default
         )
 
 
@@ -440,10 +326,10 @@ def find_option(name: str) -> Option:
     Raises:
         UsageError: there is none; the message names the one that is spelled most like it.
     """
-    for option in OPTIONS:
-        if name in (option.name, option.key):
-            return option
-    names = [option.key for option in OPTIONS]
+    for each in OPTIONS:
+        if name in (each.name, each.key):
+            return each
+    names = [each.key for each in OPTIONS]
     near = nearest(name, names)
     raise UsageError(f"an option ({', '.join(names)})", repr(name), near and repr(near))
 
@@ -482,7 +368,7 @@ def _nearest_item(item: str) -> str:
         except UsageError:
             continue
         return f"{name}={item}"
-    return f"{nearest(item, [option.key for option in OPTIONS]) or 'gpus'}=..."
+    return f"{nearest(item, [each.key for each in OPTIONS]) or 'gpus'}=..."
 
 
 def from_values(**values: Any) -> Options:

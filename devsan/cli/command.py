@@ -13,8 +13,9 @@ from typing import ClassVar, NoReturn, Protocol
 from devsan.cli.help_text import ShowHelp
 from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
-from devsan.options import FORMATS, OPTIONS, find_option
+from devsan.options import OPTIONS, find_option
 from devsan.project_options import in_force, language
+from devsan.report_format import FORMATS
 from devsan.spelling import nearest
 
 Action = Callable[[], int]

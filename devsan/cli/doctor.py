@@ -30,12 +30,12 @@ from devsan.doctor.output_formats import document, run_of, written
 from devsan.doctor.summary import summary
 from devsan.errors import UsageError, tell
 from devsan.fail_on import exit_code
-from devsan.options import FORMATS, OF_RUNS
 from devsan.render.formats import rendered
 from devsan.render.language import language_for, language_named
 from devsan.render.notice import notice
 from devsan.render.terminal.printer import lines_of, write_lines
 from devsan.render.terminal.stream import columns_of, unbroken_columns
+from devsan.report_format import FORMATS, OF_RUNS
 from devsan.spelling import nearest_script
 
 _FORMATS = tuple(name for name in FORMATS if name not in OF_RUNS)

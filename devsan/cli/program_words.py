@@ -18,7 +18,8 @@ from devsan.cli.misplaced import Readers, apart, find
 from devsan.cli.program import Code, CommandLine, Module, Program, Script
 from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
-from devsan.options import OPTIONS, REPORTING, Option, Options
+from devsan.option import Option
+from devsan.options import OPTIONS, REPORTING, Options
 from devsan.project_options import in_force
 
 READERS: Readers = {each: None if option.is_flag else option.read for option in OPTIONS for each in option.spellings}

@@ -10,8 +10,8 @@ from devsan.cli.command import Action, Parser, add_fail_on, add_format, add_lang
 from devsan.errors import EXIT_USAGE, UsageError, tell
 from devsan.fail_on import exit_code
 from devsan.job.text import write_runs
-from devsan.options import FORMATS, format_of
 from devsan.render.formats import Runs, rendered
+from devsan.report_format import FORMATS, format_of
 from devsan.run_files import output_file
 from devsan.run_files.ranks import findings_of
 from devsan.run_files.reader import read_run

@@ -17,7 +17,7 @@ def rendered(name: str, runs: Runs, language: str = "") -> str:
     """Returns ``runs`` in a format.
 
     Args:
-        name: one of ``devsan.options.FORMATS``, any but the terminal's.
+        name: one of ``devsan.report_format.FORMATS``, any but the terminal's.
         runs: documents of runs (docs/reference/run.schema.json).
         language: in which a page opens; by default the one that is asked for, else that of the browser.
     """
