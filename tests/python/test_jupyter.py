@@ -57,6 +57,7 @@ def test_cells(run: Run, tmp_path: Path) -> None:
     assert shown == ["RuntimeError"]
     assert errors.lstrip().startswith("error: operands are on cuda:0 and cpu\n  --> Cell In["), errors
     assert "raise RuntimeError(" in errors
+    assert "= torch: " not in errors, "IPython's own traceback has the sentence"
     assert run("1 / 0") == ("", ["ZeroDivisionError"])
     for code in ("import asyncio\nawait asyncio.sleep(0)\nfail(2)", "%time fail(3)", f"%run {program}"):
         errors, shown = run(code)

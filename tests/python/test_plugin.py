@@ -241,6 +241,7 @@ def test_report_of_a_failed_test(pytester, monkeypatch, words, conftest, told):
     if told:
         result.stdout.fnmatch_lines(report)
         assert str(result.stdout).count("error: operands") == 1
+        assert "= torch: " not in str(result.stdout), "pytest's own traceback has the sentence"
     else:
         result.stdout.no_fnmatch_line("error: operands*")
 
