@@ -68,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
             return
         options.devices()
         if options.output and not hasattr(config, "workerinput"):  # workers find the files of each other
-            run_file.check(options)
+            run_file.check(options, "--devsan-force")
         config.stash[_FOR_THE_SESSION] = options
         if options.report_file:
             member.join(options)  # at its end the job writes the report

@@ -269,6 +269,13 @@ try:
         raise AssertionError
 except devsan.errors.UsageError as error:
     assert "folder" in str(error)
+with open("taken.html", "w") as file:
+    file.write("kept")
+try:
+    with devsan.emulate(gpus=1, output="taken.html"):
+        raise AssertionError
+except devsan.errors.UsageError as error:
+    assert "expected a new file for output, or force=True to replace it" in str(error)
 with devsan.emulate(gpus=1, output="one.dvs"):
     pass
 with devsan.emulate(gpus=1, output="two.dvs"):
