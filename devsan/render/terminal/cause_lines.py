@@ -24,6 +24,7 @@ from devsan.diagnostics.messages import Message
 from devsan.render.edit_lines import edit_lines
 from devsan.render.language import Language
 from devsan.render.terminal.diff_lines import changed_lines
+from devsan.render.terminal.memory_lines import memory_lines
 from devsan.render.terminal.paths import Paths
 from devsan.render.terminal.placed_lines import placed_lines
 from devsan.render.terminal.text import Line, display_width, paragraph
@@ -40,6 +41,9 @@ def cause_lines(cause: Diagnostic, say: Language, paths: Paths, width: int, room
     if cause.placed:
         yield []
         yield from placed_lines(cause.placed, cause.sites, say, paths, width)
+    if cause.memory is not None and cause.memory.parts:
+        yield []
+        yield from memory_lines(cause.memory, say, width)
     yield []
     if cause.candidates:
         yield from _candidate_lines(cause, say, paths, width)
