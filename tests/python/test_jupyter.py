@@ -77,6 +77,8 @@ def test_a_program_in_several_cells_has_the_cause_of_one_in_a_file(run: Run) -> 
     for cell in program[:-1]:
         assert run(cell) == ("", [])
     apart, _ = run(program[-1])
+    told, _ = run("import devsan\ndevsan.where(a)")
+    assert re.search(r"^   --> Cell In\[\d+\]:2:5  a = torch\.ones", told, re.MULTILINE), told
     heads = [re.search(r"error\[(DV\d+)\].*(?:\n.*)*?\n(help: .*)", text) for text in (whole, apart)]
     assert heads[0] and heads[1], (whole, apart)
     assert heads[0][1] == heads[1][1] == "DV102"
