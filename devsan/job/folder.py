@@ -155,7 +155,8 @@ def recordings(path: str) -> Iterator[tuple[int, str]]:
 
 def note_shown(path: str, text: str) -> None:
     """Notes what this process has shown of an error on its stderr. Never raises."""
-    with contextlib.suppress(OSError), open(os.path.join(path, f"{os.getpid()}{_SHOWN}"), "w", encoding="ascii") as file:
+    name = os.path.join(path, f"{os.getpid()}{_SHOWN}")
+    with contextlib.suppress(OSError), open(name, "w", encoding="ascii") as file:
         json.dump({"stderr": _stderr(), "text": text}, file)
 
 

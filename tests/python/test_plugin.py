@@ -83,7 +83,8 @@ def test_a_file_that_exists_is_kept_and_the_refusal_names_the_option_of_pytest(p
     pytester.path.joinpath("run.html").write_text("kept", encoding="utf-8")
     result, log = run("--devsan-gpus=2", "--devsan-output=run.html")
     assert (result.ret, log) == (pytest.ExitCode.USAGE_ERROR, [])
-    result.stderr.fnmatch_lines(["*expected a new file for output, or --devsan-force to replace it, got '*run.html', which exists"])
+    refusal = "*expected a new file for output, or --devsan-force to replace it, got '*run.html', which exists"
+    result.stderr.fnmatch_lines([refusal])
 
 
 def test_mark_and_fixture(pytester, run):

@@ -40,8 +40,8 @@ def provenance_text(tensor: Any, caller: FrameType | None = None) -> str:
         site = event.site
         if site is not None:
             column = f":{site.span.column}" if site.span.column else ""
-            file = ipython.name_of(site.file) or site.file
-            lines.append(f"   --> {file}:{site.span.line}{column}  {site.source.splitlines()[0] if site.source else ''}")
+            place = f"{ipython.name_of(site.file) or site.file}:{site.span.line}{column}"
+            lines.append(f"   --> {place}  {site.source.splitlines()[0] if site.source else ''}")
     if dropped:
         lines.append(f"  {dropped}")
     return "\n".join(lines)

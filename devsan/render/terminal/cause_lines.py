@@ -57,7 +57,8 @@ def cause_lines(cause: Diagnostic, say: Language, paths: Paths, width: int, room
     change: tuple[Edit, ...] = ()  # one change is shown, that of the best fix that has one
     for number, fix in enumerate(cause.fixes[: 1 + _OTHERS]):  # last, where the eye ends
         shown, change = (() if change else fix.edits), change or fix.edits
-        yield from _fix_lines(fix, f"  {say('or')}" if number else say("help"), shown, cause.sites, say, paths, width, room)
+        word = f"  {say('or')}" if number else say("help")
+        yield from _fix_lines(fix, word, shown, cause.sites, say, paths, width, room)
 
 
 def _candidate_lines(cause: Diagnostic, say: Language, paths: Paths, width: int) -> Iterator[Line]:
@@ -89,7 +90,8 @@ def _naive_fix(text: str, say: Language) -> str:
 
 
 def _fix_lines(
-    fix: Fix, word: str, edits: Sequence[Edit], sites: Sequence[Place], say: Language, paths: Paths, width: int, room: int
+    fix: Fix, word: str, edits: Sequence[Edit], sites: Sequence[Place], say: Language, paths: Paths, width: int,
+    room: int,
 ) -> Iterator[Line]:  # fmt: skip
     text = say("{text} ({confidence})", text=say.text(fix.text), confidence=say(fix.confidence))
     yield from paragraph(f"{word}: ", "help", paths.text(text), width)

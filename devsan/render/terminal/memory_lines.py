@@ -36,7 +36,8 @@ def memory_lines(held: HeldMemory, say: Language, width: int) -> Iterator[Line]:
     told = f"  {say('{used} of {total} allocated', used=used, total=total)}"
     cells = max(_LEAST, min(_MOST, width - display_width(f"{head}[]{told}")))
     signs = {each.kind: _SIGNS[each.kind] for each in held.parts}
-    shown = split_bar([(signs[each.kind], each.bytes) for each in held.parts], held.total - held.free, held.total, cells)
+    parts = [(signs[each.kind], each.bytes) for each in held.parts]
+    shown = split_bar(parts, held.total - held.free, held.total, cells)
     yield [(head, style_of_device(held.device, False)), (f"{shown}{told}", "")]
     names = [f"{sign} {say.text(kind_named(kind))}" for kind, sign in signs.items() if sign in shown]
     names.append(f"{REST} {say('what else is taken')}")  # the CUDA context at least
