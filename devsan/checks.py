@@ -183,7 +183,7 @@ def _report(sentence: Sentence, caller: FrameType) -> str:
 
         trace = TracebackType(None, caller, caller.f_lasti, caller.f_lineno)
         stream = io.StringIO()
-        report_to(stream, Failure(sentence.text, sentence, trace, trace))
+        report_to(stream, Failure(sentence.text, sentence, trace, trace), is_shown=True)
         return f"{sentence.text}\n{COLOR.sub('', stream.getvalue()).rstrip()}"
     except Exception as own:  # the check's own answer must not be lost
         return f"{sentence.text}\n(no report: {type(own).__name__}: {own})"

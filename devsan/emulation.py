@@ -119,7 +119,7 @@ class ReportingEmulation(Emulation):
     def start(self) -> Emulation:
         """Starts emulating, as `Emulation.start` does, and has uncaught device errors reported."""
         if self.options.output and not recording.is_on():
-            run_file.check(self.options)
+            run_file.check(self.options, "force=True")
         super().start()
         if self.options.output:
             member.join(self.options)

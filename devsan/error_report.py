@@ -66,14 +66,14 @@ def on_exception(
             from devsan import failure_report  # most exceptions are about something else
 
             if stream is None and member.is_silent():
-                failure_report.tell_job(failure)
+                failure_report.tell_job(failure, is_shown)
                 return False
             how = active_options.format()
             if _show is None or stream is not None or how == "off":
                 failure_report.report_to(out, failure, how, is_shown)
             else:
                 text = io.StringIO()
-                _show(text, *failure_report.report_to(text, failure, how))
+                _show(text, *failure_report.report_to(text, failure, how, is_shown))
             return how != "off"
     except Exception as own:
         return _own_failure(own, out)

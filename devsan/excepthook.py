@@ -87,6 +87,8 @@ def report(
         is_shown: whether Python's own traceback stands right above, and with it the sentence of the error.
     """
     global _reported
+    if is_shown and multiprocessing_hooks.has_reported(error):
+        member.note_shown(str(error))  # with the traceback of the child
     if error is _reported or not isinstance(error, Exception) or multiprocessing_hooks.has_reported(error):
         return  # KeyboardInterrupt and its like are not failures of the program
     _reported = error
@@ -97,8 +99,10 @@ def report(
         tell(f"the report is incomplete: {type(failure).__name__}: {failure}")
 
 
-def _report_of_a_cell(kind: type[BaseException], error: BaseException, trace: TracebackType | None, /) -> None:
-    report(kind, error, trace)
+def _report_of_a_cell(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None, is_shown: bool, /
+) -> None:
+    report(kind, error, trace, is_shown)
     member.speak()  # a cell may have launched ranks, and the process goes on
 
 

@@ -42,8 +42,15 @@ def report_to(
     return report, explanation
 
 
-def tell_job(failure: Failure) -> None:
-    """Leaves the report on ``failure`` to the job of this process, which is a rank."""
+def tell_job(failure: Failure, is_shown: bool = False) -> None:
+    """Leaves the report on ``failure`` to the job of this process, which is a rank.
+
+    Args:
+        failure: what happened.
+        is_shown: whether this process has shown the sentence of the error.
+    """
+    if is_shown:
+        member.note_shown(failure.sentence.text)
     report, explanation = explained(build(failure), failure, member.patience())
     member.add(report, explanation)
     _record(failure, report, explanation)

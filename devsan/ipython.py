@@ -16,8 +16,10 @@ from typing import Any, Protocol
 class Report(Protocol):
     """Reports on an exception."""
 
-    def __call__(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None, /) -> None:
-        """Reports on ``error``."""
+    def __call__(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None, is_shown: bool, /
+    ) -> None:
+        """Reports on ``error``; ``is_shown``: its traceback stands right above."""
 
 
 _report: Report | None = None
@@ -80,4 +82,5 @@ def _end(result: Any = None) -> None:
     shown = getattr(sys, "last_value", None)
     error = getattr(result, "error_in_exec", None) or (shown if shown is not _last else None)
     if _report is not None and isinstance(error, BaseException):
-        _report(type(error), error, error.__traceback__)
+        by_hand = getattr(_shell, "custom_exceptions", ())  # a handler of the user's shows these as it likes
+        _report(type(error), error, error.__traceback__, type(error) not in by_hand)

@@ -47,8 +47,16 @@ def explain(error: BaseException | None = None) -> str:
     """
     if error is None:
         error = sys.exc_info()[1] or getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    if error is None:
-        return ""
+    return "" if error is None else text_about(error)
+
+
+def text_about(error: BaseException, is_shown: bool = False) -> str:
+    """Returns the report on ``error``; "" when it is not about devices.
+
+    Args:
+        error: the exception.
+        is_shown: whether its traceback stands above, and with it the sentence of the error.
+    """
     text = io.StringIO()
-    on_exception(type(error), error, error.__traceback__, text)
+    on_exception(type(error), error, error.__traceback__, text, is_shown)
     return COLOR.sub("", text.getvalue()).strip("\n")

@@ -29,6 +29,7 @@ class Levers:
         self._quantization = Quantization(bits)
         self._checkpointing = checkpointing
         self._loads = False
+        self._runs = False
         self._seen = 0
         self._state = ""
 
@@ -45,9 +46,7 @@ class Levers:
 
     def placed(self, model: Any) -> None:
         """Looks at a model that was placed."""
-        can = getattr(model, "supports_gradient_checkpointing", False)
-        is_on = any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
-        self._state = "on" if is_on else "off" if can else ""
+        self._state = _checkpointing_of(model)
         if self._checkpointing and self._state == "off":
             model.gradient_checkpointing_enable()
         model.register_forward_pre_hook(self._forward, with_kwargs=True, prepend=True)
@@ -66,6 +65,9 @@ class Levers:
 
     def _forward(self, model: Any, args: Any, named: Any) -> Any:
         """Cuts a batch that no loader has made: what the model takes, its labels among it."""
+        if not self._runs and not self._checkpointing:
+            self._state = _checkpointing_of(model)  # a Trainer turns it on behind the place where it places a model
+        self._runs = True
         torch = sys.modules["torch"]
         shapes = [each.shape for each in (*args, *named.values()) if isinstance(each, torch.Tensor) and each.dim() > 1]
         if not shapes:
@@ -80,3 +82,12 @@ class Levers:
             return each[: self._batch].clone() if is_batch else each  # a view would keep all of it alive
 
         return tuple(map(cut, args)), {name: cut(each) for name, each in named.items()}
+
+
+def _checkpointing_of(model: Any) -> str:
+    """Whether it is "on", or "off" where the model has a switch for it: that of transformers, or torch's own wrapper
+    (torch/distributed/algorithms/_checkpoint)."""
+    for module in model.modules():
+        if getattr(module, "gradient_checkpointing", False) or type(module).__name__ == "CheckpointWrapper":
+            return "on"
+    return "off" if getattr(model, "supports_gradient_checkpointing", False) else ""

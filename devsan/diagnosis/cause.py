@@ -12,6 +12,7 @@ from devsan.diagnosis.source import shown_path, whole_path
 from devsan.diagnosis.strip import strip_of
 from devsan.diagnostics.codes import UNDECIDED, name_of
 from devsan.diagnostics.diagnostic import Confidence, Diagnostic, Edit, Fix, Operand, Place
+from devsan.diagnostics.held_memory import HeldMemory, MemoryPart
 from devsan.diagnostics.messages import message
 from devsan.diagnostics.placement import Placement, owner_text
 from devsan.introspect.deadline import Late, within
@@ -56,7 +57,15 @@ def _explained(report: Diagnostic, explanation: Explanation) -> Diagnostic:
     placed = tuple(_placed(operand, event, rows, facts.models) for operand, event in _told(operands))
     strips = (f"{model.expression or 'model'}: {line}" for model in facts.models if (line := strip_of(model)))
     notes = (*report.notes, *([line] if (line := next(strips, "")) else ()))
-    return with_cause(replace(report, operands=tuple(rows), placed=placed, notes=notes), finding)
+    told = replace(report, operands=tuple(rows), placed=placed, notes=notes, memory=_held(facts.failure.memory))
+    return with_cause(told, finding)
+
+
+def _held(memory: core.HeldMemory | None) -> HeldMemory | None:
+    if memory is None:
+        return None
+    parts = tuple(MemoryPart(each.kind.name.lower(), each.bytes) for each in memory.parts)
+    return HeldMemory(str(memory.device), memory.total, memory.free, memory.allocated, parts)
 
 
 def with_cause(report: Diagnostic, finding: core.Finding) -> Diagnostic:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from devsan.diagnostics.held_memory import HeldMemory
 from devsan.diagnostics.placement import Placement
 
 Severity = Literal["error", "warning", "note"]
@@ -141,6 +142,7 @@ class Diagnostic:
         fixes: the surest first, whoever added them; of those that are as sure the first given.
         naive_fix: what a naive ``.to(device)`` at the failing line would break.
         notes: further lines, each a fact.
+        memory: of the GPU that is full; None for another fault, and where nobody knows who holds it.
     """
 
     title: str
@@ -160,6 +162,7 @@ class Diagnostic:
     fixes: tuple[Fix, ...] = ()
     naive_fix: str = ""
     notes: tuple[str, ...] = ()
+    memory: HeldMemory | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fixes", tuple(sorted(self.fixes, key=lambda fix: CONFIDENCES[fix.confidence])))

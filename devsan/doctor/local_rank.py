@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from devsan.diagnostics.diagnostic import Place
+from devsan.doctor.chosen_device import chooses
 from devsan.doctor.script_place import place_of
 
 _NAME, _VARIABLE = "local_rank", "LOCAL_RANK"
-_DEVICES = ("cuda", "device", "set_device", "to")  # calls that take the number of a GPU
 _KNOWN = ("vars", "print", "repr", "str")  # calls that change nothing of what they are given
 
 
@@ -40,7 +40,7 @@ def read_local_rank(tree: ast.Module, file: str) -> LocalRank | None:
     if any(_may_set(node, parsed, own) for node in ast.walk(tree)):
         return None
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call | ast.keyword))
-    use = next((node for node in nodes if _chooses(node)), None)
+    use = next((node for node in nodes if chooses(node, _is_it)), None)
     if use is None:
         return None
     return LocalRank(default, place_of(added[0], file), place_of(use, file))
@@ -81,17 +81,6 @@ def _may_set(node: ast.AST, parsed: set[str], own: set[str]) -> bool:
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     return any(isinstance(part, ast.Name) and part.id in parsed
                for each in given for part in [each.value if isinstance(each, ast.Starred) else each])  # fmt: skip
-
-
-def _chooses(node: ast.AST) -> bool:
-    """Whether a call places something by the argument: a number of a GPU, "cuda:" and the number, device_ids."""
-    if isinstance(node, ast.keyword) and node.arg == "device_ids":
-        return any(_is_it(each) for each in ast.walk(node.value))
-    if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") not in _DEVICES:
-        return False
-    texts = [each for each in node.args if isinstance(each, ast.JoinedStr) and "cuda" in ast.unparse(each)]
-    parts = [part for text in texts for part in ast.walk(text)]
-    return any(_is_it(each) for each in (*node.args, *parts, *(keyword.value for keyword in node.keywords)))
 
 
 def _is_it(node: ast.AST) -> bool:

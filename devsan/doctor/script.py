@@ -13,6 +13,7 @@ from typing import Any
 
 from devsan.diagnostics.diagnostic import Place
 from devsan.diagnostics.messages import message
+from devsan.doctor.global_rank import read_global_rank
 from devsan.doctor.imports import Imports, read_imports
 from devsan.doctor.local_rank import LocalRank, read_local_rank
 from devsan.doctor.nodes import Malformed
@@ -87,6 +88,7 @@ class Script:
         library_calls: of what it imports, given keywords; each by its full name, "accelerate.Accelerator".
         saves: where it writes the weights of its model itself.
         local_rank: the argument by which it chooses its device, where only the command line gives it.
+        global_rank: where it chooses its device by its rank in the whole job.
     """
 
     file: str
@@ -96,6 +98,7 @@ class Script:
     library_calls: tuple[Call, ...] = ()
     saves: tuple[Save, ...] = ()
     local_rank: LocalRank | None = None
+    global_rank: Place | None = None
 
     def training_arguments(self) -> Call | None:
         """Returns the one call that makes the Trainer's arguments; None where there is none, or several."""
@@ -166,7 +169,7 @@ def read_script(file: str) -> Script | Malformed | None:
     for found in (calls, library_calls):
         found.sort(key=lambda call: (call.place.line, call.place.column))
     return Script(file, imports, tuple(calls), derived, tuple(library_calls),
-                  read_saves(tree, file), read_local_rank(tree, file))  # fmt: skip
+                  read_saves(tree, file), read_local_rank(tree, file), read_global_rank(tree, file))  # fmt: skip
 
 
 def _call(node: ast.Call, file: str) -> Call:

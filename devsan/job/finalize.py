@@ -100,7 +100,7 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
     with contextlib.suppress(Exception):  # as above: a source that cannot be read
         waited = waited_in(recordings)
     job = diagnosis.made(documents, fates, found, folder.command_of(path), waited, folder.sample_of(path))
-    said = text.write(job, out)
+    said = text.write(job, out, shown=folder.shown_here(path))
     _severities.update(str(finding["severity"]) for finding in job["findings"])
     if how == "github" and job["findings"]:
         out.write("".join(command(finding, documents[0]["process"]["directory"]) for finding in job["findings"]))

@@ -8,6 +8,7 @@
   <pid>.stack           where a rank was when it was told to end
   <pid>.tally           what a process found, and how full its GPUs were: devsan/run_files/tally.py
   <pid>.exits           what a launcher says of the ends of its children
+  <pid>.shown           what a process has shown of its error, and on which stderr
   run*.dvs              the run files of its processes, where the report on the job is to be a file
   sample                which ranks of how many a launcher has started: devsan/sample/launcher.py
   memory                who holds how much of which GPU: core/memory/shared_table.h
@@ -32,6 +33,7 @@ VARIABLE = "DEVSAN_JOB"
 
 _PREFIX = "devsan-job-"
 _OWNER, _HEIR, _MEMORY, _SAMPLE, _COMMAND, _RUN_FILE = "owner", "heir", "memory", "sample", "command", "run.dvs"
+_SHOWN = ".shown"
 _ATTEMPTS = 3
 _UNOWNED = 3600.0  # seconds: a folder without an owner that is older was left by a process that was killed right then
 
@@ -149,6 +151,33 @@ def ranks(path: str) -> dict[int, int]:
 def recordings(path: str) -> Iterator[tuple[int, str]]:
     """Yields the flight recorders in a job's folder, each with the id of its process."""
     yield from _numbered(path, ".flight")
+
+
+def note_shown(path: str, text: str) -> None:
+    """Notes what this process has shown of an error on its stderr. Never raises."""
+    name = os.path.join(path, f"{os.getpid()}{_SHOWN}")
+    with contextlib.suppress(OSError), open(name, "w", encoding="ascii") as file:
+        json.dump({"stderr": _stderr(), "text": text}, file)
+
+
+def shown_here(path: str) -> list[str]:
+    """Returns what processes of the job have shown of their errors where the stderr of this process leads, too.
+
+    Launchers may send that of the ranks to files.
+    """
+    found = []
+    for _, name in _numbered(path, _SHOWN):
+        with contextlib.suppress(OSError, ValueError), open(name, encoding="ascii") as file:
+            noted = json.load(file)
+            if noted["stderr"] == _stderr():
+                found.append(str(noted["text"]))
+    return found
+
+
+def _stderr() -> list[int]:
+    """Which file, terminal or pipe it is."""
+    about = os.fstat(2)
+    return [about.st_dev, about.st_ino]
 
 
 def stacks(path: str) -> Iterator[tuple[int, str]]:

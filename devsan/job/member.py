@@ -170,6 +170,12 @@ def add(report: Diagnostic, explanation: Explanation | None) -> None:
     _update(put)
 
 
+def note_shown(text: str) -> None:
+    """Notes what this process has shown of an error, for the job's report not to repeat it."""
+    if _is_in():
+        folder.note_shown(_folder, text)
+
+
 def leave_places(places: list[dict[str, Any]], kind: str = "places") -> None:
     """Puts the places at which this rank went on after mismatches into its document, in place of those that it had.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, TextIO
 
 from devsan.diagnostics.codec import diagnostic_of
@@ -45,18 +45,20 @@ _ENDS = {
 _IN_SOURCE = re.compile(r"^\[\S+:\d+\] |^\[(?:PG ID|Rank)[^\]]*\] |: WorkNCCL\(.*$|(?<=ncclRemoteError): .*$")
 
 
-def write(job: Job, stream: TextIO, language: str = "") -> bool:
+def write(job: Job, stream: TextIO, language: str = "", shown: Sequence[str] = ()) -> bool:
     """Writes the report on a job; nothing, and False, where there is nothing to say.
 
     Args:
         job: its diagnosis (devsan/job/diagnosis.py).
         stream: where to write.
         language: by default the chosen one.
+        shown: the errors that stand above already, with their sentences.
     """
     say = language_for(stream, language)
+    above = [" ".join(text.split()) for text in shown]
     fates = [Fate(**{field.name: rank[field.name] for field in fields(Fate)}) for rank in job["ranks"]]
     for finding in job["findings"]:
-        _write_finding(finding, stream, say)
+        _write_finding(finding, stream, say, any(finding["sentence"] in text for text in above))
     worth = is_worth_telling(fates)
     width = unbroken_columns(stream)
     if worth:
@@ -113,9 +115,10 @@ def lines_of(job: Job, fates: Sequence[Fate], say: Language, width: int) -> Iter
         yield from paragraph(head, "error" if lead else "title", text, width)
 
 
-def _write_finding(finding: Finding, stream: TextIO, say: Language) -> None:
+def _write_finding(finding: Finding, stream: TextIO, say: Language, is_shown: bool) -> None:
     if finding["printed"]:
-        plain.write(diagnostic_of(finding), stream, say)
+        report = diagnostic_of(finding)
+        plain.write(replace(report, sentence="") if is_shown else report, stream, say)
     else:
         name = f"{finding['code'] or ''} {finding['name']}".strip()
         head = f"{say(finding['severity'])}[{name}]: " if name else f"{say(finding['severity'])}: "

@@ -7,9 +7,16 @@ import os
 from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
 
+_FORCE = "--force"  # of the command line; other ways in spell it as the rest of theirs
 
-def check(path: str, force: bool) -> None:
+
+def check(path: str, force: bool, spelling: str = _FORCE) -> None:
     """Looks whether a file can be written there, before what it will hold is made.
+
+    Args:
+        path: the file.
+        force: replace it where it exists.
+        spelling: how one says ``force`` where this was asked for.
 
     Raises:
         UsageError: the folder does not exist or may not be written to, ``path`` is one itself, or it is a file that
@@ -21,16 +28,17 @@ def check(path: str, force: bool) -> None:
     if os.path.isdir(path):
         raise UsageError("a file for output", f"the directory {path!r}")
     if not force:
-        refuse(path)
+        refuse(path, spelling)
     if not os.access(path if os.path.exists(path) else folder, os.W_OK):
         raise UsageError("output at a writable path", repr(path))
 
 
-def refuse(path: str) -> None:
-    """Raises UsageError if something would be lost at ``path``."""
+def refuse(path: str, spelling: str = _FORCE) -> None:
+    """Raises UsageError if something would be lost at ``path``, with what replaces it as one says it there."""
     if is_taken(path):
         raise UsageError(
-            "a new file for output, or --force to replace it", message("{path}, which exists", path=repr(path))
+            message("a new file for output, or {force} to replace it", force=spelling),
+            message("{path}, which exists", path=repr(path)),
         )
 
 

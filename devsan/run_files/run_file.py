@@ -54,14 +54,18 @@ def is_run_file(path: str) -> bool:
     return head == _FIRST[: len(head)]
 
 
-def check(options: Options) -> None:
+def check(options: Options, spelling: str = "--force") -> None:
     """Looks whether run files, or the report, can be written to the output of ``options``, before the program starts.
+
+    Args:
+        options: what was asked for.
+        spelling: how one says ``force`` there.
 
     Raises:
         UsageError: the folder does not exist or may not be written to, or another file would be lost.
     """
     if options.report_file:
-        output_file.check(options.report_file, options.force)
+        output_file.check(options.report_file, options.force, spelling)
         return
     path = name_of(options.output, os.environ)
     output_file.check(path, force=True)
@@ -71,7 +75,7 @@ def check(options: Options) -> None:
         if _is_locked(earlier):  # by a job of several launches that is running: each node has its own
             continue
         if not options.force:
-            output_file.refuse(earlier)
+            output_file.refuse(earlier, spelling)
         elif _is_earlier(earlier, launch_time(os.environ) or time.time()):
             os.remove(earlier)  # or this launch would be read together with ranks of one that had more
 

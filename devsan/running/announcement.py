@@ -42,7 +42,7 @@ def begin(core: ModuleType, machine: Sequence[DeviceSpec]) -> None:
     global _core, _machine
     _core, _machine = core, machine
     in_each_child(_be_another)
-    atexit.register(end)
+    atexit.register(_at_exit)
     use(range(len(machine)))
 
 
@@ -73,8 +73,15 @@ def end() -> None:
     if core is None:
         return
     steps.end()
-    atexit.unregister(end)
+    atexit.unregister(_at_exit)
     _leave(core)
+
+
+def _at_exit() -> None:
+    """In a job the process is seen until its report is made: the files go with the job's folder, and meanwhile that the
+    process has ended tells as much."""
+    if not folder.is_of_a_job(os.path.dirname(_path)):
+        end()
 
 
 def _leave(core: ModuleType) -> None:

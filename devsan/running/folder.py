@@ -43,9 +43,14 @@ def make() -> str:
     raise OSError("no folder of this user's alone")
 
 
+def is_of_a_job(path: str) -> bool:
+    """Returns whether a folder that ``make`` has returned is a job's, with which what is in it is removed."""
+    return path not in _places()
+
+
 def leave(path: str) -> None:
     """Removes a folder that ``make`` has returned, if nobody else is announced there. Never raises."""
-    if path in _places():
+    if not is_of_a_job(path):
         with contextlib.suppress(OSError):
             os.rmdir(path)
 

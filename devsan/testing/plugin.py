@@ -24,7 +24,7 @@ from devsan.errors import DevsanError
 from devsan.fail_on import exit_code
 from devsan.job import member
 from devsan.options import DEFAULT_GPUS, OPTIONS, Options, from_values
-from devsan.post_mortem import explain
+from devsan.post_mortem import text_about
 from devsan.project_options import in_force
 from devsan.run_files import run_file, tally
 
@@ -68,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
             return
         options.devices()
         if options.output and not hasattr(config, "workerinput"):  # workers find the files of each other
-            run_file.check(options)
+            run_file.check(options, "--devsan-force")
         config.stash[_FOR_THE_SESSION] = options
         if options.report_file:
             member.join(options)  # at its end the job writes the report
@@ -159,7 +159,7 @@ def pytest_runtest_makereport(
         wanted = active_options.current() is not None or excepthook.is_installed()
     if wanted and call.excinfo is not None and result.failed:
         try:
-            text = explain(call.excinfo.value)
+            text = text_about(call.excinfo.value, is_shown=True)
         except Exception as own:  # the test's own failure is what counts
             text = f"devsan: no report: {type(own).__name__}: {own}"
         else:

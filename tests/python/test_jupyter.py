@@ -57,6 +57,7 @@ def test_cells(run: Run, tmp_path: Path) -> None:
     assert shown == ["RuntimeError"]
     assert errors.lstrip().startswith("error: operands are on cuda:0 and cpu\n  --> Cell In["), errors
     assert "raise RuntimeError(" in errors
+    assert "= torch: " not in errors, "IPython's own traceback has the sentence"
     assert run("1 / 0") == ("", ["ZeroDivisionError"])
     for code in ("import asyncio\nawait asyncio.sleep(0)\nfail(2)", "%time fail(3)", f"%run {program}"):
         errors, shown = run(code)
@@ -76,6 +77,8 @@ def test_a_program_in_several_cells_has_the_cause_of_one_in_a_file(run: Run) -> 
     for cell in program[:-1]:
         assert run(cell) == ("", [])
     apart, _ = run(program[-1])
+    told, _ = run("import devsan\ndevsan.where(a)")
+    assert re.search(r"^   --> Cell In\[\d+\]:2:5  a = torch\.ones", told, re.MULTILINE), told
     heads = [re.search(r"error\[(DV\d+)\].*(?:\n.*)*?\n(help: .*)", text) for text in (whole, apart)]
     assert heads[0] and heads[1], (whole, apart)
     assert heads[0][1] == heads[1][1] == "DV102"

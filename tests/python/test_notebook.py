@@ -74,10 +74,12 @@ def test_a_report_is_a_page_under_its_cell(cell: Cell) -> None:
         [display] = shown.displays
         assert display["text/plain"].startswith("error[DV") and "Cell In[" in display["text/plain"]
         assert "\x1b" not in display["text/plain"]
+        assert "= torch: " not in display["text/plain"], "the traceback of the cell has the sentence"
         assert re.findall(r"help: .*\(Cell\s+In\[\d+\]:3\)", display["text/plain"]), "not the name of its file"
         [page] = re.findall(r'<iframe srcdoc="(.*?)" sandbox="allow-scripts"', display["text/html"], re.DOTALL)
         page = html.unescape(page)
         assert page.startswith("<!DOCTYPE html>") and page.count('id="finding-1"') == 1
+        assert "Expected all tensors" in page
         assert "inputs" in page and 'id="finding-2"' not in page
         assert re.findall(r"<dd>2 . NVIDIA.*?, (.*?)</dd>", page) == ["24\N{NO-BREAK SPACE}GiB"]
     assert cell("1 / 0").displays == []

@@ -78,6 +78,15 @@ def test_option_emulates_the_whole_session(pytester, run):
     assert log == ["start l4-24g,l4-24g,l4-24g", "stop"]
 
 
+def test_a_file_that_exists_is_kept_and_the_refusal_names_the_option_of_pytest(pytester, run):
+    pytester.makepyfile("def test(): pass")
+    pytester.path.joinpath("run.html").write_text("kept", encoding="utf-8")
+    result, log = run("--devsan-gpus=2", "--devsan-output=run.html")
+    assert (result.ret, log) == (pytest.ExitCode.USAGE_ERROR, [])
+    refusal = "*expected a new file for output, or --devsan-force to replace it, got '*run.html', which exists"
+    result.stderr.fnmatch_lines([refusal])
+
+
 def test_mark_and_fixture(pytester, run):
     pytester.makepyfile("""
         import os, pytest
@@ -241,6 +250,7 @@ def test_report_of_a_failed_test(pytester, monkeypatch, words, conftest, told):
     if told:
         result.stdout.fnmatch_lines(report)
         assert str(result.stdout).count("error: operands") == 1
+        assert "= torch: " not in str(result.stdout), "pytest's own traceback has the sentence"
     else:
         result.stdout.no_fnmatch_line("error: operands*")
 

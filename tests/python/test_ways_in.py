@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from devsan.render import sarif
+from devsan.render.formats import rendered
 from devsan.run_files.reader import read_run
 
 ROOT = Path(__file__).parents[2]
@@ -175,8 +175,9 @@ def _in_sarif(text: str) -> str:
 
 
 def _in_annotations(text: str) -> str:
-    [line] = re.findall(r"^::error .*$", text, re.MULTILINE)
-    return line
+    lines = re.findall(r"^::\w+ .*$", text, re.MULTILINE)
+    assert lines
+    return "\n".join(lines)
 
 
 READERS: dict[str, Callable[[str], str]] = {
@@ -228,9 +229,9 @@ def test_every_way_in_gives_the_answer_of_devsan_run(way: str, format: str, ran:
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "devsan run"])
-@pytest.mark.parametrize("program", [name for name in PROGRAMS if name != "left behind"])
-def test_and_so_for_each_sort_of_failure(program: str, way: str, ran: Ran) -> None:
-    """What is printed, and of the run's file all that the other formats are made from."""
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_and_so_for_each_sort_of_failure_in_each_format(program: str, way: str, ran: Ran) -> None:
+    """One run is printed and recorded, and its record rendered in each format, as ``devsan report`` does."""
 
     def answers(way: str) -> dict[str, object]:
         printed, file = ran(program, way, "terminal")
@@ -241,11 +242,13 @@ def test_and_so_for_each_sort_of_failure(program: str, way: str, ran: Ran) -> No
         told["sites"] = [[each["line"], each["source"]] for each in finding["stack"] if each["function"] == "main"]
         told["operands"] = [[each[key] for key in ("name", "device", "shape", "dtype")] for each in finding["operands"]]
         text = re.sub(re.escape(str(file.parent)), "FOLDER", json.dumps(told, default=str))
-        return {"run file": text, "terminal": _in_text(printed), "sarif": _in_sarif(sarif.render([run]))}
+        files = {format: READERS[format](rendered(format, [run])) for format in READERS if format != "terminal"}
+        return {"run file": text, "terminal": _in_text(printed), **files}
 
-    expected = answers("devsan run")
+    expected, found = answers("devsan run"), answers(way)
     assert CODES[program] in str(expected["run file"])
-    assert answers(way) == expected
+    for format, answer in expected.items():
+        assert found[format] == answer, format
 
 
 HOOKS = """
@@ -269,6 +272,13 @@ try:
         raise AssertionError
 except devsan.errors.UsageError as error:
     assert "folder" in str(error)
+with open("taken.html", "w") as file:
+    file.write("kept")
+try:
+    with devsan.emulate(gpus=1, output="taken.html"):
+        raise AssertionError
+except devsan.errors.UsageError as error:
+    assert "expected a new file for output, or force=True to replace it" in str(error)
 with devsan.emulate(gpus=1, output="one.dvs"):
     pass
 with devsan.emulate(gpus=1, output="two.dvs"):

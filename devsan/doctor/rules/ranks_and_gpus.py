@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from devsan.cuda.visible_devices import visible_devices
@@ -43,6 +44,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
         )  # fmt: skip
     yield from _config_file(case)
     yield from _stale(case)
+    yield from _by_global_rank(case)
 
 
 def _seen(case: Case) -> tuple[int, str | None, Place | None]:
@@ -145,3 +147,19 @@ def _stale(case: Case) -> Iterator[Diagnostic]:
         message("unset {variables}, or launch with torchrun", variables=" ".join(left)), severity="error",
         confidence="likely", subject=" ".join(f"{name}={variables[name]}" for name in left),
     )  # fmt: skip
+
+
+def _by_global_rank(case: Case) -> Iterator[Diagnostic]:
+    """Each machine numbers its GPUs from 0 on; the ranks of the job go on from machine to machine."""
+    launch = case.launch
+    for script in case.scripts if launch.nodes > 1 else ():
+        if script.global_rank is None or os.path.realpath(script.file) != os.path.realpath(launch.script):
+            continue
+        evidence = [message("The launch is on {n} machines, and each numbers its GPUs from 0 on.", n=launch.nodes)]
+        if launch.per_node > 0:
+            evidence.append(message("The ranks of the second one begin with {n}.", n=launch.per_node))
+        yield finding(
+            CODE, message("the GPU is chosen by the rank in the whole job"), script.global_rank, tuple(evidence),
+            message("choose it by the rank on the machine: {code}", code='int(os.environ["LOCAL_RANK"])'),
+            severity="error", confidence="likely",
+        )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
-from devsan import core
+from devsan import core, ipython
 from devsan.diagnostics.placement import Placement, owner_text
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.tensors import is_tensor, placement_of, plain_attributes
@@ -40,9 +40,8 @@ def provenance_text(tensor: Any, caller: FrameType | None = None) -> str:
         site = event.site
         if site is not None:
             column = f":{site.span.column}" if site.span.column else ""
-            lines.append(
-                f"   --> {site.file}:{site.span.line}{column}  {site.source.splitlines()[0] if site.source else ''}"
-            )
+            place = f"{ipython.name_of(site.file) or site.file}:{site.span.line}{column}"
+            lines.append(f"   --> {place}  {site.source.splitlines()[0] if site.source else ''}")
     if dropped:
         lines.append(f"  {dropped}")
     return "\n".join(lines)

@@ -24,6 +24,8 @@ from devsan.diagnostics.messages import Message
 from devsan.render.edit_lines import edit_lines
 from devsan.render.language import Language
 from devsan.render.terminal.diff_lines import changed_lines
+from devsan.render.terminal.memory_lines import memory_lines
+from devsan.render.terminal.paths import Paths
 from devsan.render.terminal.placed_lines import placed_lines
 from devsan.render.terminal.text import Line, display_width, paragraph
 
@@ -33,17 +35,20 @@ _SENTENCE_END = re.compile(r"(?<=\.) |(?<=。)")
 _BRIEF = 24  # columns of a first sentence that does not say enough alone
 
 
-def cause_lines(cause: Diagnostic, say: Language, width: int, room: int) -> Iterator[Line]:
+def cause_lines(cause: Diagnostic, say: Language, paths: Paths, width: int, room: int) -> Iterator[Line]:
     """Yields the lines about the cause, below the places and torch's sentence, in ``width`` columns; source lines in
     ``room``."""
     if cause.placed:
         yield []
-        yield from placed_lines(cause.placed, cause.sites, say, width)
+        yield from placed_lines(cause.placed, cause.sites, say, paths, width)
+    if cause.memory is not None and cause.memory.parts:
+        yield []
+        yield from memory_lines(cause.memory, say, width)
     yield []
     if cause.candidates:
-        yield from _candidate_lines(cause, say, width)
+        yield from _candidate_lines(cause, say, paths, width)
     elif cause.evidence:
-        told = say(" ").join(say.text(each) for each in cause.evidence[:_TOLD])
+        told = paths.text(say(" ").join(say.text(each) for each in cause.evidence[:_TOLD]))
         yield from paragraph(f"{say('note')}: ", "note", told, width)
     if cause.naive_fix and cause.fixes:
         yield from paragraph(f"{say('note')}: ", "note", _naive_fix(cause.naive_fix, say), width)
@@ -52,10 +57,11 @@ def cause_lines(cause: Diagnostic, say: Language, width: int, room: int) -> Iter
     change: tuple[Edit, ...] = ()  # one change is shown, that of the best fix that has one
     for number, fix in enumerate(cause.fixes[: 1 + _OTHERS]):  # last, where the eye ends
         shown, change = (() if change else fix.edits), change or fix.edits
-        yield from _fix_lines(fix, f"  {say('or')}" if number else say("help"), shown, cause.sites, say, width, room)
+        word = f"  {say('or')}" if number else say("help")
+        yield from _fix_lines(fix, word, shown, cause.sites, say, paths, width, room)
 
 
-def _candidate_lines(cause: Diagnostic, say: Language, width: int) -> Iterator[Line]:
+def _candidate_lines(cause: Diagnostic, say: Language, paths: Paths, width: int) -> Iterator[Line]:
     """One paragraph a candidate: its name, and what was seen of it."""
     many = len(cause.candidates) > 1
     why = "the evidence fits several causes" if many else "what was seen is not enough to be sure of"
@@ -63,7 +69,7 @@ def _candidate_lines(cause: Diagnostic, say: Language, width: int) -> Iterator[L
     for code, name in cause.candidates:
         seen = [_of_candidate(each) for each in cause.evidence if each.startswith(f"{code}: ")][:_TOLD]
         told = f": {say(' ').join(map(say.text, seen))}" if seen else ""
-        yield from paragraph("  ", "", f"{code} {name}{told}", width, 6)
+        yield from paragraph("  ", "", f"{code} {name}{paths.text(told)}", width, 6)
 
 
 def _of_candidate(evidence: str) -> str:
@@ -84,16 +90,17 @@ def _naive_fix(text: str, say: Language) -> str:
 
 
 def _fix_lines(
-    fix: Fix, word: str, edits: Sequence[Edit], sites: Sequence[Place], say: Language, width: int, room: int
+    fix: Fix, word: str, edits: Sequence[Edit], sites: Sequence[Place], say: Language, paths: Paths, width: int,
+    room: int,
 ) -> Iterator[Line]:  # fmt: skip
     text = say("{text} ({confidence})", text=say.text(fix.text), confidence=say(fix.confidence))
-    yield from paragraph(f"{word}: ", "help", text, width)
+    yield from paragraph(f"{word}: ", "help", paths.text(text), width)
     lines: dict[tuple[str, int], list[Edit]] = {}
     for edit in edits:
         lines.setdefault((edit.place.file, edit.place.line), []).append(edit)
     for (file, line), together in lines.items():
         if not sites or file != sites[0].file:
-            yield from paragraph("   --> ", "frame", f"{file}:{line}", room)
+            yield from paragraph("   --> ", "frame", paths.place(Place(file, line)), room)
         for edit in _of_whole_line(together, sites):
             yield from _changed(edit, room)
 

@@ -12,19 +12,23 @@ from devsan.diagnostics.diagnostic import Operand, Place
 from devsan.diagnostics.placement import placed_text
 from devsan.render.language import Language
 from devsan.render.terminal.colors import style_of_device
+from devsan.render.terminal.paths import Paths
 from devsan.render.terminal.text import DEEP, Line, display_width, padded, paragraph, wrapped
 from devsan.render.terminal.truncate import shortened
 
 _LONGEST = 28  # columns of a name that the table makes room for
 
 
-def placed_lines(placed: Sequence[Operand], sites: Sequence[Place], say: Language, width: int) -> Iterator[Line]:
+def placed_lines(
+    placed: Sequence[Operand], sites: Sequence[Place], say: Language, paths: Paths, width: int
+) -> Iterator[Line]:
     """Yields the lines of a table: each operand and who placed it, and beneath it the line that did.
 
     Args:
         placed: the operands.
         sites: the places whose source stands above; it is not repeated.
         say: the language.
+        paths: the files of the report.
         width: columns.
     """
     names = [each.name or "" for each in placed if display_width(each.name or "") <= _LONGEST] or [""]
@@ -38,14 +42,14 @@ def placed_lines(placed: Sequence[Operand], sites: Sequence[Place], say: Languag
         name = shortened(name, width - display_width(f"  {gap}{kind}")) if is_long else padded(name, names)
         head = f"  {name}{gap}{padded(kind, kinds)}"
         style = style_of_device(each.placement.device if each.placement is not None else "", each.offending)
-        said = _said(each, say)
+        said = paths.text(_said(each, say))
         if display_width(f"{head}  {said}") <= width:
             yield [(f"{head}  ", style), (said, "")]
         else:
             yield [(head.rstrip(), style)]
             for line in wrapped(said, DEEP, width=width):
                 yield [(" " * DEEP, ""), (line, "")]
-        yield from _place(each, column, width, shown)
+        yield from _place(each, column, paths, width, shown)
 
 
 def _said(placed: Operand, say: Language) -> str:
@@ -56,7 +60,9 @@ def _said(placed: Operand, say: Language) -> str:
     return say("is {name}, {said}", name=say.text(placed.qualified_name or ""), said=said)
 
 
-def _place(placed: Operand, column: int, width: int, shown: set[tuple[str, int]]) -> Iterator[Line]:
+def _place(
+    placed: Operand, column: int, paths: Paths, width: int, shown: set[tuple[str, int]]
+) -> Iterator[Line]:  # fmt: skip
     """The line that placed it, beside its place if there is room, and the setting that made the owner do so."""
     site, setting = placed.place, f"->  {placed.setting}" if placed.setting else ""
     if site is None:
@@ -64,7 +70,7 @@ def _place(placed: Operand, column: int, width: int, shown: set[tuple[str, int]]
             yield from _below(setting, width)
         return
     head = "   --> "
-    place = str(site)
+    place = paths.place(site)
     source = site.lines.get(site.line, "") if (site.file, site.line) not in shown else ""
     shown.add((site.file, site.line))
     gap = " " * max(2, column - display_width(head + place))

@@ -24,6 +24,7 @@ from devsan.diagnostics.diagnostic import Diagnostic, Operand
 from devsan.render.language import Language, language_for
 from devsan.render.terminal.cause_lines import cause_lines
 from devsan.render.terminal.colors import colored, style_of_device
+from devsan.render.terminal.paths import Paths
 from devsan.render.terminal.site_lines import site_lines
 from devsan.render.terminal.stream import UNBROKEN, columns_of, wants_color
 from devsan.render.terminal.text import DEEP, WIDTH, Line, display_width, padded, paragraph, wrapped
@@ -67,7 +68,7 @@ def lines_of(
         width: columns of prose.
         room: columns of source lines, of the title and of torch's sentence; `UNBROKEN` of a file: those two are whole.
     """
-    say = language or Language()
+    say, paths = language or Language(), Paths(report)
     whole = sys.maxsize if room == UNBROKEN else room
     numbers = [number for site in report.sites for number in (site.line, *site.lines)]
     gutter = max((len(str(number)) for number in numbers), default=1) + 1
@@ -75,17 +76,17 @@ def lines_of(
     head = f"{say(report.severity)}{code}: "
     yield from paragraph(head, report.severity, say.text(report.title), whole, DEEP, "title")
     for place, site in enumerate(report.sites):
-        yield from site_lines(site, gutter, report.rank if place == 0 else None, say, width, room)
+        yield from site_lines(site, gutter, report.rank if place == 0 else None, say, paths, width, room)
     indent = " " * (gutter + 1)
     if report.sentence:  # of a whole job there may be none
         yield from _sentence_lines(report, indent, whole)
     for note in report.notes:
-        yield from paragraph(f"{indent}= ", "frame", say.text(note), width)
+        yield from paragraph(f"{indent}= ", "frame", paths.text(say.text(note)), width)
     if report.operands:
         yield []
-        yield from _operand_lines(report.operands, say, width)
+        yield from _operand_lines(report.operands, say, paths, width)
     if report.code:
-        yield from cause_lines(report, say, width, room)
+        yield from cause_lines(report, say, paths, width, room)
 
 
 def _sentence_lines(report: Diagnostic, indent: str, width: int) -> Iterator[Line]:
@@ -95,7 +96,7 @@ def _sentence_lines(report: Diagnostic, indent: str, width: int) -> Iterator[Lin
     yield from others
 
 
-def _operand_lines(operands: tuple[Operand, ...], say: Language, width: int) -> Iterator[Line]:
+def _operand_lines(operands: tuple[Operand, ...], say: Language, paths: Paths, width: int) -> Iterator[Line]:
     names = [shortened(operand.name or say("an operand"), width // 3) for operand in operands]
     kinds = [operand.placement.kind if operand.placement is not None else "" for operand in operands]
     for operand, name, kind in zip(operands, names, kinds, strict=True):
@@ -104,7 +105,7 @@ def _operand_lines(operands: tuple[Operand, ...], say: Language, width: int) -> 
             where = say("on {device}", device=operand.placement.device)
         called = ""
         if operand.qualified_name not in (None, operand.name):
-            called = say("is {name}", name=say.text(operand.qualified_name or ""))
+            called = say("is {name}", name=paths.text(say.text(operand.qualified_name or "")))
         device = operand.placement.device if operand.placement is not None else ""
         style = style_of_device(device, operand.offending)
         head = f"  {padded(name, names)}  {padded(kind, kinds)}  {where}"

@@ -16,12 +16,13 @@ from collections.abc import Iterator, Sequence
 from devsan.diagnostics.diagnostic import Label, Place
 from devsan.render.language import Language
 from devsan.render.terminal.colors import style_of_device
+from devsan.render.terminal.paths import Paths
 from devsan.render.terminal.text import Line, display_width, paragraph
 from devsan.render.terminal.truncate import cut, dedented, without_tabs
 
 
 def site_lines(
-    site: Place, gutter: int, rank: str | None, say: Language, width: int, room: int
+    site: Place, gutter: int, rank: str | None, say: Language, paths: Paths, width: int, room: int
 ) -> Iterator[Line]:  # fmt: skip
     """Yields the lines of ``site``.
 
@@ -30,10 +31,11 @@ def site_lines(
         gutter: columns of the line numbers.
         rank: of this process, to stand at the right edge; None for none.
         say: the language.
+        paths: the files of the report.
         width: columns of the first line.
         room: columns of source lines, the gutter included.
     """
-    place = str(site) + (f"  {say.text(site.note)}" if site.note else "")
+    place = paths.place(site) + (f"  {say.text(site.note)}" if site.note else "")
     head = " " * gutter + "--> "
     if rank is not None:
         text = say.text(rank) if rank.startswith("rank") else f"rank {rank}"  # of several: "ranks 1-3"

@@ -24,6 +24,7 @@ _OPENING = "\uff08\u201c\u300c\u300e"
 _BREAK = re.compile(
     f"(?<=[{_WIDE}])(?<![{_OPENING}])(?=[^{_CLOSING}])|(?<=[^{_OPENING}])(?=[{_WIDE}])(?=[^{_CLOSING}])"
 )
+_FOLDER = re.compile(r"(?<=/)(?=[^/])")
 _JOINT = re.compile(r"(?<=[/,.(=:_])(?=[^/,.(=:_-])|(?<=\w-)(?=\w)")
 
 
@@ -101,14 +102,12 @@ def broken(line: str, width: int, deeper: int = 2) -> list[str]:
 
 
 def _pieces(word: str, room: int) -> Iterator[str]:
-    """Where a line may end in ``word``: in Chinese anywhere; in a path or an expression that has no room of its own
-    behind what joins its parts, and where that is not enough at any character."""
+    """Where a line may end in ``word``: in Chinese anywhere; in a path that has no room of its own behind its folders;
+    where that is not enough behind what joins the parts of a name or an expression, and else at any character."""
     for part in [word] if word.isascii() else _BREAK.split(word):
-        if display_width(part) <= room:
-            yield part
-            continue
-        for piece in _JOINT.split(part):
-            yield from _cut(piece, room)
+        for name in [part] if display_width(part) <= room else _FOLDER.split(part):
+            for piece in [name] if display_width(name) <= room else _JOINT.split(name):
+                yield from _cut(piece, room)
 
 
 def _cut(text: str, room: int) -> Iterator[str]:

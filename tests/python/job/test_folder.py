@@ -62,3 +62,16 @@ def test_a_folder_without_an_owner_is_removed_when_it_is_old(tmp_path):
     os.utime(old, (0, 0))
     folder.make()
     assert young.is_dir() and not old.exists()
+
+
+def test_what_is_shown_counts_where_it_was_written_to_the_same_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launcher may send the stderr of its ranks to files: torchrun --redirects."""
+    path = folder.make()
+    folder.note_shown(path, "Expected \u8bef\u5dee")
+    assert folder.shown_here(path) == ["Expected \u8bef\u5dee"]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", lambda descriptor: os.stat(path))
+        assert folder.shown_here(path) == []
+    folder.remove(path)
+    folder.note_shown(path, "nobody is left to ask")
+    assert folder.shown_here(path) == []

@@ -25,6 +25,7 @@ def test_torchrun_behind_devsan_run(job):
     launcher, _, report = done.stderr.partition("\n" + TITLE)
     assert "ChildFailedError" in launcher, "the report comes behind what the launcher says"
     assert "ranks 1 and 2\n" in report and "train.py:6:5" in report
+    assert "Expected all tensors" in launcher and "Expected all tensors" not in report
     lines = [line for line in report.splitlines() if line.startswith("  rank")]
     assert lines[0] == "  ranks 1 and 2  failed at train.py:6: the report is above"
     assert lines[1].startswith("  rank 0         failed at train.py:7, ")
@@ -88,6 +89,7 @@ def test_torch_multiprocessing_spawn(job):
     assert done.stderr.index("ProcessRaisedException") < done.stderr.index("error[")
     report = done.stderr[done.stderr.index("error[") :]
     assert "operands of aten::add are on cuda:1 and cpu" in report and "rank 1\n" in report
+    assert "Expected all tensors" not in report, "the traceback of the rank is above"
     assert "\ntrain.py, 2 ranks:\n  rank 1  failed at train.py:6: the report is above\n" in report
     assert job.left() == ([], [])
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.job import diagnosis, findings, outcome, record, text
 from devsan.job.exit_watcher import exit_of
 from devsan.job.peer_errors import is_about_peer
+from devsan.run_files.document import without_failure
 from devsan.run_files.ranks import ranks_text
 from devsan.sample_of_ranks import Sample
 
@@ -53,6 +55,17 @@ def test_a_killed_rank_is_the_cause_and_the_others_its_victims(monkeypatch):
         "  rank 2  ended by the launcher at <string>:12, 1.2 s later",
         "  rank 3  finished",
     ]
+
+
+def test_the_sentence_of_an_error_that_stands_above_is_not_repeated():
+    report = Diagnostic(title="t", sentence="Expected all tensors to be on the same device")
+    finding = {**without_failure(report), "count": 1}
+    made = {"findings": [finding], "ranks": [], "places": ""}
+    shown = "-- Process 1 terminated with the following error:\nExpected all tensors\n  to be on the same device!\n"
+    for above, times in (([], 1), (["CUDA out of memory."], 1), ([shown], 0)):
+        out = io.StringIO()
+        text.write(made, out, shown=above)
+        assert out.getvalue().count("Expected all tensors") == times, above
 
 
 def test_in_chinese(monkeypatch):

@@ -103,3 +103,11 @@ def test_what_a_run_did() -> None:
     lines = texts(list(summary(run, Language(), 80)))
     assert [line for line in lines if display_width(line) > 80] == []
     assert any("[=.........]  peak 1023 MiB" in line for line in lines)
+
+
+def test_a_path_is_broken_between_its_folders() -> None:
+    """Where one of its names has no room by itself, within that one."""
+    path = "some_models/a_long_folder_name/modeling_of_it.py:12:5"
+    assert wrapped(path, 0, width=32) == ["some_models/a_long_folder_name/", "modeling_of_it.py:12:5"]
+    assert wrapped(path, 0, width=20) == ["some_models/", "a_long_folder_name/", "modeling_of_it.py:", "12:5"]
+    assert wrapped(path, 0, width=12) == ["some_models/", "a_long_", "folder_name/", "modeling_of_", "it.py:12:5"]

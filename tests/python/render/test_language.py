@@ -17,6 +17,7 @@ from devsan.diagnostics.messages import Message, message, plural
 from devsan.render import language
 from devsan.render.language import Language, chosen, language_for, language_named
 from devsan.render.terminal.cause_lines import cause_lines
+from devsan.render.terminal.paths import Paths
 from devsan.render.terminal.text import display_width, wrapped
 
 CHINESE = re.compile("[一-鿿]")
@@ -102,9 +103,8 @@ def test_what_a_naive_fix_breaks_is_said_of_every_code() -> None:
 
     say = language_named("zh")
     for code in (each for each in _core.codes() if each.naive_fix):
-        lines = cause_lines(
-            Diagnostic(title="t", code=code.code, fixes=(Fix("x", "likely"),), naive_fix=code.naive_fix), say, 80, 80
-        )
+        cause = Diagnostic(title="t", code=code.code, fixes=(Fix("x", "likely"),), naive_fix=code.naive_fix)
+        lines = cause_lines(cause, say, Paths(cause), 80, 80)
         text = "".join(piece for line in lines for piece, _ in line)
         assert CHINESE.search(text.partition("`.to(device)`：")[2].partition("详情")[0]), code.code
 
