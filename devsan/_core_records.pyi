@@ -591,6 +591,7 @@ class HeldMemory:
     allocated: int  # in tensors and workspaces
     reserved: int  # that, and what torch keeps for the next tensors
     expandable_segments: bool
+    checkpoints: bool  # a model computes results of operators again in the backward pass
     parts: Sequence[MemoryPart]  # the largest first; together they are what is allocated
     elsewhere: Sequence[GpuRoom]  # the other GPUs that the process sees
     def __init__(
@@ -607,6 +608,7 @@ class HeldMemory:
         allocated: int = ...,
         reserved: int = ...,
         expandable_segments: bool = ...,
+        checkpoints: bool = ...,
         parts: Sequence[MemoryPart] = ...,
         elsewhere: Sequence[GpuRoom] = ...,
     ) -> None: ...

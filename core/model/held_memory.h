@@ -66,6 +66,7 @@ struct HeldMemory {
   std::uint64_t allocated = 0;  ///< in tensors and workspaces
   std::uint64_t reserved = 0;   ///< that, and what torch keeps for the next tensors
   bool expandable_segments = false;
+  bool checkpoints = false;        ///< a model computes results of operators again in the backward pass
   std::vector<MemoryPart> parts;   ///< the largest first; together they are what is allocated
   std::vector<GpuRoom> elsewhere;  ///< the other GPUs that the process sees
 };

@@ -11,6 +11,7 @@ from devsan.blocks import quantization
 from devsan.blocks.quantization import Quantization
 from devsan.cuda.imports import Change
 from devsan.cuda.patches import Patches
+from devsan.introspect.models.checkpointed import is_checkpointed
 
 _DATA_LOADER = "torch.utils.data.dataloader"
 
@@ -85,9 +86,7 @@ class Levers:
 
 
 def _checkpointing_of(model: Any) -> str:
-    """Whether it is "on", or "off" where the model has a switch for it: that of transformers, or torch's own wrapper
-    (torch/distributed/algorithms/_checkpoint)."""
-    for module in model.modules():
-        if getattr(module, "gradient_checkpointing", False) or type(module).__name__ == "CheckpointWrapper":
-            return "on"
+    """Whether it is "on", or "off" where the model has a switch for it."""
+    if any(map(is_checkpointed, model.modules())):
+        return "on"
     return "off" if getattr(model, "supports_gradient_checkpointing", False) else ""

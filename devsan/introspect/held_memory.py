@@ -19,6 +19,7 @@ from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.tensors import is_tensor, own_part, plain_attributes
 from devsan.introspect.frames.values import is_a, own_dict
 from devsan.introspect.kept_graphs import saved_by_several_passes
+from devsan.introspect.models.checkpointed import is_checkpointed
 from devsan.introspect.models.heap import instances_of, live_models
 from devsan.introspect.models.optimizers import states_of
 from devsan.introspect.models.registry import Registry
@@ -50,6 +51,7 @@ def held_memory(
     held = core.held_memory(failure.message, [(own_part(tensor), kind, name) for tensor, kind, name in named])
     if held is not None:
         held.parts = [_with_places(part, reader) for part in held.parts]
+        held.checkpoints = any(is_checkpointed(each) for tree in registry.trees for each in tree.modules.values())
     return held
 
 

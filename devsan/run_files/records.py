@@ -159,6 +159,7 @@ def held_memory_of(held_memory: core.HeldMemory) -> Plain:
         "allocated": held_memory.allocated,
         "reserved": held_memory.reserved,
         "expandable_segments": held_memory.expandable_segments,
+        "checkpoints": held_memory.checkpoints,
         "parts": [memory_part_of(each) for each in held_memory.parts],
         "elsewhere": [gpu_room_of(each) for each in held_memory.elsewhere],
     }

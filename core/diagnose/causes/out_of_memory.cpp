@@ -275,12 +275,20 @@ class Advice {
     const std::uint64_t bytes = bytes_of(HolderKind::kActivation) + (in_a_pass ? bytes_of(HolderKind::kTemporary) : 0);
     const bool is_largest = !held_.parts.empty() && held_.parts.front().kind == HolderKind::kActivation;
     if (bytes == 0 || !(is_largest || (in_a_pass && bytes >= missing()))) return;
-    propose(FixKind::kUseSite, bytes,
-            {is_checkpointed() ? "make the results of operators smaller, which hold {bytes}: a smaller batch or a "
-                                 "shorter sequence; those of the part that failed are checkpointed already"
-                               : "make the results of operators smaller, which hold {bytes}: a smaller batch or a "
-                                 "shorter sequence, and torch.utils.checkpoint for those that the backward pass needs",
-             {{"bytes", format_size(bytes)}}});
+    propose(FixKind::kUseSite, bytes, {smaller_results(), {{"bytes", format_size(bytes)}}});
+  }
+
+  [[nodiscard]] const char* smaller_results() const {
+    if (is_checkpointed()) {
+      return "make the results of operators smaller, which hold {bytes}: a smaller batch or a shorter sequence; those of "
+             "the part that failed are checkpointed already";
+    }
+    if (held_.checkpoints) {
+      return "make the results of operators smaller, which hold {bytes}: a smaller batch or a shorter sequence; the "
+             "model checkpoints its layers already";
+    }
+    return "make the results of operators smaller, which hold {bytes}: a smaller batch or a shorter sequence, and "
+           "torch.utils.checkpoint for those that the backward pass needs";
   }
 
   /// torch's optimizers compute with all parameters at once (foreach), and so hold copies of all of them for a moment.

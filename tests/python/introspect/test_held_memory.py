@@ -204,6 +204,14 @@ def test_a_forward_pass_in_an_optimizers_closure_keeps_activations(tmp_path: Pat
     assert "torch.utils.checkpoint" in fixes(finding)
 
 
+def test_checkpointing_that_is_on_is_not_advised(tmp_path: Path) -> None:
+    """The switch is that of transformers; memory ends in a part that is not checkpointed."""
+    finding = found(CNN.replace(".cuda()\n", ".cuda()\nnet.gradient_checkpointing = True\n"), tmp_path, "--gpus", "1")
+    assert finding["memory"]["checkpoints"] is True
+    assert "the model checkpoints its layers already" in fixes(finding)
+    assert "torch.utils.checkpoint" not in fixes(finding)
+
+
 def test_without_a_model_activations_are_told_by_their_operators(tmp_path: Path) -> None:
     finding = found(CONVOLUTIONS, tmp_path, "--gpus", "1")
     results = parts(finding)["activation"]

@@ -88,6 +88,9 @@ TEST(OutOfMemory, WhatIsCheckpointedIsNotToBeCheckpointed) {
   context.facts.failure.phase = Phase::kForward;
   context.facts.failure.memory = full({part(HolderKind::kActivation, 75 * kMiB, "`x`")});
   EXPECT_NE(fix_with(diagnose(context.facts).at(0), "and torch.utils.checkpoint"), nullptr);
+  context.facts.failure.memory->checkpoints = true;
+  EXPECT_EQ(fix_with(diagnose(context.facts).at(0), "and torch.utils.checkpoint"), nullptr);
+  EXPECT_NE(fix_with(diagnose(context.facts).at(0), "the model checkpoints its layers already"), nullptr);
   model::Frame frame;
   frame.file = "/site-packages/torch/utils/checkpoint.py";
   frame.package = "torch";
