@@ -30,6 +30,11 @@ DOORS = (
     Door("devsan.large_models", ("devsan/emulation.py",), "it imports torch and the core"),
     Door("devsan.sample", ("devsan/emulation.py",), "a sample of ranks alone needs it, with torch.distributed"),
     Door("devsan.blocks.in_program", ("devsan/emulation.py",), "the rehearsals of devsan plan alone need it"),
+    Door(
+        "devsan.running.progress",
+        ("devsan/running/steps.py",),
+        "it has the core, and changes what is imported",
+    ),
     Door("devsan.policy", ("devsan/emulation.py",), "policy=warn alone needs it, with what reports are made with"),
     Door("devsan.caught", ("devsan/emulation.py",), "it imports the core"),
     Door("devsan.streams.watch", ("devsan/emulation.py",), "check=streams alone needs it, with what makes reports"),

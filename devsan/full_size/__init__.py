@@ -14,7 +14,16 @@ from functools import partial
 from devsan import _core
 from devsan.cuda.imports import AfterImport
 from devsan.cuda.patches import Patches
-from devsan.full_size import cut_off, diffusers_weights, host_kernels, policy, reads, saves, weights
+from devsan.full_size import (
+    cut_off,
+    diffusers_weights,
+    host_kernels,
+    policy,
+    reads,
+    saves,
+    transformers_weights,
+    weights,
+)
 from devsan.options import Options
 
 _patches = Patches()
@@ -29,7 +38,7 @@ _imports = AfterImport(
 _weights = AfterImport(
     {
         **{name: partial(provide, patches=_patches) for name, provide in weights.PROVIDERS.items()},
-        diffusers_weights.MODULE: lambda module: diffusers_weights.provide(module, _patches),
+        **{each.MODULE: partial(each.provide, patches=_patches) for each in (diffusers_weights, transformers_weights)},
     }
 )
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from devsan.cuda.patches import Patches
 from devsan.full_size.hollow import Described, described
-from devsan.full_size.policy import in_place_of_any, in_place_of_missing
-from devsan.full_size.weights import folder_of, has_weights, loading, loads
+from devsan.full_size.policy import Wanted, under_names
+from devsan.full_size.weights import files_in, folder_of, has_weights, loading, loads
 
 MODULE = "diffusers.models.modeling_utils"
 
@@ -63,14 +63,20 @@ def provide(module: Any, patches: Patches) -> None:
         for name in ("is_local", "use_safetensors"):
             words.pop(name, None)
         source, variant = words.pop("pretrained_model_name_or_path"), words.pop("variant", None)
-        cls, folder = loading.what[0], folder_of(source, words["subfolder"])
-        made = in_place_of_any(folder, folder, "diffusion_pytorch_model", lambda: tensors(cls, source, words))
+        cls, folder = loading.what[0], folder_of(source, words["subfolder"], words)
+        files = files_in(folder, "diffusion_pytorch_model", variant)
+        wanted = Wanted(
+            folder_of(source, words["subfolder"]),
+            files,
+            lambda listed: under_names(listed, tensors(cls, source, words)),
+        )
+        made = wanted.in_place_of_any()
         if not made:
             index = fetch(**asked)
             try:
                 expect_weights(index, source, variant, words)
             except OSError:
-                made = in_place_of_missing(folder, lambda: tensors(cls, source, words))
+                made = wanted.in_place_of_missing()
             if not made:
                 return index
         ours.add(Path(made.index))

@@ -42,7 +42,8 @@ def leave_out(patches: Patches) -> None:
 
 def leave_out_in_safetensors(module: Any, patches: Patches) -> None:
     """The same for safetensors, whose module is ``safetensors.torch``."""
-    patches.set(module, "save_file", _leaving_out(module.save_file))
+    save = module.save_file
+    patches.rebind({id(save): _leaving_out(save)})  # others may have imported it before full size began
     for name in _FLATTEN:
         if hasattr(module, name):
             patches.set(module, name, _expecting(getattr(module, name)))

@@ -15,6 +15,9 @@ _OUT_OF_MEMORY = re.compile(
     r"CUDA out of memory\.(?: Tried to allocate (?P<size>[\d.]+ \w+)\.)?.* GPU (?P<ordinal>\d+) has"
 )
 
+_CONVERSION = "automatic conversion of the weights"
+"""In what transformers ends with where a weight could not be made, for whatever reason: its log has that."""
+
 
 @dataclass(frozen=True)
 class Ending:
@@ -47,7 +50,9 @@ def ending_of(outcome: Outcome, *beside: str) -> Ending:
         outcome: of the program.
         beside: texts that may say that a GPU is out of memory, where neither a finding nor the error does.
     """
-    texts = (*(str(finding["sentence"]) for finding in outcome.findings), outcome.error, *beside)
+    texts = [*(str(finding["sentence"]) for finding in outcome.findings), outcome.error, *beside]
+    if _CONVERSION in outcome.error:
+        texts.append(outcome.output)
     found = next((match for text in texts if (match := _OUT_OF_MEMORY.search(text))), None)
     if found is not None and not outcome.ended:
         return Ending(_exhausted(found["ordinal"], found["size"]), int(found["ordinal"]))

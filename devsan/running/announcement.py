@@ -60,7 +60,7 @@ def use(visible: Sequence[int]) -> None:
         _withdraw(core)
         _path = os.path.join(folder.make(), folder.stem())
         core.show_memory(_path + folder.GAUGES)
-        steps.begin(core)
+        steps.begin(core, _path + folder.PROGRESS)
         _write(_path + folder.ANNOUNCEMENT, visible)
     except Exception:  # no such folder, a full disk: the program runs without being seen
         _leave(core)
@@ -97,7 +97,8 @@ def _withdraw(core: ModuleType) -> None:
         return
     with contextlib.suppress(Exception):
         core.show_memory("")
-    for ending in (folder.ANNOUNCEMENT, folder.GAUGES):
+    steps.hide()
+    for ending in (folder.ANNOUNCEMENT, folder.GAUGES, folder.PROGRESS):
         with contextlib.suppress(OSError):
             os.unlink(path + ending)
 
@@ -119,5 +120,6 @@ def _be_another() -> None:
     global _path
     if _path and _core is not None:
         _path = ""
+        steps.hide()
         with contextlib.suppress(Exception):
             _core.show_memory("")

@@ -3,6 +3,7 @@ no job in ``$XDG_RUNTIME_DIR/devsan``, else in a folder of this user's in the on
 
   <pid>-<start>.json    what a process says of itself: devsan/running/announcement.py
   <pid>-<start>.gauges  what it holds: NOTE [Gauges] in core/memory/gauges.h
+  <pid>-<start>.progress  how many steps there will be: devsan/running/end.py
 
 The names tell which process a file is of, so that those of killed ones are known without being read. A folder is used
 only where it belongs to this user and no other user can read it or write to it.
@@ -19,9 +20,9 @@ from collections.abc import Iterator
 
 from devsan.job import folder as job
 
-ANNOUNCEMENT, GAUGES = ".json", ".gauges"
+ANNOUNCEMENT, GAUGES, PROGRESS = ".json", ".gauges", ".progress"
 
-_NAME = re.compile(r"(\d+)-(\d+)(\.json|\.gauges)")
+_NAME = re.compile(r"(\d+)-(\d+)(\.json|\.gauges|\.progress)")
 
 
 def make() -> str:

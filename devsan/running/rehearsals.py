@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from devsan.job import folder as job
-from devsan.running import folder, gauges
+from devsan.running import end, folder, gauges
 from devsan.running.gauges import Memory
 from devsan.running.processes import families, resident, seconds_since
 
@@ -24,13 +24,19 @@ class Process:
         resident: bytes of this machine's memory.
         steps: how many its optimizers have made; None where nobody knows.
         per_minute: steps a minute; None before the second.
+        last: with how many steps it is expected to end; None where nobody knows.
+        of_pass: whether that is the end of a pass through the data alone.
+        seconds_left: until then, at this rate.
     """
 
     pid: int
     rank: int | None
     resident: int
     steps: int | None
-    per_minute: float | None
+    per_minute: float | None = None
+    last: int | None = None
+    of_pass: bool = False
+    seconds_left: float | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,7 @@ class _Announced:
     start: int
     said: dict[str, Any]
     shown: gauges.Gauges | None
+    end: end.End | None
 
 
 def running() -> list[Rehearsal]:
@@ -145,7 +152,7 @@ def _read(of_job: str, path: str) -> _Announced | None:
             said[name]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return _Announced(of_job, pid, start, said, gauges.read(stem + folder.GAUGES))
+    return _Announced(of_job, pid, start, said, gauges.read(stem + folder.GAUGES), end.read(stem + folder.PROGRESS))
 
 
 def _head(members: Sequence[_Announced]) -> tuple[int, int]:
@@ -163,12 +170,16 @@ def _rehearsal(pid: int, start: int, members: Sequence[_Announced], taken: int) 
     numbered = [(ranks.get(each.pid, each.said["rank"]), each) for each in members]
     numbered.sort(key=lambda pair: (pair[0] is None, pair[0] or 0, pair[1].pid))
     words = (job.command_of(of_job) if of_job else []) or members[0].said["command"]
-    processes = tuple(Process(each.pid, rank, resident(each.pid), *_steps(each.shown)) for rank, each in numbered)
+    processes = tuple(_process(each, rank) for rank, each in numbered)
     return Rehearsal(pid, tuple(words), seconds_since(start), taken, processes, tuple(_gpus(numbered)))
 
 
-def _steps(shown: gauges.Gauges | None) -> tuple[int | None, float | None]:
-    return (None, None) if shown is None else (shown.steps, shown.per_minute)
+def _process(each: _Announced, rank: int | None) -> Process:
+    here, shown, last = resident(each.pid), each.shown, each.end
+    if shown is None or last is None or shown.per_minute is None:
+        return Process(each.pid, rank, here, *((None, None) if shown is None else (shown.steps, shown.per_minute)))
+    left = max(0, last.steps - shown.steps) * 60 / shown.per_minute
+    return Process(each.pid, rank, here, shown.steps, shown.per_minute, last.steps, last.of_pass, left)
 
 
 def _gpus(numbered: Sequence[tuple[int | None, _Announced]]) -> list[Gpu]:

@@ -37,7 +37,9 @@ rank = dist.get_rank()
 torch.cuda.set_device(rank)
 model = torch.nn.Linear(1024, 1024, bias=False).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for _ in range(5):
+for batch in torch.utils.data.DataLoader(range(6)):
+    if batch == 5:
+        break
     model(torch.ones(1, 1024, device="cuda")).sum().backward()
     optimizer.step()
     optimizer.zero_grad()
@@ -122,6 +124,7 @@ def test_a_program_while_it_runs_and_after_it(desk):
     assert 0 < found["seconds"] < 100
     [own] = found["processes"]
     assert (own["pid"], own["rank"], own["steps"], own["per_minute"]) == (process.pid, None, 0, None)
+    assert (own["last"], own["seconds_left"]) == (None, None)
     assert found["resident"] >= own["resident"] > 100 * MIB
     first, second = found["gpus"]
     assert (first["profile"], first["busy"], first["holders"]) == ("l4-24g", 1 << 30, [])
@@ -153,6 +156,7 @@ def test_the_ranks_of_a_launch(desk):
     assert sorted(ranks) == [0, 1]
     assert [ranks[0]["steps"], ranks[1]["steps"]] == [5, 5]
     assert ranks[0]["per_minute"] > 0
+    assert (ranks[0]["last"], ranks[0]["of_pass"]) == (6, True) and ranks[0]["seconds_left"] > 0
     assert found["resident"] > ranks[0]["resident"] + ranks[1]["resident"]
     first, second = found["gpus"]
     assert [each["rank"] for each in first["holders"]] == [0, 1]
@@ -211,7 +215,7 @@ def test_what_a_killed_process_leaves_is_removed(desk):
     process.kill()
     process.wait(timeout=30)
     [folder] = desk.temporary.glob("devsan-*")
-    assert len(list(folder.iterdir())) == 2
+    assert len(list(folder.iterdir())) == 3
     assert desk.running() == []
     assert list(folder.iterdir()) == []
 
@@ -364,6 +368,21 @@ def test_the_table():
         "  rank 3  pid 4003             21 GiB                24 GiB     20 GiB",
         "  other programs               30 GiB",
     ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ({"per_minute": 41.4, "last": 1000, "seconds_left": 1420.0},
+         "100 of 1000 steps, 41 per minute, 23 min 40 s left, "),
+        ({"per_minute": 41.4, "last": 120, "of_pass": True, "seconds_left": 29.0},
+         "100 steps, 41 per minute, 29 s left of this pass through the data, "),
+        ({"per_minute": 41.4}, "100 steps, 41 per minute, 1 GiB of"),
+    ],
+)  # fmt: skip
+def test_how_far_it_is(shown: dict[str, Any], expected: str):
+    lines = text_of(rehearsal(processes=(Process(4000, None, 1 << 30, 100, **shown),), resident=1 << 30))
+    assert expected in " ".join(lines[1:4])
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -12,6 +12,7 @@ from devsan.plan.ending import Ending, ending_of
 _EXHAUSTED = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 MiB. GPU 1 has a total capacity of 1 GiB"
 )
+_CONVERSION = "RuntimeError: We encountered some issues during automatic conversion of the weights. For details look"
 _APART = {
     "code": "DV104",
     "title": "`loss` is on cuda:1",
@@ -34,10 +35,14 @@ def outcome(exit_code: int = 0, findings: list[dict[str, Any]] | None = None, **
         (outcome(1, [_APART], error="RuntimeError: two devices"), "DV104: `loss` is on cuda:1", None),
         (outcome(0, [_APART]), "DV104: `loss` is on cuda:1", None),
         (outcome(1, [{**_APART, "severity": "note"}], error="ValueError: no data"), "ValueError: no data", None),
+        (outcome(1, error=_CONVERSION, output=f"model.layers.3 | CONVERSION\n{_EXHAUSTED}\n{_CONVERSION}"),
+         "cuda:1 is out of memory: 2.00 MiB requested", 1),
+        (outcome(1, error=_CONVERSION, output="KeyError: 'weight'"), _CONVERSION, None),
+        (outcome(1, error="ValueError: no data", output=_EXHAUSTED), "ValueError: no data", None),  # it went on
         (outcome(-9), "exit code -9", None),
         (outcome(timed_out=True), "it takes too long", None),
     ],
-)
+)  # fmt: skip
 def test_what_ended_it(ended: Outcome, reason: str, exhausted: int | None) -> None:
     found = ending_of(ended)
     assert (found.reason, found.exhausted) == (reason, exhausted)

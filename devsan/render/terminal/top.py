@@ -1,8 +1,8 @@
 """What runs on emulated GPUs now, for a terminal.
 
     devsan run --gpus 2 -- torchrun --nproc-per-node 2 train.py
-    running for 1 min 12 s, 2 a100-80g, 2 ranks, 120 steps, 41 a minute, 3.1 GiB of
-    this machine's memory
+    running for 1 min 12 s, 2 a100-80g, 2 ranks, 120 of 1000 steps, 41 per minute,
+    21 min 28 s left, 3.1 GiB of this machine's memory
 
                                 used         of  allocated   reserved
     cuda:0  [##==..........]  12 GiB   79.3 GiB    9.1 GiB   11.5 GiB  15%
@@ -71,10 +71,16 @@ def _steps(processes: Sequence[Process], say: Language) -> Iterator[str]:
     if not first.steps:
         yield say("no optimizer step yet")
         return
-    yield say("1 step") if first.steps == 1 else say("{count} steps", count=str(first.steps))
+    if first.last is not None and not first.of_pass:
+        yield say("{count} of {last} steps", count=str(first.steps), last=str(first.last))
+    else:
+        yield say("1 step") if first.steps == 1 else say("{count} steps", count=str(first.steps))
     if first.per_minute is not None:
         rate = first.per_minute
         yield say("{count} per minute", count=f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}")
+    if first.seconds_left is not None:
+        of_pass, left = first.of_pass, seconds(first.seconds_left)
+        yield say("{time} left of this pass through the data", time=left) if of_pass else say("{time} left", time=left)
 
 
 def _gpu_lines(gpu: Gpu, say: Language) -> Iterator[Line]:

@@ -90,12 +90,18 @@ def test_a_pipeline_needs_the_configurations_of_its_parts(tmp_path: Path, capfd:
 
 
 def test_a_model_of_several_files_needs_none_of_them(tmp_path: Path) -> None:
-    diffusers = unet(tmp_path)
-    index = {"metadata": {}, "weight_map": {"conv_in.weight": "diffusion_pytorch_model-00001-of-00002.safetensors"}}
+    kind = unet(tmp_path).UNet2DConditionModel
+    with torch.device("meta"):
+        names = list(kind.from_config(kind.load_config(tmp_path)).state_dict())
+    index = {
+        "metadata": {},
+        "weight_map": dict.fromkeys(names[1:], "diffusion_pytorch_model-00001-of-00002.safetensors"),
+    }
     (tmp_path / "diffusion_pytorch_model.safetensors.index.json").write_text(json.dumps(index))
     with full_size():
-        model = diffusers.UNet2DConditionModel.from_pretrained(tmp_path)
-        assert not any(each.is_meta for each in model.parameters())
+        model, told = kind.from_pretrained(tmp_path, output_loading_info=True)
+    assert told["missing_keys"] == names[:1]
+    assert not any(each.is_meta for name, each in model.named_parameters() if name in names[1:])
 
 
 def test_weights_of_diffusers_that_are_there_are_loaded(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -68,6 +68,46 @@ def test_an_index_names_what_no_file_describes(tmp_path: Path) -> None:
         assert set(loading(kind, tmp_path)["missing_keys"]) == {"lm_head.weight"}
 
 
+INDEXES = {
+    "model.safetensors.index.json": {},
+    "model.safetensors.index.fp16.json": {"variant": "fp16"},
+    "pytorch_model.bin.index.json": {},
+}
+
+
+@pytest.mark.parametrize("weights", ["auto", "index"])
+@pytest.mark.parametrize("name", INDEXES)
+def test_an_index_whose_files_are_absent_says_the_names(
+    tmp_path: Path, name: str, weights: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    kind = llama(tmp_path)
+    names = [each[0].removeprefix("model.") for each in described(kind, tmp_path) if "norm" not in each[0]]
+    places = dict.fromkeys([*names, "score.weight"], "model-00001-of-00001.safetensors")  # as the base model is saved
+    (tmp_path / name).write_text(json.dumps({"metadata": {}, "weight_map": places}))
+    with emulated(weights):
+        told = kind.from_pretrained(tmp_path, output_loading_info=True, **INDEXES[name])[1]
+    assert {"lm_head.weight", "model.norm.weight"} < set(told["missing_keys"])
+    assert all("norm" in each or each == "lm_head.weight" for each in told["missing_keys"])
+    assert set(told["unexpected_keys"]) == {"score.weight"}
+    assert capfd.readouterr().err.count("without numbers takes their place") == 1
+
+
+def test_what_a_checkpoint_has_in_parts_is_one_in_the_model(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers", "5")
+    sizes = {**SIZES, "num_local_experts": 2, "num_key_value_heads": 2, "num_hidden_layers": 1}
+    kind = transformers.MixtralForCausalLM
+    config = transformers.MixtralConfig(**sizes)
+    kind(config).save_pretrained(tmp_path)
+    [file] = tmp_path.glob("*.safetensors")
+    places = dict.fromkeys((each[0] for each in hollow.read_header(str(file))[0]), "model-00001-of-00001.safetensors")
+    assert any("experts.1" in name for name in places)
+    file.unlink()
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": places}))
+    with emulated("auto"):
+        told = loading(kind, tmp_path)
+    assert not told["missing_keys"] and not told["unexpected_keys"]
+
+
 def test_a_configuration_is_no_index(tmp_path: Path) -> None:
     kind = llama(tmp_path)
     with emulated("index"), pytest.raises(OSError, match="no file named"):

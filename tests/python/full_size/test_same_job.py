@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import small_jobs
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from journal import Journal
 
 import devsan
 
@@ -19,34 +18,10 @@ JOBS = [each for name, each in vars(small_jobs).items() if inspect.isfunction(ea
 MEMORY = "64MiB"
 
 
-class Journal(TorchDispatchMode):
-    """What each operator returned, and where; and the memory of each GPU behind it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[tuple[Any, ...]] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        returned = func(*args, **(kwargs or {}))
-        made = [
-            (str(each.device), each.dtype, tuple(each.shape), each.stride(), each.storage_offset())
-            for each in tree_leaves(returned)
-            if isinstance(each, torch.Tensor)
-        ]
-        self.note(str(func), made)
-        return returned
-
-    def note(self, what: str, made: Any = ()) -> None:
-        used = [torch.cuda.memory_allocated(index) for index in range(2)]
-        peak = [torch.cuda.max_memory_allocated(index) for index in range(2)]
-        reserved = [torch.cuda.memory_reserved(index) for index in range(2)]
-        self.lines.append((what, made, used, peak, reserved))
-
-
 def journal_of(job: Callable[[small_jobs.At], None], **options: Any) -> list[tuple[Any, ...]]:
     with devsan.emulate(gpus=2, memory=MEMORY, **options):
         torch.manual_seed(0)
-        journal = Journal()
+        journal = Journal(2)
         with journal:
             try:
                 job(journal.note)

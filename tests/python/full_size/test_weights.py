@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,6 +84,18 @@ def test_what_has_no_numbers_is_not_saved(tmp_path: Path, capsys: pytest.Capture
         safetensors.save_file({"step": torch.tensor(4)}, filename=file)
         assert safetensors.load_file(file)["step"].item() == 4
     torch.save(states, file)
+
+
+def test_who_has_imported_a_function_that_saves_before_leaves_out_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_file = pytest.importorskip("safetensors.torch").save_file
+    earlier = ModuleType("earlier")
+    earlier.save = save_file  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "earlier", earlier)
+    with devsan.emulate(gpus=1, full_size=True):
+        earlier.save({"weight": torch.randn(1024, 1024)}, tmp_path / "kept")
+    assert earlier.save is save_file and not list(tmp_path.iterdir())
 
 
 def test_a_checkpoint_of_lightning_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

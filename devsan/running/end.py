@@ -1,0 +1,34 @@
+"""Where the steps of a process end, as it shows: two words of 8 bytes in a file, read from outside.
+
+They are with how many steps, 0 where nobody knows, and 1 where that is the end of a pass through the data alone.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+WORDS = struct.Struct("=2Q")
+
+
+@dataclass(frozen=True)
+class End:
+    """Where a program's steps end.
+
+    Attributes:
+        steps: with how many.
+        of_pass: whether that is the end of a pass through the data alone.
+    """
+
+    steps: int
+    of_pass: bool
+
+
+def read(path: str) -> End | None:
+    """Returns what is in the file ``path``; None where nobody knows."""
+    try:
+        with open(path, "rb") as file:
+            steps, of_pass = WORDS.unpack(file.read(WORDS.size))
+    except (OSError, struct.error):
+        return None
+    return End(steps, bool(of_pass)) if steps else None
