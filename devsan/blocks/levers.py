@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from devsan.blocks import quantization
+from devsan.blocks.checkpointed import is_checkpointed
 from devsan.blocks.quantization import Quantization
 from devsan.cuda.imports import Change
 from devsan.cuda.patches import Patches
-from devsan.introspect.models.checkpointed import is_checkpointed
 
 _DATA_LOADER = "torch.utils.data.dataloader"
 

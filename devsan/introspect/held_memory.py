@@ -13,13 +13,13 @@ from itertools import islice
 from typing import Any
 
 from devsan import core
+from devsan.blocks.checkpointed import is_checkpointed
 from devsan.introspect.frames.chain import Failure
 from devsan.introspect.frames.error_patterns import Kind
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.tensors import is_tensor, own_part, plain_attributes
 from devsan.introspect.frames.values import is_a, own_dict
 from devsan.introspect.kept_graphs import saved_by_several_passes
-from devsan.introspect.models.checkpointed import is_checkpointed
 from devsan.introspect.models.heap import instances_of, live_models
 from devsan.introspect.models.optimizers import states_of
 from devsan.introspect.models.registry import Registry

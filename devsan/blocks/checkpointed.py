@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from devsan.introspect.frames.values import own_dict
-
 
 def is_checkpointed(module: Any) -> bool:
     """Returns whether a module is switched to it: as transformers does (``gradient_checkpointing``), or by torch's own
     wrapper (torch/distributed/algorithms/_checkpoint)."""
-    return own_dict(module).get("gradient_checkpointing") is True or type(module).__name__ == "CheckpointWrapper"
+    return vars(module).get("gradient_checkpointing") is True or type(module).__name__ == "CheckpointWrapper"
