@@ -83,4 +83,4 @@ def _end(result: Any = None) -> None:
     error = getattr(result, "error_in_exec", None) or (shown if shown is not _last else None)
     if _report is not None and isinstance(error, BaseException):
         by_hand = getattr(_shell, "custom_exceptions", ())  # a handler of the user's shows these as it likes
-        _report(type(error), error, error.__traceback__, type(error) not in by_hand)
+        _report(type(error), error, error.__traceback__, not isinstance(error, by_hand))

@@ -75,7 +75,7 @@ void start_order(py::function told) {
 
 void stop_order() {
   intercept::stop_stream_watch();
-  Monitor::instance().stop();
+  Monitor::stop_watching();
 }
 
 }  // namespace

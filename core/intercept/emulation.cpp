@@ -80,7 +80,7 @@ void stop_emulation() {
   emulate::remove_hooks();
   emulate::remove_device_guard();
   emulate::retire_devices();
-  order::Monitor::instance().stop();
+  order::Monitor::stop();
 }
 
 }  // namespace devsan::intercept

@@ -2,12 +2,6 @@
 
 namespace devsan::order {
 
-void Clocks::restart() {
-  timelines_.clear();
-  clocks_.clear();
-  timeline_of(kHost);
-}
-
 std::size_t Clocks::timeline_of(Lane lane) {
   const auto [place, is_new] = timelines_.try_emplace(lane, clocks_.size());
   if (is_new) clocks_.emplace_back();

@@ -23,30 +23,17 @@ Monitor& Monitor::instance() {
   return *monitor;
 }
 
-void Monitor::follow() {
-  const std::lock_guard lock(mutex_);
-  if (is_on()) return;
-  clocks_.restart();
-  on_.store(true, std::memory_order_relaxed);
-}
-
 void Monitor::start(Told told, void (*with_stack)(const record::Callbacks::UseStack&),
                     record::StackDepot::KeepCode keep) {
   const std::lock_guard lock(mutex_);
   told_ = std::move(told);
   with_stack_ = with_stack;
   keep_ = keep;
-  clocks_.restart();
   accesses_.clear();
   ghosts_.clear();
   told_of_.clear();
-  on_.store(true, std::memory_order_relaxed);
+  follow();
   watching_.store(true, std::memory_order_relaxed);
-}
-
-void Monitor::stop() noexcept {
-  watching_.store(false, std::memory_order_relaxed);
-  on_.store(false, std::memory_order_relaxed);
 }
 
 Time Monitor::launched(Lane lane) {

@@ -40,11 +40,17 @@ class Monitor {
   /// Whether accesses are compared as well.
   static bool is_watching() noexcept { return watching_.load(std::memory_order_relaxed); }
 
-  /// Follows the clocks from now on.
-  void follow();
+  /// Follows the clocks from now on. What they know stays: events may have marks of an earlier time.
+  static void follow() noexcept { on_.store(true, std::memory_order_relaxed); }
   /// Follows the clocks, and tells of races.
   void start(Told told, void (*with_stack)(const record::Callbacks::UseStack&), record::StackDepot::KeepCode keep);
-  void stop() noexcept;
+  /// Tells of no race any more; the clocks are followed further.
+  static void stop_watching() noexcept { watching_.store(false, std::memory_order_relaxed); }
+  /// Follows nothing any more.
+  static void stop() noexcept {
+    stop_watching();
+    on_.store(false, std::memory_order_relaxed);
+  }
 
   /// All that has been launched on `lane` so far is done when the host knows the moment that is returned.
   Time launched(Lane lane);

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 
 from devsan.diagnostics.diagnostic import Place
 from devsan.doctor.chosen_device import chooses
 from devsan.doctor.script_place import place_of
 
-_VARIABLE = "RANK"
+_CALLS = ("dist.get_rank()", "torch.distributed.get_rank()", "get_rank()")
+_OF_ENVIRONMENT = re.compile(r"(os\.)?(environ\['RANK'\]|(environ\.get|getenv)\('RANK'(, [\w']+)?\))")
 
 
 def read_global_rank(tree: ast.Module, file: str) -> Place | None:
@@ -21,6 +23,8 @@ def read_global_rank(tree: ast.Module, file: str) -> Place | None:
             bound[node.id] += 1
         elif isinstance(node, ast.arg):
             bound[node.arg] += 1
+        elif isinstance(node, ast.alias):
+            bound[node.asname or node.name] += 1
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _is_rank(node.value):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             ranks.update(target.id for target in targets if isinstance(target, ast.Name))
@@ -39,7 +43,5 @@ def _is_rank(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Name) and node.func.id == "int" and len(node.args) == 1:
-        said = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
-        return said == {_VARIABLE} and "env" in ast.unparse(node)  # os.environ, os.getenv
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return name == "get_rank" and not node.args and not node.keywords
+        return _OF_ENVIRONMENT.fullmatch(ast.unparse(node.args[0])) is not None
+    return ast.unparse(node) in _CALLS

@@ -108,7 +108,8 @@ def under_names(
 def is_whole(file: str) -> bool:
     """Returns whether a file, or all that an index names, is there."""
     folder = os.path.dirname(file)
-    return all(os.path.isfile(os.path.join(folder, part)) for part in {file, *_places_in(file).values()})
+    parts = {os.path.join(folder, part) for part in _places_in(file).values()}
+    return all(map(os.path.isfile, (file, *parts)))
 
 
 def _places_in(file: str) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ import copy
 import errno
 import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from devsan.cuda.patches import Patches
@@ -89,13 +89,19 @@ def _tensors(listed: Listed, cls: Any, config: Any, source: Any) -> Iterable[Des
         model = cls(copy.deepcopy(config))
     dtype = str(getattr(config, "dtype", None) or torch.float32).removeprefix("torch.")
     own = {each[0]: each for each in described(model, dtype)}
-    try:
-        from transformers.conversion_mapping import get_model_conversion_mapping
-        from transformers.core_model_loading import WeightConverter, rename_source_key, revert_weight_conversion
-    except ImportError:  # transformers 4
-        return under_names(listed, own.values())
-    if not listed or getattr(config, "quantization_config", None) is not None:  # whose names are those of its method
+    if getattr(config, "quantization_config", None) is not None:  # its names are those of its method
         return own.values()
+    try:
+        return under_names(listed, own.values(), _finder(model, dtype))
+    except Exception:  # transformers 4, or a release that renames otherwise
+        return under_names(listed, own.values())
+
+
+def _finder(model: Any, dtype: str) -> Callable[[str], Described | None]:
+    """What a model has under a name of its checkpoint, as transformers 5 renames, splits and joins what it loads."""
+    from transformers.conversion_mapping import get_model_conversion_mapping
+    from transformers.core_model_loading import WeightConverter, rename_source_key, revert_weight_conversion
+
     states = model.state_dict()
     parts = revert_weight_conversion(model, states)
     kinds: tuple[list[Any], list[Any]] = [], []
@@ -109,4 +115,4 @@ def _tensors(listed: Listed, cls: Any, config: Any, source: Any) -> Iterable[Des
         tensor = states[renamed] if of_parts is None else parts.get(name)
         return None if tensor is None else (name, dtype, tuple(tensor.shape))
 
-    return under_names(listed, own.values(), known)
+    return known

@@ -51,8 +51,17 @@ def held_memory(
     held = core.held_memory(failure.message, [(own_part(tensor), kind, name) for tensor, kind, name in named])
     if held is not None:
         held.parts = [_with_places(part, reader) for part in held.parts]
-        held.checkpoints = any(is_checkpointed(each) for tree in registry.trees for each in tree.modules.values())
+        held.checkpoints = _checkpoints(registry, str(held.device))
     return held
+
+
+def _checkpoints(registry: Registry, device: str) -> bool:
+    """Whether a model that is trained there does: a frozen one beside it, a teacher, says nothing of it."""
+    return any(
+        any(map(is_checkpointed, tree.modules.values()))
+        and any(tensor.requires_grad and str(tensor.device) == device for _, _, tensor, _ in tree.tensors())
+        for tree in registry.trees
+    )
 
 
 def peaks() -> list[core.PeakMemory]:

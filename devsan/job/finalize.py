@@ -78,7 +78,7 @@ def report_on(
 
 def forget_documents(path: str) -> None:
     """Removes what was reported on already: the next cell of a notebook begins with nothing."""
-    for name in folder.processes(path).values():
+    for name in (*folder.processes(path).values(), *folder.shown(path)):
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(path, name))
 
@@ -100,7 +100,7 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
     with contextlib.suppress(Exception):  # as above: a source that cannot be read
         waited = waited_in(recordings)
     job = diagnosis.made(documents, fates, found, folder.command_of(path), waited, folder.sample_of(path))
-    said = text.write(job, out, shown=folder.shown_here(path))
+    said = text.write(job, out, shown=folder.shown_where(path, out))
     _severities.update(str(finding["severity"]) for finding in job["findings"])
     if how == "github" and job["findings"]:
         out.write("".join(command(finding, documents[0]["process"]["directory"]) for finding in job["findings"]))

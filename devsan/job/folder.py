@@ -25,6 +25,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from typing import TextIO
 
 from devsan.proc import stat_of
 from devsan.sample_of_ranks import Sample, from_text
@@ -157,26 +158,31 @@ def note_shown(path: str, text: str) -> None:
     """Notes what this process has shown of an error on its stderr. Never raises."""
     name = os.path.join(path, f"{os.getpid()}{_SHOWN}")
     with contextlib.suppress(OSError), open(name, "w", encoding="ascii") as file:
-        json.dump({"stderr": _stderr(), "text": text}, file)
+        json.dump({"stderr": _identity(2), "text": text}, file)
 
 
-def shown_here(path: str) -> list[str]:
-    """Returns what processes of the job have shown of their errors where the stderr of this process leads, too.
+def shown(path: str) -> list[str]:
+    """Returns the files in which processes of the job have noted what they showed."""
+    return [name for _, name in _numbered(path, _SHOWN)]
 
-    Launchers may send that of the ranks to files.
+
+def shown_where(path: str, stream: TextIO) -> list[str]:
+    """Returns what processes of the job have shown of their errors where ``stream`` leads, too.
+
+    Launchers may send the stderr of the ranks to files, and a notebook or a test that of this process elsewhere.
     """
     found = []
-    for _, name in _numbered(path, _SHOWN):
+    for name in shown(path):
         with contextlib.suppress(OSError, ValueError), open(name, encoding="ascii") as file:
             noted = json.load(file)
-            if noted["stderr"] == _stderr():
+            if noted["stderr"] == _identity(stream.fileno()):
                 found.append(str(noted["text"]))
     return found
 
 
-def _stderr() -> list[int]:
+def _identity(descriptor: int) -> list[int]:
     """Which file, terminal or pipe it is."""
-    about = os.fstat(2)
+    about = os.fstat(descriptor)
     return [about.st_dev, about.st_ino]
 
 

@@ -1,6 +1,7 @@
 """Where the steps of a process end, as it shows: two words of 8 bytes in a file, read from outside.
 
-They are with how many steps, 0 where nobody knows, and 1 where that is the end of a pass through the data alone.
+The first is the expected number of steps, 0 if it is not known; the second is 1 if that is only the end of a pass
+through the data.
 """
 
 from __future__ import annotations

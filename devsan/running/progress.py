@@ -1,9 +1,9 @@
-"""With how many steps a program is expected to end, as far as a library says it, or else its pass through its data.
+"""How many steps a program is expected to take, as far as a library says it, or else its pass through its data.
 
 The file that shows it is that of devsan/running/end.py.
 
 transformers' Trainer and Lightning's say how many steps of an optimizer there will be. A loader of data says how many
-batches it has; how many of them a step takes shows while it runs. Nothing is asked before the program asks it.
+batches it has, where its samplers are torch's or accelerate's own; how many of them a step takes shows while it runs.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from typing import Any
 from devsan.cuda.imports import AfterImport
 from devsan.cuda.patches import Patches
 from devsan.running.end import WORDS
+
+_ENDLESS = 2**64 - 1
+_LIBRARIES = ("torch.utils.data.", "accelerate.data_loader")
 
 
 @dataclass
@@ -71,7 +74,9 @@ class Progress:
         finally:
             os.close(file)
         self._last = max(0, self._last - self._steps)
-        self._steps, self._passes = 0, []
+        for each in self._passes:  # the first use of a GPU may be within one
+            each.first -= self._steps
+        self._steps = 0
 
     def hide(self) -> None:
         """Shows nothing any more."""
@@ -91,13 +96,13 @@ class Progress:
         """Counts a step."""
         self._steps += 1
         if self._shown is not None:
-            WORDS.pack_into(self._shown, 0, *self._end())
+            last, of_pass = self._end()
+            WORDS.pack_into(self._shown, 0, min(last, _ENDLESS), of_pass)
 
     def _end(self) -> tuple[int, bool]:
         if self._last >= self._steps:
             return self._last, False
-        self._passes = [each for each in self._passes if each.iterator() is not None]
-        for each in self._passes:  # the oldest is the outermost
+        for each in self._alive():  # the oldest is the outermost
             taken = getattr(each.iterator(), "_num_yielded", 0)
             if taken < each.taken:  # its workers are kept for another pass
                 each.first = self._steps - 1
@@ -110,38 +115,57 @@ class Progress:
     def _follow_loaders(self, module: Any) -> None:
         kind = getattr(module, "_BaseDataLoaderIter", None)
         if kind is not None:
-            self._patches.set(kind, "__init__", _then(kind.__init__, self._begin_pass))
+            self._tell_after(kind, __init__=self._begin_pass)
 
     def _begin_pass(self, iterator: Any, *_: Any, **__: Any) -> None:
-        self._passes.append(_Pass(weakref.ref(iterator), len(iterator), self._steps))
+        if _has_known_length(iterator._index_sampler):
+            self._passes = [*self._alive(), _Pass(weakref.ref(iterator), len(iterator), self._steps)]
+
+    def _alive(self) -> list[_Pass]:
+        return [each for each in self._passes if each.iterator() is not None]
 
     def _follow_trainer(self, module: Any) -> None:
-        kind = module.CallbackHandler
+        kind = getattr(module, "CallbackHandler", None)
 
         def begun(handler: Any, arguments: Any, state: Any, *_: Any, **__: Any) -> None:
             self._expect(state.max_steps - state.global_step)
 
-        self._patches.set(kind, "on_train_begin", _then(kind.on_train_begin, begun))
-        self._patches.set(kind, "on_train_end", _then(kind.on_train_end, self._ended))
+        self._tell_after(kind, on_train_begin=begun, on_train_end=self._ended)
 
     def _follow_fit(self, module: Any) -> None:
-        kind = module._FitLoop
+        kind = getattr(module, "_FitLoop", None)
 
         def begun(loop: Any) -> None:
             trainer = loop.trainer
+            if len(trainer.optimizers) != 1:
+                return  # it counts the steps of each
             known = [trainer.max_steps]
             if math.isfinite(loop.max_batches) and trainer.max_epochs:
                 known.append(math.ceil(loop.max_batches / trainer.accumulate_grad_batches) * trainer.max_epochs)
             self._expect(min(steps for steps in known if steps > 0) - trainer.global_step)
 
-        self._patches.set(kind, "on_run_start", _then(kind.on_run_start, begun))
-        self._patches.set(kind, "on_run_end", _then(kind.on_run_end, self._ended))
+        self._tell_after(kind, on_run_start=begun, on_run_end=self._ended)
+
+    def _tell_after(self, kind: Any, **calls: Callable[..., object]) -> None:
+        """Has methods of a class tell of their calls; those that there are: another release may have others."""
+        for name, tell in calls.items():
+            if hasattr(kind, name):
+                self._patches.set(kind, name, _then(getattr(kind, name), tell))
 
     def _expect(self, more: int) -> None:
         self._last = self._steps + more if more > 0 else 0
 
     def _ended(self, *_: Any, **__: Any) -> None:
         self._last = 0
+
+
+def _has_known_length(sampler: Any) -> bool:
+    """Whether nothing of the program's is asked for the length: what a sampler of its own answers may cost, or draw."""
+    while sampler is not None:
+        if not type(sampler).__module__.startswith(_LIBRARIES):
+            return False
+        sampler = getattr(sampler, "batch_sampler", None) or getattr(sampler, "sampler", None)
+    return True
 
 
 def _then(call: Any, tell: Callable[..., object]) -> Any:

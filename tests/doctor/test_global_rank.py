@@ -38,6 +38,11 @@ def test_no_gpu_of_the_second_machine_has_such_a_number(empty, body):
         "def main(rank):\n    torch.cuda.set_device(rank)\nrank = dist.get_rank()\nmain(rank % 8)\n",
         "rank = int(os.environ.get('LOCAL_RANK', os.environ['RANK']))\ntorch.cuda.set_device(rank)\n",
         "torch.cuda.set_device(dist.get_rank(on_this_machine))\n",
+        "rank = dist.get_rank()\nmodel.to(f'cuda:{rank % torch.cuda.device_count()}')\n",
+        "rank = dist.get_rank()\nDDP(model, device_ids=[rank % torch.cuda.device_count()])\n",
+        "rank = dist.get_rank()\nx.to(torch.float32, non_blocking=rank)\n",
+        "torch.cuda.set_device(mesh.get_rank())\n", "torch.cuda.set_device(int(int(os.environ['RANK']) % 8))\n",
+        "from job import rank\nif fresh:\n    rank = dist.get_rank()\ntorch.cuda.set_device(rank)\n",
     ],
 )  # fmt: skip
 def test_what_may_be_the_rank_on_the_machine(empty, body):

@@ -207,3 +207,4 @@ def test_the_same_but_for_the_numbers(name: str, monkeypatch: pytest.MonkeyPatch
         apart = {aspect: first for aspect, first in apart.items() if aspect not in ("events", "peaks")}
     aspects, reason = KNOWN.get(name, (set(), ""))
     assert apart.keys() <= aspects, (apart, reason)
+    assert bool(apart) == bool(aspects), f"it does not differ any more: {reason}"

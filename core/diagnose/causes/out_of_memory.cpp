@@ -280,9 +280,8 @@ class Advice {
 
   [[nodiscard]] const char* smaller_results() const {
     if (is_checkpointed()) {
-      return "make the results of operators smaller, which hold {bytes}: a smaller batch or a shorter sequence; those "
-             "of "
-             "the part that failed are checkpointed already";
+      return "make the results of operators smaller, which hold {bytes}: a smaller batch or a shorter "
+             "sequence; those of the part that failed are checkpointed already";
     }
     if (held_.checkpoints) {
       return "make the results of operators smaller, which hold {bytes}: a smaller batch or a shorter sequence; the "

@@ -110,7 +110,7 @@ void record_stream(const c10::DataPtr& data_ptr, c10::StreamId stream) {
   const auto* host = static_cast<const c10::StorageImpl*>(data_ptr.get_context());
   memory::Block* block = block_of(host->data_ptr());
   if (block == nullptr) return;
-  order::Monitor::instance().follow();
+  order::Monitor::follow();
   device(data_ptr.device().index()).allocator.record_stream(block, stream);
 }
 

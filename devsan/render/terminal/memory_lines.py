@@ -14,7 +14,7 @@ from devsan.render.language import Language
 from devsan.render.peaks import kind_named
 from devsan.render.terminal.bar import REST, split_bar
 from devsan.render.terminal.colors import style_of_device
-from devsan.render.terminal.text import Line, display_width
+from devsan.render.terminal.text import Line, display_width, wrapped
 
 _MOST, _LEAST = 40, 10  # cells
 
@@ -33,19 +33,23 @@ def memory_lines(held: HeldMemory, say: Language, width: int) -> Iterator[Line]:
     """
     head = f"  {held.device}  "
     used, total = plain_amount(held.allocated), plain_amount(held.total)
-    told = f"  {say('{used} of {total} allocated', used=used, total=total)}"
-    cells = max(_LEAST, min(_MOST, width - display_width(f"{head}[]{told}")))
+    told = say("{used} of {total} allocated", used=used, total=total)
+    room = width - display_width(f"{head}[]")
+    beside = room - display_width(f"  {told}")
+    cells = max(_LEAST, min(_MOST, beside if beside >= _LEAST else room))
     signs = {each.kind: _SIGNS[each.kind] for each in held.parts}
     parts = [(signs[each.kind], each.bytes) for each in held.parts]
     shown = split_bar(parts, held.total - held.free, held.total, cells)
-    yield [(head, style_of_device(held.device, False)), (f"{shown}{told}", "")]
+    yield [(head, style_of_device(held.device, False)), (f"{shown}  {told}" if beside >= _LEAST else shown, "")]
+    below = [] if beside >= _LEAST else [told]
     names = [f"{sign} {say.text(kind_named(kind))}" for kind, sign in signs.items() if sign in shown]
     names.append(f"{REST} {say('what else is taken')}")  # the CUDA context at least
     line = names[0]
     for name in names[1:]:  # a letter stays beside what it means
         if display_width(f"{head}{line}{say(', ')}{name},") > width:
-            yield [(" " * len(head), ""), (line + say(", ").rstrip(), "")]
+            below.append(line + say(", ").rstrip())
             line = name
         else:
             line += say(", ") + name
-    yield [(" " * len(head), ""), (line, "")]
+    for text in (*below, line):
+        yield from ([(" " * len(head), ""), (part, "")] for part in wrapped(text, len(head), width=width))

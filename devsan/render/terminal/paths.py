@@ -15,7 +15,7 @@ from dataclasses import replace
 from devsan.diagnostics.diagnostic import Diagnostic, Place
 
 _DROPPED = "..."
-_IN_TEXT = re.compile(r"(?<![\w/.:@~+-])(?P<file>/?(?:[\w.@~+-]+/)+[\w.@~+-]+)(?=:\d)")  # with the number of a line
+_IN_TEXT = re.compile(r"(?<![\w/.:@~+-])(?P<file>/?(?:[\w.@~+-]+/)+[\w.@~+-]+\.py)(?=:\d)")  # with the number of a line
 
 
 class Paths:

@@ -12,6 +12,7 @@ import torch
 
 import devsan
 from devsan.full_size import hollow
+from devsan.full_size.policy import is_whole
 
 SIZES = {"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4,
          "vocab_size": 1024, "dtype": "bfloat16"}  # fmt: skip
@@ -180,3 +181,14 @@ def test_a_file_that_is_cut_off_is_told(tmp_path: Path, capfd: pytest.CaptureFix
         with pytest.raises(Exception, match="header too large"):
             safetensors.load_file(file)
     assert f"{file} stands for a file that Git LFS has not fetched" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "model.safetensors.index.json"])
+def test_a_relative_name_is_that_of_a_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ckpt").mkdir()
+    (tmp_path / "ckpt" / name).write_text('{"weight_map": {"weight": "part.safetensors"}}')
+    (tmp_path / "ckpt" / "part.safetensors").touch()
+    monkeypatch.chdir(tmp_path)
+    assert is_whole(f"ckpt/{name}")
+    (tmp_path / "ckpt" / "part.safetensors").unlink()
+    assert is_whole(f"ckpt/{name}") == (not name.endswith(".json"))

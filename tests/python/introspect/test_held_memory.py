@@ -212,6 +212,12 @@ def test_checkpointing_that_is_on_is_not_advised(tmp_path: Path) -> None:
     assert "torch.utils.checkpoint" not in fixes(finding)
 
 
+def test_checkpointing_of_a_frozen_model_says_nothing_of_the_one_that_is_trained(tmp_path: Path) -> None:
+    teacher = "teacher = nn.Linear(4, 4).cuda().requires_grad_(False)\nteacher.gradient_checkpointing = True\n"
+    finding = found(CNN.replace("net = ", f"{teacher}net = "), tmp_path, "--gpus", "1")
+    assert finding["memory"]["checkpoints"] is False
+
+
 def test_without_a_model_activations_are_told_by_their_operators(tmp_path: Path) -> None:
     finding = found(CONVOLUTIONS, tmp_path, "--gpus", "1")
     results = parts(finding)["activation"]

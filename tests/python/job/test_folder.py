@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from devsan.job import folder
+from devsan.job import finalize, folder
 
 
 @pytest.fixture(autouse=True)
@@ -64,14 +65,15 @@ def test_a_folder_without_an_owner_is_removed_when_it_is_old(tmp_path):
     assert young.is_dir() and not old.exists()
 
 
-def test_what_is_shown_counts_where_it_was_written_to_the_same_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A launcher may send the stderr of its ranks to files: torchrun --redirects."""
+def test_what_is_shown_counts_where_the_report_goes_to_the_same_place(tmp_path):
+    """A launcher may send the stderr of its ranks to files (torchrun --redirects), a notebook its own."""
     path = folder.make()
     folder.note_shown(path, "Expected \u8bef\u5dee")
-    assert folder.shown_here(path) == ["Expected \u8bef\u5dee"]
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fstat", lambda descriptor: os.stat(path))
-        assert folder.shown_here(path) == []
-    folder.remove(path)
-    folder.note_shown(path, "nobody is left to ask")
-    assert folder.shown_here(path) == []
+    with os.fdopen(os.dup(2), "w") as same, open(tmp_path / "other", "w") as other:
+        assert folder.shown_where(path, same) == ["Expected \u8bef\u5dee"]
+        assert folder.shown_where(path, other) == folder.shown_where(path, io.StringIO()) == []
+        finalize.forget_documents(path)
+        assert folder.shown_where(path, same) == []
+        folder.remove(path)
+        folder.note_shown(path, "nobody is left to ask")
+        assert folder.shown_where(path, same) == []

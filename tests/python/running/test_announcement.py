@@ -1,4 +1,4 @@
-"""Until when a process is seen."""
+"""How long a process stays visible."""
 
 from __future__ import annotations
 

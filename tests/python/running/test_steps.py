@@ -82,6 +82,43 @@ def test_a_pass_through_the_data_says_when_it_ends(ends):
     assert ends == [End(3, True), End(3, True), None, End(6, True), End(6, True), None, None]
 
 
+def test_a_pass_within_which_the_first_gpu_is_used_says_it_too(ends, tmp_path):
+    only = optimizer()
+    for number, _batch in enumerate(torch.utils.data.DataLoader(torch.ones(4, 1))):
+        if number == 0:
+            steps.begin(SimpleNamespace(count_step=bool), str(tmp_path / "another"))
+        only.step()
+    assert end.read(str(tmp_path / "another")) is None  # the pass is over with its last batch
+    assert steps._progress is not None and len(steps._progress._passes) == 1
+
+
+class Endless(torch.utils.data.Sampler):  # type: ignore[type-arg]
+    asked = 0
+
+    def __iter__(self):
+        return iter(range(3))
+
+    def __len__(self):
+        type(self).asked += 1
+        return sys.maxsize
+
+
+def test_a_sampler_of_the_program_is_not_asked_for_its_length(ends):
+    only = optimizer()
+    for _ in torch.utils.data.DataLoader(torch.ones(3, 1), sampler=Endless()):
+        only.step()
+    assert (Endless.asked, ends) == (0, [None] * 3)
+
+
+def test_a_trainer_without_an_end_and_a_release_with_other_names(counted, tmp_path):
+    assert steps._progress is not None
+    steps._progress._last = 2**80
+    optimizer().step()
+    assert end.read(str(tmp_path / "progress")) == End(2**64 - 1, False)
+    steps._progress._follow_fit(SimpleNamespace())
+    steps._progress._follow_trainer(SimpleNamespace(CallbackHandler=type("CallbackHandler", (), {})))
+
+
 def test_a_trainer_says_how_many_there_will_be(ends, tmp_path):
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("accelerate")

@@ -11,8 +11,6 @@ constexpr Lane kElsewhere{1, 1};
 
 class ClocksTest : public ::testing::Test {
  protected:
-  void SetUp() override { clocks.restart(); }
-
   bool host_knows(Lane lane, Time moment) {
     const std::size_t timeline = clocks.timeline_of(lane);
     return clocks.mark(kHost).at(timeline) >= moment;
