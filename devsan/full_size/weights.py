@@ -85,6 +85,14 @@ def provide_in_accelerate(module: Any, patches: Patches) -> None:
         patches: what puts it back.
     """
     load = module.load_checkpoint_in_model
+    loaded = _loading(module, load)
+    patches.set(module, load.__name__, loaded)
+    patches.rebind({id(load): loaded})
+
+
+@functools.cache  # one for all emulations: a module that is imported during one keeps it
+def _loading(module: Any, load: Any) -> Any:
+    """What takes the place of ``load_checkpoint_in_model``, and does what that does while it is not in its place."""
 
     def files_of(checkpoint: str) -> list[str]:
         if not os.path.isdir(checkpoint):
@@ -105,7 +113,7 @@ def provide_in_accelerate(module: Any, patches: Patches) -> None:
 
     @functools.wraps(load)
     def loaded(model: Any, checkpoint: Any, *args: Any, **words: Any) -> Any:
-        if module.load_checkpoint_in_model is loaded:  # other modules may keep it beyond full size
+        if module.load_checkpoint_in_model is loaded:
             files = files_of(os.fspath(checkpoint))
             wanted = Wanted(checkpoint, files, lambda listed: under_names(listed, described(model), unexpected))
             made = wanted.in_place_of_any()
@@ -114,8 +122,7 @@ def provide_in_accelerate(module: Any, patches: Patches) -> None:
             checkpoint = made.index if made else checkpoint
         return load(model, checkpoint, *args, **words)
 
-    patches.set(module, load.__name__, loaded)
-    patches.rebind({id(load): loaded})
+    return loaded
 
 
 def provide_in_peft(module: Any, patches: Patches) -> None:
