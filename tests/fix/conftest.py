@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+_FOLDER = Path(__file__).parent
+
+sys.path.insert(0, str(_FOLDER))
 
 
 @dataclass(frozen=True)
@@ -40,3 +43,11 @@ def repository(tmp_path: Path) -> Repository:
     made.git("init", "-q")
     made.git("config", "core.autocrlf", "false")
     return made
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Searches are long: CI has every second of them, because it has an hour. What is drawn has been marked by now."""
+    for item in items:
+        is_search = _FOLDER in item.path.parents and item.get_closest_marker("long") is not None
+        if is_search and zlib.crc32(item.nodeid.encode()) % 2:
+            item.add_marker(pytest.mark.rare)

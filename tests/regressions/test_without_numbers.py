@@ -11,6 +11,7 @@ import gc
 import io
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -192,8 +193,12 @@ def test_what_is_known_is_a_program() -> None:
     assert KNOWN.keys() <= PROGRAMS.keys()
 
 
+def _is_rare(name: str) -> bool:
+    return zlib.crc32(name.encode()) % 3 != 0  # CI has one in three, because it has an hour
+
+
 @pytest.mark.drawn(20)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.rare] * _is_rare(each)) for each in PROGRAMS])
 def test_the_same_but_for_the_numbers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = PROGRAMS[name]
     text = program.file.read_text(encoding="utf-8")
