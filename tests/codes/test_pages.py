@@ -179,6 +179,7 @@ def test_the_self_test_passes_where_copies_arrive(code: str, tmp_path: Path) -> 
 
 
 @pytest.mark.long
+@pytest.mark.rare
 @pytest.mark.parametrize("code", [code for code in CODES if code not in LAUNCHED])
 def test_the_fixed_form_runs(code: str, tmp_path: Path) -> None:
     page = read(code)

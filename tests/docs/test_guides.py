@@ -60,7 +60,8 @@ def test_full_size(tmp_path: Path) -> None:
     assert block("full-size.md", "text") in done.stderr
 
 
-@pytest.mark.long  # six cells, and the search for a fix
+@pytest.mark.long
+@pytest.mark.rare  # six cells, and the search for a fix
 def test_sweep(tmp_path: Path) -> None:
     name = "sweep.md"
     (tmp_path / "sweep.toml").write_text(block(name, "toml"), encoding="utf-8")

@@ -229,7 +229,10 @@ def test_every_way_in_gives_the_answer_of_devsan_run(way: str, format: str, ran:
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "devsan run"])
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(name, marks=[pytest.mark.drawn(2)] if name == "out of memory" else []) for name in PROGRAMS],
+)
 def test_and_so_for_each_sort_of_failure_in_each_format(program: str, way: str, ran: Ran) -> None:
     """One run is printed and recorded, and its record rendered in each format, as ``devsan report`` does."""
 

@@ -111,6 +111,7 @@ def test_glm4(tmp_path: Path):
 
 
 @pytest.mark.long
+@pytest.mark.rare
 def test_lightning(tmp_path: Path):
     """The hooks go with the call that hung them: Lightning, which starts the ranks itself, places the model."""
     pytest.importorskip("lightning")

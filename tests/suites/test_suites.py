@@ -97,6 +97,7 @@ def known(tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
+@pytest.mark.rare
 def test_each_failure_costs_itself_and_only_a_new_one_is_an_error(tmp_path: Path, checkout: Path, known: Path) -> None:
     listed = tmp_path / "failures.txt"
     words = ["accelerate", "--checkout", f"accelerate={checkout}", "--file", "test_small.py", "--known", known]

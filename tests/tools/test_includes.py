@@ -16,6 +16,7 @@ WITHOUT_TORCH = ("diagnose", "memory", "model", "order", "plan", "record")
 
 
 @pytest.mark.long
+@pytest.mark.rare  # the build compiles each header alone
 @pytest.mark.parametrize("library", WITHOUT_TORCH)
 def test_each_source_compiles_alone(library: str, tmp_path: Path):
     generate = [sys.executable, str(ROOT / "tools/generate_codes.py"), "--out", str(tmp_path / "diagnose")]

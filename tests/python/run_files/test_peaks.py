@@ -193,7 +193,7 @@ def test_ranks_name_what_they_hold(tmp_path: Path, wrapped: str, weights: dict[s
         assert large == pytest.approx(weights, rel=0.05)
 
 
-@pytest.mark.parametrize("cache", [None, "static"])
+@pytest.mark.parametrize("cache", [None, pytest.param("static", marks=[pytest.mark.long, pytest.mark.rare])])
 def test_a_cache_that_is_gone_at_the_end_was_one(programs, cache: str | None) -> None:
     pytest.importorskip("transformers")
     code, _, error = programs.run(GENERATION.replace("CACHE", repr(cache)), "--gpus", "1", "-orun.dvs")
