@@ -139,7 +139,10 @@ class Placing:
 
             def place() -> Any:
                 found.append(load.__func__(cls, *args, **named))  # with output_loading_info a tuple
-                return found[0][0] if isinstance(found[0], tuple) else found[0]
+                model = found[0][0] if isinstance(found[0], tuple) else found[0]
+                if not hasattr(model, "hf_device_map"):  # transformers has none of one device; the job has several
+                    model.hf_device_map = dict(self._map or {"": 0})
+                return model
 
             self._noted(place)
             return found[0]

@@ -35,6 +35,7 @@ def told(setup):
          "write spawn"),
         ("torchrun --nproc_per_nod2=2 train.py", "torchrun has no option --nproc_per_nod2",
          "write --nproc_per_node"),
+        ("torchrun --nproc_per_gpu 4 train.py", "torchrun has no option --nproc_per_gpu", "write --nproc_per_node"),
         ("deepspeed --num_gpus two train.py", "--num_gpus is two, expected an integer", "write an integer"),
         ("accelerate launch --mixed_precision bf61 train.py",
          "--mixed_precision is bf61, expected one of no, fp16, bf16, fp8", "write bf16"),

@@ -48,6 +48,7 @@ config = LlamaConfig(num_hidden_layers=6)
 with tempfile.TemporaryDirectory() as folder:
     config.save_pretrained(folder)
     model = LlamaForCausalLM.from_pretrained(folder, device_map="auto")
+print(model.hf_device_map)
 model.generate(torch.randint(4000, (2, 300), device="cuda"), max_new_tokens=8)
 """
 

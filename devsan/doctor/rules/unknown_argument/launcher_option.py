@@ -28,7 +28,7 @@ _OF_OTHER_DEVICES = ("hpu", "maia", "mlu", "mtia", "musa", "npu", "privateuseone
 """What torchrun also takes as a number of ranks, where another package gives torch such a backend."""
 
 _NODES = re.compile(r"\s*\d+\s*(:\s*\d+\s*)?")
-_CLOSE = 0.85  # how alike an option and the one that was meant are
+_CLOSE = 0.7  # how alike an option and the one that was meant are
 _NUMBERS = {"int": message("an integer"), "float": message("a number")}
 
 
