@@ -9,7 +9,7 @@ method that hands the batch out.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from devsan.diagnostics.codec import diagnostic_of
@@ -58,7 +58,7 @@ def _before_the_next(copied: Mapping[str, Any], waits: str) -> Iterator[Change]:
             call = _call(method, getattr(filling, "name", ""))
             if not isinstance(method, ast.FunctionDef) or call is None or method.name == "__init__":
                 continue
-            place = next(each for each in method.body if call in ast.walk(each))
+            place = _statement(method.body, call)
             line = f"{waits}{_WAIT}{positional(method)[0]}{source.segment(stream)[len(own) :]})"
             text = message("make the stream wait before `{call}` begins the next copy: {line}",
                            call=source.segment(call), line=line)  # fmt: skip
@@ -81,6 +81,14 @@ def _call(method: ast.stmt, name: str) -> ast.Call | None:
     calls = (node for node in ast.walk(method) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
     return next((call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == name
                  and isinstance(call.func.value, ast.Name) and call.func.value.id == own), None)  # fmt: skip
+
+
+def _statement(body: Sequence[ast.stmt], call: ast.Call) -> ast.stmt:
+    """The statement that makes a call: of a loop that of its body, because each turn begins a copy."""
+    place = next(each for each in body if call in ast.walk(each))
+    if isinstance(place, ast.For | ast.While) and any(call in ast.walk(each) for each in place.body):
+        return _statement(place.body, call)
+    return place
 
 
 def _before_all(finding: Mapping[str, Any], text: Message, line: str) -> Iterator[Change]:

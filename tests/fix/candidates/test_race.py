@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from devsan.fix.change import applied
+from devsan.fix.search import Search
+
 Fixed = Callable[..., list[str]]
 
 PREFETCHER = """
@@ -37,6 +40,24 @@ while batch is not None:
 def test_a_prefetcher_waits_before_it_begins_the_next_copy(fixed: Fixed):
     lines = fixed(PREFETCHER, check=("streams",))
     assert lines == ["torch.cuda.current_stream().wait_stream(self.stream)"]
+
+
+GENERATOR = f"""{PREFETCHER[: PREFETCHER.index("    def next(self)")]}    def __iter__(self):
+        while self.batch is not None:
+            batch = self.batch
+            self.fill()
+            yield batch
+
+for batch in Prefetcher([torch.full((4, 3), number) for number in range(3)]):
+    print(batch.sum().item())
+"""
+
+
+def test_each_turn_of_a_generator_waits_before_it_begins_the_next_copy(searched: Callable[..., Search]):
+    changes = searched(GENERATOR, 1, ("streams",)).verified[0].changes
+    (changed,) = applied(changes).values()
+    lines = [line.strip() for line in changed.splitlines()]
+    assert lines[lines.index("batch = self.batch") + 1] == "torch.cuda.current_stream().wait_stream(self.stream)"
 
 
 SIDE = """
