@@ -25,7 +25,9 @@ class AfterImport(MetaPathFinder):
         self._searching: set[str] = set()
 
     def install(self) -> None:
-        """Begins to watch imports."""
+        """Begins to watch imports. A second call does nothing."""
+        if self in sys.meta_path:
+            return
         for name, change in self._changes.items():
             module = sys.modules.get(name)
             if module is None:

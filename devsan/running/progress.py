@@ -113,9 +113,7 @@ class Progress:
         return 0, False
 
     def _follow_loaders(self, module: Any) -> None:
-        kind = getattr(module, "_BaseDataLoaderIter", None)
-        if kind is not None:
-            self._tell_after(kind, __init__=self._begin_pass)
+        self._tell_after(module, "_BaseDataLoaderIter", __init__=self._begin_pass)
 
     def _begin_pass(self, iterator: Any, *_: Any, **__: Any) -> None:
         if _has_known_length(iterator._index_sampler):
@@ -125,16 +123,12 @@ class Progress:
         return [each for each in self._passes if each.iterator() is not None]
 
     def _follow_trainer(self, module: Any) -> None:
-        kind = getattr(module, "CallbackHandler", None)
-
         def begun(handler: Any, arguments: Any, state: Any, *_: Any, **__: Any) -> None:
             self._expect(state.max_steps - state.global_step)
 
-        self._tell_after(kind, on_train_begin=begun, on_train_end=self._ended)
+        self._tell_after(module, "CallbackHandler", on_train_begin=begun, on_train_end=self._ended)
 
     def _follow_fit(self, module: Any) -> None:
-        kind = getattr(module, "_FitLoop", None)
-
         def begun(loop: Any) -> None:
             trainer = loop.trainer
             if len(trainer.optimizers) != 1:
@@ -144,11 +138,12 @@ class Progress:
                 known.append(math.ceil(loop.max_batches / trainer.accumulate_grad_batches) * trainer.max_epochs)
             self._expect(min(steps for steps in known if steps > 0) - trainer.global_step)
 
-        self._tell_after(kind, on_run_start=begun, on_run_end=self._ended)
+        self._tell_after(module, "_FitLoop", on_run_start=begun, on_run_end=self._ended)
 
-    def _tell_after(self, kind: Any, **calls: Callable[..., object]) -> None:
+    def _tell_after(self, module: Any, of: str, **calls: Callable[..., object]) -> None:
         """Has methods of a class tell of their calls; those that there are: another release may have others."""
-        for name, tell in calls.items():
+        kind = getattr(module, of, None)
+        for name, tell in calls.items() if kind is not None else ():
             if hasattr(kind, name):
                 self._patches.set(kind, name, _then(getattr(kind, name), tell))
 

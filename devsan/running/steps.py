@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from devsan.running.progress import Progress
 
 _undo: Callable[[], None] | None = None
-_is_begun = False
 _count: Callable[[], object] = bool
 _progress: Progress | None = None
 _stepped: set[int] = set()  # the ids of those that have since the last step began
@@ -33,7 +32,7 @@ def begin(core: ModuleType, path: str) -> None:
     Raises:
         OSError: there can be no such file.
     """
-    global _undo, _is_begun, _count, _progress
+    global _undo, _count, _progress
     if _progress is None:
         from devsan.running.progress import Progress
 
@@ -42,15 +41,12 @@ def begin(core: ModuleType, path: str) -> None:
     _count = core.count_step
     if _undo is None:
         _undo = watch_steps(after=_after_step)
-    if not _is_begun:
-        _is_begun = True
-        _progress.follow()
+    _progress.follow()
 
 
 def end() -> None:
     """Takes back what ``begin`` did."""
-    global _undo, _is_begun
-    _is_begun = False
+    global _undo
     if _undo is not None:
         _undo()
         _undo = None
