@@ -8,6 +8,8 @@ from difflib import SequenceMatcher
 
 _LETTERS_OF_A_SLIP = 8  # a second slip is allowed in a word of so many letters, a third in one of twice as many
 
+_HARDLY = 0.03  # of the letters of two words
+
 
 def nearest(word: str, choices: Iterable[str], alike: float = 0.5) -> str | None:
     """Returns the choice that is spelled most like ``word``, or None where nothing comes close, or two equally.
@@ -29,6 +31,18 @@ def nearest(word: str, choices: Iterable[str], alike: float = 0.5) -> str | None
     if not ratios or ratios[0][0] < alike or (len(ratios) > 1 and ratios[0][0] == ratios[1][0]):
         return None
     return ratios[0][1]
+
+
+def alike(word: str, choices: Iterable[str], least: float) -> list[str]:
+    """Returns the choices that are spelled most like ``word``, the nearest first: several where they hardly differ.
+
+    Args:
+        word: what was written.
+        choices: the names that are known.
+        least: how much of a word and the first of them has to be the same, from 0 to 1.
+    """
+    ratios = sorted(((SequenceMatcher(None, word, each).ratio(), each) for each in set(choices)), reverse=True)
+    return [each for ratio, each in ratios if ratios[0][0] >= least and ratio >= ratios[0][0] - _HARDLY]
 
 
 def nearest_script(path: str) -> str | None:

@@ -37,7 +37,8 @@ def rows_of(facts: Facts, launch: LaunchFacts, say: Language) -> Iterator[Row]:
     for number, line in enumerate(facts.driver.topology):
         yield (say("topology") if number == 0 else ""), line
     if launch.command:
-        ranks = say("{n} ranks", n=str(launch.ranks)) if launch.ranks else say("ranks not known")
+        counted = say("1 rank") if launch.ranks == 1 else say("{n} ranks", n=str(launch.ranks))
+        ranks = counted if launch.ranks else say("ranks not known")
         yield say("launch"), f"{' '.join(launch.command)}  ({launch.launcher or '-'}, {ranks})"
 
 

@@ -31,6 +31,12 @@ _FLAGS = {
 }  # fmt: skip
 
 
+_COUNTS = {
+    "torchrun": ("nproc_per_node", "nnodes"),
+    "deepspeed": ("num_gpus", "num_nodes", "include", "exclude", "hostfile"),
+}  # fmt: skip
+"""Options that say how many ranks there are, of launchers that take the beginning of a name for all of it."""
+
 _FEW = 8  # words of a command whose script is not known
 
 
@@ -176,7 +182,7 @@ def _split(launcher: str, words: list[str]) -> tuple[dict[str, str], str, list[s
         if not word.startswith("-") or len(word) == 1:
             break
         name, equals, value = word.lstrip("-").partition("=")
-        name = name if launcher in ("mpirun", "srun") else name.replace("-", "_")
+        name = name if launcher in ("mpirun", "srun") else _whole(launcher, name.replace("-", "_"))
         if equals:
             options[name] = value
         elif launcher == "mpirun" and name in ("x", "mca", "map-by", "bind-to") and at + 1 < len(words):
@@ -193,6 +199,12 @@ def _split(launcher: str, words: list[str]) -> tuple[dict[str, str], str, list[s
     if rest[:1] == ["-m"] or "m" in options or "module" in options:
         return options, "", rest[1:]
     return options, rest[0] if rest else "", rest[1:]
+
+
+def _whole(launcher: str, name: str) -> str:
+    """The option that ``name`` abbreviates."""
+    begun = [option for option in _COUNTS.get(launcher, ()) if option.startswith(name)]
+    return begun[0] if len(begun) == 1 and len(name) > 1 and name not in _FLAGS[launcher] else name
 
 
 def _counts(

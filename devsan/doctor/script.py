@@ -6,6 +6,7 @@ Only what stands there as a constant is known; `devsan.doctor.source` checks the
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -89,6 +90,7 @@ class Script:
         saves: where it writes the weights of its model itself.
         local_rank: the argument by which it chooses its device, where only the command line gives it.
         global_rank: where it chooses its device by its rank in the whole job.
+        words: of its text, whatever they stand for.
     """
 
     file: str
@@ -99,6 +101,7 @@ class Script:
     saves: tuple[Save, ...] = ()
     local_rank: LocalRank | None = None
     global_rank: Place | None = None
+    words: frozenset[str] = frozenset()
 
     def training_arguments(self) -> Call | None:
         """Returns the one call that makes the Trainer's arguments; None where there is none, or several."""
@@ -122,10 +125,16 @@ class Script:
         """Returns the calls whose name ends with one of ``names``."""
         return [call for call in self.calls if _last(call.name) in names]
 
+    def mentions(self, name: str) -> bool:
+        """Returns whether its text has the word ``name``, as a name or in a string."""
+        return name in self.words
+
     def uses(self, *packages: str) -> bool:
         """Returns whether it imports one of ``packages``."""
         return not self.imports.packages.isdisjoint(packages)
 
+
+_WORD = re.compile(r"\w+")
 
 _OF_INTEREST = {
     "TrainingArguments", "Seq2SeqTrainingArguments", *_CONFIGS, "Trainer", "Accelerator", "DeepSpeedPlugin",
@@ -169,7 +178,8 @@ def read_script(file: str) -> Script | Malformed | None:
     for found in (calls, library_calls):
         found.sort(key=lambda call: (call.place.line, call.place.column))
     return Script(file, imports, tuple(calls), derived, tuple(library_calls),
-                  read_saves(tree, file), read_local_rank(tree, file), read_global_rank(tree, file))  # fmt: skip
+                  read_saves(tree, file), read_local_rank(tree, file), read_global_rank(tree, file),
+                  frozenset(_WORD.findall(data.decode(errors="replace"))))  # fmt: skip
 
 
 def _call(node: ast.Call, file: str) -> Call:

@@ -57,12 +57,25 @@ def _kept(earlier: Access, other: str, named: str | None, freed: Frames) -> tupl
     used, gone = _statement(there), _statement(end)
     names = _read(used) & _unbound(gone) if used is not None and gone is not None else set()
     if there is None or end is None or used is None or there.file != end.file or len(names) != 1:
+        at_the_head = _where_a_loop_begins(gone, end)
+        if at_the_head is not None:
+            return at_the_head, Fix(waits, "possible")
         text = message("call record_stream({stream}) on the tensor after it is used there", stream=other)
         return Fix(text, "likely", _before_the_end(gone, end, named), "use_site"), Fix(waits, "possible")
     line = _RECORD.format(tensor=names.pop(), stream="torch.cuda.current_stream()")
     text = message("tell the allocator of the stream behind this line: {line}", line=line)
     edits = () if isinstance(used, _LEAVES) or hasattr(used, "body") else _behind(line, there, used)
     return Fix(text, "likely", edits, "use_site"), Fix(waits, "possible")
+
+
+def _where_a_loop_begins(gone: ast.stmt | None, end: core.Frame | None) -> Fix | None:
+    """The stream told of what the head of a loop binds anew: the next turn gives its memory back."""
+    names = sorted(_unbound(gone)) if isinstance(gone, ast.For | ast.While) else []
+    if not isinstance(gone, ast.For | ast.While) or not names or len(names) > _FEW:
+        return None
+    lines = [_RECORD.format(tensor=name, stream="torch.cuda.current_stream()") for name in names]
+    text = message("tell the allocator of the stream where the loop begins: {lines}", lines="; ".join(lines))
+    return Fix(text, "likely", _before("\n".join(lines), end, gone.body[0]), "use_site")
 
 
 def _before_the_end(gone: ast.stmt | None, end: core.Frame | None, stream: str | None) -> tuple[Edit, ...]:
@@ -74,9 +87,9 @@ def _before_the_end(gone: ast.stmt | None, end: core.Frame | None, stream: str |
     return _before("\n".join(lines), end)
 
 
-def _before(line: str, here: core.Frame | None) -> tuple[Edit, ...]:
-    """``line`` before the statement at ``here``, where that begins its line."""
-    statement = _statement(here)
+def _before(line: str, here: core.Frame | None, statement: ast.stmt | None = None) -> tuple[Edit, ...]:
+    """``line`` before ``statement``, by default the one at ``here``, where that begins its line."""
+    statement = statement or _statement(here)
     if here is None or here.package or statement is None:
         return ()
     text = linecache.getline(str(here.file), statement.lineno).rstrip("\n")
@@ -124,7 +137,13 @@ def _read(statement: ast.stmt) -> set[str]:
 
 
 def _unbound(statement: ast.stmt) -> set[str]:
-    """The names that a statement binds anew, or deletes."""
-    return {
-        each.id for each in ast.walk(statement) if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)
-    }
+    """The names that a statement binds anew, or deletes; a compound one by its head."""
+    match statement:
+        case ast.For(target=head) | ast.While(test=head):
+            parts: list[ast.AST] = [head]
+        case ast.With(items=items):
+            parts = list(items)
+        case _:
+            parts = [] if hasattr(statement, "body") else [statement]
+    return {each.id for part in parts for each in ast.walk(part)
+            if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}  # fmt: skip

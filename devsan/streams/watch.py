@@ -1,21 +1,23 @@
 """The check of streams: what runs in the right order by luck is told, once for each pair of places.
 
 The core keeps the clocks (NOTE [The order of streams] in core/order/monitor.h) and calls here with the two accesses
-that nothing orders. The program goes on; what was found is a warning.
+that nothing orders. The program goes on; what was found is a warning. Of several that one change repairs, the first is
+told whole.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+from typing import TextIO
 
 from devsan import _core
 from devsan.diagnosis.gc_pause import Paused
-from devsan.diagnostics.diagnostic import Diagnostic
+from devsan.diagnostics.diagnostic import Diagnostic, Edit
 from devsan.errors import tell_failure
 from devsan.job import member
 from devsan.options import Options
-from devsan.render.terminal.printer import write
+from devsan.render.terminal.printer import write, write_further
 from devsan.run_files import recording
 from devsan.streams import host_reads
 from devsan.streams.access import Access, Frames
@@ -24,6 +26,7 @@ from devsan.streams.report import report_of
 _start_of_threads = threading.Thread.start
 _silent = False  # format=off
 _told: set[tuple[str, ...]] = set()  # kinds and places: the core tells apart by whole stacks
+_shown: dict[tuple[Edit, ...], set[str]] = {}  # the places of races by the change that ends them
 
 
 def begin(options: Options) -> None:
@@ -31,6 +34,7 @@ def begin(options: Options) -> None:
     global _silent, _start_of_threads
     _silent = not options.is_reported
     _told.clear()
+    _shown.clear()
     _core.start_order(_on_race)
     _start_of_threads = threading.Thread.start
     threading.Thread.start = _started  # type: ignore[method-assign]
@@ -68,7 +72,7 @@ def _on_race(kind: str, earlier: Access, later: Access, freed: Frames) -> None:
             if member.is_silent():
                 member.add(report, None)
             elif sys.stderr is not None and not _silent:
-                write(report, sys.stderr)
+                _write(report, sys.stderr)
             recording.add_finding(report, None)
     except Exception as own:
         tell_failure("a race of streams could not be explained", own)
@@ -79,3 +83,15 @@ def _is_first(report: Diagnostic) -> bool:
     is_new = pair not in _told
     _told.add(pair)
     return is_new
+
+
+def _write(report: Diagnostic, stream: TextIO) -> None:
+    """Writes the report, or where it is if its change was shown; once for each line."""
+    edits = report.fixes[0].edits if report.fixes else ()
+    places = _shown.setdefault(edits, set()) if edits else set()
+    place = f"{report.code} {report.sites[0].path}:{report.sites[0].line}"
+    if not places:
+        write(report, stream)
+    elif place not in places:
+        write_further(report, stream)
+    places.add(place)

@@ -17,6 +17,8 @@ from devsan.doctor.launch import read_launch
         ("torchrun --standalone --nproc_per_node gpu train.py", "torchrun", 3, -1, "train.py"),
         ("torchrun --nnodes=1:4 --nproc_per_node=8 train.py", "torchrun", 32, 8, "train.py"),
         ("torchrun train.py", "torchrun", 1, 1, "train.py"),
+        ("torchrun --nproc_per 2 --nnode 2 train.py", "torchrun", 4, 2, "train.py"),  # argparse takes beginnings
+        ("accelerate launch --num_proc 2 train.py", "accelerate", 0, 0, "train.py"),  # but not for accelerate
         ("torchrun --nproc_per_node 2 -m pkg.train --x 1", "torchrun", 2, 2, ""),
         ("python -m torch.distributed.run --nproc_per_node=2 train.py", "torchrun", 2, 2, "train.py"),
         (

@@ -73,3 +73,15 @@ def test_nothing_is_read_of_a_launcher_that_is_not_installed(here):
     here.installed = Installed(lambda name: None)
     here.launch = "torchrun --nproc_per_node=abc train.py"
     assert told(here) == []
+
+
+def test_an_option_behind_the_script_that_does_not_read_it(here):
+    here.launch = "torchrun train.py --nproc_per_node 2"
+    assert told(here) == [("--nproc_per_node stands behind train.py: torchrun does not see it",
+                           "write --nproc_per_node before train.py")]  # fmt: skip
+
+
+def test_an_option_behind_the_script_that_reads_it(here):
+    (here.folder / "train.py").write_text("parser.add_argument('--num_nodes')\n")
+    here.launch = "torchrun --nproc_per_node 2 train.py --num_nodes 2"
+    assert told(here) == []

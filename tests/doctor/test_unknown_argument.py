@@ -88,6 +88,15 @@ def test_an_option_that_the_parser_refuses(installed):
     ]  # fmt: skip
 
 
+def test_a_slip_on_the_command_line_that_no_class_of_the_script_explains(installed):
+    installed.write("train.py", PARSER)
+    given = "--output_dir o --per_device_batch 4 --learning_rat 1e-4 --tokenizer_path p --logging_name a"
+    installed.launch = f"torchrun --nproc_per_node=4 train.py {given}"
+    ((title, fix),) = told(installed)
+    assert title.endswith(" has no argument --per_device_batch")  # argparse takes learning_rat for learning_rate
+    assert fix == "write one of --per_device_eval_batch_size, --per_device_train_batch_size"
+
+
 OLDER = """\
 from dataclasses import dataclass
 from .base import Base

@@ -113,7 +113,7 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
   // A variable that several lines read: it is wrong where it is given its value.
   if (const std::string text = device_text_of(placed); source_of(placed) == DeviceSource::kScalar && !text.empty()) {
     found.propose(FixKind::kCreationSite,
-                  {"set {name} to this rank's GPU: torch.device(\"cuda\", local_rank)", {{"name", quoted(text)}}});
+                  {"set {name} to this rank's GPU: {code}", {{"name", quoted(text)}, {"code", own}}});
   }
 }
 

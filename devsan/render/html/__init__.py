@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from devsan.diagnostics.placement import owner_text
-from devsan.render import in_words, peaks
+from devsan.render import changed_rows, in_words, peaks
 from devsan.render.amounts import amount, seconds
-from devsan.render.html import devices, diff, endings, fates, findings, labels, memory, overview, tree
+from devsan.render.html import devices, endings, fates, findings, labels, memory, overview, tree
 from devsan.render.language import asked
 from devsan.run_files import ranks
 from devsan.run_files.jobs import launches_of
@@ -78,7 +78,8 @@ def environment() -> Environment:
     for function in (
         findings.places_of, findings.is_wide, findings.inner_frame, findings.told_operands, findings.best_name,
         findings.placement_of, findings.words_of, owner_text, in_words.where_of, findings.source_rows,
-        diff.diff_of_edit, diff.diff_of_replaced, peaks.parts_of, peaks.site_of, fates.cells_of, endings.told_of,
+        changed_rows.rows_of_edit, changed_rows.rows_of_replaced, peaks.parts_of, peaks.site_of, fates.cells_of,
+        endings.told_of,
     ):  # fmt: skip
         environment.globals[function.__name__] = function
     return environment

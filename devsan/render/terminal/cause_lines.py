@@ -21,7 +21,7 @@ from textwrap import dedent
 
 from devsan.diagnostics.diagnostic import Diagnostic, Edit, Fix, Place
 from devsan.diagnostics.messages import Message
-from devsan.render.edit_lines import edit_lines
+from devsan.render.changed_rows import rows_of_edit
 from devsan.render.language import Language
 from devsan.render.terminal.diff_lines import changed_lines
 from devsan.render.terminal.memory_lines import memory_lines
@@ -119,17 +119,7 @@ def _of_whole_line(edits: Sequence[Edit], sites: Sequence[Place]) -> Sequence[Ed
 
 
 def _changed(edit: Edit, room: int) -> Iterator[Line]:
-    """The lines that change; all of them where their number changes."""
-    before, after = edit_lines(edit.before, edit.after)
-    gutter = max(5, len(str(edit.place.line + max(len(before), len(after)))) + 2)
-    if len(before) != len(after):
-        yield from changed_lines(before, after, edit.place.line, edit.place.line, gutter, room)
-        return
-    run: list[int] = []  # neighbors go together
-    for at in range(len(before) + 1):
-        if at < len(before) and before[at] != after[at]:
-            run.append(at)
-        elif run:
-            part, line = slice(run[0], run[-1] + 1), edit.place.line + run[0]
-            yield from changed_lines(before[part], after[part], line, line, gutter, room)
-            run = []
+    """The lines that change."""
+    rows = rows_of_edit(edit.before, edit.after, edit.place.line)
+    gutter = max(5, *(len(str(row.line)) + 2 for row in rows)) if rows else 5
+    yield from changed_lines(rows, gutter, room)

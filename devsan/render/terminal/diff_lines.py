@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from devsan.render.changed_rows import ChangedRow, rows_of_replaced
 from devsan.render.terminal.text import Line, display_width, paragraph
 from devsan.render.terminal.truncate import beginning, shortened
-from devsan.render.unified_diff import changed_part, replaced
+from devsan.render.unified_diff import replaced
 
 _LEAST = 32  # columns in front of what differs that have room for the beginning of the line as well
+_STYLES = {"-": "removed", "+": "added", " ": ""}
 
 
 def diff_lines(diff: str, room: int) -> Iterator[Line]:
@@ -27,54 +29,42 @@ def diff_lines(diff: str, room: int) -> Iterator[Line]:
         if each.file != file:
             file = each.file
             yield from paragraph("   --> ", "frame", f"{file}:{each.line}", room)
-        if each.anchor and each.anchor.strip() and not (each.before and each.after):
-            number = (each.line if each.before else each.new_line) - 1
-            yield [(f"{number:>{gutter}} ", "frame"), (f"  {shortened(each.anchor, room - gutter - 3)}", "")]
-        yield from changed_lines(each.before, each.after, each.line, each.new_line, gutter, room)
+        yield from changed_lines(rows_of_replaced(each), gutter, room)
 
 
-def changed_lines(
-    before: Sequence[str], after: Sequence[str], old: int, new: int, gutter: int, room: int
-) -> Iterator[Line]:
-    """Yields the lines that go, then those that come.
+def changed_lines(rows: Sequence[ChangedRow], gutter: int, room: int) -> Iterator[Line]:
+    """Yields the rows of a change.
 
     Args:
-        before: lines that go.
-        after: lines that come; where they are as many, each in the place of one.
-        old: the number of the first of ``before`` in its file.
-        new: that of the first of ``after``.
+        rows: what goes, comes and stays beside it.
         gutter: columns of the numbers.
         room: columns of a line, the gutter included; a longer one is cut beside what differs.
     """
-    room -= gutter + len(" + ")
-    if len(before) == len(after):
-        pairs = [_marked(*pair, room) for pair in zip(before, after, strict=True)]
-        gone, come = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    else:
-        gone, come = ([[(shortened(text, room), style)] for text in lines]
-                      for style, lines in (("removed", before), ("added", after)))  # fmt: skip
-    for sign, style, lines, first in (("-", "removed", gone, old), ("+", "added", come, new)):
-        for at, line in enumerate(lines):
-            yield [(f"{first + at:>{gutter}} ", "frame"), (f"{sign} ", style), *line]
+    for row in rows:
+        style = _STYLES[row.sign]
+        yield [(f"{row.line:>{gutter}} ", "frame"), (f"{row.sign} ", style), *_text(row, style, room - gutter - 3)]
 
 
-def _marked(before: str, after: str, room: int) -> tuple[Line, Line]:
-    """Both lines with what differs marked, and with the same beside it: what has no room gives way to "..."."""
-    old, new = changed_part(before, after)
-    head, tail = before[: old.start], before[old.stop :]
-    parts = [shortened(text[part], room) for text, part in ((before, old), (after, new))]
-    left = room - max(map(display_width, parts))
+def _text(row: ChangedRow, style: str, room: int) -> Line:
+    """The text with what differs marked: both lines of a pair are cut alike, so that they can be compared."""
+    if not row.changed and not row.instead:
+        return [(shortened(row.head, room), style)]
+    changed, instead = shortened(row.changed, room), shortened(row.instead, room)
+    left = room - max(display_width(changed), display_width(instead))
+    head, tail = row.head, row.tail
     if display_width(head + tail) > left:
-        head = head.lstrip(" ")
         head = _end(head, max(left - display_width(tail), left * 2 // 3))
         tail = beginning(tail, left - display_width(head))
-    return ([(head, ""), (parts[0], "removed part" if head or tail else "removed"), (tail, "")],
-            [(head, ""), (parts[1], "added part" if head or tail else "added"), (tail, "")])  # fmt: skip
+    return [(head, ""), (changed, f"{style} part" if head or tail else style), (tail, "")]
 
 
 def _end(text: str, room: int) -> str:
-    if room > _LEAST or display_width(text) <= room:
-        return shortened(text, room)
+    """``text`` in ``room`` columns, with its end: without its middle, or its beginning where both have no room."""
+    if display_width(text) <= room:
+        return text
+    if room > _LEAST:
+        blank = text[len(text.rstrip()) :]
+        return shortened(text, room - len(blank)) + blank
     while text and display_width(f"...{text}") > room:
         text = text[1:]
     return f"...{text}" if text else ""

@@ -42,9 +42,17 @@ def write(report: Diagnostic, stream: TextIO, language: Language | None = None) 
     write_lines(list(lines_of(report, language or language_for(stream), *columns_of(stream))), stream)
 
 
-def write_lines(lines: list[Line], stream: TextIO) -> None:
-    """Writes ``lines`` to ``stream`` with an empty line before them, in color where that is wanted."""
-    text = "\n" + "".join(text_of(lines, stream))
+def write_further(report: Diagnostic, stream: TextIO) -> None:
+    """Writes where ``report`` is and its title: a change that an earlier report has shown repairs it as well."""
+    say, (width, _) = language_for(stream), columns_of(stream)
+    site = report.sites[0]
+    told = f"{site.file}:{site.line}:{site.column}  {say.text(report.title)}"
+    write_lines(list(paragraph(say("also: "), "help", told, width)), stream, above="")
+
+
+def write_lines(lines: list[Line], stream: TextIO, above: str = "\n") -> None:
+    """Writes ``lines`` to ``stream`` with ``above`` before them, an empty line, in color where that is wanted."""
+    text = above + "".join(text_of(lines, stream))
     encoding = getattr(stream, "encoding", None) or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()

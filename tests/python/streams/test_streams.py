@@ -108,7 +108,40 @@ def test_a_pair_of_places_is_told_once_and_its_edit_is_shown_without_indentation
     done = programs.run(["-m", "devsan", "run", "--check", "streams", "train.py"], cwd=tmp_path)
     assert done.stdout == "4.0\n4.0\n"
     assert done.stderr.count("warning[DV602]") == 1, done.stderr
-    assert "13 + torch.cuda.current_stream().wait_stream(copies)\n   14 + print(" in done.stderr
+    assert "13 + torch.cuda.current_stream().wait_stream(copies)\n   14   print(" in done.stderr
+
+
+WAITED = """\
+import torch
+
+copies = torch.cuda.Stream()
+
+def loaded(batches):
+    for x, y in batches:
+        with torch.cuda.stream(copies):
+            pair = x.to("cuda", non_blocking=True), y.to("cuda", non_blocking=True)
+        torch.cuda.current_stream().wait_stream(copies)
+        yield pair
+        del pair
+
+weight = torch.ones(4, device="cuda", requires_grad=True)
+for x, y in loaded([(torch.ones(4).pin_memory(), torch.ones(4).pin_memory()) for _ in range(4)]):
+    loss = ((x * weight - y) ** 2).sum()
+    loss.backward()
+    del loss
+"""
+
+
+def test_memory_that_the_head_of_a_loop_gives_back_is_recorded_where_the_loop_begins(tmp_path):
+    (tmp_path / "train.py").write_text(WAITED)
+    done = programs.run(["-m", "devsan", "run", "--check", "streams", "train.py"], cwd=tmp_path)
+    shown = (
+        "   15 + x.record_stream(torch.cuda.current_stream())\n"
+        "   16 + y.record_stream(torch.cuda.current_stream())\n"
+        "   17   loss = "
+    )
+    assert done.stderr.count(shown) == 1, done.stderr
+    assert done.stderr.count("warning[DV603]") + done.stderr.count("\nalso: train.py:") > 1
 
 
 GENERATOR = """\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
@@ -26,6 +27,9 @@ _PARSERS = {
 
 _OF_OTHER_DEVICES = ("hpu", "maia", "mlu", "mtia", "musa", "npu", "privateuseone", "sdaa", "xla")
 """What torchrun also takes as a number of ranks, where another package gives torch such a backend."""
+
+_OF_RANKS = ("nproc_per_node", "nnodes", "num_gpus", "num_nodes", "num_processes", "num_machines")
+"""Options of launchers that say how many ranks there are."""
 
 _NODES = re.compile(r"\s*\d+\s*(:\s*\d+\s*)?")
 _CLOSE = 0.7  # how alike an option and the one that was meant are
@@ -52,6 +56,10 @@ def check(case: Case) -> Iterator[Diagnostic]:
             near = nearest(word, names, _CLOSE)
             if near:
                 yield _unknown(launch, _as_said(launch, word), near)
+    for word in launch.script_options():
+        read = not case.scripts or any(script.mentions(word) for script in case.scripts)
+        if word in _OF_RANKS and options_named(options, word, False) and not read:
+            yield _behind(launch, word)
 
 
 def _expected(module: Module, option: Option, value: str) -> tuple[Message | None, str | None]:
@@ -79,6 +87,20 @@ def _refused(launch: LaunchFacts, option: str, value: str, expected: Message, ne
 def _unknown(launch: LaunchFacts, option: str, near: str) -> Diagnostic:
     title = message("{launcher} has no option {option}", launcher=launch.launcher, option=option)
     return _told(launch, title, f"--{near}")
+
+
+def _behind(launch: LaunchFacts, name: str) -> Diagnostic:
+    """An option of the launcher that its script is given, which does not read it."""
+    option, script = _as_said(launch, name), os.path.basename(launch.script)
+    return finding(
+        CODE, message("{option} stands behind {script}: {launcher} does not see it", option=option, script=script,
+                      launcher=launch.launcher),
+        None, (message("What stands behind the script is given to the script, which does not mention {name}.",
+                       name=name),
+               message("{launcher} starts as many ranks as without it.", launcher=launch.launcher)),
+        message("write {option} before {script}", option=option, script=script), severity="error",
+        subject=launch.shown(),
+    )  # fmt: skip
 
 
 def _told(launch: LaunchFacts, title: Message, right: str) -> Diagnostic:
