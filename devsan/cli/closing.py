@@ -1,6 +1,7 @@
-"""The end of ``devsan run``: one line where the program ended well, and the exit code that findings make.
+"""The end of ``devsan run``: one line, and the exit code that findings make.
 
 devsan: 4 GPUs, no findings, peak cuda:0 1.5 GiB, cuda:3 1.2 GiB, 12.3 s
+devsan: to find a fix and verify it: devsan fix --gpus 4 train.py
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import sys
 import time
 
 from devsan import fail_on
+from devsan.cli.program_words import ProgramWords
+from devsan.diagnostics.codes import OUT_OF_MEMORY
 from devsan.errors import EXIT_USAGE, UsageError, tell
-from devsan.options import Options
+from devsan.options import REPORTING, Options
 from devsan.render.amounts import plain_amount, seconds
 from devsan.render.language import Language, language_for
 from devsan.render.terminal.text import WIDTH, display_width
@@ -20,6 +23,9 @@ from devsan.run_files import recording, tally
 from devsan.run_files.ranks import sample_text
 from devsan.run_files.tally import Tally
 from devsan.sample_of_ranks import LAUNCHERS
+
+SETTLED = ("policy", "full_size", "real_below", "weights", *(name for name in REPORTING if name != "lang"))
+"""Options that neither ``devsan fix`` nor ``devsan plan`` takes."""
 
 _SHOWN = 2
 """GPUs whose peaks stand in the line. Of more of them it is the fullest one's; the others are shown with ``-v``."""
@@ -29,11 +35,12 @@ class Closing:
     """What is to be said, and with which code to exit, when the program has ended.
 
     Args:
-        options: of the run.
+        asked: for what the run was asked.
     """
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, asked: ProgramWords) -> None:
+        self._asked = asked
+        self._options = asked.options
         self._start = time.monotonic()
         self._pid = os.getpid()
 
@@ -52,10 +59,12 @@ class Closing:
             tell(str(UsageError(f"a command that starts ranks by {LAUNCHERS}, with --ranks", "one that started none")))
             return EXIT_USAGE
         code = fail_on.exit_code(result.severities, options.fail_on, options.error_exitcode, own=own)
-        if options.is_reported and not options.quiet and own == 0 and sys.stderr is not None:
+        if options.is_reported and not options.quiet and sys.stderr is not None:
             say = language_for(sys.stderr, options.lang)
-            lines = _lines(self._parts(result, code, say), say(", "))
-            lines += _details(options, result, say) if options.verbose else ()
+            lines = self._next(result, say)
+            if own == 0:
+                lines = _lines(self._parts(result, code, say), say(", "))
+                lines += _details(options, result, say) if options.verbose else ()
             encoding = sys.stderr.encoding or "utf-8"
             text = "".join(f"{line}\n" for line in lines)
             print(text.encode(encoding, "backslashreplace").decode(encoding), end="", file=sys.stderr, flush=True)
@@ -70,6 +79,19 @@ class Closing:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
+
+    def _next(self, result: Tally, say: Language) -> list[str]:
+        """What answers the errors of a program that failed."""
+        options = self._options
+        if not options.gpus or not result.codes or options.format != "terminal":
+            return []
+        if result.codes == {OUT_OF_MEMORY}:
+            told = say("to find what fits: {command}", command=self._asked.repeated("plan", SETTLED))
+        elif options.full_size:  # no numbers to judge a fix by
+            return []
+        else:
+            told = say("to find a fix and verify it: {command}", command=self._asked.repeated("fix", SETTLED))
+        return [f"devsan: {told}"]
 
     def _parts(self, result: Tally, code: int, say: Language) -> list[str]:
         parts = []

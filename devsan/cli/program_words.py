@@ -19,7 +19,7 @@ from devsan.cli.program import Code, CommandLine, Module, Program, Script
 from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
 from devsan.option import Option
-from devsan.options import OPTIONS, REPORTING, Options
+from devsan.options import OPTIONS, REPORTING, Options, find_option
 from devsan.project_options import in_force
 
 READERS: Readers = {each: None if option.is_flag else option.read for option in OPTIONS for each in option.spellings}
@@ -37,12 +37,19 @@ class ProgramWords:
         own: the values of the options that the command has beside these.
         program: what is to run.
         words: the program's, from the script, ``-m``, ``-c`` or ``--`` on.
+        given: those in front of them.
     """
 
     options: Options
     own: argparse.Namespace
     program: Program
     words: tuple[str, ...]
+    given: tuple[str, ...] = ()
+
+    def repeated(self, command: str, without: Iterable[str]) -> str:
+        """Returns the line that gives the same words to another command of devsan, without some options."""
+        readers = {each: READERS[each] for name in without for each in find_option(name).spellings}
+        return shlex.join(["devsan", command, *apart(self.given, readers).others, *self.words])
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,7 @@ def read(
     if misplaced is not None:
         called = rest[: len(rest) - len(program.arguments)]
         misplaced.tell(program.called, line(misplaced.options, *called, *misplaced.others))
-    return ProgramWords(options, argparse.Namespace(**given), program, tuple(rest))
+    return ProgramWords(options, argparse.Namespace(**given), program, tuple(rest), tuple(words[: len(words) - len(rest)]))
 
 
 def add_options(group: argparse._ActionsContainer, options: Iterable[Option]) -> None:

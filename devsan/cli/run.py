@@ -10,7 +10,8 @@ from devsan import excepthook, session
 from devsan.cli import program_words
 from devsan.cli.closing import Closing
 from devsan.cli.command import Action, Parser
-from devsan.cli.program import CommandLine, Program
+from devsan.cli.program import CommandLine
+from devsan.cli.program_words import ProgramWords
 from devsan.job import member
 from devsan.options import VARIABLE, Options
 from devsan.run_files import recording, run_file
@@ -43,10 +44,11 @@ class RunCommand:
 
     def prepare(self, words: Sequence[str]) -> Action:
         """Reads the options, finds the program and starts the emulation."""
-        options, program = self.read(words)
+        asked = self.read(words)
+        options, program = asked.options, asked.program
         if options.output:
             _prepare_output(options, starts_now=isinstance(program, CommandLine))
-        closing = Closing(options)
+        closing = Closing(asked)
         if isinstance(program, CommandLine):
             os.environ[VARIABLE] = options.to_variable()
             program.reported(options)
@@ -59,10 +61,10 @@ class RunCommand:
             excepthook.install()
         return _recorded(program.run)
 
-    def read(self, words: Sequence[str]) -> tuple[Options, Program]:
+    def read(self, words: Sequence[str]) -> ProgramWords:
         """Reads the options and finds the program, and tells of options that stand behind it; nothing starts."""
-        asked = program_words.read(Parser(self, usage=_USAGE, epilog=_EPILOG), words)
-        return asked.options, asked.program
+        return program_words.read(Parser(self, usage=_USAGE, epilog=_EPILOG), words)
+
 
 
 def _prepare_output(options: Options, starts_now: bool) -> None:

@@ -111,7 +111,7 @@ def is_on() -> bool:
 
 def add_finding(report: Diagnostic, explanation: Explanation | None) -> None:
     """Counts what was found at one failure, and writes it with the models as they were. Never raises."""
-    tally.add(report.severity)
+    tally.add(report.severity, report.code)
     writer = _writer
     if writer is None:
         return

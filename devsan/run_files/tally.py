@@ -1,7 +1,7 @@
 """What a run comes to: its findings by severity, and how full its GPUs were, of all processes of its job.
 
-<pid>.tally   in the job's folder: "error", "warning" or "note" for each finding as it comes, and when the process ends
-              "peak <GPU> <bytes allocated> <bytes reserved>" for each GPU that it has used
+<pid>.tally   in the job's folder: "error DV101", "warning ..." or "note ..." for each finding as it comes, and when the
+              process ends "peak <GPU> <bytes allocated> <bytes reserved>" for each GPU that it has used
               "beside <rank> <host bytes> <bytes sent>": of a rank, what its CPU tensors would take of the host at full
               size, and what its collectives would send
 """
@@ -34,6 +34,7 @@ class Tally:
 
     Attributes:
         severities: how many findings there are of each.
+        codes: of those that are errors; "" among them where one has none.
         peaks: by the number of the GPU, the most bytes that were allocated and reserved; added up where several
             processes used it, so that they are a bound then.
         shared: the GPUs that several processes used.
@@ -44,6 +45,7 @@ class Tally:
     """
 
     severities: Counter[str] = field(default_factory=Counter)
+    codes: set[str] = field(default_factory=set)
     peaks: dict[int, tuple[int, int]] = field(default_factory=dict)
     shared: set[int] = field(default_factory=set)
     ranks: int = 0
@@ -67,11 +69,11 @@ def join(folder: str) -> None:
         _append(line)
 
 
-def add(severity: str) -> None:
+def add(severity: str, code: str = "") -> None:
     """Counts a finding."""
-    _lines.append(severity)
+    _lines.append(f"{severity} {code}")
     if _folder:
-        _append(severity)
+        _append(_lines[-1])
 
 
 def keep_peaks() -> None:
@@ -122,7 +124,11 @@ def leave(folder: str) -> None:
 
 def result() -> Tally:
     """Returns what the job that this process owned came to; of a process without one, what was found in it."""
-    return Tally(Counter(_lines)) if _of_job is None else _of_job
+    if _of_job is not None:
+        return _of_job
+    tally = Tally()
+    _read(tally, _lines, False)
+    return tally
 
 
 def _read(tally: Tally, lines: list[str], is_told_by_job: Any) -> None:
@@ -136,8 +142,10 @@ def _read(tally: Tally, lines: list[str], is_told_by_job: Any) -> None:
         elif line.startswith(_BESIDE):
             rank, *amounts = map(int, line.removeprefix(_BESIDE).split())
             tally.hosts[rank], tally.sent[rank] = amounts
-        elif not is_told_by_job:
-            tally.severities[line] += 1
+        else:
+            severity, _, code = line.partition(" ")
+            tally.codes |= {code} if severity == "error" else set()
+            tally.severities[severity] += not is_told_by_job
 
 
 def _append(line: str) -> None:

@@ -83,9 +83,10 @@ def test_every_option_in_every_place(told: Told, option: list[str], program: lis
             spelling = option[0].partition("=")[0]
             assert said.startswith(f"devsan: {spelling} comes after "), said
             assert said.endswith(f"; if it is meant for devsan, run: {line}\n") and said.count("\n") == 1, said
-            options, found = RunCommand().read(shlex.split(line)[2:])
+            asked = RunCommand().read(shlex.split(line)[2:])
+            options, found = asked.options, asked.program
             assert list(found.arguments) == others
-            assert options != RunCommand().read(program)[0]
+            assert options != RunCommand().read(program).options
 
 
 @pytest.mark.parametrize("flag", ["--", "-m", "-c"])
@@ -173,7 +174,7 @@ def test_a_command_without_its_dashes(
         RunCommand().read([*own, *words])
     assert str(caught.value) == f"expected a script that exists, got {words[0]!r}; did you mean {line}?"
     (folder / words[0]).write_text("")  # a file here is a script
-    assert RunCommand().read([*own, *words])[1].called == words[0]
+    assert RunCommand().read([*own, *words]).program.called == words[0]
 
 
 @pytest.mark.parametrize(
