@@ -9,11 +9,11 @@ cpp_files() {
 }
 
 if [ "${1:-}" = --fix ]; then
-  set -e
-  ruff check --quiet --fix .
-  ruff format --quiet .
-  cpp_files | xargs -0 --no-run-if-empty clang-format -i
-  exit 0
+  left=0 # what ruff cannot mend is told, and keeps nothing from being formatted
+  ruff check --quiet --fix . || left=1
+  ruff format --quiet . || left=1
+  cpp_files | xargs -0 --no-run-if-empty clang-format -i || left=1
+  exit $left
 fi
 
 failed=""

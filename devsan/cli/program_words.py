@@ -105,7 +105,9 @@ def read(
     if misplaced is not None:
         called = rest[: len(rest) - len(program.arguments)]
         misplaced.tell(program.called, line(misplaced.options, *called, *misplaced.others))
-    return ProgramWords(options, argparse.Namespace(**given), program, tuple(rest), tuple(words[: len(words) - len(rest)]))
+    return ProgramWords(
+        options, argparse.Namespace(**given), program, tuple(rest), tuple(words[: len(words) - len(rest)])
+    )
 
 
 def add_options(group: argparse._ActionsContainer, options: Iterable[Option]) -> None:

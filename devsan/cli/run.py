@@ -66,7 +66,6 @@ class RunCommand:
         return program_words.read(Parser(self, usage=_USAGE, epilog=_EPILOG), words)
 
 
-
 def _prepare_output(options: Options, starts_now: bool) -> None:
     """Begins another launch, also where a program under devsan starts devsan. See NOTE [Whose run file]."""
     run_file.check(options)
