@@ -121,6 +121,18 @@ Fix create_with(const Context& context, const Operand& operand, const model::Eve
   return fix;
 }
 
+namespace {
+
+/// The code that moves `name`, or each tensor in it where it is a "dict", a "list" or a "tuple".
+std::string moved_in(const std::string& kind, const std::string& name, const std::string& move) {
+  const std::string values = "value" + move + " for value in " + name;
+  if (kind == "dict") return "{key: value" + move + " for key, value in " + name + ".items()}";
+  if (kind == "list") return "[" + values + "]";
+  return kind == "tuple" ? "tuple(" + values + ")" : name + move;
+}
+
+}  // namespace
+
 std::optional<Fix> move_before_call(const Context& context, const Operand& operand, const Operand& partner) {
   const model::Frame& call = context.failure().call;
   if (!call.is_known() || is_weight(operand) || operand.given.empty() || partner.asked.empty()) return std::nullopt;
@@ -130,10 +142,7 @@ std::optional<Fix> move_before_call(const Context& context, const Operand& opera
   std::string lines;
   std::vector<Message> names;
   for (const std::string& name : operand.given) {
-    const bool in_parts = operand.given_in_parts && names.empty();
-    lines += name + " = ";
-    lines += in_parts ? "{key: value" + moved + " for key, value in " + name + ".items()}" : name + moved;
-    lines += next;
+    lines += name + " = " + moved_in(names.empty() ? operand.given_in : "", name, moved) + next;
     names.push_back(quoted(name));
   }
   return Fix{FixKind::kUseSite,
@@ -179,23 +188,35 @@ std::vector<const Operand*> together_with(const Context& context, const Operand&
   return found;
 }
 
+namespace {
+
+/// `text` where it is an attribute of its object, `self.table`; "" where it is anything else.
+std::string own_attribute(const std::string& text) {
+  const bool own = is_reference(text) && text.starts_with("self.") && text.find('.', 5) == std::string::npos;
+  return own ? text : "";
+}
+
+}  // namespace
+
 Fix register_where_made(const Context& context, const Operand& operand, const model::Event* made) {
-  const bool own =
-      is_reference(operand.name) && operand.name.starts_with("self.") && operand.name.find('.', 5) == std::string::npos;
-  const std::string name = own ? operand.name.substr(5) : "...";
+  const model::Frame* site = made == nullptr ? nullptr : made->written();
+  const auto is_made_by = [&](const model::Module& module) {
+    return site->function == std::string(last_part(module.type)) + ".__init__";
+  };
+  const bool in_module = site != nullptr && context.model() != nullptr &&
+                         std::any_of(context.model()->modules.begin(), context.model()->modules.end(), is_made_by);
+  std::string kept = own_attribute(operand.name);
+  // By another name it is the attribute itself, and no part of one, where a module keeps it under that attribute's name.
+  if (kept.empty() && in_module) kept = own_attribute("self." + std::string(last_part(operand.kept_as)));
+  const std::string name = kept.empty() ? "..." : kept.substr(5);
   Fix fix{FixKind::kCreationSite,
           {"register it where it is created: {code}",
            {{"code", "self.register_buffer(\"" + name + "\", ..., persistent=False)"}}},
           std::nullopt,
           Confidence::kLikely};
-  const model::Frame* site = made == nullptr ? nullptr : made->written();
-  const std::string assigned = operand.name + " = ";
-  const auto is_made_by = [&](const model::Module& module) {
-    return site->function == std::string(last_part(module.type)) + ".__init__";
-  };
-  if (site == nullptr || context.model() == nullptr ||
-      std::none_of(context.model()->modules.begin(), context.model()->modules.end(), is_made_by) || !own ||
-      !site->source.starts_with(assigned) || site->source.find_first_of("\n;") != std::string::npos) {
+  const std::string assigned = kept + " = ";
+  if (!in_module || kept.empty() || !site->source.starts_with(assigned) ||
+      site->source.find_first_of("\n;") != std::string::npos) {
     return fix;
   }
   const auto comment = site->source.find('#');

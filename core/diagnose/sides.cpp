@@ -166,6 +166,10 @@ std::optional<Sides> sides_of(const Context& context) {
   } else if (without = moved_without(context, *partner, *culprit); without != nullptr) {
     best = 65;
   }
+  // Of what a library computed and what the program's call gave it as it was, the latter is the program's to move.
+  if (culprit->given.empty() && !culprit->asked.empty() && !partner->given.empty() && !is_weight(*culprit)) {
+    std::swap(culprit, partner);
+  }
   const bool number = is_number_for_all(context, *partner, *culprit);
   if (number) std::swap(culprit, partner);
   return Sides{culprit, partner, best, left, handed, without, table, number};

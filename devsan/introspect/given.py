@@ -39,13 +39,13 @@ class Given:
     """An operand as the program's call passes it on.
 
     Attributes:
-        names: what to give new values: ``ids``, ``batch["input_ids"]``, or ``batch``, a dictionary of tensors; the
+        names: what to give new values: ``ids``, ``batch["input_ids"]``, or ``batch``, a collection of tensors; the
             operand's own first, then those of what else the call passes on from the same device.
-        in_parts: whether the first is such a dictionary.
+        kept_in: "dict", "list" or "tuple", where the first is such a collection.
     """
 
     names: tuple[str, ...]
-    in_parts: bool = False
+    kept_in: str = ""
 
 
 class Call:
@@ -80,25 +80,34 @@ class Call:
         if found is None:
             return None
         others = [self._named(each) for each in arguments_of(self._frame) if self._is_on(each, operand.placement)]
-        names = [found.names[0], *(each.names[0] for each in others if each is not None and not each.in_parts)]
-        return Given(tuple(dict.fromkeys(names)), found.in_parts)
+        names = [found.names[0], *(each.names[0] for each in others if each is not None and not each.kept_in)]
+        return Given(tuple(dict.fromkeys(names)), found.kept_in)
 
     def asked(self, operand: Tracked) -> str:
         """Returns what has the ``device`` of an operand where the call stands: the model that is called, or a tensor
-        that a name, an attribute or an element is; "" for none."""
+        that a name, an attribute or an element is; of what the library has computed, one that the call passes on. ""
+        for none."""
         expression = operand.at.get(self._number)
-        if self._frame is None or expression is None:
+        wanted = operand.placement
+        if self._frame is None or wanted is None:
             return ""
         called = self._frame.node.func if isinstance(self._frame.node, ast.Call) else None
         for node in (called, called.value if isinstance(called, ast.Attribute) else None):
             model = self._frame.scope.value(node) if node is not None else MISSING
-            if node is not None and operand.placement is not None and _device_of(model) == operand.placement.device:
+            if node is not None and _device_of(model) == wanted.device:
                 return self._frame.segment(node)
+        if expression is None:
+            there = (each for each in arguments_of(self._frame) if self._is_on(each, wanted))
+            return next((each.text(self._frame) for each in there if self._is_plain(each)), "")
+        return expression.text(self._frame) if self._is_plain(expression) else ""
+
+    def _is_plain(self, expression: Expression) -> bool:
+        """Whether it is a tensor by its names alone, which a line above the call may use."""
+        assert self._frame is not None
         plain = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
         names = {each.id for each in ast.walk(expression.node) if isinstance(each, ast.Name)}
-        if not all(isinstance(each, plain) for each in ast.walk(expression.node)) or names & _OWN_NAMES:
-            return ""
-        return expression.text(self._frame) if is_tensor(expression.value(self._frame)) else ""
+        is_named = all(isinstance(each, plain) for each in ast.walk(expression.node)) and not names & _OWN_NAMES
+        return is_named and is_tensor(expression.value(self._frame))
 
     def _is_on(self, expression: Expression, placement: Placement) -> bool:
         assert self._frame is not None
@@ -112,10 +121,10 @@ class Call:
             held = scope.value(node)
             if not path:
                 return Given((node.id,)) if is_tensor(held) else None
-            if len(path) == 1 and isinstance(path[0].key, str):
+            if len(path) == 1 and isinstance(path[0].key, str | int):
                 moves_itself = is_a(held, Mapping) and in_class(type(held), "to") is not MISSING
-                if moves_itself or (type(held) is dict and all(map(is_tensor, held.values()))):
-                    return Given((node.id,), in_parts=not moves_itself)
+                if moves_itself or _holds_tensors_alone(held):
+                    return Given((node.id,), "" if moves_itself else type(held).__name__)
         keyed = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and not path
         if keyed and is_a(elements_of(scope.value(node.value)), dict):  # type: ignore[attr-defined]
             return Given((self._frame.segment(node),))
@@ -125,6 +134,12 @@ class Call:
         assert self._frame is not None
         code = self._frame.code
         return code.co_name == "<module>" or name in code.co_varnames or name in code.co_cellvars
+
+
+def _holds_tensors_alone(held: object) -> bool:
+    if type(held) is dict:
+        return all(map(is_tensor, held.values()))
+    return type(held) in (list, tuple) and all(map(is_tensor, held))  # type: ignore[call-overload]
 
 
 def _statement_of(frame: Frame) -> ast.stmt | None:
@@ -142,7 +157,9 @@ def _statement_of(frame: Frame) -> ast.stmt | None:
 
 def _device_of(model: object) -> str:
     """What ``model.device`` is, where its library defines it; "" elsewhere."""
-    if not is_module(model) or all(each.__module__.split(".")[0] not in _WITH_DEVICE for each in type(model).__mro__):
+    if not is_module(model) or not any(
+        each.__module__.split(".")[0] in _WITH_DEVICE and "device" in vars(each) for each in type(model).__mro__
+    ):
         return ""
     first = next(_parameters_of(model), None)
     return str(first.device) if first is not None else ""

@@ -153,7 +153,7 @@ class Operands:
         operand.asked = self.call.asked(tracked)
         given = self.call.given(tracked)
         if given is not None:
-            operand.given, operand.given_in_parts = list(given.names), given.in_parts
+            operand.given, operand.given_in = list(given.names), given.kept_in
 
     def _is_view(self, root: ast.AST, at: Expression, frame: Frame, tracked: Tracked) -> bool:
         """Whether what ``at`` makes of ``root`` is ``root`` itself or a view of it, and so may be called by its name.
@@ -181,10 +181,12 @@ class Operands:
         value = at.value(frame)
         if is_tensor(value) or at.path:
             return (value if is_tensor(value) else tracked.value), None
+        # What is elsewhere as a whole was moved while the exception passed; a part that is elsewhere was moved here.
+        now = [each.device for each in (tracked.placement, at.placement(frame)) if each is not None]
         for root in (root_of(at.node), only_tensor(at.node, frame)):
             held = frame.scope.value(root)
             placed = placement_of(held) if is_tensor(held) else None
-            if placed is not None and (tracked.placement is None or placed.device == tracked.placement.device):
+            if placed is not None and (tracked.placement is None or placed.device in now):
                 return held, root
         part = held_in(at.node, frame)
         return (frame.scope.value(part) if part is not None else tracked.value), None

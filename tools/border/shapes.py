@@ -62,7 +62,7 @@ SHAPES = {
                 "member_home",
                 "member_given",
                 "given",
-                "given_in_parts",
+                "given_in",
                 "asked",
             },
         ),

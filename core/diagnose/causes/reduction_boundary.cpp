@@ -41,8 +41,18 @@ bool is_of_batch(const Operand& operand) {
   const bool computed = !operand.provenance.empty() && operand.provenance.front().kind == model::EventKind::kComputed;
   const model::Event* placed = placement_of(operand.provenance);
   if (placed != nullptr && Context::in_function(*placed, "forward")) return false;  // the model made them
-  return operand.kind == OperandKind::kInput || (operand.role == "target" && !computed) ||
-         Context::is_called(operand, {"label", "target", "num_items"});
+  if (Context::is_called(operand, {"label", "target", "num_items"})) return true;
+  return (operand.kind == OperandKind::kInput || operand.role == "target") && !computed;
+}
+
+/// Where the program moved what `side` was computed from.
+const model::Event* moved_before(const Operand& side) {
+  const model::Event* placed = placement_of(side.provenance);
+  const bool computed = !side.provenance.empty() && side.provenance.front().kind == model::EventKind::kComputed;
+  return computed && placed != nullptr && placed->kind == model::EventKind::kMoved &&
+                 placed->owner.is(model::owners::kProgram)
+             ? placed
+             : nullptr;
 }
 
 /// That two sides of a loss are on two GPUs: the batch and the model, the loss and the model, or two results.
@@ -52,6 +62,13 @@ Message sides_text(const Operand& side, const Operand& other) {
     return {
         "{name} on {device} is on the side of the batch, {other} on {other_device} comes from the model's last "
         "stage.",
+        std::move(both)};
+  }
+  if (const model::Event* moved = moved_before(side); moved != nullptr) {
+    both.push_back({"at", at_text(*moved)});
+    return {
+        "{name} was computed on {device}, where its inputs were moved{at}; nothing has moved it to {other_device}, "
+        "where {other} is.",
         std::move(both)};
   }
   if (!is_weight(side)) {

@@ -16,11 +16,12 @@ using model::OperandKind;
 
 namespace {
 
-/// Whether anything that the model registers is on `device`. A model without tensors, or with all of them elsewhere,
-/// has not left this one behind.
-bool model_went_to(const Context& context, const model::Device& device) {
+/// Whether anything that the model registers is on `device`. A model with all of it elsewhere has not left this one
+/// behind; of one that has nothing but this, on the CPU, no move can be seen.
+bool model_went_to(const Context& context, const Operand& operand, const model::Device& device) {
   if (context.model() == nullptr) return true;
   const auto devices = context.model()->devices();
+  if (devices.empty() && operand.device.is_host()) return true;
   const auto& moves = context.model()->placements;  // Lightning takes its model off the GPU while the exception passes
   return context.is_wrapped_by("torch.nn.DataParallel") ||
          std::any_of(moves.begin(), moves.end(), [&](const Event& move) { return move.device == device; }) ||
@@ -317,7 +318,7 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     if (replicated && (attribute || global)) {
       found.add_evidence(20, "DataParallel's replicas share the one of the first GPU.");
     }
-    if (attribute && operand.registered && !model_went_to(context, partner->device)) found.score -= 45;
+    if (attribute && operand.registered && !model_went_to(context, operand, partner->device)) found.score -= 45;
     // Where the program said which GPU, or took it off one, it would be wrong as a buffer, too.
     const bool by_value = placed != nullptr && operand.device.is_accelerator() && operand.registered && !replicated &&
                           left == nullptr && placed->kind == model::EventKind::kMade &&

@@ -81,15 +81,23 @@ def _only_there(
 def _moved_since(
     left: list[Tracked], expressions: Sequence[Expression], frame: Frame, taken: Collection[int]
 ) -> list[tuple[Tracked, Expression]]:
-    """Pairs by shape what is elsewhere now: Lightning takes its model off the GPU while the exception passes."""
+    """Pairs by shape what is elsewhere now: Lightning takes its model off the GPU while the exception passes.
+
+    The one operand that is left is the one expression that is left, where its text does not tell a shape.
+    """
     found = []
     for operand in left:
-        fitting = []
+        fitting, unknown = [], []
         for number, expression in enumerate(expressions):
             wanted, seen = operand.placement, expression.placement(frame)
-            if number not in taken and wanted is not None and seen is not None and wanted.shape and seen.shape:
-                same = sorted(wanted.shape) == sorted(seen.shape) and wanted.dtype == seen.dtype
-                fitting += [expression] if same and not seen.is_on(wanted.device) else []
+            if number in taken or wanted is None or seen is None or seen.is_on(wanted.device):
+                continue
+            if seen.shape is None:
+                unknown.append(expression)
+            elif wanted.shape and sorted(wanted.shape) == sorted(seen.shape) and wanted.dtype == seen.dtype:
+                fitting.append(expression)
+        if not fitting and len(left) == 1:
+            fitting = unknown
         if len(fitting) == 1:
             found.append((operand, fitting[0]))
     return found

@@ -23,8 +23,8 @@ def replaced_at(holder: Any, path: str, near: Spot) -> core.Frame | None:
     """Returns the statement of the program that gives a module's tensor another one, the first of the only function
     that does, or None.
 
-    Where none names it, that is one of a loop over the model's parameters, or a call of ``load_state_dict`` with
-    ``assign=True``.
+    Where none names it, that is one of a function that is given the model, as a callback is; or one of a loop over the
+    model's parameters, or a call of ``load_state_dict`` with ``assign=True``.
 
     Args:
         holder: the module.
@@ -33,7 +33,9 @@ def replaced_at(holder: Any, path: str, near: Spot) -> core.Frame | None:
     """
     kinds = {base.__name__ for base in type.__dict__["__mro__"].__get__(type(holder))}
     members = _PARAMETERS if path.rpartition(".")[2] in holder.__dict__.get("_parameters", {}) else _BUFFERS
+    module, _, name = path.rpartition(".")
     named: list[core.Frame] = []
+    renamed: list[core.Frame] = []
     swaps: list[core.Frame] = []
     loads: list[core.Frame] = []
     for file, _ in program_files(near):
@@ -47,9 +49,11 @@ def replaced_at(holder: Any, path: str, near: Spot) -> core.Frame | None:
                     loads.append(_place(file, function, node))
                 elif _gives(node, path, function, kinds):
                     named.append(_place(file, function, node))
+                elif "." not in module and _gives_to_argument(node, name, tree):
+                    renamed.append(_place(file, function, node))
     if not named and len({(frame.file, frame.function) for frame in swaps}) == 1:
         return min(swaps, key=lambda frame: frame.span.line)  # the others put back what was there
-    found = named or loads
+    found = named or loads or renamed
     one = len({(frame.file, frame.function) for frame in found}) == 1  # the branches of one function
     return min(found, key=lambda frame: frame.span.line) if one and not swaps else None
 
@@ -89,6 +93,14 @@ def _gives(node: ast.AST, path: str, function: str, kinds: set[str]) -> bool:
         if holder is not None:
             return _last_of(holder) == module.rpartition(".")[2]
     return False
+
+
+def _gives_to_argument(node: ast.AST, name: str, function: ast.AST) -> bool:
+    """Whether ``node`` assigns to what ``name`` is of a model that its function was given."""
+    holders = [_holder(target, name) for target in _targets(node)]
+    given = function.args.args if isinstance(function, ast.FunctionDef) and any(holders) else []
+    names = {each.arg for each in given} - {"self"}
+    return any(isinstance(holder, ast.Name) and holder.id in names for holder in holders)
 
 
 def _targets(node: ast.AST) -> Iterator[ast.expr]:

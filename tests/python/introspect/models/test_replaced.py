@@ -37,6 +37,7 @@ class Other:
         ("fit", "pass", "model.load_state_dict(state)", ""),
         ("fit", "pass", "model.norm.std = data", ""),
         ("fit", "pass", "other.mean = data", ""),
+        ("fit", "pass", "def end(trainer, module):\n    module.mean = data", "module.mean = data"),
         ("fit", "pass", "norm._buffers['mean'] = data", "norm._buffers['mean'] = data"),
         ("fit", "self.mean = data", "model.norm.mean = data", ""),  # which of the two came last is not known
         ("__init__", "self.mean = data", "", ""),
