@@ -97,9 +97,12 @@ class Outcome:
         return self.weights_from(1 / 10)
 
     def weights_from(self, share: float) -> dict[str, int]:
-        """Returns the bytes of the models' weights on each GPU that holds ``share`` of a model's or more."""
+        """Returns the bytes of the models' weights on each GPU that holds ``share`` of a model's or more.
+
+        The replicas that DataParallel makes for a call are no place of the model.
+        """
         found: dict[str, int] = {}
-        for model in self.models:
+        for model in (each for each in self.models if "torch.nn.DataParallel" not in each["wrappers"]):
             held: Counter[str] = Counter()
             for module in model["modules"]:
                 for each in module["tensors"]:

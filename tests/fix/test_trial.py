@@ -16,7 +16,7 @@ def outcome(*models: dict[str, Any], ran_on: str = "", **peaks: int) -> Outcome:
 
 def model(device: str, finding: str = "") -> dict[str, Any]:
     tensors = [{"device": device, "bytes": 64}]
-    return {"finding": finding, "expression": "", "type": "Linear", "modules": [{"tensors": tensors}]}
+    return {"finding": finding, "expression": "", "type": "Linear", "wrappers": [], "modules": [{"tensors": tensors}]}
 
 
 FIRST = outcome(model("cuda:0", "one"), model("cuda:1", "one"), model("cuda:0", "two"), model("cuda:1", "two"))
@@ -46,7 +46,7 @@ def test_models_that_are_gone_ran_where_their_weights_were():
 def test_a_gpu_that_keeps_a_small_part_of_the_model_is_not_vacated():
     def spread(of_embedding: int) -> dict[str, Any]:
         tensors = [{"device": "cuda:0", "bytes": of_embedding}, {"device": "cuda:1", "bytes": 1000 - of_embedding}]
-        return {"finding": "", "expression": "", "type": "Linear", "modules": [{"tensors": tensors}]}
+        return {"finding": "", "expression": "", "type": "Linear", "wrappers": [], "modules": [{"tensors": tensors}]}
 
     first = outcome(model("cuda:0", "one"))
     assert vacated_by(first, outcome(spread(80), cuda0=512, cuda1=512)) == ()

@@ -48,6 +48,16 @@ bool is_in_no_checkpoint(const Context& context, const Operand& operand) {
   });
 }
 
+/// Whether a checkpoint gave data to everything that it can: what is left without any is in no state dict.
+bool is_loaded_but_for_these(const Context& context) {
+  if (context.model() == nullptr) return false;
+  return std::ranges::all_of(context.model()->modules, [](const model::Module& module) {
+    return is_offloaded(module) || std::ranges::none_of(module.tensors, [](const model::ModuleTensor& tensor) {
+             return tensor.device.is_meta() && tensor.is_persistent;
+           });
+  });
+}
+
 }  // namespace
 
 // A tensor of shapes only: made that way on purpose, and then nobody gave it data.
@@ -109,7 +119,7 @@ std::optional<Hypothesis> meta(const Context& context) {
     }
   }
   if (functional) return found;
-  if (meta != operands.end() && !copies && is_in_no_checkpoint(context, *meta)) {
+  if (meta != operands.end() && is_in_no_checkpoint(context, *meta) && (!copies || is_loaded_but_for_these(context))) {
     found.add_evidence(15,
                        "It is a buffer that is not persistent: no state dict has it, so loading one leaves it there.");
     found.title = {"{name} has no data: it is in no checkpoint, and was created on the meta device",

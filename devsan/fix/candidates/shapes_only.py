@@ -1,6 +1,7 @@
 """What was made on the meta device, with shapes and no values, is made on a device that has them.
 
-``low_cpu_mem_usage=True`` of PEFT's ``add_adapter`` makes weights of shapes alone, for a checkpoint that is to come.
+``low_cpu_mem_usage=True`` of PEFT's ``add_adapter`` makes weights of shapes alone, for a checkpoint that is to come;
+``init_empty_weights(include_buffers=True)`` of accelerate makes buffers so as well, which no checkpoint may have.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from devsan.fix.failure import Failure, Source, source_of
 
 _DOUBT = 15
 _LATER = "low_cpu_mem_usage"
+_BUFFERS = "include_buffers"
 
 
 def propose(failure: Failure) -> Iterator[Change]:
@@ -27,6 +29,7 @@ def propose(failure: Failure) -> Iterator[Change]:
         source = source_of(path)
         if source is not None:
             yield from _at_once(source)
+            yield from _with_buffers(source)
             for device in wanted:
                 yield from _elsewhere(source, device)
 
@@ -37,6 +40,15 @@ def _at_once(source: Source) -> Iterator[Change]:
         if isinstance(call, ast.Call) and isinstance(given, ast.Constant) and given.value is True:
             text = message("leave out {names}: nothing is loaded later", names=_LATER)
             yield Change(text, "creation_site", (without_keywords(source, call, (_LATER,)),), doubt=_DOUBT - 1)
+
+
+def _with_buffers(source: Source) -> Iterator[Change]:
+    """``include_buffers=True`` of accelerate's ``init_empty_weights``: no checkpoint has what is not persistent."""
+    for call in ast.walk(source.tree):
+        given = keyword(call, _BUFFERS) if isinstance(call, ast.Call) else None
+        if isinstance(given, ast.Constant) and given.value is True:
+            text = message("make the buffers with their values: {argument}", argument=f"{_BUFFERS}=False")
+            yield Change(text, "creation_site", (source.replace(given, "False"),), doubt=_DOUBT - 2)
 
 
 def _elsewhere(source: Source, device: str) -> Iterator[Change]:

@@ -37,3 +37,25 @@ model.add_adapter("second", config, low_cpu_mem_usage=True)
 model.set_adapter("second")
 model(torch.ones(2, 8, device="cuda")).sum().backward()
 """) == ['model.add_adapter("second", config)']
+
+
+def test_buffers_that_no_checkpoint_has_are_made_with_their_values(ended: Ended):
+    assert ended("""
+import torch
+from accelerate import init_empty_weights
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(4, 2)
+        self.register_buffer("scale", torch.full((4,), 2.0), persistent=False)
+
+    def forward(self, x):
+        return self.head(x * self.scale)
+
+state = Model().state_dict()
+with init_empty_weights(include_buffers=True):
+    model = Model()
+model.load_state_dict(state, assign=True)
+print(model.to("cuda")(torch.ones(2, 4, device="cuda")).sum().item())
+""") == ["with init_empty_weights(include_buffers=False):"]

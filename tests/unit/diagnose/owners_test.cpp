@@ -357,6 +357,24 @@ TEST(Meta, LlmCompressor1432) {
   expect_code(context, "DV112");
 }
 
+TEST(Meta, BuffersOfASkeletonThatNoCheckpointHas) {
+  Case context;
+  context.module("head", "Linear", {weight("cpu")});
+  model::ModuleTensor table = weight("meta", "inv_freq");
+  table.is_buffer = true;
+  table.is_persistent = false;
+  context.module("rotary", "Rotary", {table});
+  context.fails("", "Cannot copy out of meta tensor; no data!", SentenceKind::kMeta);
+  context.operand("self", "", OperandKind::kBuffer, "meta").qualified_name = "rotary.inv_freq";
+  expect_evidence(expect_code(context, "DV112"), "not persistent");
+
+  Case unloaded = context;  // a checkpoint would have had the weight
+  unloaded.module("lost", "Linear", {weight("meta")});
+  for (const model::Message& each : expect_code(unloaded, "DV112").evidence) {
+    EXPECT_EQ(each.text().find("not persistent"), std::string::npos) << each.text();
+  }
+}
+
 TEST(SilentTransfer, Exllama10DamagedLink) {
   Case context;
   context.facts.links = {{"cuda:0", "cuda:1", true, true, true, 4096}, {"cuda:1", "cuda:0", true, false, true, 0}};
