@@ -104,6 +104,8 @@ def _until_the_reader_leaves(action: Action) -> Action:
 
 def _find_action(words: Sequence[str]) -> Action:
     names = [command.name for command in COMMANDS]
+    if list(words[:1]) == ["help"] and (len(words) == 1 or words[1] in names):
+        words = [*words[1:2], "--help"]
     first = words[0] if words else ""
     asked = asked_language(words)
     if first in ("-h", "--help") or (asked and words[-1] in ("-h", "--help") and first.startswith("--lang")):

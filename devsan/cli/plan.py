@@ -23,6 +23,7 @@ from devsan.plan.map_check import MapCheck, read_map
 from devsan.plan.planner import Planner
 from devsan.plan.rehearsal import Rehearsals
 from devsan.plan.result import PlanResult, Tried
+from devsan.render.amounts import plain_amount
 from devsan.render.notice import notice
 from devsan.render.terminal import plan as terminal
 from devsan.run_files import output_file
@@ -119,6 +120,10 @@ def write_map(result: PlanResult, path: str) -> None:
     Path(path).write_text(json.dumps(best.placement.device_map, indent=2) + "\n", encoding="utf-8")
     if best is result.planned:
         notice(message("the device map is in {path}", path=path))
+        own, planned = result.as_it_is, result.planned
+        if own.fits and own.transferred < planned.transferred:
+            notice(message("the program as it is fits, and moves {own} between GPUs, not {planned}",
+                           own=plain_amount(own.transferred), planned=plain_amount(planned.transferred)))  # fmt: skip
     else:
         notice(message("the device map for this change is in {path}: {lever}", path=path, lever=best.lever))
 

@@ -89,3 +89,11 @@ def test_the_language_of_a_help(
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.delenv("LANGUAGE", raising=False)
     assert first("run", "--help") == "us"
+
+
+def test_help_is_a_word_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["help"]) == 0 and capsys.readouterr().out.startswith("usage: devsan COMMAND")
+    with pytest.raises(SystemExit):
+        main.main(["help", "plan"])
+    assert capsys.readouterr().out.startswith("usage: devsan plan")
+    assert main.main(["help", "nothing"]) == 2 and "devsan --help" in capsys.readouterr().err

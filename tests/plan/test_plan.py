@@ -132,6 +132,17 @@ def test_the_map_of_a_lever_is_written_where_the_planned_one_does_not_fit(tmp_pa
     assert not path.exists(), "there are not so many GPUs"
 
 
+def test_a_map_that_moves_more_than_the_program_does_says_so(tmp_path: Path, capsys: Any) -> None:
+    placement = Placement({"embed": 0, "head": 1}, [1, 1], 8)
+    planned = Tried("map", fits=True, transferred=4096, placement=placement)
+    own = Tried("as it is", fits=True, transferred=1024)
+    write_map(PlanResult([], cast(Measured, None), own, planned, []), str(tmp_path / "map.json"))
+    said = "the program as it is fits, and moves 1 KiB between GPUs, not 4 KiB"
+    assert said in " ".join(capsys.readouterr().err.split())
+    write_map(PlanResult([], cast(Measured, None), planned, own, []), str(tmp_path / "map.json"))
+    assert "as it is" not in capsys.readouterr().err
+
+
 def test_the_context_is_that_of_the_gpus_at_hand(tmp_path: Path) -> None:
     """It is measured where memory does not matter, and is smaller on a GPU with little."""
     done = plan(tmp_path, INFER, "--gpus", "2", "--memory", "400MiB", "--json")
