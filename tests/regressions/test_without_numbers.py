@@ -151,7 +151,6 @@ NOT_WRITTEN = "it reads back a file that is not written where its tensors have n
 JOURNAL = "the journal changes what is found; without it both runs have the same finding"
 COUNT = "how many results there are depends on the numbers"
 ORDER = "two results of a step are freed in another order"
-META = "a fault that is left: an operand on meta beside one without numbers is told by a decomposition of torch's"
 SOMETIMES = (JOURNAL, ORDER)
 KNOWN: dict[str, tuple[set[str], str]] = {
     "apex_458": (set(ASPECTS), IN_MEMORY),
@@ -159,7 +158,6 @@ KNOWN: dict[str, tuple[set[str], str]] = {
     "unseen_assigned_head_beside_map": (set(ASPECTS), NOT_WRITTEN),
     "unseen_averaged_adapters": (set(ASPECTS), NOT_WRITTEN),
     "unseen_copied_cache_of_a_file": (set(ASPECTS), IN_MEMORY),
-    "unseen_direction_of_offloaded": (set(ASPECTS), META),
     "unseen_functional_parameters": ({"events"}, ORDER),
     "unseen_lightning_lstm_state": ({"findings"}, JOURNAL),
     "unseen_loaded_centers_on_host": (set(ASPECTS), IN_MEMORY),
@@ -168,8 +166,6 @@ KNOWN: dict[str, tuple[set[str], str]] = {
     "unseen_momentum_by_hand": (set(ASPECTS), IN_MEMORY),
     "unseen_normalizer_resumed": (set(ASPECTS), NOT_WRITTEN),
     "unseen_metric_of_first_stage": (set(ASPECTS), COUNT),
-    "unseen_offloaded_attention": (set(ASPECTS), META),
-    "unseen_offloaded_beside": ({"operators", "error", "findings"}, META),
     "unseen_prefix_on_one_gpu": (set(ASPECTS), NOT_WRITTEN),
 }
 """What differs, by program, and why."""

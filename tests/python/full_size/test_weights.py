@@ -152,3 +152,11 @@ def test_a_kernel_in_host_memory_does_nothing_without_numbers() -> None:
         assert kernels.adam_update(0.1, torch.zeros(512, 512)) == 0 and calls == [] and made == [], "compiled"
         assert kernels.adam_update(0.2, torch.zeros(2)) == 7 and calls == [0.2] and made == [0, 5]
     patches.undo()
+
+
+def test_what_a_copy_without_numbers_leaves_on_meta_is_meta_as_ever() -> None:
+    """As accelerate leaves the weights that it offloads, which a program then reads outside of their module."""
+    with devsan.emulate(gpus=1, full_size=True, real_below=0):
+        kept = torch.empty(4, 4, device="meta").copy_(torch.zeros(4, 4, device="cuda") + 1)
+        made = torch.zeros(4, 4).add(1).to("meta")
+        assert (kept[0] - made[1]).is_meta

@@ -43,6 +43,7 @@ bool has_meta_kernel(const c10::OperatorHandle& op) {
 struct Operands {
   bool any_virtual = false;
   bool any_untouched = false;
+  bool any_meta = false;  ///< the program's own: the operator is that device's, and so is what it writes
 };
 
 Operands look_at(Arguments arguments) {
@@ -52,6 +53,7 @@ Operands look_at(Arguments arguments) {
     for_each_tensor(argument, [&](const at::Tensor& tensor) {
       found.any_virtual = found.any_virtual || is_virtual(tensor);
       found.any_untouched = found.any_untouched || is_untouched(tensor);
+      found.any_meta = found.any_meta || tensor.is_meta();
     });
   }
   return found;
@@ -180,7 +182,7 @@ void call_unknown(const c10::OperatorHandle& op, const CallPlan& plan, c10::Disp
                   torch::jit::Stack* stack) {
   const Arguments arguments(stack->data() + (stack->size() - plan.arguments), plan.arguments);
   const Operands operands = look_at(arguments);
-  if (operands.any_virtual || plan.is_view || plan.is_placed || !computes(op)) {
+  if (operands.any_virtual || operands.any_meta || plan.is_view || plan.is_placed || !computes(op)) {
     op.redispatchBoxed(below, stack);
     return;
   }
