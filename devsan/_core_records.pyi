@@ -767,7 +767,7 @@ class Operand:
     member_home: Device  # where all else of it is
     member_given: Frame  # the line that gave it to the object
     given: Sequence[str]  # what Failure::call passes on for it, and after that what else is on its device
-    given_in: str  # "dict", "list" or "tuple", where the first of them is one of tensors
+    given_in: str  # "dict" or "tuple", where the first of them is one of tensors
     asked: str  # what has its device where that call stands: "model", "self.head.weight"
     beside: str  # what it stands beside: path of the base weight of an adapter or a quantization state
     beside_device: Device  # where that is

@@ -315,6 +315,14 @@ EMULATION = ("profile", "memory", "used_memory", "policy", "check", "history", "
 REPORTING = ("format", "output", "fail_on", "error_exitcode", "quiet", "verbose", "force", "lang")
 """The options that say what is told of a run, and how. The others say what is emulated, and so what it computes."""
 
+_TELLING = tuple(name for name in REPORTING if name != "lang")
+
+NOT_OF_FIX = ("policy", "full_size", "real_below", "weights", *_TELLING)
+"""The options that ``devsan fix`` does not take: each experiment has its own."""
+
+NOT_OF_PLAN = ("policy", "full_size", *_TELLING)
+"""The options that ``devsan plan`` does not take."""
+
 OPTIONS: tuple[Option, ...] = tuple(
     Option(name=each.name, default=each.default, **each.metadata) for each in fields(Options)
 )

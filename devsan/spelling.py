@@ -33,7 +33,7 @@ def nearest(word: str, choices: Iterable[str], alike: float = 0.5) -> str | None
     return ratios[0][1]
 
 
-def alike(word: str, choices: Iterable[str], least: float) -> list[str]:
+def nearest_ones(word: str, choices: Iterable[str], least: float) -> list[str]:
     """Returns the choices that are spelled most like ``word``, the nearest first: several where they hardly differ.
 
     Args:

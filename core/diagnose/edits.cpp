@@ -123,12 +123,10 @@ Fix create_with(const Context& context, const Operand& operand, const model::Eve
 
 namespace {
 
-/// The code that moves `name`, or each tensor in it where it is a "dict", a "list" or a "tuple".
+/// The code that moves `name`, or each tensor in it where it is a "dict" or a "tuple".
 std::string moved_in(const std::string& kind, const std::string& name, const std::string& move) {
-  const std::string values = "value" + move + " for value in " + name;
   if (kind == "dict") return "{key: value" + move + " for key, value in " + name + ".items()}";
-  if (kind == "list") return "[" + values + "]";
-  return kind == "tuple" ? "tuple(" + values + ")" : name + move;
+  return kind == "tuple" ? "tuple(value" + move + " for value in " + name + ")" : name + move;
 }
 
 }  // namespace

@@ -79,6 +79,14 @@ bool selects_from_table(const Context& context, const Operand& table, const Oper
          kept != nullptr && made != nullptr && Context::at_construction(*kept) && !Context::at_construction(*made);
 }
 
+/// Whether the program's call gave `given` to a library as it was, which computed `result`: then the program has to move
+/// what it gave, to where something else that it gave is.
+bool is_given_beside(const Operand& given, const Operand& result) {
+  const bool computed = !result.provenance.empty() && result.provenance.front().kind == model::EventKind::kComputed;
+  return !given.given.empty() && placement_of(given.provenance) != nullptr && result.given.empty() &&
+         !result.asked.empty() && computed && !is_weight(result) && result.kind != model::OperandKind::kAttribute;
+}
+
 }  // namespace
 
 int learns_from(const Context& context, const Operand& result) {
@@ -166,10 +174,8 @@ std::optional<Sides> sides_of(const Context& context) {
   } else if (without = moved_without(context, *partner, *culprit); without != nullptr) {
     best = 65;
   }
-  // Of what a library computed and what the program's call gave it as it was, the latter is the program's to move.
-  if (culprit->given.empty() && !culprit->asked.empty() && !partner->given.empty() && !is_weight(*culprit)) {
-    std::swap(culprit, partner);
-  }
+  const bool explained = left != nullptr || handed != nullptr || without != nullptr;
+  if (!explained && is_given_beside(*partner, *culprit)) std::swap(culprit, partner);
   const bool number = is_number_for_all(context, *partner, *culprit);
   if (number) std::swap(culprit, partner);
   return Sides{culprit, partner, best, left, handed, without, table, number};

@@ -63,7 +63,7 @@ struct Operand {
   Device member_home;              ///< where all else of it is
   Frame member_given;              ///< the line that gave it to the object
   std::vector<std::string> given;  ///< what Failure::call passes on for it, and after that what else is on its device
-  std::string given_in;            ///< "dict", "list" or "tuple", where the first of them is one of tensors
+  std::string given_in;            ///< "dict" or "tuple", where the first of them is one of tensors
   std::string asked;               ///< what has its device where that call stands: "model", "self.head.weight"
   std::string beside;      ///< what it stands beside: path of the base weight of an adapter or a quantization state
   Device beside_device;    ///< where that is

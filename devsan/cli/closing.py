@@ -1,7 +1,7 @@
 """The end of ``devsan run``: one line, and the exit code that findings make.
 
 devsan: 4 GPUs, no findings, peak cuda:0 1.5 GiB, cuda:3 1.2 GiB, 12.3 s
-devsan: to find a fix and verify it: devsan fix --gpus 4 train.py
+devsan: to find and verify a fix, run: devsan fix --gpus 4 train.py
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import sys
 import time
 
 from devsan import fail_on
+from devsan.cli.program import CommandLine
 from devsan.cli.program_words import ProgramWords
 from devsan.diagnostics.codes import OUT_OF_MEMORY
 from devsan.errors import EXIT_USAGE, UsageError, tell
-from devsan.options import REPORTING, Options
+from devsan.options import NOT_OF_FIX, NOT_OF_PLAN, Options
 from devsan.render.amounts import plain_amount, seconds
 from devsan.render.language import Language, language_for
 from devsan.render.terminal.text import WIDTH, display_width
@@ -23,9 +24,6 @@ from devsan.run_files import recording, tally
 from devsan.run_files.ranks import sample_text
 from devsan.run_files.tally import Tally
 from devsan.sample_of_ranks import LAUNCHERS
-
-SETTLED = ("policy", "full_size", "real_below", "weights", *(name for name in REPORTING if name != "lang"))
-"""Options that neither ``devsan fix`` nor ``devsan plan`` takes."""
 
 _SHOWN = 2
 """GPUs whose peaks stand in the line. Of more of them it is the fullest one's; the others are shown with ``-v``."""
@@ -86,11 +84,13 @@ class Closing:
         if not options.gpus or not result.codes or options.format != "terminal":
             return []
         if result.codes == {OUT_OF_MEMORY}:
-            told = say("to find what fits: {command}", command=self._asked.repeated("plan", SETTLED))
+            if isinstance(self._asked.program, CommandLine):  # of which a plan takes some launchers and libraries alone
+                return []
+            told = say("to find what fits, run: {command}", command=self._asked.repeated("plan", NOT_OF_PLAN))
         elif options.full_size:  # no numbers to judge a fix by
             return []
         else:
-            told = say("to find a fix and verify it: {command}", command=self._asked.repeated("fix", SETTLED))
+            told = say("to find and verify a fix, run: {command}", command=self._asked.repeated("fix", NOT_OF_FIX))
         return [f"devsan: {told}"]
 
     def _parts(self, result: Tally, code: int, say: Language) -> list[str]:

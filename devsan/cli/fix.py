@@ -23,7 +23,7 @@ from devsan.fix.kept import KeptFix
 from devsan.fix.result import FixResult
 from devsan.fix.search import MOST_ROUNDS, search
 from devsan.fix.working_tree import WorkingTree
-from devsan.options import REPORTING, find_option
+from devsan.options import NOT_OF_FIX, find_option
 from devsan.render import github, json
 from devsan.render.amounts import seconds
 from devsan.render.notice import notice
@@ -51,8 +51,7 @@ its output is not shown.
 
 Exit code: 0 if a fix is verified or nothing fails, 1 if none is or it cannot be written, 2 for invalid arguments."""
 
-_OWN = ("policy", "full_size", "real_below", "weights", *(name for name in REPORTING if name != "lang"))
-_SETTLED = {name: find_option(name).default for name in _OWN}
+_SETTLED = {name: find_option(name).default for name in NOT_OF_FIX}
 _WHY_SETTLED = "a fix is judged by its numbers, and each experiment has a policy of its own"
 
 

@@ -18,7 +18,7 @@ from devsan.cli.program_words import ProgramWords
 from devsan.diagnostics.messages import message
 from devsan.errors import UsageError
 from devsan.fix.job import Job
-from devsan.options import REPORTING, find_option
+from devsan.options import NOT_OF_PLAN, find_option
 from devsan.plan.map_check import MapCheck, read_map
 from devsan.plan.planner import Planner
 from devsan.plan.rehearsal import Rehearsals
@@ -46,8 +46,7 @@ The program is rehearsed at full size: nothing is computed, and no memory is tak
 
 Exit code: 0 if it fits, 1 if nothing does, 2 for what cannot be planned."""
 
-_OWN = ("policy", *(name for name in REPORTING if name != "lang"))
-_SETTLED = {**{name: find_option(name).default for name in _OWN}, "full_size": True}
+_SETTLED = {**{name: find_option(name).default for name in NOT_OF_PLAN}, "full_size": True}
 _WHY_SETTLED = "a plan is rehearsed at full size, and each rehearsal has a policy of its own"
 
 

@@ -49,7 +49,14 @@ class ProgramWords:
     def repeated(self, command: str, without: Iterable[str]) -> str:
         """Returns the line that gives the same words to another command of devsan, without some options."""
         readers = {each: READERS[each] for name in without for each in find_option(name).spellings}
-        return shlex.join(["devsan", command, *apart(self.given, readers).others, *self.words])
+        given = [part for word in apart(self.given, readers).others for part in _parts(word)]
+        return shlex.join(["devsan", command, *given, *self.words])
+
+
+def _parts(word: str) -> list[str]:
+    """An option and its value, as one would type them."""
+    name, equals, value = word.partition("=")
+    return [name, value] if equals and name.startswith("--") else [word]
 
 
 @dataclass(frozen=True)
@@ -105,9 +112,7 @@ def read(
     if misplaced is not None:
         called = rest[: len(rest) - len(program.arguments)]
         misplaced.tell(program.called, line(misplaced.options, *called, *misplaced.others))
-    return ProgramWords(
-        options, argparse.Namespace(**given), program, tuple(rest), tuple(words[: len(words) - len(rest)])
-    )
+    return ProgramWords(options, argparse.Namespace(**given), program, tuple(rest), tuple(own))
 
 
 def add_options(group: argparse._ActionsContainer, options: Iterable[Option]) -> None:

@@ -26,3 +26,6 @@ MOVES = frozenset({"to", "cuda", "cpu", "xpu", "hpu", "npu"})
 MODULE_MOVES = MOVES | {"to_empty"}
 # Change the type, and the device where they are told one.
 CASTS = frozenset({"type", "type_as"})
+
+REPLICA = "replica"
+"""Stands beside the wrappers of a copy that DataParallel makes for a call."""

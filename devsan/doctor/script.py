@@ -71,10 +71,12 @@ class Parsed:
     Attributes:
         place: of the parser.
         own: the arguments whose defaults a class of the script sets itself.
+        knows_all: whether the script itself has all classes that the parser is given, but for the Trainer's own.
     """
 
     place: Place
     own: frozenset[str]
+    knows_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ class Script:
         saves: where it writes the weights of its model itself.
         local_rank: the argument by which it chooses its device, where only the command line gives it.
         global_rank: where it chooses its device by its rank in the whole job.
-        words: of its text, whatever they stand for.
+        classes: that it defines, whose bases are none, or the Trainer's arguments.
+        text: of it.
     """
 
     file: str
@@ -101,7 +104,8 @@ class Script:
     saves: tuple[Save, ...] = ()
     local_rank: LocalRank | None = None
     global_rank: Place | None = None
-    words: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
+    text: str = ""
 
     def training_arguments(self) -> Call | None:
         """Returns the one call that makes the Trainer's arguments; None where there is none, or several."""
@@ -119,22 +123,21 @@ class Script:
         own = self.derived.get(made[0])
         if own is None and _last(made[0]) not in _OF_TRANSFORMERS:
             return None  # of a library that sets defaults of its own
-        return Parsed(found[0].place, own or frozenset())
+        known = all(name in self.classes or _last(name) in _OF_TRANSFORMERS for name in found[0].classes)
+        return Parsed(found[0].place, own or frozenset(), known)
 
     def named(self, *names: str) -> list[Call]:
         """Returns the calls whose name ends with one of ``names``."""
         return [call for call in self.calls if _last(call.name) in names]
 
     def mentions(self, name: str) -> bool:
-        """Returns whether its text has the word ``name``, as a name or in a string."""
-        return name in self.words
+        """Returns whether its text has the word ``name``, as a name or in a string, where it may have dashes."""
+        return re.search(rf"\b{re.escape(name).replace('_', '[-_]')}\b", self.text) is not None
 
     def uses(self, *packages: str) -> bool:
         """Returns whether it imports one of ``packages``."""
         return not self.imports.packages.isdisjoint(packages)
 
-
-_WORD = re.compile(r"\w+")
 
 _OF_INTEREST = {
     "TrainingArguments", "Seq2SeqTrainingArguments", *_CONFIGS, "Trainer", "Accelerator", "DeepSpeedPlugin",
@@ -165,6 +168,7 @@ def read_script(file: str) -> Script | Malformed | None:
     imports = read_imports(tree, file)
     calls, library_calls = [], []
     derived = {}
+    classes: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = _name(node.func)
@@ -173,13 +177,17 @@ def read_script(file: str) -> Script | Malformed | None:
             whole = imports.whole(name) if node.keywords and name == ast.unparse(node.func) else ""
             if whole:
                 library_calls.append(replace(_call(node, file), name=whole))
-        elif isinstance(node, ast.ClassDef) and any(_last(_name(base)) in _OF_TRANSFORMERS for base in node.bases):
-            derived[node.name] = frozenset(_assigned(node))
+        elif isinstance(node, ast.ClassDef):
+            bases = [_last(_name(base)) in _OF_TRANSFORMERS for base in node.bases]
+            if any(bases):
+                derived[node.name] = frozenset(_assigned(node))
+            if all(bases):
+                classes.append(node.name)
     for found in (calls, library_calls):
         found.sort(key=lambda call: (call.place.line, call.place.column))
     return Script(file, imports, tuple(calls), derived, tuple(library_calls),
                   read_saves(tree, file), read_local_rank(tree, file), read_global_rank(tree, file),
-                  frozenset(_WORD.findall(data.decode(errors="replace"))))  # fmt: skip
+                  frozenset(classes), data.decode(errors="replace"))  # fmt: skip
 
 
 def _call(node: ast.Call, file: str) -> Call:

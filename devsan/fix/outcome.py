@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from devsan.diagnostics.codes import OF_STREAMS
+from devsan.diagnostics.torch_names import REPLICA
 from devsan.errors import DevsanError
 from devsan.fix.change import Change
 from devsan.fix.failure import is_own
@@ -102,7 +103,7 @@ class Outcome:
         The replicas that DataParallel makes for a call are no place of the model.
         """
         found: dict[str, int] = {}
-        for model in (each for each in self.models if "torch.nn.DataParallel" not in each["wrappers"]):
+        for model in (each for each in self.models if REPLICA not in each["wrappers"]):
             held: Counter[str] = Counter()
             for module in model["modules"]:
                 for each in module["tensors"]:

@@ -41,7 +41,7 @@ class Given:
     Attributes:
         names: what to give new values: ``ids``, ``batch["input_ids"]``, or ``batch``, a collection of tensors; the
             operand's own first, then those of what else the call passes on from the same device.
-        kept_in: "dict", "list" or "tuple", where the first is such a collection.
+        kept_in: "dict" or "tuple", where the first is such a collection. A list may be one that the call fills.
     """
 
     names: tuple[str, ...]
@@ -139,7 +139,7 @@ class Call:
 def _holds_tensors_alone(held: object) -> bool:
     if type(held) is dict:
         return all(map(is_tensor, held.values()))
-    return type(held) in (list, tuple) and all(map(is_tensor, held))  # type: ignore[call-overload]
+    return type(held) is tuple and all(map(is_tensor, held))
 
 
 def _statement_of(frame: Frame) -> ast.stmt | None:

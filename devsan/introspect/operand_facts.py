@@ -235,7 +235,7 @@ class Operands:
         computed = kinds[:1] == [core.EventKind.COMPUTED]  # no module computes its own
         if holder is None or not own or not (loaded or stayed or computed):
             return
-        place = replaced_at(holder, path, spot_of(self.frames, own[-1]))
+        place = replaced_at(holder, path, spot_of(self.frames, own[-1]), not home.holder)
         if place is None:
             return
         operand.replaced_at = place

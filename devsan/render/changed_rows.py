@@ -36,8 +36,8 @@ class ChangedRow:
     instead: str = ""
 
 
-def rows_of_edit(before: str, after: str, line: int) -> list[ChangedRow]:
-    """Returns the rows of an edit whose text begins in ``line``.
+def rows_of_edit(before: str, after: str, line: int, column: int = 0) -> list[ChangedRow]:
+    """Returns the rows of an edit whose text begins at ``line`` and ``column``, which is 0 where it is not known.
 
     Where an edit begins with a statement, its first line has no indentation and the others have that of the file. Where
     lines are added or taken away, all lose what they are all indented by, so that they can be typed in as they stand.
@@ -46,8 +46,8 @@ def rows_of_edit(before: str, after: str, line: int) -> list[ChangedRow]:
     if before[:1].isspace() and after[:1].isspace():
         old, new = _dedented(old, new)
     elif len(old) != len(new):
-        further = [each for each in (*old[1:], *new[1:]) if each.strip()]
-        margin = min((len(each) - len(each.lstrip()) for each in further), default=0)
+        further = [len(each) - len(each.lstrip()) for each in (*old[1:], *new[1:]) if each.strip()]
+        margin = min(further, default=0) if column < 1 else min([column - 1, *further])
         old, new = ([*side[:1], *(each[margin:] for each in side[1:])] for side in (old, new))
     return list(_rows(old, new, line, line))
 
@@ -69,7 +69,7 @@ def _rows(before: Sequence[str], after: Sequence[str], line: int, new_line: int)
     steps = _steps(before, after)
     for at, (kind, start, end, first, last) in enumerate(steps):
         if kind == "equal":
-            if at + 1 < len(steps) and steps[at + 1][0] in ("insert", "delete"):
+            if at + 1 < len(steps) and steps[at + 1][0] in ("insert", "delete") and after[last - 1].strip():
                 yield ChangedRow(" ", new_line + last - 1, after[last - 1])
             elif at == 1 and steps[0][0] in ("insert", "delete"):
                 yield ChangedRow(" ", new_line + first, after[first])

@@ -142,10 +142,10 @@ def _read(tally: Tally, lines: list[str], is_told_by_job: Any) -> None:
         elif line.startswith(_BESIDE):
             rank, *amounts = map(int, line.removeprefix(_BESIDE).split())
             tally.hosts[rank], tally.sent[rank] = amounts
-        else:
+        elif not is_told_by_job:
             severity, _, code = line.partition(" ")
+            tally.severities[severity] += 1
             tally.codes |= {code} if severity == "error" else set()
-            tally.severities[severity] += not is_told_by_job
 
 
 def _append(line: str) -> None:

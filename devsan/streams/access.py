@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
 from devsan import _core, core
 from devsan.diagnostics.messages import Message, message
 from devsan.introspect.frames.places import DEVSAN, place_at
+from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import own_dict
 from devsan.introspect.source.sources import tree_at
 
@@ -68,6 +69,21 @@ def entered_block(access: Access) -> tuple[ast.With | None, str | None]:
             name = next(filter(None, (_entered(item.context_expr) for item in node.items)), None)
             found = (node, name) if name else found
     return found
+
+
+def gpu_tensors(names: Iterable[str], where: core.Frame) -> list[str]:
+    """Returns those of ``names`` that are tensors of a GPU in the running frame of the function of ``where``."""
+    main = sys._current_frames().get(threading.main_thread().ident or 0)
+    for frame in (sys._getframe(1), main):
+        while frame is not None:
+            if frame.f_code.co_filename == where.file and frame.f_code.co_name == where.function.rpartition(".")[2]:
+                return [name for name in names if _is_on_gpu(frame.f_locals.get(name))]
+            frame = frame.f_back
+    return []
+
+
+def _is_on_gpu(value: object) -> bool:
+    return is_tensor(value) and bool(value.is_cuda)  # type: ignore[attr-defined]
 
 
 def _entered(context: ast.expr) -> str | None:

@@ -10,7 +10,7 @@ from devsan.diagnosis.source import shown_path, whole_path
 from devsan.diagnostics.diagnostic import Edit, Fix, Place
 from devsan.diagnostics.messages import message
 from devsan.introspect.source.sources import tree_at
-from devsan.streams.access import Access, Frames, current_stream, entered_block, frame_of, stream_name
+from devsan.streams.access import Access, Frames, current_stream, entered_block, frame_of, gpu_tensors, stream_name
 
 _LEAVES = (ast.Return, ast.Raise)  # nothing runs behind them
 _NOT_FIRST = ("elif", "else:", "except", "finally:")
@@ -57,7 +57,7 @@ def _kept(earlier: Access, other: str, named: str | None, freed: Frames) -> tupl
     used, gone = _statement(there), _statement(end)
     names = _read(used) & _unbound(gone) if used is not None and gone is not None else set()
     if there is None or end is None or used is None or there.file != end.file or len(names) != 1:
-        at_the_head = _where_a_loop_begins(gone, end)
+        at_the_head = _where_a_loop_begins(gone, end, named)
         if at_the_head is not None:
             return at_the_head, Fix(waits, "possible")
         text = message("call record_stream({stream}) on the tensor after it is used there", stream=other)
@@ -68,12 +68,15 @@ def _kept(earlier: Access, other: str, named: str | None, freed: Frames) -> tupl
     return Fix(text, "likely", edits, "use_site"), Fix(waits, "possible")
 
 
-def _where_a_loop_begins(gone: ast.stmt | None, end: core.Frame | None) -> Fix | None:
+def _where_a_loop_begins(gone: ast.stmt | None, end: core.Frame | None, stream: str | None) -> Fix | None:
     """The stream told of what the head of a loop binds anew: the next turn gives its memory back."""
-    names = sorted(_unbound(gone)) if isinstance(gone, ast.For | ast.While) else []
-    if not isinstance(gone, ast.For | ast.While) or not names or len(names) > _FEW:
+    if not isinstance(gone, ast.For | ast.While) or end is None or stream is None:
         return None
-    lines = [_RECORD.format(tensor=name, stream="torch.cuda.current_stream()") for name in names]
+    names = gpu_tensors(sorted(_unbound(gone)), end)
+    if not names or len(names) > _FEW:
+        return None
+    current = "torch.cuda.current_stream()" if stream.startswith("torch.cuda.default_stream(") else stream
+    lines = [_RECORD.format(tensor=name, stream=current) for name in names]
     text = message("tell the allocator of the stream where the loop begins: {lines}", lines="; ".join(lines))
     return Fix(text, "likely", _before("\n".join(lines), end, gone.body[0]), "use_site")
 

@@ -8,10 +8,10 @@ import sys
 import pytest
 from recorded_runs import Programs
 
-from devsan.cli.closing import SETTLED
 from devsan.cli.fix import FixCommand
 from devsan.cli.plan import PlanCommand
 from devsan.cli.run import RunCommand
+from devsan.options import NOT_OF_FIX, NOT_OF_PLAN
 
 USES = """
 import torch
@@ -80,28 +80,41 @@ def test_no_line_where_the_program_fails(programs):
 @pytest.mark.parametrize(
     ("source", "line"),
     [
-        (WARNS, "devsan: to find a fix and verify it: devsan fix --gpus 2 program.py\n"),
+        (WARNS, "devsan: to find and verify a fix, run: devsan fix --gpus 2 program.py\n"),
         ("import torch\ntorch.ones(1 << 30, device='cuda')\n",
-         "devsan: to find what fits: devsan plan --gpus 2 --memory 1GiB program.py\n"),
+         "devsan: to find what fits, run: devsan plan --gpus 2 --memory 1GiB program.py\n"),
     ],
 )  # fmt: skip
 def test_what_answers_an_error(programs, source, line):
     memory = ["--memory", "1GiB"] if "--memory" in line else []
     _, _, error = programs.run(source, "--gpus", "2", *memory, "-o", "x.dvs")
     assert error.endswith(line), error
-    _, _, error = programs.run(source, "--gpus", "2", "-q", "--full-size")
-    assert "devsan fix --gpus" not in error and "devsan plan --gpus" not in error
+    for silenced in (["-q"], ["--full-size"]) if "fix" in line else (["-q"],):
+        _, _, error = programs.run(source, "--gpus", "2", *silenced, *memory)
+        assert "devsan fix --gpus" not in error and "devsan plan --gpus" not in error
 
 
-@pytest.mark.parametrize("command", [FixCommand, PlanCommand])
-def test_another_command_takes_the_words_that_are_left(tmp_path, monkeypatch, command):
+@pytest.mark.parametrize(("command", "without"), [(FixCommand, NOT_OF_FIX), (PlanCommand, NOT_OF_PLAN)])
+def test_another_command_takes_the_words_that_are_left(tmp_path, monkeypatch, command, without):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text("")
-    given = ["--gpus", "2", "--memory=1GiB", "--policy", "warn", "--full-size", "-v", "--fail-on=never", "--lang", "zh"]
+    given = [
+        "--gpus",
+        "2",
+        "--memory=1GiB",
+        "--policy",
+        "warn",
+        "--full-size",
+        "-v",
+        "-ox.dvs",
+        "--fail-on=never",
+        "--lang",
+        "zh",
+    ]
     asked = RunCommand().read([*given, "train.py", "--lr", "1"])
     name = command.name
-    line = asked.repeated(name, SETTLED)
-    assert line == f"devsan {name} --gpus 2 --memory=1GiB --lang zh train.py --lr 1"
+    line = asked.repeated(name, without)
+    assert line == f"devsan {name} --gpus 2 --memory 1GiB --lang zh train.py --lr 1"
     command().prepare(line.split()[2:])
 
 

@@ -77,11 +77,14 @@ def test_nothing_is_read_of_a_launcher_that_is_not_installed(here):
 
 def test_an_option_behind_the_script_that_does_not_read_it(here):
     here.launch = "torchrun train.py --nproc_per_node 2"
-    assert told(here) == [("--nproc_per_node stands behind train.py: torchrun does not see it",
+    assert told(here) == [("--nproc_per_node comes after train.py and is passed to it, not to torchrun",
                            "write --nproc_per_node before train.py")]  # fmt: skip
 
 
-def test_an_option_behind_the_script_that_reads_it(here):
-    (here.folder / "train.py").write_text("parser.add_argument('--num_nodes')\n")
-    here.launch = "torchrun --nproc_per_node 2 train.py --num_nodes 2"
+@pytest.mark.parametrize("source", ["parser.add_argument('--nnodes')\n", "parser.add_argument('--nproc-per-node')\n",
+                                    "import options\n"])  # fmt: skip
+def test_an_option_behind_the_script_that_may_read_it(here, source):
+    (here.folder / "options.py").write_text("")
+    (here.folder / "train.py").write_text(source)
+    here.launch = "torchrun train.py --nnodes 2" if "nnodes" in source else "torchrun train.py --nproc_per_node 2"
     assert told(here) == []

@@ -88,6 +88,13 @@ def test_an_option_that_the_parser_refuses(installed):
     ]  # fmt: skip
 
 
+def test_options_of_a_class_from_elsewhere_are_no_slips(installed):
+    imported = PARSER.replace("(ModelArguments,", "(ModelArguments, ScriptArguments,")
+    installed.write("train.py", f"from trl import ScriptArguments\n{imported}")
+    installed.launch = "torchrun --nproc_per_node=4 train.py --output_dir o --per_device_batch 4"
+    assert told(installed) == []
+
+
 def test_a_slip_on_the_command_line_that_no_class_of_the_script_explains(installed):
     installed.write("train.py", PARSER)
     given = "--output_dir o --per_device_batch 4 --learning_rat 1e-4 --tokenizer_path p --logging_name a"

@@ -83,7 +83,7 @@ def test_a_gpu_holds_weights_of_a_model_if_it_holds_a_tenth() -> None:
         "modules": [module("cuda:0", 600), module("cuda:1", 300), module("cuda:2", 50), module("cpu", 50)],
     }
     again = {"wrappers": [], "modules": [module("cuda:1", 700), module("cuda:0", 100)]}
-    replica = {"wrappers": ["torch.nn.DataParallel"], "modules": [module("cuda:3", 900)]}
+    replica = {"wrappers": ["torch.nn.DataParallel", "replica"], "modules": [module("cuda:3", 900)]}
     run = Outcome(0, False, (), {}, {}, (), 1.0, models=(split, again, replica))
     assert run.weights == {"cuda:0": 600, "cuda:1": 700}
 

@@ -316,7 +316,10 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
                   Confidence::kLikely, amended_edit(placed));
   }
   const bool shared = is_shared_with_part(context, *culprit, *partner);
-  const bool itself = culprit->output_of.empty() && !shared;  // not what a module made of something else
+  // Not what a module, or the program before its call, made of something else.
+  const bool given = culprit->provenance.front().kind == model::EventKind::kComputed &&
+                     move_before_call(context, *culprit, *partner).has_value();
+  const bool itself = culprit->output_of.empty() && !shared && !given;
   if (onward == nullptr && itself && placed.kind == model::EventKind::kMade &&
       source_of(placed) != DeviceSource::kPeer) {
     found.propose(create_with(context, *culprit, placed, *partner));

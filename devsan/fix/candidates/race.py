@@ -103,17 +103,20 @@ def _before_all(finding: Mapping[str, Any], text: Message, line: str) -> Iterato
 
 
 def _recorded(finding: Mapping[str, Any]) -> Iterator[Change]:
-    """One of what the head of a loop binds is recorded for the stream of its body; the report records all of it."""
+    """What a loop binds anew is recorded for the stream of its body; its memory is given back by the next turn."""
     for site in finding["sites"]:
         source = source_of(site["path"]) if is_own(site["path"]) else None
         for node in ast.walk(source.tree) if source is not None else ():
             if source is None or not isinstance(node, (ast.For, ast.While)) or node.lineno != site["line"]:
                 continue
             names = _bound(node)
-            for name in names[:_FEW] if len(names) > 1 and node.body[0].lineno > node.lineno else ():
-                line = _RECORD.format(name=name)
-                text = message("tell the allocator of the stream where the loop begins: {lines}", lines=line)
-                yield Change(text, "use_site", (source.insert_before(node.body[0], [line]),), "DV603", _DOUBT)
+            for chosen in [names, *([name] for name in names if len(names) > 1)][: 1 + _FEW]:
+                lines = [_RECORD.format(name=name) for name in chosen]
+                text = message(
+                    "tell the allocator of the stream where the loop begins: {lines}", lines="; ".join(lines)
+                )
+                if lines and node.body[0].lineno > node.lineno:
+                    yield Change(text, "use_site", (source.insert_before(node.body[0], lines),), "DV603", _DOUBT)
 
 
 def _bound(loop: ast.For | ast.While) -> list[str]:

@@ -10,13 +10,15 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import keyword, without_keywords
+from devsan.fix.calls import function_name, keyword, without_keywords
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 
 _DOUBT = 15
 _LATER = "low_cpu_mem_usage"
 _BUFFERS = "include_buffers"
+_SKELETONS = {"init_empty_weights": 0, "init_on_device": 1}
+"""accelerate's functions that take it, and where."""
 
 
 def propose(failure: Failure) -> Iterator[Change]:
@@ -45,7 +47,10 @@ def _at_once(source: Source) -> Iterator[Change]:
 def _with_buffers(source: Source) -> Iterator[Change]:
     """``include_buffers=True`` of accelerate's ``init_empty_weights``: no checkpoint has what is not persistent."""
     for call in ast.walk(source.tree):
-        given = keyword(call, _BUFFERS) if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or function_name(call) not in _SKELETONS:
+            continue
+        at = _SKELETONS[function_name(call)]
+        given = keyword(call, _BUFFERS) or next(iter(call.args[at : at + 1]), None)
         if isinstance(given, ast.Constant) and given.value is True:
             text = message("make the buffers with their values: {argument}", argument=f"{_BUFFERS}=False")
             yield Change(text, "creation_site", (source.replace(given, "False"),), doubt=_DOUBT - 2)

@@ -96,7 +96,7 @@ def _moved_since(
                 unknown.append(expression)
             elif wanted.shape and sorted(wanted.shape) == sorted(seen.shape) and wanted.dtype == seen.dtype:
                 fitting.append(expression)
-        if not fitting and len(left) == 1:
+        if not fitting and len(left) == 1 and len(expressions) - len(taken) == 1:
             fitting = unknown
         if len(fitting) == 1:
             found.append((operand, fitting[0]))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+from devsan.diagnostics.torch_names import REPLICA
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.frames.values import dict_in, own_dict
@@ -139,7 +140,7 @@ def unwrapped(module: Any) -> tuple[Any, list[str]]:
     # A replica of DataParallel runs in a thread where nothing holds the wrapper. Its mark is torch's own
     # (Module._replicate_for_data_parallel in torch/nn/modules/module.py).
     if not wrappers and own_dict(module).get("_is_replica") is True:
-        wrappers.append(_WRAPPERS["DataParallel"])
+        wrappers += [_WRAPPERS["DataParallel"], REPLICA]
     return module, wrappers
 
 

@@ -19,21 +19,22 @@ _PARAMETERS = ("parameters", "named_parameters")
 _BUFFERS = ("buffers", "named_buffers")
 
 
-def replaced_at(holder: Any, path: str, near: Spot) -> core.Frame | None:
+def replaced_at(holder: Any, path: str, near: Spot, is_of_root: bool = False) -> core.Frame | None:
     """Returns the statement of the program that gives a module's tensor another one, the first of the only function
     that does, or None.
 
-    Where none names it, that is one of a function that is given the model, as a callback is; or one of a loop over the
-    model's parameters, or a call of ``load_state_dict`` with ``assign=True``.
+    Where none names it, that is one of a loop over the model's parameters, a call of ``load_state_dict`` with
+    ``assign=True``, or one of a function that is given the model, as a callback is.
 
     Args:
         holder: the module.
         path: of its parameter or buffer in the model; of the model's own behind what the program calls the model.
         near: a spot in the file that is searched first.
+        is_of_root: whether it is the model's own.
     """
     kinds = {base.__name__ for base in type.__dict__["__mro__"].__get__(type(holder))}
     members = _PARAMETERS if path.rpartition(".")[2] in holder.__dict__.get("_parameters", {}) else _BUFFERS
-    module, _, name = path.rpartition(".")
+    name = path.rpartition(".")[2]
     named: list[core.Frame] = []
     renamed: list[core.Frame] = []
     swaps: list[core.Frame] = []
@@ -49,7 +50,7 @@ def replaced_at(holder: Any, path: str, near: Spot) -> core.Frame | None:
                     loads.append(_place(file, function, node))
                 elif _gives(node, path, function, kinds):
                     named.append(_place(file, function, node))
-                elif "." not in module and _gives_to_argument(node, name, tree):
+                elif is_of_root and not function.endswith("__init__") and _gives_to_argument(node, name, tree):
                     renamed.append(_place(file, function, node))
     if not named and len({(frame.file, frame.function) for frame in swaps}) == 1:
         return min(swaps, key=lambda frame: frame.span.line)  # the others put back what was there
@@ -84,9 +85,7 @@ def _gives(node: ast.AST, path: str, function: str, kinds: set[str]) -> bool:
     """Whether ``node`` assigns to the tensor at ``path`` or its data; of ``self`` in a method of the kinds alone."""
     module, _, name = path.rpartition(".")
     for target in _targets(node):
-        if isinstance(target, ast.Attribute) and target.attr == "data":
-            target = target.value
-        holder = _holder(target, name)
+        holder = _holder(_without_data(target), name)
         if isinstance(holder, ast.Name) and holder.id == "self":
             kind, _, method = function.rpartition(".")
             return method != "__init__" and kind.rpartition(".")[2] in kinds
@@ -97,10 +96,18 @@ def _gives(node: ast.AST, path: str, function: str, kinds: set[str]) -> bool:
 
 def _gives_to_argument(node: ast.AST, name: str, function: ast.AST) -> bool:
     """Whether ``node`` assigns to what ``name`` is of a model that its function was given."""
-    holders = [_holder(target, name) for target in _targets(node)]
-    given = function.args.args if isinstance(function, ast.FunctionDef) and any(holders) else []
-    names = {each.arg for each in given} - {"self"}
+    holders = [_holder(_without_data(target), name) for target in _targets(node)]
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    names = {each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)} - {
+        "self"
+    }
     return any(isinstance(holder, ast.Name) and holder.id in names for holder in holders)
+
+
+def _without_data(target: ast.expr) -> ast.expr:
+    """The tensor whose ``data`` it is."""
+    return target.value if isinstance(target, ast.Attribute) and target.attr == "data" else target
 
 
 def _targets(node: ast.AST) -> Iterator[ast.expr]:

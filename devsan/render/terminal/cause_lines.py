@@ -120,6 +120,6 @@ def _of_whole_line(edits: Sequence[Edit], sites: Sequence[Place]) -> Sequence[Ed
 
 def _changed(edit: Edit, room: int) -> Iterator[Line]:
     """The lines that change."""
-    rows = rows_of_edit(edit.before, edit.after, edit.place.line)
+    rows = rows_of_edit(edit.before, edit.after, edit.place.line, edit.place.column)
     gutter = max(5, *(len(str(row.line)) + 2 for row in rows)) if rows else 5
     yield from changed_lines(rows, gutter, room)

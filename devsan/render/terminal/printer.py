@@ -46,8 +46,8 @@ def write_further(report: Diagnostic, stream: TextIO) -> None:
     """Writes where ``report`` is and its title: a change that an earlier report has shown repairs it as well."""
     say, (width, _) = language_for(stream), columns_of(stream)
     site = report.sites[0]
-    told = f"{site.file}:{site.line}:{site.column}  {say.text(report.title)}"
-    write_lines(list(paragraph(say("also: "), "help", told, width)), stream, above="")
+    told = f"{report.code} {site.file}:{site.line}:{site.column}  {say.text(report.title)}"
+    write_lines(list(paragraph(say("the same change ends: "), "help", told, width)), stream, above="")
 
 
 def write_lines(lines: list[Line], stream: TextIO, above: str = "\n") -> None:

@@ -16,6 +16,11 @@ def test_a_statement_in_front_of_another_is_at_its_indentation() -> None:
     assert shown(rows) == ["3 + set_device(0)", "4   init("]
 
 
+def test_a_statement_that_is_put_into_a_block_is_another_one() -> None:
+    rows = rows_of_edit("x = 1", "if t:\n        x = 1", 3, column=5)
+    assert shown(rows) == ["3 - x = 1", "3 + if t:", "4 +     x = 1"]
+
+
 def test_a_statement_behind_another_is_shown_below_it() -> None:
     rows = rows_of_edit("a.copy_(b)", "a.copy_(b)\n            event.record()", 7)
     assert shown(rows) == ["7   a.copy_(b)", "8 + event.record()"]

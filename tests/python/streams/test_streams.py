@@ -141,7 +141,7 @@ def test_memory_that_the_head_of_a_loop_gives_back_is_recorded_where_the_loop_be
         "   17   loss = "
     )
     assert done.stderr.count(shown) == 1, done.stderr
-    assert done.stderr.count("warning[DV603]") + done.stderr.count("\nalso: train.py:") > 1
+    assert done.stderr.count("warning[DV603]") + done.stderr.count("\nthe same change ends: DV603 train.py:") > 1
 
 
 GENERATOR = """\

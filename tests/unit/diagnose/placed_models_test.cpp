@@ -67,6 +67,31 @@ TEST(SingleDevice, AMoveAtTheFailingLineSaysTheOthersDevice) {
   EXPECT_EQ(finding.fixes.front().edit->after, "return h * self.scale.to(h.device)");
 }
 
+TEST(SingleDevice, WhatTheProgramsCallGaveComesToWhatTheLibraryComputed) {
+  Case context;
+  context.mixes("aten::mul", "cuda:1", "cuda:0")
+      .frames({lib("transformers", "modeling_llama.py", 147, "apply_rotary_pos_emb", "q_embed = (q * cos)"),
+               own("stages.py", 58, "TwoStages.run_stage", "h = layer(h, position_embeddings=rope)")});
+  context.module("stage0", "LlamaDecoderLayer", {weight("cuda:0")});
+  context.module("stage1", "LlamaDecoderLayer", {weight("cuda:1")});
+  Event sent = moved("cuda:1", {own("stages.py", 51, "TwoStages.__init__", "self.stage1 = layers.to(d1)")});
+  sent.device_text = "d1";
+  auto& query = context.operand("self", "q", OperandKind::kLocal, "cuda:1",
+                                {computed("cuda:1", "aten::transpose", "stage1.q_proj.weight"), sent});
+  query.asked = "h";
+  Event begun = made("cuda:0", {own("stages.py", 65, "TwoStages.forward", "ids = torch.arange(4, device=d0)")});
+  begun.device_text = "d0";
+  auto& cosine =
+      context.operand("other", "cos", OperandKind::kLocal, "cuda:0", {computed("cuda:0", "aten::cos", ""), begun});
+  cosine.given = {"rope"};
+  cosine.given_in = "tuple";
+  expect_operand(context, expect_code(context, "DV101"), "cos");
+
+  Case kept = context;  // a table of the program's own, which it passes on as an attribute
+  kept.facts.failure.operands.front().kind = OperandKind::kAttribute;
+  expect_operand(kept, expect_code(kept, "DV101"), "q");
+}
+
 TEST(SingleDevice, EasyEdit103AllSitesAreOneFinding) {
   const Case first = easyedit("delta = torch.zeros((4096,), device=f\"cuda:{hparams.device}\")");
   Case second = first;

@@ -20,7 +20,7 @@ from devsan.doctor.installed.keywords import keywords
 from devsan.doctor.packages import version
 from devsan.doctor.script import Call
 from devsan.doctor.trainer_arguments import TrainerArguments
-from devsan.spelling import alike, nearest
+from devsan.spelling import nearest
 
 CODE = own_code(__name__)
 
@@ -102,10 +102,8 @@ _GONE = (
 )  # fmt: skip
 """What nothing says any more."""
 
-_CLOSE = 0.75  # how alike an argument and the one that was meant are
-
 _CALL_STOPS = message("The call stops: TypeError: unexpected keyword argument.")
-_PARSER_STOPS = message("The parser stops: ValueError: Some specified arguments are not used by the HfArgumentParser.")
+PARSER_STOPS = message("The parser stops: ValueError: Some specified arguments are not used by the HfArgumentParser.")
 
 
 def check(case: Case) -> Iterator[Diagnostic]:
@@ -159,27 +157,26 @@ def _advice(call: Call, keyword: str, taken: frozenset[str]) -> tuple[str, Messa
 
 
 def _options(case: Case, installed: Installed) -> Iterator[Diagnostic]:
-    """Of the command line names that a release took, and slips: others may be of the script's own classes."""
+    """Of the command line only names that a release took: others may be of the script's own classes."""
     said = TrainerArguments.of(case)
     if said.parsed is None:
         return
     taken = keywords(installed, "transformers", "TrainingArguments")
     taken |= keywords(installed, "transformers", "Seq2SeqTrainingArguments") if taken else taken
     for name in said.words if taken else ():
-        if any(each.startswith(name) for each in taken) or any(script.mentions(name) for script in case.scripts):
-            continue  # argparse takes the beginning of a name for all of it
-        was_taken = name in _RENAMED or name in _MOVED or name in _GONE
-        near = [] if was_taken else [f"--{each}" for each in alike(name, taken, _CLOSE)]
-        if was_taken or near:
-            right = message("write one of {choices}", choices=", ".join(near))
-            right = message("write {correction}", correction=near[0]) if len(near) == 1 else right
+        if name not in taken and name not in said.parsed.own and was_taken(name):
             yield finding(
                 CODE,
                 message("transformers {version} has no argument {name}", name=f"--{name}",
                         version=version("transformers")),
-                said.parsed.place, (_PARSER_STOPS,), right if near else _instead(name, taken, "--{name} {value}"),
-                severity="error", confidence="certain" if was_taken else "likely",
+                said.parsed.place, (PARSER_STOPS,), _instead(name, taken, "--{name} {value}"),
+                severity="error", confidence="certain",
             )  # fmt: skip
+
+
+def was_taken(name: str) -> bool:
+    """Returns whether a release of transformers had this argument of the Trainer, under this name."""
+    return name in _RENAMED or name in _MOVED or name in _GONE
 
 
 def _refused(call: Call, name: str, new: str, instead: Message) -> Diagnostic:

@@ -1,4 +1,4 @@
-"""DV421: options of a launcher, and their values, that the installed launcher refuses."""
+"""DV421: options of a launcher, and their values, that the installed launcher refuses or does not see."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from devsan.doctor.findings import finding
 from devsan.doctor.installed.module import Module
 from devsan.doctor.installed.options import Option, compared, is_number, options_named, options_of, takes_abbreviations
 from devsan.doctor.launch import LaunchFacts
+from devsan.doctor.script import Script
 from devsan.spelling import nearest
 
 CODE = own_code(__name__)
@@ -37,7 +38,7 @@ _NUMBERS = {"int": message("an integer"), "float": message("a number")}
 
 
 def check(case: Case) -> Iterator[Diagnostic]:
-    """Yields what stops the launcher before it starts a rank."""
+    """Yields what stops the launcher before it starts a rank, and what it does not see."""
     launch = case.launch
     name = _PARSERS.get(launch.launcher)
     module = case.facts.installed.module(name) if case.facts.installed is not None and name is not None else None
@@ -57,7 +58,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
             if near:
                 yield _unknown(launch, _as_said(launch, word), near)
     for word in launch.script_options():
-        read = not case.scripts or any(script.mentions(word) for script in case.scripts)
+        read = not case.scripts or any(script.mentions(word) or _has_more(script) for script in case.scripts)
         if word in _OF_RANKS and options_named(options, word, False) and not read:
             yield _behind(launch, word)
 
@@ -89,16 +90,22 @@ def _unknown(launch: LaunchFacts, option: str, near: str) -> Diagnostic:
     return _told(launch, title, f"--{near}")
 
 
+def _has_more(script: Script) -> bool:
+    """Whether it imports modules of its own folder, which may read the command line."""
+    folder = os.path.dirname(os.path.abspath(script.file))
+    return any(os.path.exists(os.path.join(folder, f"{package}{ending}"))
+               for package in script.imports.packages for ending in (".py", os.sep))  # fmt: skip
+
+
 def _behind(launch: LaunchFacts, name: str) -> Diagnostic:
     """An option of the launcher that its script is given, which does not read it."""
     option, script = _as_said(launch, name), os.path.basename(launch.script)
     return finding(
-        CODE, message("{option} stands behind {script}: {launcher} does not see it", option=option, script=script,
-                      launcher=launch.launcher),
-        None, (message("What stands behind the script is given to the script, which does not mention {name}.",
-                       name=name),
-               message("{launcher} starts as many ranks as without it.", launcher=launch.launcher)),
-        message("write {option} before {script}", option=option, script=script), severity="error",
+        CODE, message("{option} comes after {script} and is passed to it, not to {launcher}", option=option,
+                      script=script, launcher=launch.launcher),
+        None, (message("{script} does not mention {name}.", script=script, name=name),
+               message("{launcher} starts as many ranks as without the option.", launcher=launch.launcher)),
+        message("write {option} before {script}", option=option, script=script),
         subject=launch.shown(),
     )  # fmt: skip
 

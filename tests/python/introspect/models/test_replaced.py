@@ -37,7 +37,13 @@ class Other:
         ("fit", "pass", "model.load_state_dict(state)", ""),
         ("fit", "pass", "model.norm.std = data", ""),
         ("fit", "pass", "other.mean = data", ""),
-        ("fit", "pass", "def end(trainer, module):\n    module.mean = data", "module.mean = data"),
+        ("fit", "pass", "def given(trainer, *, module):\n    module.mean = data", "module.mean = data"),
+        (
+            "fit",
+            "pass",
+            "def end(trainer, module):\n    module.mean = data",
+            "",
+        ),  # of the model itself, not of its norm
         ("fit", "pass", "norm._buffers['mean'] = data", "norm._buffers['mean'] = data"),
         ("fit", "self.mean = data", "model.norm.mean = data", ""),  # which of the two came last is not known
         ("__init__", "self.mean = data", "", ""),
@@ -49,5 +55,5 @@ def test_replaced_at(tmp_path: Path, method: str, statement: str, after: str, so
     holder = type("Norm", (torch.nn.Module,), {})()
     tree = tree_at(str(file))
     assert tree is not None
-    found = replaced_at(holder, "norm.mean", Spot(str(file), "<module>", tree, 1))
+    found = replaced_at(holder, "norm.mean", Spot(str(file), "<module>", tree, 1), "given" in after)
     assert (found.source if found is not None else "") == source
