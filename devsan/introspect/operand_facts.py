@@ -29,7 +29,7 @@ from devsan.introspect.models.overrides import override_of
 from devsan.introspect.models.producers import made_by_module
 from devsan.introspect.models.referrers import optimizer_state
 from devsan.introspect.models.registry import ATTRIBUTE, Home, Registry
-from devsan.introspect.models.replaced import replaced_at
+from devsan.introspect.models.replaced import replaced_at, replaced_where_made
 from devsan.introspect.operand_kinds import Kinds
 from devsan.introspect.provenance import creation
 from devsan.introspect.provenance.device_values import say_value
@@ -235,7 +235,12 @@ class Operands:
         computed = kinds[:1] == [core.EventKind.COMPUTED]  # no module computes its own
         if holder is None or not own or not (loaded or stayed or computed):
             return
-        place = replaced_at(holder, path, spot_of(self.frames, own[-1]), not home.holder)
+        newest_made = next((event for event in operand.provenance if event.kind == core.EventKind.MADE), None)
+        made = (
+            next((frame for frame in newest_made.stack if frame.is_program), None) if newest_made is not None else None
+        )
+        place = made if made is not None and replaced_where_made(made, path) else None
+        place = place or replaced_at(holder, path, spot_of(self.frames, own[-1]), not home.holder)
         if place is None:
             return
         operand.replaced_at = place

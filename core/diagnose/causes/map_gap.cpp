@@ -56,6 +56,14 @@ bool went_through(const Context& context, const Module& module) {
                      [&](const model::Frame& frame) { return frame.module == module.path; });
 }
 
+/// Whether a module in `path` has tensors on a GPU: then what placed the model has known it.
+bool has_part_on_gpu(const model::Model& model, std::string_view path) {
+  return std::ranges::any_of(model.modules, [&](const Module& module) {
+    return model::is_under(module.path, path) &&
+           std::ranges::any_of(module.tensors, [](const auto& tensor) { return tensor.device.is_accelerator(); });
+  });
+}
+
 /// The move of the whole model that came after `operand`, a tensor of its on the host, was made; null without one.
 const model::Event* moved_after(const Context& context, const Operand& operand) {
   if (operand.provenance.empty() || operand.provenance.front().sequence == 0 || !operand.device.is_host())
@@ -84,7 +92,8 @@ bool weigh_replaced(const Context& context, const Operand& operand, const Operan
   const model::Event* move = moved_to_gpu(*context.model());
   const model::Event* placed = placement_of(operand.provenance);
   const bool loaded = placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load");
-  if (move == nullptr && !loaded) return false;
+  const bool sharded = move == nullptr && is_sharded(*context.model());
+  if (move == nullptr && !loaded && !sharded) return false;
   const std::string by = text_of(&operand.replaced_at);
   if (loaded) {
     found.add_evidence(
@@ -98,14 +107,18 @@ bool weigh_replaced(const Context& context, const Operand& operand, const Operan
                                            "assign=True"});
     return true;
   }
-  found.add_evidence(85, {"The model was moved to {device}{at}; {name} was replaced by a tensor on {place}, at {by}.",
-                          {{"device", move->device.str()},
-                           {"at", at_text(*move)},
-                           {"name", name_of(operand)},
-                           {"place", place_text(operand.device)},
-                           {"by", by}}});
+  const model::Device there = sharded ? partner.device : move->device;
+  found.add_evidence(
+      85, {sharded ? "fully_shard moved the model to the GPU; {name} was replaced by a tensor on {place}, "
+                     "at {by}."
+                   : "The model was moved to {device}{at}; {name} was replaced by a tensor on {place}, at {by}.",
+           {{"device", there.str()},
+            {"at", sharded ? Message() : at_text(*move)},
+            {"name", name_of(operand)},
+            {"place", place_text(operand.device)},
+            {"by", by}}});
   found.title = {"{name} was replaced by a tensor on {device} after the model was moved to {other_device}",
-                 {{"name", name_of(operand)}, {"device", operand.device.str()}, {"other_device", move->device.str()}}};
+                 {{"name", name_of(operand)}, {"device", operand.device.str()}, {"other_device", there.str()}}};
   found.propose(FixKind::kCreationSite,
                 {"put the new {name} on the device of the one that it replaces", {{"name", name_of(operand)}}});
   return true;
@@ -256,7 +269,8 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
     return;
   }
   const bool mostly_on_gpu = is_on_gpu(model);
-  if (operand.device.is_host() && mostly_on_gpu && never_moved && is_sharded(model)) {
+  if (operand.device.is_host() && mostly_on_gpu && never_moved && is_sharded(model) &&
+      !has_part_on_gpu(model, module)) {
     found.add_evidence(75,
                        {"fully_shard moved the parameters that the model had to the GPU; {module} has never left the "
                         "CPU: it was put in later, and FSDP neither moves it nor sums its gradients over the ranks.",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,6 +58,24 @@ def replaced_at(holder: Any, path: str, near: Spot, is_of_root: bool = False) ->
     found = named or loads or renamed
     one = len({(frame.file, frame.function) for frame in found}) == 1  # the branches of one function
     return min(found, key=lambda frame: frame.span.line) if one and not swaps else None
+
+
+def replaced_where_made(made: core.Frame, path: str) -> bool:
+    """Returns whether the statement ``made``, in which a tensor was made, puts it in the place of a module's.
+
+    Args:
+        made: of the program.
+        path: as for ``replaced_at``.
+    """
+    if made.function.rpartition(".")[2] == "__init__":
+        return False
+    try:
+        statements = ast.parse(textwrap.dedent(made.source)).body
+    except SyntaxError:
+        return False
+    name = path.rpartition(".")[2]
+    targets = (target for statement in statements for target in _targets(statement))
+    return any(_holder(_without_data(target), name) is not None for target in targets)
 
 
 def _loop_variables(function: ast.AST, members: tuple[str, ...]) -> Iterator[str]:
