@@ -916,6 +916,7 @@ class Collective:
     where: Frame  # the program's line
     through: str  # where the library is that called, between the two: "accelerate/utils/operations.py:320"
     condition: str  # the test under which the line stands, where that is about ranks: "rank == 0"
+    condition_at: str  # the line below it, "train.py:33", where that is of a caller; "" where it is the line itself
     def __init__(
         self,
         *,
@@ -932,6 +933,7 @@ class Collective:
         where: Frame = ...,
         through: str = ...,
         condition: str = ...,
+        condition_at: str = ...,
     ) -> None: ...
 
 class OwnFinding:

@@ -58,6 +58,8 @@ struct Collective {
   Frame where;            ///< the program's line
   std::string through;    ///< where the library is that called, between the two: "accelerate/utils/operations.py:320"
   std::string condition;  ///< the test under which the line stands, where that is about ranks: "rank == 0"
+  std::string
+      condition_at;  ///< the line below it, "train.py:33", where that is of a caller; "" where it is the line itself
 };
 
 /// How a rank's process ended, as far as anybody knows.

@@ -304,4 +304,5 @@ def collective_from(plain: Plain) -> core.Collective:
         where=frame_from(plain["where"]),
         through=plain.get("through", ""),
         condition=plain["condition"],
+        condition_at=plain.get("condition_at", ""),
     )

@@ -37,6 +37,8 @@ def told(setup):
          "write --nproc_per_node"),
         ("torchrun --nproc_per_gpu 4 train.py", "torchrun has no option --nproc_per_gpu", "write --nproc_per_node"),
         ("deepspeed --num_gpus two train.py", "--num_gpus is two, expected an integer", "write an integer"),
+        ("deepspeed --num_gpus=2 --include localhost:0,1 train.py", "deepspeed refuses --num_gpus beside --include",
+         "leave out --num_gpus"),
         ("accelerate launch --mixed_precision bf61 train.py",
          "--mixed_precision is bf61, expected one of no, fp16, bf16, fp8", "write bf16"),
         ("accelerate launch --num-processes x train.py", "--num-processes is x, expected an integer",

@@ -123,7 +123,7 @@ SHAPES = {
     "RankTensor": Shape(reads=True, writes=False),
     "RankModel": Shape(reads=True, writes=False),
     "RankMemory": Shape(reads=True, writes=False),
-    "Collective": Shape(late=frozenset({"through"}), reads=True, writes=False),
+    "Collective": Shape(late=frozenset({"through", "condition_at"}), reads=True, writes=False),
 }
 
 

@@ -135,10 +135,11 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
                                       {"at", at_text(*usual.call)},
                                       {"other", offending.call->name},
                                       {"to", at_text(*offending.call)}};
-  if (usual.call->group == offending.call->group && !offending.call->condition.empty() &&
-      usual.call->where != offending.call->where) {
-    found.propose(FixKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
-                                           {{"call", offending.call->name}, {"at", at_text(*offending.call)}}});
+  const bool branched = usual.call->group == offending.call->group && !offending.call->condition.empty() &&
+                        usual.call->where != offending.call->where && usual.call->where.is_known() &&
+                        offending.call->where.is_known();
+  if (branched) {
+    propose_out_of_branch(found, *offending.call);
   }
   const bool out_of_step = is_out_of_step(*usual.call, *offending.call);
   if (out_of_step) {
@@ -176,7 +177,13 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
       break;
     case Offending::kShape:
       found.title = {"{call} gets tensors of different sizes", {{"call", usual.call->name}}};
-      if (out_of_step) break;
+      if (branched) {
+        found.title = {"{call} at {place} meets {call} at {other}: the ranks make different calls",
+                       {{"call", usual.call->name},
+                        {"place", diagnose::text_of(&usual.call->where)},
+                        {"other", diagnose::text_of(&offending.call->where)}}};
+      }
+      if (out_of_step || branched) break;
       found.propose(FixKind::kCreationSite,
                     {"give {call} tensors of one size in every rank: pad them, or gather the sizes first",
                      {{"call", usual.call->name}}});

@@ -119,8 +119,7 @@ std::vector<RankHypothesis> missing_rank(const Job& job) {
   if (!call->condition.empty()) {
     found.add_evidence(
         25, {"The call depends on {test}, which is not true in every rank.", {{"test", quoted(call->condition)}}});
-    found.propose(FixKind::kCreationSite, {"call {call} in every rank: take it out of the branch{at}",
-                                           {{"call", call->name}, {"at", at_text(*call)}}});
+    propose_out_of_branch(found, *call);
   }
   if (!finished.empty() && call->condition.empty()) propose_same_steps(found);
   if (found.fixes.empty()) {

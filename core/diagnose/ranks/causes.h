@@ -36,6 +36,9 @@ using RankCause = std::vector<RankHypothesis> (*)(const Job&);
 std::span<const RankCause> rank_causes();
 
 // What several of them propose.
+/// What only some ranks call, or what calls it, leaves the branch that it stands in.
+void propose_out_of_branch(RankHypothesis& found, const model::Collective& call);
+
 /// "load the model on its rank's GPU", with the edit where the line that maps it shows `text`, its `device_map=...`.
 void propose_own_map(RankHypothesis& found, const model::Frame& mapped, std::string_view text);
 

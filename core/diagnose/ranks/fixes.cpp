@@ -1,4 +1,5 @@
 #include "diagnose/ranks/causes.h"
+#include "diagnose/ranks/texts.h"
 #include "diagnose/source_text.h"
 #include "diagnose/texts.h"
 
@@ -29,6 +30,13 @@ void propose_set_device(RankHypothesis& found, const model::RankFacts& rank) {
         Edit{made.file, made.span.line, made.source, set_device_code(rank.process) + "\n" + indentation + made.source};
   }
   found.propose(FixKind::kConfiguration, set_device_text(rank.process), Confidence::kLikely, std::move(edit));
+}
+
+void propose_out_of_branch(RankHypothesis& found, const model::Collective& call) {
+  const Message at =
+      call.condition_at.empty() ? at_text(call) : Message{", at {place}", {{"place", call.condition_at}}};
+  found.propose(FixKind::kCreationSite,
+                {"call {call} in every rank: take it out of the branch{at}", {{"call", call.name}, {"at", at}}});
 }
 
 void propose_own_map(RankHypothesis& found, const model::Frame& mapped, std::string_view text) {

@@ -92,7 +92,7 @@ def _end(error: BaseException | None, ended: str) -> Plain:
     if error is not None:
         end |= {
             "error": type(error).__name__, "sentence": _sentence(error), "where": program_frame(stack),
-            "in_collective": in_collective(stack), "condition": condition_of(stack),
+            "in_collective": in_collective(stack), **condition_of(stack),
         }  # fmt: skip
     elif ended:
         end["where"] = program_frame(stack)

@@ -45,8 +45,9 @@ def rank_facts(document: Mapping[str, Any], calls: Sequence[dict[str, Any]]) -> 
     process: Mapping[str, Any] = facts.get("process") or {}
     stack = document.get("stack") or ()  # of a rank that a signal ended: file, line, function
     told = with_what_the_stack_told(calls, facts.get("collectives") or call_in_text(stack))
-    condition = str(end.get("condition") or "")  # of a caller of the line recorded
-    told = [call if call["finished"] or call["condition"] else call | {"condition": condition} for call in told]
+    # That of a caller of the line recorded.
+    around = {name: str(end.get(name) or "") for name in ("condition", "condition_at")}
+    told = [call if call["finished"] or call["condition"] else call | around for call in told]
     at = end.get("where") or frame_in_text(stack)
     told = [call if call["finished"] else call | _called_from(call["where"], at) for call in told]
     found = core.RankFacts(

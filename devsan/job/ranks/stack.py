@@ -10,6 +10,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from devsan import core
+from devsan.diagnosis.source import shown_path
 from devsan.introspect.frames.places import package_of, place_at
 from devsan.introspect.frames.tensors import dtype_name, is_tensor
 from devsan.job.ranks.source import rank_condition
@@ -59,14 +60,15 @@ def program_frame(stack: Sequence[Entry]) -> dict[str, Any] | None:
     return None
 
 
-def condition_of(stack: Sequence[Entry]) -> str:
-    """Returns the test about ranks under which the program, or what it called, is now; "" without one."""
+def condition_of(stack: Sequence[Entry]) -> dict[str, str]:
+    """Returns the test about ranks under which the program, or what it called, is now, and the line that stands below
+    it; both are "" without one."""
     for code, offset, _ in stack:
         if package_of(code.co_filename) == "":
             line = next((line for first, end, line in code.co_lines() if first <= offset < end), None)
             if line and (found := rank_condition(code.co_filename, line)):
-                return found
-    return ""
+                return {"condition": found, "condition_at": f"{shown_path(code.co_filename)}:{line}"}
+    return {"condition": "", "condition_at": ""}
 
 
 def in_collective(stack: Sequence[Entry]) -> bool:

@@ -140,7 +140,13 @@ TEST(MismatchedCollectives, ACallOfTheSameNameUnderATestOfTheRank) {
   alone.shapes = {{}};
   job.waits(1, "all_reduce", 12);
   expect_fix(expect_first(job, "DV305", {0}).finding, FixKind::kCreationSite,
-             "call all_reduce in every rank: take it out of the branch");
+             "call all_reduce in every rank: take it out of the branch, at train.py:20");
+  alone.condition_at = "train.py:33";  // that calls the function of line 20
+  const auto first = expect_first(job, "DV305", {0});
+  expect_fix(first.finding, FixKind::kCreationSite, "take it out of the branch, at train.py:33");
+  EXPECT_EQ(first.finding.title.text(),
+            "all_reduce at train.py:12 meets all_reduce at train.py:20: the ranks make different calls");
+  for (const model::Fix& fix : first.finding.fixes) EXPECT_EQ(fix.text.text().find("pad them"), std::string::npos);
 }
 
 TEST(MismatchedCollectives, SizesAndTypes) {

@@ -32,6 +32,9 @@ _OF_OTHER_DEVICES = ("hpu", "maia", "mlu", "mtia", "musa", "npu", "privateuseone
 _OF_RANKS = ("nproc_per_node", "nnodes", "num_gpus", "num_nodes", "num_processes", "num_machines")
 """Options of launchers that say how many ranks there are."""
 
+_REFUSAL = "include/exclude"
+"""What main of deepspeed/launcher/runner.py says where it takes only one of the two."""
+
 _NODES = re.compile(r"\s*\d+\s*(:\s*\d+\s*)?")
 _CLOSE = 0.7  # how alike an option and the one that was meant are
 _NUMBERS = {"int": message("an integer"), "float": message("a number")}
@@ -57,6 +60,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
             near = nearest(word, names, _CLOSE)
             if near:
                 yield _unknown(launch, _as_said(launch, word), near)
+    yield from _excluding(launch, module)
     for word in launch.script_options():
         read = not case.scripts or any(script.mentions(word) or _has_more(script) for script in case.scripts)
         if word in _OF_RANKS and options_named(options, word, False) and not read:
@@ -88,6 +92,18 @@ def _refused(launch: LaunchFacts, option: str, value: str, expected: Message, ne
 def _unknown(launch: LaunchFacts, option: str, near: str) -> Diagnostic:
     title = message("{launcher} has no option {option}", launcher=launch.launcher, option=option)
     return _told(launch, title, f"--{near}")
+
+
+def _excluding(launch: LaunchFacts, module: Module) -> Iterator[Diagnostic]:
+    """Options of deepspeed that say twice which GPUs to take."""
+    chosen = [name for name in ("include", "exclude") if name in launch.options]
+    counted = [name for name in ("num_gpus", "num_nodes") if name in launch.options]
+    if chosen and counted and _REFUSAL in module.text:
+        title = message("{launcher} refuses {option} beside {other}", launcher=launch.launcher,
+                        option=_as_said(launch, counted[0]), other=_as_said(launch, chosen[0]))  # fmt: skip
+        stops = message("{launcher} stops when it reads its options.", launcher=launch.launcher)
+        yield finding(CODE, title, None, (stops,), message("leave out {option}", option=_as_said(launch, counted[0])),
+                      severity="error", confidence="certain", subject=launch.shown())  # fmt: skip
 
 
 def _has_more(script: Script) -> bool:
