@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,6 +18,9 @@ from devsan.cuda.imports import Change
 from devsan.cuda.patches import Patches
 
 _MAP = "device_map"
+
+_FOLLOWS = "peft"
+"""It moves adapters to where the model is, which is no placing of the model."""
 
 Device = int | str
 """The ordinal of a GPU, or a device as accelerate writes it: "cuda:1", "cpu", "disk"."""
@@ -78,7 +82,7 @@ class Placing:
         }
 
     def _move(self, module: Any, move: Callable[[], Any], convert: Callable[[], Any]) -> Any:
-        if self._depth or getattr(module, "hf_device_map", None):
+        if self._depth or getattr(module, "hf_device_map", None) or _is_by(_FOLLOWS):
             return move()
         if not _is_divided(module):
             self.whole = type(module).__name__
@@ -148,6 +152,11 @@ class Placing:
             return found[0]
 
         patches.set(module.PreTrainedModel, "from_pretrained", classmethod(loaded))
+
+
+def _is_by(library: str) -> bool:
+    """Whether a function of ``library`` has called what calls this (``Placing._move`` and the method of Module)."""
+    return str(sys._getframe(3).f_globals.get("__name__", "")).partition(".")[0] == library
 
 
 def _is_divided(module: Any) -> bool:

@@ -165,6 +165,20 @@ def test_what_cannot_be_planned_is_said_in_one_sentence(tmp_path: Path) -> None:
     assert "expected torchrun, accelerate launch or deepspeed" in done.stderr
 
 
+def test_adapters_that_peft_moves_are_not_the_model(tmp_path: Path) -> None:
+    pytest.importorskip("peft")
+    tmp_path.joinpath("train.py").write_text("""\
+import torch
+from peft import LoraConfig, get_peft_model
+
+with torch.device("cuda"):
+    model = torch.nn.ModuleDict({"q": torch.nn.Linear(8, 8), "v": torch.nn.Linear(8, 8)})
+get_peft_model(model, LoraConfig(r=2, target_modules=["q"]))
+""")
+    done = programs.run(["-m", "devsan", "plan", "train.py"], cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.endswith("; got none\n"), done.stderr
+
+
 @pytest.mark.long
 def test_a_map_is_judged_by_its_entries_and_a_rehearsal(tmp_path: Path) -> None:
     good = {"embed": 0, **{f"blocks.{number}": number // 4 for number in range(8)}, "head": 1}
