@@ -76,7 +76,14 @@ std::string moved_text(const Operand& operand, const std::string& asked) {
 
 /// Whether `asked`, of which `partner` is, had its value when the other one was made; true where that is not known.
 bool existed_at(const model::Event& made, const Operand& partner, const std::string& asked) {
+  const model::Frame* here = made.written();
   for (const model::Event& event : partner.provenance) {
+    // Of what is made again at one place, the number is that of the first time.
+    const model::Frame* there = event.site();
+    if (here != nullptr && there != nullptr && there->file == here->file && there->function == here->function &&
+        there->span.line < here->span.line) {
+      return true;
+    }
     if (made.sequence == 0 || event.sequence == 0 || event.sequence < made.sequence) return true;
     if (event.followed.empty() || (event.followed != partner.name && event.followed != asked)) return false;
   }
