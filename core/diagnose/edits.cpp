@@ -81,7 +81,7 @@ bool existed_at(const model::Event& made, const Operand& partner, const std::str
     // Of what is made again at one place, the number is that of the first time.
     const model::Frame* there = event.site();
     if (here != nullptr && there != nullptr && there->file == here->file && there->function == here->function &&
-        there->span.line < here->span.line) {
+        there->span.line < here->span.line && there->source.starts_with(asked + " =")) {
       return true;
     }
     if (made.sequence == 0 || event.sequence == 0 || event.sequence < made.sequence) return true;

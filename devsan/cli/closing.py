@@ -84,7 +84,7 @@ class Closing:
         if not options.gpus or not result.codes or options.format != "terminal":
             return []
         if result.codes == {OUT_OF_MEMORY}:
-            if isinstance(self._asked.program, CommandLine):  # of which a plan takes some launchers and libraries alone
+            if isinstance(self._asked.program, CommandLine):  # which of these a plan takes, it says when it is asked
                 return []
             told = say("to find what fits, run: {command}", command=self._asked.repeated("plan", NOT_OF_PLAN))
         elif options.full_size:  # no numbers to judge a fix by

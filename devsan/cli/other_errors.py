@@ -12,7 +12,7 @@ _KNOWN = (
         message(
             "A kernel stopped at an index outside of its range: most often a token id that is not below the number of "
             "embeddings, or a label that is not below the number of classes. CUDA reports it at a later call, and all "
-            "calls after it fail, too. `devsan run` raises an error of the CPU at the line that is at fault; "
+            "calls after it fail, too. `devsan run` raises the CPU's error at the line at fault; "
             "on a GPU, CUDA_LAUNCH_BLOCKING=1 names that line."
         ),
     ),

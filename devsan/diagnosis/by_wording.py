@@ -31,7 +31,7 @@ _ALIKE = 0.8  # of two sentences: the same but for an argument's name and its me
 _KNOWN = 0.6  # of the weight of a sentence's words, to be on a page
 _AHEAD = 1.2  # of the page that comes next
 _FEWEST = 3
-_QUOTED = 5  # words of a sentence that are enough of it
+_QUOTED = 6  # words and marks of a sentence that are enough of it
 
 
 def codes_of(text: str) -> list[Code]:
@@ -93,7 +93,7 @@ def _alike(line: list[str], sentence: list[str]) -> float:
         return 0.0
     blocks = SequenceMatcher(None, line, sentence, autojunk=False).get_matching_blocks()
     if len(line) >= _QUOTED and max(block.size for block in blocks) == len(line):
-        return 1.0  # a part of it, as people quote what is before the advice
+        return 1.0  # a part of it, as people quote it
     first, last = blocks[0].a, max((block.a + block.size for block in blocks), default=0)
     return 2 * sum(block.size for block in blocks) / (len(sentence) + last - first)
 

@@ -93,6 +93,7 @@ class Script:
         local_rank: the argument by which it chooses its device, where only the command line gives it.
         global_rank: where it chooses its device by its rank in the whole job.
         classes: that it defines, whose bases are none, or the Trainer's arguments.
+        fields: that its classes give a value or a type.
         text: of it.
     """
 
@@ -105,6 +106,7 @@ class Script:
     local_rank: LocalRank | None = None
     global_rank: Place | None = None
     classes: frozenset[str] = frozenset()
+    fields: frozenset[str] = frozenset()
     text: str = ""
 
     def training_arguments(self) -> Call | None:
@@ -169,6 +171,7 @@ def read_script(file: str) -> Script | Malformed | None:
     calls, library_calls = [], []
     derived = {}
     classes: list[str] = []
+    fields: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = _name(node.func)
@@ -179,6 +182,7 @@ def read_script(file: str) -> Script | Malformed | None:
                 library_calls.append(replace(_call(node, file), name=whole))
         elif isinstance(node, ast.ClassDef):
             bases = [_last(_name(base)) in _OF_TRANSFORMERS for base in node.bases]
+            fields |= {*_assigned(node)}
             if any(bases):
                 derived[node.name] = frozenset(_assigned(node))
             if all(bases):
@@ -187,7 +191,7 @@ def read_script(file: str) -> Script | Malformed | None:
         found.sort(key=lambda call: (call.place.line, call.place.column))
     return Script(file, imports, tuple(calls), derived, tuple(library_calls),
                   read_saves(tree, file), read_local_rank(tree, file), read_global_rank(tree, file),
-                  frozenset(classes), data.decode(errors="replace"))  # fmt: skip
+                  frozenset(classes), frozenset(fields), data.decode(errors="replace"))  # fmt: skip
 
 
 def _call(node: ast.Call, file: str) -> Call:

@@ -235,12 +235,9 @@ class Operands:
         computed = kinds[:1] == [core.EventKind.COMPUTED]  # no module computes its own
         if holder is None or not own or not (loaded or stayed or computed):
             return
-        newest_made = next((event for event in operand.provenance if event.kind == core.EventKind.MADE), None)
-        made = (
-            next((frame for frame in newest_made.stack if frame.is_program), None) if newest_made is not None else None
-        )
-        place = made if made is not None and replaced_where_made(made, path) else None
-        place = place or replaced_at(holder, path, spot_of(self.frames, own[-1]), not home.holder)
+        place = replaced_at(holder, path, spot_of(self.frames, own[-1]), not home.holder)
+        made = _made_in(operand.provenance) if place is None else None
+        place = made if made is not None and replaced_where_made(made, holder, path) else place
         if place is None:
             return
         operand.replaced_at = place
@@ -459,3 +456,9 @@ def _grad(tensor: Any) -> tuple[bool, bool]:
         return bool(tensor.requires_grad), bool(tensor.is_leaf)
     except Exception:
         return False, True
+
+
+def _made_in(events: Sequence[core.Event]) -> core.Frame | None:
+    """The statement of the program in which what has these events was made."""
+    made = next((event for event in events if event.kind == core.EventKind.MADE), None)
+    return next((frame for frame in made.stack if frame.is_program), None) if made is not None else None

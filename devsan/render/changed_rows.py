@@ -71,7 +71,7 @@ def _rows(before: Sequence[str], after: Sequence[str], line: int, new_line: int)
         if kind == "equal":
             if at + 1 < len(steps) and steps[at + 1][0] in ("insert", "delete") and after[last - 1].strip():
                 yield ChangedRow(" ", new_line + last - 1, after[last - 1])
-            elif at == 1 and steps[0][0] in ("insert", "delete"):
+            elif at == 1 and steps[0][0] in ("insert", "delete") and after[first].strip():
                 yield ChangedRow(" ", new_line + first, after[first])
         elif end - start == last - first:
             pairs = list(zip(before[start:end], after[first:last], strict=True))

@@ -15,6 +15,7 @@ from devsan.streams.access import Access, Frames, current_stream, entered_block,
 _LEAVES = (ast.Return, ast.Raise)  # nothing runs behind them
 _NOT_FIRST = ("elif", "else:", "except", "finally:")
 _FEW = 3  # names of one statement
+_DEFAULT = "torch.cuda.default_stream("
 _RECORD = "{tensor}.record_stream({stream})"
 
 
@@ -70,13 +71,13 @@ def _kept(earlier: Access, other: str, named: str | None, freed: Frames) -> tupl
 
 def _where_a_loop_begins(gone: ast.stmt | None, end: core.Frame | None, stream: str | None) -> Fix | None:
     """The stream told of what the head of a loop binds anew: the next turn gives its memory back."""
-    if not isinstance(gone, ast.For | ast.While) or end is None or stream is None:
+    # A stream of the program's may have its name in another function alone.
+    if not isinstance(gone, ast.For | ast.While) or end is None or not (stream or "").startswith(_DEFAULT):
         return None
     names = gpu_tensors(sorted(_unbound(gone)), end)
     if not names or len(names) > _FEW:
         return None
-    current = "torch.cuda.current_stream()" if stream.startswith("torch.cuda.default_stream(") else stream
-    lines = [_RECORD.format(tensor=name, stream=current) for name in names]
+    lines = [_RECORD.format(tensor=name, stream=stream) for name in names]
     text = message("tell the allocator of the stream where the loop begins: {lines}", lines="; ".join(lines))
     return Fix(text, "likely", _before("\n".join(lines), end, gone.body[0]), "use_site")
 

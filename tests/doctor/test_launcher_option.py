@@ -55,12 +55,13 @@ def test_what_the_launcher_refuses(here, launch, title, fix):
 @pytest.mark.parametrize(
     "launch",
     [
+        "deepspeed --num_gpus -1 --include localhost:0,1 train.py",
         "torchrun --nproc_per_node=gpu train.py", "torchrun --nproc-per-node auto --standalone train.py",
         "torchrun --nproc_per_node=npu train.py", "torchrun --nnodes 1:2 --nproc_per=2 -t 3 -r 3 train.py",
         "torchrun --rdzv-backend=c10d --rdzv-endpoint a:1 --rdzv-id 7 --nproc_per_node=2 --nnodes=2 train.py",
         "python -m torch.distributed.launch --use_env --nproc_per_node=2 train.py",
         "deepspeed --num_gpus 2 --master_port 29501 -q --no_local_rank --enable_each_rank_log logs train.py --lr x",
-        "deepspeed --include localhost:0,1 --num_accelerators=2 train.py",
+        "deepspeed --num_accelerators=2 train.py",
         "accelerate launch --num_processes=2 --dynamo_backend inductor --dynamo_use_dynamic --multi_gpu train.py",
         "accelerate launch --config-file none.yaml --use_fsdp --fsdp_min_num_params 2000 --fsdp_version 2 train.py",
         "accelerate launch --mixed-precision=bf16 --cpu --num_cpu_threads_per_process 4 -m train",

@@ -88,6 +88,14 @@ def test_an_option_that_the_parser_refuses(installed):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("given", ["--tokenizer x", "--no_dataloader_pin_memory", "--logging_nam x", "--tokeni x"])
+def test_options_that_the_parser_takes(installed, given):
+    own = 'class ModelArguments:\n    tokenizer: str = "gpt2"'
+    installed.write("train.py", PARSER.replace("class ModelArguments:", own))
+    installed.launch = f"torchrun --nproc_per_node=4 train.py --output_dir o {given}"
+    assert told(installed) == []
+
+
 def test_options_of_a_class_from_elsewhere_are_no_slips(installed):
     imported = PARSER.replace("(ModelArguments,", "(ModelArguments, ScriptArguments,")
     installed.write("train.py", f"from trl import ScriptArguments\n{imported}")

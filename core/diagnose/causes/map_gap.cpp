@@ -92,6 +92,11 @@ bool weigh_replaced(const Context& context, const Operand& operand, const Operan
   const model::Event* move = moved_to_gpu(*context.model());
   const model::Event* placed = placement_of(operand.provenance);
   const bool loaded = placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load");
+  // What was made before the move had its chance to be moved along: it was put in for the first time.
+  if (move != nullptr && placed != nullptr && placed->kind == model::EventKind::kMade && placed->sequence != 0 &&
+      placed->sequence < move->sequence) {
+    return false;
+  }
   const bool sharded = move == nullptr && is_sharded(*context.model());
   if (move == nullptr && !loaded && !sharded) return false;
   const std::string by = text_of(&operand.replaced_at);

@@ -135,9 +135,10 @@ std::vector<RankHypothesis> mismatched_collectives(const Job& job) {
                                       {"at", at_text(*usual.call)},
                                       {"other", offending.call->name},
                                       {"to", at_text(*offending.call)}};
+  // Of two branches of one test each rank takes one: there the calls may be meant for each other.
   const bool branched = usual.call->group == offending.call->group && !offending.call->condition.empty() &&
-                        usual.call->where != offending.call->where && usual.call->where.is_known() &&
-                        offending.call->where.is_known();
+                        usual.call->condition.empty() && usual.call->where != offending.call->where &&
+                        usual.call->where.is_known() && offending.call->where.is_known();
   if (branched) {
     propose_out_of_branch(found, *offending.call);
   }

@@ -33,7 +33,7 @@ def replaced_at(holder: Any, path: str, near: Spot, is_of_root: bool = False) ->
         near: a spot in the file that is searched first.
         is_of_root: whether it is the model's own.
     """
-    kinds = {base.__name__ for base in type.__dict__["__mro__"].__get__(type(holder))}
+    kinds = _kinds(holder)
     members = _PARAMETERS if path.rpartition(".")[2] in holder.__dict__.get("_parameters", {}) else _BUFFERS
     name = path.rpartition(".")[2]
     named: list[core.Frame] = []
@@ -60,14 +60,19 @@ def replaced_at(holder: Any, path: str, near: Spot, is_of_root: bool = False) ->
     return min(found, key=lambda frame: frame.span.line) if one and not swaps else None
 
 
-def replaced_where_made(made: core.Frame, path: str) -> bool:
+def _kinds(holder: Any) -> set[str]:
+    return {base.__name__ for base in type.__dict__["__mro__"].__get__(type(holder))}
+
+
+def replaced_where_made(made: core.Frame, holder: Any, path: str) -> bool:
     """Returns whether the statement ``made``, in which a tensor was made, puts it in the place of a module's.
 
     Args:
         made: of the program.
-        path: as for ``replaced_at``.
+        holder, path: as for ``replaced_at``.
     """
-    if made.function.rpartition(".")[2] == "__init__":
+    kind, _, method = made.function.rpartition(".")
+    if method == "__init__":
         return False
     try:
         statements = ast.parse(textwrap.dedent(made.source)).body
@@ -75,7 +80,9 @@ def replaced_where_made(made: core.Frame, path: str) -> bool:
         return False
     name = path.rpartition(".")[2]
     targets = (target for statement in statements for target in _targets(statement))
-    return any(_holder(_without_data(target), name) is not None for target in targets)
+    holders = [found for target in targets if (found := _holder(_without_data(target), name)) is not None]
+    of_self = any(isinstance(each, ast.Name) and each.id == "self" for each in holders)
+    return bool(holders) and (not of_self or kind.rpartition(".")[2] in _kinds(holder))
 
 
 def _loop_variables(function: ast.AST, members: tuple[str, ...]) -> Iterator[str]:

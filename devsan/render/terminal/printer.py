@@ -47,7 +47,7 @@ def write_further(report: Diagnostic, stream: TextIO) -> None:
     say, (width, _) = language_for(stream), columns_of(stream)
     site = report.sites[0]
     told = f"{report.code} {site.file}:{site.line}:{site.column}  {say.text(report.title)}"
-    write_lines(list(paragraph(say("the same change ends: "), "help", told, width)), stream, above="")
+    write_lines(list(paragraph(say("also fixed by this change: "), "help", told, width)), stream, above="")
 
 
 def write_lines(lines: list[Line], stream: TextIO, above: str = "\n") -> None:

@@ -37,6 +37,10 @@ def test_lines_that_change_one_by_one_stay_as_they_are() -> None:
     assert rows[1] == ChangedRow("+", 2, "      ", "c", ")", instead="b")
 
 
+def test_a_blank_line_is_no_place() -> None:
+    assert shown(rows_of_edit("\nb()", "a()\n\nb()\nc()", 1)) == ["1 + a()", "3   b()", "4 + c()"]
+
+
 def test_a_line_that_goes_without_another_follows_the_one_in_front_of_it() -> None:
     assert shown(rows_of_edit("a()\n  b()\n  c()", "a()\n  c()", 4)) == ["4   a()", "5 - b()"]
 

@@ -136,12 +136,12 @@ def test_memory_that_the_head_of_a_loop_gives_back_is_recorded_where_the_loop_be
     (tmp_path / "train.py").write_text(WAITED)
     done = programs.run(["-m", "devsan", "run", "--check", "streams", "train.py"], cwd=tmp_path)
     shown = (
-        "   15 + x.record_stream(torch.cuda.current_stream())\n"
-        "   16 + y.record_stream(torch.cuda.current_stream())\n"
+        "   15 + x.record_stream(torch.cuda.default_stream())\n"
+        "   16 + y.record_stream(torch.cuda.default_stream())\n"
         "   17   loss = "
     )
     assert done.stderr.count(shown) == 1, done.stderr
-    assert done.stderr.count("warning[DV603]") + done.stderr.count("\nthe same change ends: DV603 train.py:") > 1
+    assert done.stderr.count("warning[DV603]") + done.stderr.count("\nalso fixed by this change: DV603 train.py:") > 1
 
 
 GENERATOR = """\

@@ -149,6 +149,15 @@ TEST(MismatchedCollectives, ACallOfTheSameNameUnderATestOfTheRank) {
   for (const model::Fix& fix : first.finding.fixes) EXPECT_EQ(fix.text.text().find("pad them"), std::string::npos);
 }
 
+TEST(MismatchedCollectives, EachRankTakesOneOfTwoBranches) {
+  JobCase job(2);
+  Collective& first = job.waits(0, "broadcast", 20);
+  first.condition = "rank == 0";
+  first.shapes = {{10}};
+  job.waits(1, "broadcast", 22).condition = "not (rank == 0)";
+  expect_fix(expect_first(job, "DV305", {1}).finding, FixKind::kCreationSite, "one size in every rank");
+}
+
 TEST(MismatchedCollectives, SizesAndTypes) {
   JobCase sizes(2);
   sizes.waits(0, "all_gather", 12);

@@ -163,14 +163,15 @@ def _options(case: Case, installed: Installed) -> Iterator[Diagnostic]:
         return
     taken = keywords(installed, "transformers", "TrainingArguments")
     taken |= keywords(installed, "transformers", "Seq2SeqTrainingArguments") if taken else taken
+    own = said.parsed.own.union(*(script.fields for script in case.scripts))
     for name in said.words if taken else ():
-        if name not in taken and name not in said.parsed.own and was_taken(name):
+        if name not in taken and name not in own and was_taken(name):
             yield finding(
                 CODE,
                 message("transformers {version} has no argument {name}", name=f"--{name}",
                         version=version("transformers")),
                 said.parsed.place, (PARSER_STOPS,), _instead(name, taken, "--{name} {value}"),
-                severity="error", confidence="certain",
+                severity="error", confidence="certain" if said.parsed.knows_all else "likely",
             )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ _OF_OTHER_DEVICES = ("hpu", "maia", "mlu", "mtia", "musa", "npu", "privateuseone
 _OF_RANKS = ("nproc_per_node", "nnodes", "num_gpus", "num_nodes", "num_processes", "num_machines")
 """Options of launchers that say how many ranks there are."""
 
-_REFUSAL = "include/exclude"
+_REFUSAL = "num_nodes/gpus"
 """What main of deepspeed/launcher/runner.py says where it takes only one of the two."""
 
 _NODES = re.compile(r"\s*\d+\s*(:\s*\d+\s*)?")
@@ -96,13 +96,15 @@ def _unknown(launch: LaunchFacts, option: str, near: str) -> Diagnostic:
 
 def _excluding(launch: LaunchFacts, module: Module) -> Iterator[Diagnostic]:
     """Options of deepspeed that say twice which GPUs to take."""
-    chosen = [name for name in ("include", "exclude") if name in launch.options]
-    counted = [name for name in ("num_gpus", "num_nodes") if name in launch.options]
+    chosen = [name for name in ("include", "exclude") if launch.options.get(name)]
+    counts = ("num_gpus", "num_accelerators", "num_nodes")
+    counted = [name for name in counts if not launch.options.get(name, "-").startswith("-")]
     if chosen and counted and _REFUSAL in module.text:
+        counts_said = ", ".join(_as_said(launch, name) for name in counted)
         title = message("{launcher} refuses {option} beside {other}", launcher=launch.launcher,
-                        option=_as_said(launch, counted[0]), other=_as_said(launch, chosen[0]))  # fmt: skip
+                        option=counts_said, other=_as_said(launch, chosen[0]))  # fmt: skip
         stops = message("{launcher} stops when it reads its options.", launcher=launch.launcher)
-        yield finding(CODE, title, None, (stops,), message("leave out {option}", option=_as_said(launch, counted[0])),
+        yield finding(CODE, title, None, (stops,), message("leave out {option}", option=counts_said),
                       severity="error", confidence="certain", subject=launch.shown())  # fmt: skip
 
 

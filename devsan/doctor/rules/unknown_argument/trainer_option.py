@@ -31,7 +31,9 @@ def check(case: Case) -> Iterator[Diagnostic]:
     taken = keywords(installed, "transformers", "TrainingArguments")
     taken |= keywords(installed, "transformers", "Seq2SeqTrainingArguments") if taken else taken
     for name in said.words if taken else ():
-        is_begun = any(each.startswith(name) for each in taken)  # argparse takes the beginning of a name for all of it
+        # argparse takes the beginning of a name for all of it; the parser adds no_... to what is true by default.
+        known = taken.union(*(script.fields for script in case.scripts))
+        is_begun = any(each.startswith(name.removeprefix("no_")) for each in known)
         if is_begun or was_taken(name) or any(script.mentions(name) for script in case.scripts):
             continue
         near = [f"--{each}" for each in nearest_ones(name, taken, _CLOSE)]

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from devsan import core
 from devsan.introspect.frames.scopes import Spot
-from devsan.introspect.models.replaced import replaced_at
+from devsan.introspect.models.replaced import replaced_at, replaced_where_made
 from devsan.introspect.source.sources import tree_at
 
 NORM = """
@@ -24,6 +25,23 @@ class Other:
         self.mean = data
 {after}
 """
+
+
+@pytest.mark.parametrize(
+    ("source", "function", "is_replaced"),
+    [
+        ("block.scale = torch.full((8,), 0.5)", "main", True),
+        ("self.scale = torch.ones(8)", "Norm.reset", True),
+        ("self.scale = torch.ones(8)", "Norm.__init__", False),
+        ("self.scale = torch.ones(8)", "Statistics.reset", False),  # no module of that class
+        ("scale = torch.ones(8)", "main", False),
+        ("block.scale = (", "main", False),
+    ],
+)
+def test_replaced_where_made(source: str, function: str, is_replaced: bool) -> None:
+    holder = type("Norm", (torch.nn.Module,), {})()
+    frame = core.Frame(file="train.py", function=function, source=source)
+    assert replaced_where_made(frame, holder, "0.scale") is is_replaced
 
 
 @pytest.mark.parametrize(
