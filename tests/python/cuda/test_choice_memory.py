@@ -7,6 +7,7 @@ docs/reference/memory.md names.
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ DEVICE = "cuda:0"
 def taken(call: Callable[[], Any]) -> tuple[int, int]:
     """Bytes at the peak of the call, and those that its result holds."""
     gc.collect()
+    time.sleep(0.01)  # autograd's thread lets go of its last gradient after the backward pass has returned
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()

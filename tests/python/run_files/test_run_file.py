@@ -36,7 +36,10 @@ def test_a_run_that_fails(failed):
     run = failed.run
     assert failed.code == 1
     assert "error[DV" in failed.error
-    assert failed.error.splitlines()[-1] == "devsan: the run is in run.dvs; devsan report run.dvs shows it"
+    assert failed.error.splitlines()[-2:] == [
+        "devsan: the run is in run.dvs; devsan report run.dvs shows it",
+        "devsan: to find and verify a fix, run: devsan fix --gpus 2 --memory 1GiB program.py",
+    ]
     assert run["end"]["how"] == "exception"
     assert run["end"]["exit_code"] == 1
     assert run["end"]["exception"]["type"] == "RuntimeError"
