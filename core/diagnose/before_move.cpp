@@ -72,7 +72,7 @@ std::optional<Hypothesis> buffer_from_before_move(const Context& context) {
     const Operand* partner = context.partner_of(operand);
     const Event* placed = placement_of(operand.provenance);
     if (partner == nullptr || placed == nullptr || placed->op != "Module.to" || is_weight(operand)) continue;
-    if (operand.provenance.front().kind == model::EventKind::kComputed) continue;  // from one, not one itself
+    if (is_result(operand)) continue;  // from one, not one itself
     const Event* moved = moved_without_it(context, operand, *partner);
     if (moved == nullptr) continue;
     Hypothesis found(code::kStaleDeviceCache);

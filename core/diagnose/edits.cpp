@@ -99,6 +99,18 @@ std::uint64_t size_of(const Operand& operand) {
   return elements;
 }
 
+/// The code that moves `name`, or each tensor in it where it is a "dict" or a "tuple".
+std::string moved_in(const std::string& kind, const std::string& name, const std::string& move) {
+  if (kind == "dict") return "{key: value" + move + " for key, value in " + name + ".items()}";
+  return kind == "tuple" ? "tuple(value" + move + " for value in " + name + ")" : name + move;
+}
+
+/// `text` where it is an attribute of its object, `self.table`; "" where it is anything else.
+std::string own_attribute(const std::string& text) {
+  const bool own = is_reference(text) && text.starts_with("self.") && text.find('.', 5) == std::string::npos;
+  return own ? text : "";
+}
+
 }  // namespace
 
 Fix create_with(const Context& context, const Operand& operand, const model::Event& made, const Operand& partner) {
@@ -127,16 +139,6 @@ Fix create_with(const Context& context, const Operand& operand, const model::Eve
   }
   return fix;
 }
-
-namespace {
-
-/// The code that moves `name`, or each tensor in it where it is a "dict" or a "tuple".
-std::string moved_in(const std::string& kind, const std::string& name, const std::string& move) {
-  if (kind == "dict") return "{key: value" + move + " for key, value in " + name + ".items()}";
-  return kind == "tuple" ? "tuple(value" + move + " for value in " + name + ")" : name + move;
-}
-
-}  // namespace
 
 std::optional<Fix> move_before_call(const Context& context, const Operand& operand, const Operand& partner) {
   const model::Frame& call = context.failure().call;
@@ -192,16 +194,6 @@ std::vector<const Operand*> together_with(const Context& context, const Operand&
   }
   return found;
 }
-
-namespace {
-
-/// `text` where it is an attribute of its object, `self.table`; "" where it is anything else.
-std::string own_attribute(const std::string& text) {
-  const bool own = is_reference(text) && text.starts_with("self.") && text.find('.', 5) == std::string::npos;
-  return own ? text : "";
-}
-
-}  // namespace
 
 Fix register_where_made(const Context& context, const Operand& operand, const model::Event* made) {
   const model::Frame* site = made == nullptr ? nullptr : made->written();

@@ -132,7 +132,7 @@ const model::Event* brought_back(const Operand& operand) {
 const model::Event* moved_there_before(const Operand& weight, const Operand& other) {
   const model::Event* last = placement_of(weight.provenance);
   const auto& all = weight.provenance;
-  const bool result = !all.empty() && all.front().kind == model::EventKind::kComputed;  // made of what was moved
+  const bool result = is_result(weight);  // made of what was moved
   if (last == nullptr || result) return nullptr;
   const bool by_library = last->kind == model::EventKind::kMoved && is_weight(weight) && last->owner.is_known() &&
                           !last->owner.is(model::owners::kProgram) && source_of(*last) != model::DeviceSource::kMap;

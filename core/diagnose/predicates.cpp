@@ -42,8 +42,7 @@ bool is_of_same_statement(const model::Event& event, const model::Event* other) 
 bool is_sidecar(const Operand& operand) {
   const model::Event* placed = placement_of(operand.provenance);
   // What an adapter computes is none: it is where its operands are.
-  const bool result = !operand.provenance.empty() && operand.provenance.front().kind == model::EventKind::kComputed;
-  if (placed != nullptr && placed->owner.is(model::owners::kPeft) && !result) return true;
+  if (placed != nullptr && placed->owner.is(model::owners::kPeft) && !is_result(operand)) return true;
   return !operand.beside.empty() || Context::is_called(operand, words::sidecar_state::kParts);
 }
 
@@ -81,11 +80,15 @@ bool is_built_for_use(const Context& context, const Operand& operand) {
   return caller + 1 < frames.end() && (caller + 1)->function != "<module>";
 }
 
+bool is_result(const Operand& operand) {
+  return !operand.provenance.empty() && operand.provenance.front().kind == model::EventKind::kComputed;
+}
+
 const model::Event* part_of_result(const Operand& operand) {
   const model::Event* placed = placement_of(operand.provenance);
   if (placed == nullptr || placed == &operand.provenance.front()) return nullptr;
   if (operand.kind == OperandKind::kBuffer && !operand.replaced_at.is_known()) return nullptr;  // a part's own state
-  if (operand.provenance.front().kind != model::EventKind::kComputed) return nullptr;
+  if (!is_result(operand)) return nullptr;
   const bool by_layer = placed->kind == model::EventKind::kMade && !placed->owner.mechanism.empty() &&
                         placed->op != "aten::" + placed->owner.mechanism && !placed->op.empty();
   return placed->op == "Module.to" || by_layer ? placed : nullptr;
@@ -111,7 +114,7 @@ bool is_result_in_cut_block(const Context& context, const Operand& operand) {
     return std::find(devices.begin(), devices.end(), device) != devices.end();
   };
   return partner != nullptr && holds(operand.device) && holds(partner->device) && context.is_placed_by_map(*partner) &&
-         !operand.provenance.empty() && operand.provenance.front().kind == model::EventKind::kComputed;
+         is_result(operand);
 }
 
 bool is_generation_state(const Operand& operand) {
@@ -192,8 +195,7 @@ bool is_cache_entry(const Operand& operand) {
 bool is_as_constructed(const Operand& operand) {
   const model::Event* placed = placement_of(operand.provenance);
   if (placed == nullptr) return false;
-  const bool result = operand.provenance.front().kind == model::EventKind::kComputed;
-  if (result && placed->op == "Module.to") return false;
+  if (is_result(operand) && placed->op == "Module.to") return false;
   return Context::at_construction(*placed) || Context::at_module_level(*placed);
 }
 
@@ -210,15 +212,13 @@ std::string plain_object_of(const Operand& operand) {
 }
 
 bool is_replaced_by_result(const Operand& operand) {
-  return is_weight(operand) && operand.replaced_at.is_known() && !operand.provenance.empty() &&
-         operand.provenance.front().kind == model::EventKind::kComputed;
+  return is_weight(operand) && operand.replaced_at.is_known() && is_result(operand);
 }
 
 bool is_remembered_result(const Operand& operand) {
   const model::Event* placed = placement_of(operand.provenance);
-  return operand.kind == OperandKind::kGlobal && placed != nullptr &&
-         operand.provenance.front().kind == model::EventKind::kComputed && !Context::at_module_level(*placed) &&
-         !Context::at_construction(*placed);
+  return operand.kind == OperandKind::kGlobal && placed != nullptr && is_result(operand) &&
+         !Context::at_module_level(*placed) && !Context::at_construction(*placed);
 }
 
 std::string twin_of(const Operand& weight) {

@@ -30,6 +30,9 @@ bool is_built_for_use(const Context& context, const model::Operand& operand);
 /// as a result: where its first device came from does not matter then.
 bool is_result_in_cut_block(const Context& context, const model::Operand& operand);
 
+/// Whether an operator computed it: it was neither made nor moved as it is.
+bool is_result(const model::Operand& operand);
+
 /// The event that put the part of the model there that computed `operand`; null where it is no result of a part.
 const model::Event* part_of_result(const model::Operand& operand);
 

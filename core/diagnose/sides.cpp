@@ -64,9 +64,8 @@ const Event* left_by_library(const Operand& operand) {
 bool is_number_for_all(const Context& context, const Operand& number, const Operand& other) {
   const bool single =
       number.shape && std::all_of(number.shape->begin(), number.shape->end(), [](auto size) { return size == 1; });
-  const bool computed = !number.provenance.empty() && number.provenance.front().kind == model::EventKind::kComputed;
   const bool placed = placement_of(number.provenance) != nullptr;
-  return single && computed && placed && !is_weight(number) && is_weight(other) &&
+  return single && is_result(number) && placed && !is_weight(number) && is_weight(other) &&
          context.failing_module() == nullptr && context.model_spans_gpus();
 }
 
@@ -82,9 +81,9 @@ bool selects_from_table(const Context& context, const Operand& table, const Oper
 /// Whether the program's call gave `given` to a library as it was, which computed `result`: then the program has to move
 /// what it gave, to where something else that it gave is.
 bool is_given_beside(const Operand& given, const Operand& result) {
-  const bool computed = !result.provenance.empty() && result.provenance.front().kind == model::EventKind::kComputed;
   return !given.given.empty() && placement_of(given.provenance) != nullptr && result.given.empty() &&
-         !result.asked.empty() && computed && !is_weight(result) && result.kind != model::OperandKind::kAttribute;
+         !result.asked.empty() && is_result(result) && !is_weight(result) &&
+         result.kind != model::OperandKind::kAttribute;
 }
 
 }  // namespace

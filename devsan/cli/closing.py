@@ -59,8 +59,9 @@ class Closing:
         code = fail_on.exit_code(result.severities, options.fail_on, options.error_exitcode, own=own)
         if options.is_reported and not options.quiet and sys.stderr is not None:
             say = language_for(sys.stderr, options.lang)
-            lines = self._next(result, say)
-            if own == 0:
+            if own:
+                lines = self._next(result, say)
+            else:
                 lines = _lines(self._parts(result, code, say), say(", "))
                 lines += _details(options, result, say) if options.verbose else ()
             encoding = sys.stderr.encoding or "utf-8"

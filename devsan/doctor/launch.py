@@ -31,11 +31,18 @@ _FLAGS = {
 }  # fmt: skip
 
 
-_COUNTS = {
+COUNTS = {
     "torchrun": ("nproc_per_node", "nnodes"),
-    "deepspeed": ("num_gpus", "num_nodes", "include", "exclude", "hostfile"),
+    "deepspeed": ("num_gpus", "num_nodes"),
+    "accelerate": ("num_processes", "num_machines"),
 }  # fmt: skip
-"""Options that say how many ranks there are, of launchers that take the beginning of a name for all of it."""
+"""The options of each launcher that say how many ranks there are."""
+
+_ABBREVIATED = {
+    "torchrun": COUNTS["torchrun"],
+    "deepspeed": (*COUNTS["deepspeed"], "include", "exclude", "hostfile"),
+}  # fmt: skip
+"""Those that are read here, of launchers that take the beginning of a name for all of it."""
 
 _FEW = 8  # words of a command whose script is not known
 
@@ -203,7 +210,7 @@ def _split(launcher: str, words: list[str]) -> tuple[dict[str, str], str, list[s
 
 def _whole(launcher: str, name: str) -> str:
     """The option that ``name`` abbreviates."""
-    begun = [option for option in _COUNTS.get(launcher, ()) if option.startswith(name)]
+    begun = [option for option in _ABBREVIATED.get(launcher, ()) if option.startswith(name)]
     return begun[0] if len(begun) == 1 and len(name) > 1 and name not in _FLAGS[launcher] else name
 
 

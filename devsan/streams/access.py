@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
@@ -52,9 +52,7 @@ def stream_name(access: Access) -> str | None:
     device, number = access[2], access[3]
     if number == 0:
         return f"torch.cuda.default_stream({_argument(device)})"
-    # A backward pass has no frames of its own: what it runs for is on the main thread's.
-    main = sys._current_frames().get(threading.main_thread().ident or 0)
-    return _name_in(sys._getframe(1), device, number) or _name_in(main, device, number)
+    return next(filter(None, (_name_in(frame, device, number) for frame in _running())), None)
 
 
 def entered_block(access: Access) -> tuple[ast.With | None, str | None]:
@@ -73,13 +71,19 @@ def entered_block(access: Access) -> tuple[ast.With | None, str | None]:
 
 def gpu_tensors(names: Iterable[str], where: core.Frame) -> list[str]:
     """Returns those of ``names`` that are tensors of a GPU in the running frame of the function of ``where``."""
-    main = sys._current_frames().get(threading.main_thread().ident or 0)
-    for frame in (sys._getframe(1), main):
-        while frame is not None:
-            if frame.f_code.co_filename == where.file and frame.f_code.co_name == where.function.rpartition(".")[2]:
-                return [name for name in names if _is_on_gpu(frame.f_locals.get(name))]
-            frame = frame.f_back
+    for frame in _running():
+        if frame.f_code.co_filename == where.file and frame.f_code.co_name == where.function.rpartition(".")[2]:
+            return [name for name in names if _is_on_gpu(frame.f_locals.get(name))]
     return []
+
+
+def _running() -> Iterator[FrameType]:
+    """The frames of this thread, the innermost first, then the main thread's: a backward pass has none of its own, and
+    what it runs for is there."""
+    for frame in (sys._getframe(1), sys._current_frames().get(threading.main_thread().ident or 0)):
+        while frame is not None:
+            yield frame
+            frame = frame.f_back
 
 
 def _is_on_gpu(value: object) -> bool:
@@ -93,20 +97,18 @@ def _entered(context: ast.expr) -> str | None:
     return None
 
 
-def _name_in(frame: FrameType | None, device: int, number: int) -> str | None:
-    """The name of the stream in ``frame`` or its callers."""
-    while frame is not None:
-        code = frame.f_code
-        if place_at(code, frame.f_lasti).package != DEVSAN:
-            for values in (frame.f_locals, frame.f_globals):
-                for name, value in list(values.items()):
-                    if _is(value, device, number):
-                        return name
-            for name, value in [*frame.f_locals.items(), *frame.f_globals.items()]:
-                for attribute, held in list(own_dict(value).items()):  # self.stream, prefetcher.stream
-                    if _is(held, device, number):
-                        return f"{name}.{attribute}"
-        frame = frame.f_back
+def _name_in(frame: FrameType, device: int, number: int) -> str | None:
+    """The name of the stream in ``frame``."""
+    if place_at(frame.f_code, frame.f_lasti).package == DEVSAN:
+        return None
+    for values in (frame.f_locals, frame.f_globals):
+        for name, value in list(values.items()):
+            if _is(value, device, number):
+                return name
+    for name, value in [*frame.f_locals.items(), *frame.f_globals.items()]:
+        for attribute, held in list(own_dict(value).items()):  # self.stream, prefetcher.stream
+            if _is(held, device, number):
+                return f"{name}.{attribute}"
     return None
 
 

@@ -56,14 +56,6 @@ bool went_through(const Context& context, const Module& module) {
                      [&](const model::Frame& frame) { return frame.module == module.path; });
 }
 
-/// Whether a module in `path` has tensors on a GPU: then what placed the model has known it.
-bool has_part_on_gpu(const model::Model& model, std::string_view path) {
-  return std::ranges::any_of(model.modules, [&](const Module& module) {
-    return model::is_under(module.path, path) &&
-           std::ranges::any_of(module.tensors, [](const auto& tensor) { return tensor.device.is_accelerator(); });
-  });
-}
-
 /// The move of the whole model that came after `operand`, a tensor of its on the host, was made; null without one.
 const model::Event* moved_after(const Context& context, const Operand& operand) {
   if (operand.provenance.empty() || operand.provenance.front().sequence == 0 || !operand.device.is_host())
@@ -275,7 +267,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
   }
   const bool mostly_on_gpu = is_on_gpu(model);
   if (operand.device.is_host() && mostly_on_gpu && never_moved && is_sharded(model) &&
-      !has_part_on_gpu(model, module)) {
+      std::ranges::none_of(context.devices_below(module), &model::Device::is_accelerator)) {
     found.add_evidence(75,
                        {"fully_shard moved the parameters that the model had to the GPU; {module} has never left the "
                         "CPU: it was put in later, and FSDP neither moves it nor sums its gradients over the ranks.",

@@ -38,18 +38,16 @@ const Operand* label_side(const Context& context) {
 /// Whether it came with the batch: labels, a count of them, what the model was given.
 bool is_of_batch(const Operand& operand) {
   if (part_of_result(operand) != nullptr) return false;  // a teacher's targets
-  const bool computed = !operand.provenance.empty() && operand.provenance.front().kind == model::EventKind::kComputed;
   const model::Event* placed = placement_of(operand.provenance);
   if (placed != nullptr && Context::in_function(*placed, "forward")) return false;  // the model made them
   if (Context::is_called(operand, {"label", "target", "num_items"})) return true;
-  return (operand.kind == OperandKind::kInput || operand.role == "target") && !computed;
+  return (operand.kind == OperandKind::kInput || operand.role == "target") && !is_result(operand);
 }
 
 /// Where the program moved what `side` was computed from.
 const model::Event* moved_before(const Operand& side) {
   const model::Event* placed = placement_of(side.provenance);
-  const bool computed = !side.provenance.empty() && side.provenance.front().kind == model::EventKind::kComputed;
-  return computed && placed != nullptr && placed->kind == model::EventKind::kMoved &&
+  return is_result(side) && placed != nullptr && placed->kind == model::EventKind::kMoved &&
                  placed->owner.is(model::owners::kProgram)
              ? placed
              : nullptr;

@@ -191,8 +191,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
         best,
         {"{name} was sent to {device}, which {value} chose{at}.",
          {{"name", culprit_name}, {"device", placed.device.str()}, {"value", quoted(text)}, {"at", at_text(placed)}}});
-  } else if (placed.op == "Module.to" && !text.empty() &&
-             culprit->provenance.front().kind == model::EventKind::kComputed) {
+  } else if (placed.op == "Module.to" && !text.empty() && is_result(*culprit)) {
     found.add_evidence(
         best,
         {"{name} was computed on {device}, with a module that was moved to {value}{at}.",
@@ -282,8 +281,8 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
       both};
 
   // What another module computed was sent nowhere.
-  const bool computed = !culprit->provenance.empty() && culprit->provenance.front().kind == model::EventKind::kComputed;
-  if (culprit->kind == model::OperandKind::kInput && !computed && context.model_spans_gpus() && is_weight(*partner)) {
+  if (culprit->kind == model::OperandKind::kInput && !is_result(*culprit) && context.model_spans_gpus() &&
+      is_weight(*partner)) {
     found.propose(FixKind::kConfiguration,
                   {"send inputs to the device of the module that reads them first ({device}), not to one device value",
                    {{"device", partner_device}}});
@@ -317,8 +316,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   }
   const bool shared = is_shared_with_part(context, *culprit, *partner);
   // Not what a module, or the program before its call, made of something else.
-  const bool given = culprit->provenance.front().kind == model::EventKind::kComputed &&
-                     move_before_call(context, *culprit, *partner).has_value();
+  const bool given = is_result(*culprit) && move_before_call(context, *culprit, *partner).has_value();
   const bool itself = culprit->output_of.empty() && !shared && !given;
   if (onward == nullptr && itself && placed.kind == model::EventKind::kMade &&
       source_of(placed) != DeviceSource::kPeer) {

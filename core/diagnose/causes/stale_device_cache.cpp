@@ -127,10 +127,9 @@ std::optional<Hypothesis> filled_by_other_module(const Context& context) {
   const model::Module* failing = context.failing_module();
   for (const Operand& operand : context.operands()) {
     const Operand* partner = context.partner_of(operand);
-    const bool computed = !operand.provenance.empty() && operand.provenance.front().kind == EventKind::kComputed;
     const bool of_other = operand.kind == OperandKind::kAttribute && failing != nullptr && !operand.holder.empty() &&
                           operand.holder != failing->path && is_shared_entry(context, operand, *failing);
-    if (partner == nullptr || !computed || !of_other || !context.across_gpus()) continue;
+    if (partner == nullptr || !is_result(operand) || !of_other || !context.across_gpus()) continue;
     Hypothesis found(code::kStaleDeviceCache);
     found.origin = placement_of(operand.provenance);
     found.operands = {context.index_of(operand), context.index_of(*partner)};

@@ -161,8 +161,7 @@ def _options(case: Case, installed: Installed) -> Iterator[Diagnostic]:
     said = TrainerArguments.of(case)
     if said.parsed is None:
         return
-    taken = keywords(installed, "transformers", "TrainingArguments")
-    taken |= keywords(installed, "transformers", "Seq2SeqTrainingArguments") if taken else taken
+    taken = taken_by_trainer(installed)
     own = said.parsed.own.union(*(script.fields for script in case.scripts))
     for name in said.words if taken else ():
         if name not in taken and name not in own and was_taken(name):
@@ -173,6 +172,12 @@ def _options(case: Case, installed: Installed) -> Iterator[Diagnostic]:
                 said.parsed.place, (PARSER_STOPS,), _instead(name, taken, "--{name} {value}"),
                 severity="error", confidence="certain" if said.parsed.knows_all else "likely",
             )  # fmt: skip
+
+
+def taken_by_trainer(installed: Installed) -> frozenset[str]:
+    """Returns the arguments of the Trainer that the installed release takes; none where they are not known."""
+    taken = keywords(installed, "transformers", "TrainingArguments")
+    return taken | keywords(installed, "transformers", "Seq2SeqTrainingArguments") if taken else taken
 
 
 def was_taken(name: str) -> bool:

@@ -13,7 +13,7 @@ from devsan.doctor.case import Case
 from devsan.doctor.findings import finding
 from devsan.doctor.installed.module import Module
 from devsan.doctor.installed.options import Option, compared, is_number, options_named, options_of, takes_abbreviations
-from devsan.doctor.launch import LaunchFacts
+from devsan.doctor.launch import COUNTS, LaunchFacts
 from devsan.doctor.script import Script
 from devsan.spelling import nearest
 
@@ -28,9 +28,6 @@ _PARSERS = {
 
 _OF_OTHER_DEVICES = ("hpu", "maia", "mlu", "mtia", "musa", "npu", "privateuseone", "sdaa", "xla")
 """What torchrun also takes as a number of ranks, where another package gives torch such a backend."""
-
-_OF_RANKS = ("nproc_per_node", "nnodes", "num_gpus", "num_nodes", "num_processes", "num_machines")
-"""Options of launchers that say how many ranks there are."""
 
 _REFUSAL = "num_nodes/gpus"
 """What main of deepspeed/launcher/runner.py says where it takes only one of the two."""
@@ -63,7 +60,7 @@ def check(case: Case) -> Iterator[Diagnostic]:
     yield from _excluding(launch, module)
     for word in launch.script_options():
         read = not case.scripts or any(script.mentions(word) or _has_more(script) for script in case.scripts)
-        if word in _OF_RANKS and options_named(options, word, False) and not read:
+        if word in COUNTS[launch.launcher] and options_named(options, word, False) and not read:
             yield _behind(launch, word)
 
 
@@ -86,12 +83,12 @@ def _expected(module: Module, option: Option, value: str) -> tuple[Message | Non
 
 def _refused(launch: LaunchFacts, option: str, value: str, expected: Message, near: str | None) -> Diagnostic:
     title = message("{setting} is {value}, expected {expected}", setting=option, value=value, expected=expected)
-    return _told(launch, title, near or expected)
+    return _told(launch, title, message("write {correction}", correction=near or expected))
 
 
 def _unknown(launch: LaunchFacts, option: str, near: str) -> Diagnostic:
     title = message("{launcher} has no option {option}", launcher=launch.launcher, option=option)
-    return _told(launch, title, f"--{near}")
+    return _told(launch, title, message("write {correction}", correction=f"--{near}"))
 
 
 def _excluding(launch: LaunchFacts, module: Module) -> Iterator[Diagnostic]:
@@ -103,9 +100,7 @@ def _excluding(launch: LaunchFacts, module: Module) -> Iterator[Diagnostic]:
         counts_said = ", ".join(_as_said(launch, name) for name in counted)
         title = message("{launcher} refuses {option} beside {other}", launcher=launch.launcher,
                         option=counts_said, other=_as_said(launch, chosen[0]))  # fmt: skip
-        stops = message("{launcher} stops when it reads its options.", launcher=launch.launcher)
-        yield finding(CODE, title, None, (stops,), message("leave out {option}", option=counts_said),
-                      severity="error", confidence="certain", subject=launch.shown())  # fmt: skip
+        yield _told(launch, title, message("leave out {option}", option=counts_said))
 
 
 def _has_more(script: Script) -> bool:
@@ -128,11 +123,10 @@ def _behind(launch: LaunchFacts, name: str) -> Diagnostic:
     )  # fmt: skip
 
 
-def _told(launch: LaunchFacts, title: Message, right: str) -> Diagnostic:
+def _told(launch: LaunchFacts, title: Message, fix: Message) -> Diagnostic:
     stops = message("{launcher} stops when it reads its options.", launcher=launch.launcher)
     return finding(
-        CODE, title, None, (stops,), message("write {correction}", correction=right), severity="error",
-        confidence="certain", subject=launch.shown(),
+        CODE, title, None, (stops,), fix, severity="error", confidence="certain", subject=launch.shown(),
     )  # fmt: skip
 
 

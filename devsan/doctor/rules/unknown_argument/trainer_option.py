@@ -9,9 +9,8 @@ from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
 from devsan.doctor.findings import finding
-from devsan.doctor.installed.keywords import keywords
 from devsan.doctor.packages import version
-from devsan.doctor.rules.unknown_argument.keyword import PARSER_STOPS, was_taken
+from devsan.doctor.rules.unknown_argument.keyword import PARSER_STOPS, taken_by_trainer, was_taken
 from devsan.doctor.trainer_arguments import TrainerArguments
 from devsan.spelling import nearest_ones
 
@@ -28,11 +27,10 @@ def check(case: Case) -> Iterator[Diagnostic]:
     said, installed = TrainerArguments.of(case), case.facts.installed
     if installed is None or said.parsed is None or not said.parsed.knows_all:
         return
-    taken = keywords(installed, "transformers", "TrainingArguments")
-    taken |= keywords(installed, "transformers", "Seq2SeqTrainingArguments") if taken else taken
+    taken = taken_by_trainer(installed)
+    known = taken.union(*(script.fields for script in case.scripts))
     for name in said.words if taken else ():
         # argparse takes the beginning of a name for all of it; the parser adds no_... to what is true by default.
-        known = taken.union(*(script.fields for script in case.scripts))
         is_begun = any(each.startswith(name.removeprefix("no_")) for each in known)
         if is_begun or was_taken(name) or any(script.mentions(name) for script in case.scripts):
             continue
