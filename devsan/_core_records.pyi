@@ -707,6 +707,7 @@ class Model:
 
     expression: str  # how the program reaches it: "trainer.model"
     type: str  # class name
+    is_object: bool  # no module itself: a plain object that keeps several, as a Trainer does
     device_map: Sequence[MapEntry]  # hf_device_map; empty where there is none
     mapped: Sequence[str]  # paths of the modules that have one, "" for the model itself
     device_map_text: str  # what the user asked for: `device_map="auto"`
@@ -725,6 +726,7 @@ class Model:
         *,
         expression: str = ...,
         type: str = ...,
+        is_object: bool = ...,
         device_map: Sequence[MapEntry] = ...,
         mapped: Sequence[str] = ...,
         device_map_text: str = ...,

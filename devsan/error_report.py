@@ -45,6 +45,8 @@ def on_exception(
 ) -> bool:
     """Prints a report if ``exc``, or what it was raised from, refuses a device. Never raises.
 
+    Of a few other errors it says in a note what is known of them, where it prints on stderr.
+
     Args:
         exc_type: as ``sys.excepthook`` gets it; not needed.
         exc: the exception.
@@ -62,7 +64,7 @@ def on_exception(
         with Paused():
             failure = failure_of(exc, tb)
             if failure is None:
-                return False
+                return stream is None and _tell_what_is_known(exc, out)
             from devsan import failure_report  # most exceptions are about something else
 
             if stream is None and member.is_silent():
@@ -77,6 +79,18 @@ def on_exception(
             return how != "off"
     except Exception as own:
         return _own_failure(own, out)
+
+
+def _tell_what_is_known(exc: BaseException, out: TextIO) -> bool:
+    if member.is_silent() or active_options.format() != "terminal":
+        return False
+    try:
+        sentence = str(exc)
+    except Exception:  # it cannot be printed
+        return False
+    from devsan.render.known_error import write_known  # as above
+
+    return write_known(sentence, out)
 
 
 def _own_failure(own: Exception, out: TextIO) -> bool:

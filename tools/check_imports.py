@@ -39,6 +39,7 @@ DOORS = (
     Door("devsan.caught", ("devsan/emulation.py",), "it imports the core"),
     Door("devsan.streams.watch", ("devsan/emulation.py",), "check=streams alone needs it, with what makes reports"),
     Door("devsan.failure_report", ("devsan/error_report.py", "devsan/checks.py"), "most programs have no device error"),
+    Door("devsan.render.known_error", ("devsan/error_report.py",), "as above, for what prints"),
     Door("devsan.introspect.provenance.shown", ("devsan/checks.py",), "devsan.where alone needs it"),
     Door("devsan.introspect.explain", ("devsan/checks.py",), "devsan.findings alone needs it"),
     Door("devsan.doctor.live.beside", ("devsan/failure_report.py",), "the report is printed first"),

@@ -6,6 +6,7 @@
 #include "diagnose/causes.h"
 #include "diagnose/codes.h"
 #include "diagnose/identity.h"
+#include "diagnose/trainer_replicas.h"
 
 namespace devsan::diagnose {
 
@@ -112,6 +113,7 @@ std::vector<Finding> diagnose(const model::Facts& facts) {
       findings.back().candidates.assign(possible.begin(), possible.end());
     }
   }
+  if (!findings.empty()) tell_of_trainer_replicas(context, findings.front());
   for (Hypothesis& other : beside) findings.push_back(finding_of(context, std::move(other)));
   for (Finding& finding : findings) {
     finding.id = failure_id(context, finding.code);

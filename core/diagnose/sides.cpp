@@ -28,6 +28,8 @@ bool is_of_replica(const Event* placed) {
 
 namespace {
 
+constexpr int kWeightOfTable = 30;
+
 /// How much it weighs that the device of `placed` was said in this way: one value that stands for "the device".
 int weight_of(const Event& placed) {
   const bool own = placed.owner.is(model::owners::kProgram) || !placed.owner.is_known();
@@ -86,6 +88,29 @@ bool is_given_beside(const Operand& given, const Operand& result) {
          result.kind != model::OperandKind::kAttribute;
 }
 
+bool is_by_table(const Event* placed) {
+  return placed != nullptr && source_of(*placed) == DeviceSource::kMap && placed->owner.is(model::owners::kProgram);
+}
+
+/// What one table of the program's sent to a GPU meets a weight that another table put on another one: the tables disagree.
+std::optional<Sides> sent_by_tables(const Context& context) {
+  const Operand* sent = nullptr;
+  for (const Operand& operand : context.operands()) {
+    const Event* placed = placement_of(operand.provenance);
+    if (!is_by_table(placed) || !operand.device.is_accelerator()) return std::nullopt;
+    if (sent == nullptr && !is_weight(operand) && placed->op != "Module.to") sent = &operand;
+  }
+  const Operand* partner = sent == nullptr ? nullptr : context.partner_of(*sent);
+  if (partner == nullptr || !is_weight(*partner)) return std::nullopt;
+  const std::string its = device_text_of(*placement_of(sent->provenance));
+  if (its.empty() || its == device_text_of(*placement_of(partner->provenance))) return std::nullopt;
+  Sides sides;
+  sides.culprit = sent;
+  sides.partner = partner;
+  sides.weight = kWeightOfTable;
+  return sides;
+}
+
 }  // namespace
 
 int learns_from(const Context& context, const Operand& result) {
@@ -93,6 +118,7 @@ int learns_from(const Context& context, const Operand& result) {
 }
 
 std::optional<Sides> sides_of(const Context& context) {
+  if (auto sides = sent_by_tables(context)) return sides;
   const Operand* culprit = nullptr;
   bool culprit_by_model = false;
   bool culprit_idle = false;

@@ -53,6 +53,7 @@ std::optional<Hypothesis> unmoved_model(const Context& context) {
     }
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     found.origin = placement_of(operand.provenance);
+    if (found.origin != nullptr && is_deep_copy(*found.origin)) found.score -= 50;  // what it is a copy of was to move
     if (context.is_hooked() || context.setting("offload") != nullptr) found.score -= 50;  // kept there on purpose
     found.title = {"{model} is on the CPU, its input {name} is on {device}",
                    {{"model", what}, {"name", name_of(*partner)}, {"device", partner->device.str()}}};

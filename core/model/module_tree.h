@@ -51,6 +51,7 @@ struct MapEntry {
 struct Model {
   std::string expression;            ///< how the program reaches it: "trainer.model"
   std::string type;                  ///< class name
+  bool is_object = false;            ///< no module itself: a plain object that keeps several, as a Trainer does
   std::vector<MapEntry> device_map;  ///< hf_device_map; empty where there is none
   std::vector<std::string> mapped;   ///< paths of the modules that have one, "" for the model itself
   std::string device_map_text;       ///< what the user asked for: `device_map="auto"`

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 
 from devsan.cli.command import Action, Parser, add_language
-from devsan.cli.other_errors import what_is_known
 from devsan.cli.refusal import tell_refusal
 from devsan.diagnosis import by_wording
 from devsan.diagnostics.codes import Code, all_codes, find_code, named
+from devsan.diagnostics.known_errors import known_error
 from devsan.errors import EXIT_USAGE, UsageError, tell
 from devsan.render.language import chosen, language_named
 from devsan.render.terminal.text import wrapped
@@ -57,9 +57,10 @@ def _explain(text: str, language: str) -> int:
         tell(say("this error has {count} known causes; devsan run or devsan explain CODE tells more",
                  count=str(len(found))))  # fmt: skip
         return _list_all(found, language)
-    known = what_is_known(text)
+    known = known_error(text)
     if known is not None:
-        print("\n".join(wrapped(language_named(language).text(known), 0)))
+        say = language_named(language)
+        print("\n".join(wrapped(say(" ").join((say.text(known.told), say.text(known.rehearsal))), 0)))
         return 0
     called = _called(text)
     if called:

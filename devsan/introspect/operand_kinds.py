@@ -97,7 +97,7 @@ class Kinds:
             in_global(self.frames, value) or self.in_class(value) or keeper_of(value, self.frames)
         ):
             return "GLOBAL"
-        if frame is None or first is None or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+        if frame is None or first is None or node is None or not _is_path(node):
             return "TEMPORARY"
         code = frame.code
         if first not in code.co_varnames and first not in code.co_cellvars + code.co_freevars:
@@ -167,6 +167,13 @@ def _fills(frame: Frame, name: str) -> bool:
     """Whether a function puts elements into a global itself, as into a cache."""
     tree = tree_of(frame.code) if frame.code.co_name != "<module>" else None
     return tree is not None and any(target.startswith(f"{name}[") for _, target, _, _ in bindings_in(tree))
+
+
+def _is_path(node: ast.AST) -> bool:
+    """Whether only attributes and elements lead from a variable to ``node``: not so in ``self.layer(x)[index]``."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return isinstance(node, ast.Name)
 
 
 def _registered(value: object, node: ast.AST | None, frame: Frame | None) -> str | None:

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 
 from devsan.diagnostics.codec import diagnostic_of
 from devsan.job.outcome import Fate, first_of
+from devsan.render.known_error import write_known
 from devsan.render.language import Language, language_for
 from devsan.render.terminal import printer as plain
 from devsan.render.terminal.run import write_run
@@ -63,12 +64,14 @@ def write(job: Job, stream: TextIO, language: str = "", shown: Sequence[str] = (
     width = unbroken_columns(stream)
     if worth:
         plain.write_lines(list(lines_of(job, fates, say, width)), stream)
+    first = first_of(fates)
+    is_known = not job["findings"] and first is not None and write_known(first.message, stream, say)
     lists = [job[key] for key in ("places", "caught") if job.get(key)]
     for text in lists:
         for line in f"devsan: {say.text(text)}".split("\n"):
             stream.writelines(f"{piece}\n" for piece in broken(line, width))
         stream.flush()
-    return worth or bool(job["findings"] or lists)
+    return worth or is_known or bool(job["findings"] or lists)
 
 
 def write_runs(runs: Sequence[Mapping[str, Any]], stream: TextIO, language: str = "") -> None:

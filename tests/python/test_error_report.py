@@ -34,6 +34,23 @@ def test_other_exceptions_get_no_report(report_on: Reporter) -> None:
     assert report_on(error_of(lambda: fail(KeyError("device")))) == ""
 
 
+@pytest.mark.parametrize(
+    "sentence, told",
+    [
+        ("CUDA error: device-side assert triggered", "A kernel stopped at an index outside of its range"),
+        ("Expected to have finished reduction in the prior iteration before", "find_unused_parameters=True"),
+        ("an invalid gradient at index 0 - got [0] but expected shape compatible with [4, 4]", "ZeRO-3"),
+        ("KeyError: 'device'", ""),
+    ],
+)
+def test_what_is_known_of_another_error_is_noted(capsys: pytest.CaptureFixture[str], sentence: str, told: str) -> None:
+    assert on_exception(None, RuntimeError(sentence), None) is bool(told)
+    noted = capsys.readouterr().err
+    assert noted.startswith("\nnote: " if told else "")
+    assert told in noted
+    assert noted.count("\n") == (2 if told else 0)
+
+
 def test_an_exception_without_a_traceback(report_on: Reporter) -> None:
     assert report_on(RuntimeError(MIXED)).splitlines()[1:] == [
         "error: operands are on cuda:0 and cpu",

@@ -211,7 +211,12 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
     found.add_evidence(0, std::move(said));
   const Message partner_name = name_of(*partner);
   const std::string partner_device = partner->device.str();
-  if (context.model_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
+  if (context.model_spans_gpus()) {
+    const bool several = context.model()->is_object;  // two networks, each whole on its GPU, or split
+    found.add_evidence(25, several ? Message("{model} keeps networks on several GPUs.",
+                                             {{"model", quoted(context.model()->expression)}})
+                                   : Message("The model spans several GPUs, so it has no single device."));
+  }
   if (!told && other != nullptr && other->owner.is(model::owners::kPeft)) {
     found.add_evidence(25, {"{name} is on {device}, where the layer is that it adapts.",
                             {{"name", partner_name}, {"device", partner_device}}});
@@ -225,6 +230,9 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   } else if (!told && context.is_placed_by_map(*partner)) {
     found.add_evidence(
         20, {"{name} is on {device} because of a map.", {{"name", partner_name}, {"device", partner_device}}});
+  } else if (apart && other->owner.is("torch.nn.DataParallel")) {
+    found.add_evidence(25, {"{name} is on {device}, where DataParallel gathers the results of its replicas.",
+                            {{"name", partner_name}, {"device", partner_device}}});
   } else if (apart) {
     found.add_evidence(25, {"{name} was computed on {device}, by a part that was put there{at}.",
                             {{"name", partner_name}, {"device", partner_device}, {"at", at_text(*other)}}});
@@ -255,6 +263,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
     found.score -= 50;  // it is not registered
   }
   if (is_remembered_result(*culprit) || is_remembered_result(*partner)) found.score -= 50;
+  if (is_replaced_by_result(*culprit) || is_replaced_by_result(*partner)) found.score -= 50;
   // What a call kept for the next one, and "cuda" without a number, are decisions of their own.
   const bool chosen_for_object = culprit->kind == model::OperandKind::kAttribute && is_put_by_value(placed);
   const bool kept = context.in_earlier_call(placed) && !chosen_for_object;

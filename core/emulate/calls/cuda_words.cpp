@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emulate/calls/kernel_names.h"
+#include "emulate/calls/named_index.h"
 #include "emulate/runtime/device.h"
 
 namespace devsan::emulate {
@@ -29,18 +30,23 @@ struct Assertion {
   const char* unless = nullptr;  ///< a flag with which CUDA compares on the host too
 };
 
+/// What embedding and index_select say of an index, and the latter of one in a later dimension.
+constexpr std::string_view kUnnamed = "index out of range in self";
+constexpr std::string_view kOfData = "INDICES element is out of DATA bounds";
+
 constexpr Assertion kAssertions[] = {
     // cuda/Indexing.cu, cuda/IndexKernel.cu, cuda/ScatterGatherKernel.cu
-    {"aten::embedding", "index out of range in self"},
-    {"aten::index_select", "index out of range in self"},
+    {"aten::embedding", kUnnamed},
+    {"aten::index_select", kUnnamed},
+    {"aten::index_select", kOfData},
     {"aten::index", "is out of bounds for dimension"},
     {"aten::_unsafe_index", "is out of bounds for dimension"},
     {"aten::_index_put_impl", "is out of bounds for dimension", "accumulate"},
     {"aten::index_fill", "is out of bounds for dimension"},
     {"aten::index_copy", "is out of bounds for dimension"},
-    {"aten::index_add", "index out of range in self"},
+    {"aten::index_add", kUnnamed},
     {"aten::index_add", "is out of bounds for dimension"},
-    {"aten::index_reduce", "index out of range in self"},
+    {"aten::index_reduce", kUnnamed},
     {"aten::gather", "is out of bounds for dimension"},
     {"aten::scatter", "is out of bounds for dimension"},
     {"aten::scatter_add", "is out of bounds for dimension"},
@@ -131,7 +137,11 @@ void raise_in_words_of_cuda(const c10::FunctionSchema& schema, const torch::jit:
     if (name != kernel) TORCH_CHECK_NOT_IMPLEMENTED(false, '"', name, sentence.substr(kernel.size() + 1));
     return;
   }
-  if (is_device_assert(schema, arguments, sentence)) raise_device_assert(sentence);
+  if (is_device_assert(schema, arguments, sentence)) {
+    const bool unnamed = sentence.starts_with(kUnnamed) || sentence.starts_with(kOfData);
+    const std::string named = unnamed ? index_out_of_range(schema, arguments) : "";
+    raise_device_assert(named.empty() ? sentence : named);
+  }
   check_embedding_bag(schema, sentence);
   for (const Sentence& each : kSentences) {
     const std::size_t start = sentence.find(each.host);

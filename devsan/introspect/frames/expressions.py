@@ -190,7 +190,7 @@ def _tensors_in(expression: Expression, frame: Frame) -> Iterator[Expression]:
                 yield Expression(expression.node, (*expression.path, Step(key)), str(key))
     elif is_module(value) and is_check(frame.node):
         yield from _of_module(expression, value)
-    elif value is MISSING and not is_number(expression.node):
+    elif value is MISSING and not is_number(expression.node, frame.scope):
         yield expression
 
 

@@ -45,12 +45,19 @@ def infer(node: ast.AST, scope: Scope) -> Placement | None:
     return None
 
 
-def is_number(node: ast.AST) -> bool:
-    """Returns whether ``node`` surely makes no tensor: ``x.size(-1)``, ``1 / len(x)``, a constant."""
+def is_number(node: ast.AST, scope: Scope | None = None) -> bool:
+    """Returns whether ``node`` surely makes no tensor: ``x.size(-1)``, ``1 / len(x)``, a constant.
+
+    Args:
+        node: an expression.
+        scope: the variables that it reads: ``1 - decay`` is a number where ``decay`` is one.
+    """
     if isinstance(node, ast.BinOp):
-        return is_number(node.left) and is_number(node.right)
+        return is_number(node.left, scope) and is_number(node.right, scope)
     if isinstance(node, ast.UnaryOp):
-        return is_number(node.operand)
+        return is_number(node.operand, scope)
+    if scope is not None and isinstance(scope.value(node), (int, float, complex)):
+        return True
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute):
             return node.func.attr in _NUMBERS
@@ -136,10 +143,6 @@ def _common(nodes: list[ast.expr], scope: Scope) -> Placement | None:
     # a 0-dim tensor on the host joins one on a GPU
     found = [place for place in found if place.shape != () or place.device != "cpu"] or found
     devices = {place.device for place in found}
-    if len(devices) != 1 or any(infer(node, scope) is None and not _is_number(node, scope) for node in nodes):
+    if len(devices) != 1 or any(infer(node, scope) is None and not is_number(node, scope) for node in nodes):
         return None
     return Placement(devices.pop())
-
-
-def _is_number(node: ast.AST, scope: Scope) -> bool:
-    return isinstance(scope.value(node), (int, float, complex))

@@ -21,6 +21,7 @@ PYTHON, DEVSAN = "python", "devsan"
 CLASS_BODY = "<class>"
 
 _ONE = {"pytorch_lightning": "lightning", "lightning_fabric": "lightning", "torchgen": "torch", "functorch": "torch"}
+_GENERATED = "__create_fn__."  # the methods that dataclasses writes (dataclasses._create_fn)
 _LONGEST = 12  # lines of one statement that are kept
 
 
@@ -78,7 +79,10 @@ def place(
     code: CodeType, first: int, last: int | None = None, start: int | None = None, end: int | None = None
 ) -> core.Frame:
     """Returns the core's Frame; lines from 1, columns as offsets in bytes from 0 as Python counts them."""
-    return place_in(code.co_filename, name_of(code), first, last, start, end)
+    found = place_in(code.co_filename, name_of(code), first, last, start, end)
+    if code.co_filename == "<string>" and found.function.startswith(_GENERATED):
+        found.package = PYTHON
+    return found
 
 
 def place_in(

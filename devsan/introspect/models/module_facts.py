@@ -24,6 +24,7 @@ def facts_of(tree: Tree) -> core.Model:
         wrappers.append("lightning")
     return core.Model(
         expression=tree.expression, type=type(tree.root).__name__, wrappers=wrappers,
+        is_object=bool(tree.parts),
         device_map=[core.MapEntry(key=key, device=device) for key, device in device_map_of(tree).items()],
         mapped=list(_maps(tree)),
         quantization=_quantization(tree), skip_keys=skip_keys, no_split=no_split,

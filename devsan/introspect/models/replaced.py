@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from devsan import core
@@ -44,14 +44,15 @@ def replaced_at(holder: Any, path: str, near: Spot, is_of_root: bool = False) ->
         whole = tree_at(file)
         for function, tree in [("<module>", whole), *functions_in(whole)] if whole is not None else ():
             weights = set(_loop_variables(tree, members))
+            elements = set(_elements_of(tree, path.split(".")[-3:-2]))
             for node in statements_of(tree):
                 if _swaps(node, weights):
                     swaps.append(_place(file, function, node))
                 elif _loads(node):
                     loads.append(_place(file, function, node))
-                elif _gives(node, path, function, kinds):
+                elif _gives(node, path, function, kinds) or _gives_to(node, name, elements):
                     named.append(_place(file, function, node))
-                elif is_of_root and not function.endswith("__init__") and _gives_to_argument(node, name, tree):
+                elif is_of_root and not function.endswith("__init__") and _gives_to(node, name, _arguments_of(tree)):
                     renamed.append(_place(file, function, node))
     if not named and len({(frame.file, frame.function) for frame in swaps}) == 1:
         return min(swaps, key=lambda frame: frame.span.line)  # the others put back what was there
@@ -120,15 +121,33 @@ def _gives(node: ast.AST, path: str, function: str, kinds: set[str]) -> bool:
     return False
 
 
-def _gives_to_argument(node: ast.AST, name: str, function: ast.AST) -> bool:
-    """Whether ``node`` assigns to what ``name`` is of a model that its function was given."""
+def _gives_to(node: ast.AST, name: str, variables: Collection[str]) -> bool:
+    """Whether ``node`` assigns to what ``name`` is of a model that one of ``variables`` holds."""
     holders = [_holder(_without_data(target), name) for target in _targets(node)]
+    return any(isinstance(holder, ast.Name) and holder.id in variables for holder in holders)
+
+
+def _arguments_of(function: ast.AST) -> set[str]:
+    """What a function calls what it is given, but for its own object."""
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-        return False
-    names = {each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)} - {
-        "self"
-    }
-    return any(isinstance(holder, ast.Name) and holder.id in names for holder in holders)
+        return set()
+    given = function.args
+    return {each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)} - {"self"}
+
+
+def _elements_of(function: ast.AST, container: Sequence[str]) -> Iterator[str]:
+    """Yields what loops over a list of modules call its elements: ``shard`` of ``zip(self.shards, pieces)``."""
+    for node in statements_of(function):
+        if not isinstance(node, ast.For):
+            continue
+        lists, targets = [node.iter], [node.target]
+        if isinstance(node.iter, ast.Call) and isinstance(node.target, ast.Tuple):
+            called = node.iter.func.id if isinstance(node.iter.func, ast.Name) else ""
+            lists = node.iter.args if called in ("zip", "enumerate") else []
+            targets = node.target.elts[1:] if called == "enumerate" else node.target.elts
+        for held, target in zip(lists, targets, strict=False):
+            if isinstance(held, ast.Attribute) and [held.attr] == list(container) and isinstance(target, ast.Name):
+                yield target.id
 
 
 def _without_data(target: ast.expr) -> ast.expr:

@@ -8,15 +8,26 @@ import pytest
 
 
 @pytest.mark.long  # half a minute
-def test_gradients_that_fsdp_offloads_are_clipped(fixed_in_ranks: Callable[[str], str]):
-    fixed = fixed_in_ranks("""
+@pytest.mark.parametrize(
+    "given, written, changed",
+    [
+        ("", 'backend="nccl"', 'dist.init_process_group(backend="cpu:gloo,cuda:nccl")'),
+        ('BACKEND = "nccl"', "BACKEND", 'BACKEND = "cpu:gloo,cuda:nccl"'),
+        ('BACKEND = {True: "nccl", False: "nccl"}[True]', "BACKEND", 'dist.init_process_group("cpu:gloo,cuda:nccl")'),
+    ],
+)
+def test_gradients_that_fsdp_offloads_are_clipped(
+    fixed_in_ranks: Callable[[str], str], given: str, written: str, changed: str
+):
+    fixed = fixed_in_ranks(f"""
 import os
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import CPUOffloadPolicy, fully_shard
 
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-dist.init_process_group(backend="nccl")
+{given}
+dist.init_process_group({written})
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 2))
 fully_shard(model, offload_policy=CPUOffloadPolicy())
@@ -25,4 +36,4 @@ torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
 print(model[0].weight.grad.to_local().sum().item())
 dist.destroy_process_group()
 """)
-    assert 'dist.init_process_group(backend="cpu:gloo,cuda:nccl")' in fixed
+    assert changed in fixed

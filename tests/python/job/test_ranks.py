@@ -94,3 +94,24 @@ def test_children_say_nothing(job, filter):
     own = ("devsan: the run is in ", "W1", "*****")  # torchrun's word on OMP_NUM_THREADS
     assert [line for line in done.stderr.splitlines() if not line.startswith(own)] == []
     assert job.left() == ([], [])
+
+
+UNUSED = """\
+import os, torch, torch.distributed as dist
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group("nccl")
+net = torch.nn.ModuleDict({"used": torch.nn.Linear(4, 4), "idle": torch.nn.Linear(4, 4)}).cuda()
+net.forward = lambda x: net["used"](x)
+model = torch.nn.parallel.DistributedDataParallel(net)
+for _ in range(2):
+    model(torch.ones(2, 4, device="cuda")).sum().backward()
+"""
+
+
+@pytest.mark.long
+def test_what_is_known_of_the_error_of_all_ranks_is_noted_once(job):
+    job.write("train.py", UNUSED)
+    done = job.devsan("run", "--gpus", "2", "--", "torchrun", "--nproc-per-node", "2", "train.py")
+    assert done.returncode == 1
+    assert "Expected to have finished reduction in the prior iteration" in done.stderr
+    assert done.stderr.count("note: DistributedDataParallel waits for the gradient of every parameter") == 1

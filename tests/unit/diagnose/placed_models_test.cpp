@@ -1,5 +1,7 @@
 // Models that a map spreads over GPUs: cases of the corpus, by their id.
 
+#include <algorithm>
+
 #include "diagnose/programs.h"
 
 namespace devsan::diagnose::test {
@@ -65,6 +67,37 @@ TEST(SingleDevice, AMoveAtTheFailingLineSaysTheOthersDevice) {
   ASSERT_EQ(finding.fixes.size(), 1u) << "a map is no place of fix where there is none";
   ASSERT_TRUE(finding.fixes.front().edit);
   EXPECT_EQ(finding.fixes.front().edit->after, "return h * self.scale.to(h.device)");
+}
+
+TEST(SingleDevice, WhatATrainerHasWrappedIsTold) {
+  Case context;
+  const Frame line = own("kd.py", 38, "Distiller.compute_loss", "gap = teacher_logits - student.logits");
+  context.mixes("aten::sub", "cuda:1", "cuda:0").frames({line, own("kd.py", 47, "<module>", "trainer.train()")});
+  context.model().expression = "trainer";
+  context.model().is_object = true;
+  context.module("model", "Linear", {weight("cuda:0")});
+  context.module("teacher", "Linear", {weight("cuda:1")});
+  Event sent = moved("cuda:1", {own("kd.py", 43, "<module>", "teacher.to(\"cuda:1\")")});
+  sent.op = "Module.to";
+  context.operand("self", "teacher_logits", OperandKind::kTemporary, "cuda:1",
+                  {computed("cuda:1", "aten::addmm", "teacher.weight"), sent});
+  Event gathered = made("cuda:0", {lib("torch", "torch/nn/parallel/comm.py", 230, "gather"), line},
+                        "torch.nn.DataParallel");
+  gathered.owner.mechanism = "gather";
+  context.operand("other", "student.logits", OperandKind::kTemporary, "cuda:0",
+                  {computed("cuda:0", "aten::cat", ""), gathered});
+  expect_evidence(expect_code(context, "DV101"), "`trainer` keeps networks on several GPUs");
+  const auto has_note = [&] {
+    const auto finding = expect_code(context, "DV101");
+    return std::ranges::any_of(finding.evidence, [](const model::Message& sentence) {
+      return sentence.text().starts_with("The Trainer has wrapped the model in torch.nn.DataParallel");
+    });
+  };
+  EXPECT_FALSE(has_note()) << "the program may have wrapped it itself";
+  context.facts.settings = {{"Trainer.args.n_gpu", "2", {}}};
+  EXPECT_TRUE(has_note());
+  context.facts.settings = {{"Trainer.args.n_gpu", "1", {}}};
+  EXPECT_FALSE(has_note());
 }
 
 TEST(SingleDevice, WhatTheProgramsCallGaveComesToWhatTheLibraryComputed) {

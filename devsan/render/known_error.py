@@ -1,0 +1,31 @@
+"""What is known of an error that is no finding, below its traceback.
+
+note: A kernel stopped at an index outside of its range: most often a token id ...
+"""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from devsan.diagnostics.known_errors import known_error
+from devsan.render.language import Language, language_for
+from devsan.render.terminal import printer
+from devsan.render.terminal.stream import unbroken_columns
+from devsan.render.terminal.text import paragraph
+
+
+def write_known(sentence: str, stream: TextIO, say: Language | None = None) -> bool:
+    """Writes a note about the error whose sentence is ``sentence``; nothing, and False, where nothing is known of it.
+
+    Args:
+        sentence: of the error.
+        stream: where to write.
+        say: the language; by default the chosen one.
+    """
+    say = say or language_for(stream)
+    known = known_error(sentence)
+    if known is None:
+        return False
+    told = paragraph(f"{say('note')}: ", "note", say.text(known.told), unbroken_columns(stream))
+    printer.write_lines(list(told), stream)
+    return True
