@@ -39,10 +39,11 @@ void tell_of_trainer_replicas(const Context& context, model::Finding& finding) {
   if (seen == nullptr || number_in(seen->value) < 2 || !runs_replicas(context)) return;
   const auto behind = finding.evidence.begin() + std::min<std::ptrdiff_t>(kFirst, std::ssize(finding.evidence));
   finding.evidence.insert(
-      behind, {"The Trainer has wrapped the model in torch.nn.DataParallel, because it sees {n} GPUs and the program was "
-               "not started by a launcher: start it with torchrun for one process per GPU, or set args._n_gpu = 1 before "
-               "the Trainer is created to leave the model unwrapped.",
-               {{"n", seen->value}}});
+      behind,
+      {"The Trainer has wrapped the model in torch.nn.DataParallel, because it sees {n} GPUs and the program was "
+       "not started by a launcher: start it with torchrun for one process per GPU, or set args._n_gpu = 1 before "
+       "the Trainer is created to leave the model unwrapped.",
+       {{"n", seen->value}}});
 }
 
 }  // namespace devsan::diagnose

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "diagnose/codes.h"
+#include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 
 namespace devsan::diagnose {

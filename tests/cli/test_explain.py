@@ -151,7 +151,11 @@ def test_a_part_of_the_sentence_is_known(front, part: str, codes: set[str]):
         ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "DV501", "无法初始化"),
         ("cuDNN error: CUDNN_STATUS_NOT_INITIALIZED", "DV501", "无法初始化"),
         ("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm(...)`", "a token id", "token id"),
-        ("Expected to have finished reduction in the prior iteration before starting", "TORCH_DISTRIBUTED_DEBUG", "冻结"),
+        (
+            "Expected to have finished reduction in the prior iteration before starting",
+            "TORCH_DISTRIBUTED_DEBUG",
+            "冻结",
+        ),
         ("Expected to mark a variable ready only once.", "use_reentrant=False", "激活检查点"),
         ("RuntimeError: 'weight' must be 2-D", "register_external_parameter", "切分"),
     ],

@@ -87,7 +87,9 @@ SHAPES = {
     ),
     "Module": Shape("module", without=frozenset({"is_container", "no_split"})),
     "MapEntry": Shape("map_entry", reads=True),
-    "Model": Shape("model", without=frozenset({"is_object", "mapped", "skip_keys", "no_split"}), beside=frozenset({"finding"})),
+    "Model": Shape(
+        "model", without=frozenset({"is_object", "mapped", "skip_keys", "no_split"}), beside=frozenset({"finding"})
+    ),
     "Finding": Shape(
         "finding",
         # What is said of it is a Diagnostic, which devsan/diagnostics/codec.py writes.

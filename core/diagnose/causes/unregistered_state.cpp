@@ -2,6 +2,7 @@
 
 #include "diagnose/causes.h"
 #include "diagnose/edits.h"
+#include "diagnose/from_attribute.h"
 #include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 #include "diagnose/source_text.h"
@@ -242,6 +243,7 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     if (auto shared = shared_by_replicas(context, operand, *partner)) return shared;
     if (auto passed = passed_by(context, operand, *partner)) return passed;
     if (auto left = recomputed(context, operand, *partner)) return left;
+    if (auto made = from_attribute(context, operand, *partner)) return made;
     if (!attribute && !global && operand.registered) continue;
     const Event* placed = placement_of(operand.provenance);
     // What a map or a hook placed is a result of the model, which someone keeps: it has not stayed behind.

@@ -48,8 +48,7 @@ std::string index_out_of_range(const c10::FunctionSchema& schema, const torch::j
   const at::Tensor* index = tensor(schema, arguments, {"indices", "index"});
   if (table == nullptr || index == nullptr || table->dim() == 0) return "";
   const c10::IValue* given = argument(schema, arguments, "dim");
-  const std::int64_t dim =
-      given != nullptr && given->isInt() ? c10::maybe_wrap_dim(given->toInt(), table->dim()) : 0;
+  const std::int64_t dim = given != nullptr && given->isInt() ? c10::maybe_wrap_dim(given->toInt(), table->dim()) : 0;
   std::optional<std::int64_t> found;
   if (index->scalar_type() == at::kLong) found = first_beyond<std::int64_t>(*index, table->size(dim));
   if (index->scalar_type() == at::kInt) found = first_beyond<std::int32_t>(*index, table->size(dim));

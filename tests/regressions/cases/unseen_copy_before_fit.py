@@ -33,6 +33,14 @@ class Net(L.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
-trainer = L.Trainer(max_steps=2, accelerator="gpu", devices=1, logger=False, enable_checkpointing=False,
-                    enable_progress_bar=False, enable_model_summary=False, callbacks=[Slow()])
+trainer = L.Trainer(
+    max_steps=2,
+    accelerator="gpu",
+    devices=1,
+    logger=False,
+    enable_checkpointing=False,
+    enable_progress_bar=False,
+    enable_model_summary=False,
+    callbacks=[Slow()],
+)
 trainer.fit(Net(), DataLoader(TensorDataset(torch.randn(8, 4)), batch_size=4))

@@ -81,8 +81,8 @@ TEST(SingleDevice, WhatATrainerHasWrappedIsTold) {
   sent.op = "Module.to";
   context.operand("self", "teacher_logits", OperandKind::kTemporary, "cuda:1",
                   {computed("cuda:1", "aten::addmm", "teacher.weight"), sent});
-  Event gathered = made("cuda:0", {lib("torch", "torch/nn/parallel/comm.py", 230, "gather"), line},
-                        "torch.nn.DataParallel");
+  Event gathered =
+      made("cuda:0", {lib("torch", "torch/nn/parallel/comm.py", 230, "gather"), line}, "torch.nn.DataParallel");
   gathered.owner.mechanism = "gather";
   context.operand("other", "student.logits", OperandKind::kTemporary, "cuda:0",
                   {computed("cuda:0", "aten::cat", ""), gathered});

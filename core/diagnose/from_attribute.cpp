@@ -1,0 +1,85 @@
+#include "diagnose/from_attribute.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+#include "diagnose/codes.h"
+#include "diagnose/edits.h"
+#include "diagnose/texts.h"
+
+namespace devsan::diagnose {
+
+using model::Event;
+using model::Module;
+using model::Operand;
+
+namespace {
+
+constexpr std::string_view kConstructor = ".__init__";
+
+/// The attribute that the statement of a constructor assigns: "amax" of `self.amax = torch.zeros(channels)`.
+std::string attribute_made_at(const model::Frame& site) {
+  std::string_view source = site.source;
+  if (!site.function.ends_with(kConstructor) || !source.starts_with("self.")) return "";
+  source.remove_prefix(5);
+  const auto is_of_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  const auto end = std::find_if_not(source.begin(), source.end(), is_of_name) - source.begin();
+  const std::string_view name = source.substr(0, static_cast<std::size_t>(end));
+  return source.substr(name.size()).starts_with(" = ") ? std::string(name) : "";
+}
+
+/// Whether a module of this class is in the model, and registers nothing by this name.
+bool keeps_unregistered(const model::Model& model, std::string_view kind, const std::string& name) {
+  const auto is_one = [&](const Module& module) { return last_part(module.type) == kind; };
+  const auto registers = [&](const Module& module) {
+    const std::string below = module.path.empty() ? name : module.path + "." + name;
+    return model.find(below) != nullptr ||
+           std::ranges::any_of(module.tensors, [&](const auto& tensor) { return tensor.name == name; });
+  };
+  return std::ranges::any_of(model.modules, is_one) &&
+         std::ranges::none_of(model.modules, [&](const Module& each) { return is_one(each) && registers(each); });
+}
+
+}  // namespace
+
+std::optional<Hypothesis> from_attribute(const Context& context, const Operand& operand, const Operand& partner) {
+  const Event* made = placement_of(operand.provenance);
+  // Made by the statement itself: a weight of `self.fc = nn.Linear(...)` is made in a constructor of torch's.
+  const bool variable = operand.kind == model::OperandKind::kLocal || operand.kind == model::OperandKind::kTemporary;
+  if (!operand.device.is_host() || !partner.device.is_accelerator() || !variable || context.model() == nullptr ||
+      made == nullptr || made->kind != model::EventKind::kMade || made->stack.empty() ||
+      !made->stack.front().is_program()) {
+    return std::nullopt;
+  }
+  const model::Frame& site = made->stack.front();
+  const std::string name = attribute_made_at(site);
+  if (name.empty()) return std::nullopt;
+  const std::string function = site.function.substr(0, site.function.size() - kConstructor.size());
+  const std::string kind(last_part(function));
+  if (!keeps_unregistered(*context.model(), kind, name)) return std::nullopt;
+  Operand kept = operand;
+  kept.name = "self." + name;
+  Hypothesis found(code::kUnregisteredState);
+  found.origin = made;
+  found.operands = {context.index_of(operand), context.index_of(partner)};
+  const std::vector<model::Argument> facts = {{"name", name_of(operand)},
+                                              {"attribute", quoted(kept.name)},
+                                              {"holder", kind},
+                                              {"at", at_text(*made)},
+                                              {"device", place_text(operand.device)},
+                                              {"other", name_of(partner)},
+                                              {"other_device", partner.device.str()}};
+  found.add_evidence(85,
+                     {"{name} is computed from {attribute}, a plain attribute of {holder}, made on {device}{at}: it is "
+                      "not a parameter or buffer, so it does not move with the model.",
+                      facts});
+  found.title = {
+      "{attribute}, from which {name} is computed, is not registered and stayed on {device}, {other} is on "
+      "{other_device}",
+      facts};
+  found.propose(register_where_made(context, kept, made));
+  return found;
+}
+
+}  // namespace devsan::diagnose
