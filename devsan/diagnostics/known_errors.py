@@ -94,7 +94,7 @@ _KNOWN = (
         r"got \[0\] but expected shape|'weight' must be 2-D|(?i:size mismatch).*torch\.Size\(\[0\]\)",
         message(
             "A parameter of no elements is one that DeepSpeed ZeRO-3 has partitioned: all of it is there only while "
-            "the module that owns it runs forward or backward. Move the computation into the forward of that module, or "
+            "the module that owns it runs forward or backward. Move the computation into the forward of that module or "
             "declare the parameter where it is used: deepspeed.zero.register_external_parameter(module, parameter). "
             "To read or initialize it outside of a step, use deepspeed.zero.GatheredParameters([parameter]); to load "
             "weights, DeepSpeed's or from_pretrained's own way."
