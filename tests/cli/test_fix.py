@@ -208,6 +208,7 @@ def test_a_diff_that_git_applies_fixes_the_program(devsan: Command) -> None:
     assert "nothing to fix: the program runs to its end" in again.stderr
 
 
+@pytest.mark.long
 def test_what_was_found_is_not_looked_for_again(devsan: Command) -> None:
     path = devsan.write(FAILS)
     found = devsan("train.py")

@@ -391,6 +391,7 @@ def test_end_to_end_properties_are_the_profiles(front):
 
 
 @core
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_end_to_end_children(front, method):
     front.write(

@@ -146,6 +146,7 @@ def test_a_program_while_it_runs_and_after_it(desk):
     assert (desk.running(), desk.left()) == ([], [])
 
 
+@pytest.mark.long
 def test_the_ranks_of_a_launch(desk):
     (desk.folder / "train.py").write_text(RANKS, encoding="utf-8")
     words = ("run", "--gpus", "2", "--", "torchrun", "--nproc-per-node", "2", "train.py")

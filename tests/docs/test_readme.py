@@ -62,6 +62,7 @@ def first_screens() -> list[Any]:
     return found
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("command", "shown", "language"), first_screens())
 def test_the_first_screen_is_what_the_commands_print(command: str, shown: list[str], language: str) -> None:
     printed = [line.rstrip() for line in run(command, language).splitlines()]

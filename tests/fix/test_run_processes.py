@@ -25,6 +25,7 @@ def running(mark: str) -> list[int]:
     return found
 
 
+@pytest.mark.long
 def test_a_run_that_computes_nothing_is_stopped_before_its_time(tmp_path):
     script(tmp_path, "import time\ntime.sleep(300)\n")
     with laboratory(tmp_path, "train.py") as found:
@@ -63,6 +64,7 @@ def test_a_server_that_is_left_behind_is_stopped(tmp_path):
     assert running("import time; time.sleep(300)  # left") == []
 
 
+@pytest.mark.long
 def test_the_first_run_says_how_long_the_job_waits_by_nature(tmp_path):
     script(tmp_path, "import time\ntime.sleep(6)\n")
     with laboratory(tmp_path, "train.py") as found:

@@ -18,7 +18,7 @@ def part_of_all(part: int) -> list[Subject]:
     return drawn(subjects(), SHARE, SEED)[part::PARTS]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_operators_agree_with_the_cpu(part: int) -> None:
     totals = Totals(Known(read()))

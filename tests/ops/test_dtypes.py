@@ -23,7 +23,9 @@ def sweep(*arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("arguments", [ALWAYS, ["--share", "0.05"]], ids=["always", "drawn"])
+@pytest.mark.parametrize(
+    "arguments", [ALWAYS, pytest.param(["--share", "0.05"], marks=pytest.mark.long)], ids=["always", "drawn"]
+)
 def test_dtypes_are_those_of_torchs_list(arguments: list[str]) -> None:
     printed = sweep(*arguments)
     assert "\n0 unexplained;" in printed

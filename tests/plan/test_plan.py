@@ -143,6 +143,7 @@ def test_a_map_that_moves_more_than_the_program_does_says_so(tmp_path: Path, cap
     assert "as it is" not in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_the_context_is_that_of_the_gpus_at_hand(tmp_path: Path) -> None:
     """It is measured where memory does not matter, and is smaller on a GPU with little."""
     done = plan(tmp_path, INFER, "--gpus", "2", "--memory", "400MiB", "--json")
@@ -165,6 +166,7 @@ def test_what_cannot_be_planned_is_said_in_one_sentence(tmp_path: Path) -> None:
     assert "expected torchrun, accelerate launch or deepspeed" in done.stderr
 
 
+@pytest.mark.long
 def test_adapters_that_peft_moves_are_not_the_model(tmp_path: Path) -> None:
     pytest.importorskip("peft")
     tmp_path.joinpath("train.py").write_text("""\
@@ -206,6 +208,7 @@ def test_a_file_that_is_no_map(tmp_path: Path) -> None:
     assert done.stderr == "devsan: expected the number of a GPU, or a device, got True for 'embed' in 'map.json'\n"
 
 
+@pytest.mark.long
 def test_a_program_that_mixes_devices_when_it_is_split_is_said_to_fail(tmp_path: Path) -> None:
     mixed = INFER.replace("model(tokens)", "model(tokens) + torch.ones(1000, device=model.blocks[0].up.weight.device)")
     done = plan(tmp_path, mixed, "--gpus", "2", "--memory", "400MiB")

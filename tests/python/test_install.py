@@ -211,6 +211,7 @@ with ProcessPoolExecutor(1) as pool:
     assert "--> program.py:11:5  called from here" in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed: its own spawn is tried")
 def test_torchs_spawn_is_reported_once_by_the_child(tmp_path: Path) -> None:
     info = tmp_path / "devsan-0.dist-info"  # devsan counts as installed, with the entry point that pip would write

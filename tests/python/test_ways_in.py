@@ -216,6 +216,7 @@ CELLS.remove(("pytest", "github"))  # pytest prints lines of its own, and a note
 CELLS.remove(("notebook", "github"))
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("way,format", CELLS)
 def test_every_way_in_gives_the_answer_of_devsan_run(way: str, format: str, ran: Ran) -> None:
     def answer(way: str) -> str:
@@ -228,10 +229,11 @@ def test_every_way_in_gives_the_answer_of_devsan_run(way: str, format: str, ran:
     assert answer(way) == expected
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "devsan run"])
 @pytest.mark.parametrize(
     "program",
-    [pytest.param(name, marks=[pytest.mark.drawn(2)] if name == "out of memory" else []) for name in PROGRAMS],
+    PROGRAMS,
 )
 def test_and_so_for_each_sort_of_failure_in_each_format(program: str, way: str, ran: Ran) -> None:
     """One run is printed and recorded, and its record rendered in each format, as ``devsan report`` does."""

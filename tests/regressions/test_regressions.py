@@ -49,7 +49,7 @@ def test_what_stays_english_is_found():
     assert left_in_english(SimpleNamespace(title=loose, evidence=(), fixes=())) == ["the weight of it"]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
 def test_cause_operands_owner_and_fix(
     case: Path, explained: Callable[[str, Path, int], Any], request: pytest.FixtureRequest, tmp_path: Path

@@ -50,7 +50,8 @@ def test_rank_1_dies_in_the_embedding(launched):
 
 
 # What the hooks do to an input is told by the failure; the first proposal is the one that people take.
-@pytest.mark.parametrize("fix", ["rank", pytest.param("hooks", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("fix", ["rank", "hooks"])
 def test_what_the_report_proposes_fits(launched, fix):
     job = launched(NAME, "--fix", fix, gpus=2)
     assert job.code == 0, job.err[-3000:]

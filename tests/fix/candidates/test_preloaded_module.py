@@ -9,6 +9,7 @@ import pytest
 Ended = Callable[..., list[str]]
 
 
+@pytest.mark.long
 def test_the_call_that_offloads_names_the_class(ended: Ended):
     pytest.importorskip("accelerate")
     assert ended("""

@@ -84,6 +84,7 @@ def test_the_sanitizer_finds_races_and_nothing_else() -> None:
     assert "CSAN detected a possible data race" in ran.stderr
 
 
+@pytest.mark.long
 def test_the_sanitizer_is_switched_on_by_its_variable() -> None:
     program = HEAD + (
         "a = torch.ones(64, device='cuda')\nwith torch.cuda.stream(torch.cuda.Stream()): {}a.mul_(5)\nprint('done')"

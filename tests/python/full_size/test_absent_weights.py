@@ -123,6 +123,7 @@ def write_index(folder: Path, *names: str) -> None:
 ALL = ("first.weight", "first.bias", "second.weight", "second.bias")
 
 
+@pytest.mark.long
 def test_accelerate_needs_an_index(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     accelerate = pytest.importorskip("accelerate")
     write_index(tmp_path, *ALL)

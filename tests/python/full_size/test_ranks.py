@@ -76,6 +76,7 @@ def launch(text: str, folder: Path, *words: str) -> Any:
     return programs.run(["-m", "devsan", "run", *options, "--", *torchrun, "train.py", *words], cwd=folder)
 
 
+@pytest.mark.long
 def test_payloads_without_numbers_are_not_moved(tmp_path: Path) -> None:
     done = launch(COLLECTIVES, tmp_path, str(tmp_path))
     assert done.returncode == 0, done.stderr

@@ -167,6 +167,7 @@ def test_a_training_loop_fails_in_its_first_step(tmp_path: Path) -> None:
     assert "place a part of the model" not in fixes(finding), "there is one GPU"
 
 
+@pytest.mark.long
 def test_what_the_first_step_of_an_optimizer_needs_in_all(tmp_path: Path) -> None:
     finding = found(TRAIN, tmp_path, "--gpus", "1", memory="130MiB")
     [told] = [each for each in finding["evidence"] if "in total" in each]

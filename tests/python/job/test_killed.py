@@ -51,6 +51,7 @@ time.sleep(100)
 """
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("whom", ["devsan", "devsan, as by nobody", "launcher"])
 def test_what_is_killed_from_outside(job, whom):
     """devsan run ends as its command does; a SIGKILL ends neither the report nor leaves anything."""

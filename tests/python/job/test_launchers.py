@@ -33,6 +33,7 @@ def test_torchrun_behind_devsan_run(job):
     assert job.left() == ([], [])
 
 
+@pytest.mark.long
 def test_the_launcher_itself_under_devsan_run(job):
     """As for ``DEVSAN_OPTIONS=gpus=2 torchrun``: the emulation is in the launcher's process too."""
     job.write("train.py", FAILS)
@@ -45,6 +46,7 @@ def test_the_launcher_itself_under_devsan_run(job):
     assert job.left() == ([], [])
 
 
+@pytest.mark.long
 def test_options_in_the_environment_alone(job):
     job.write("train.py", FAILS)
     done = job.run("torchrun", "--nproc-per-node", "2", "train.py", DEVSAN_OPTIONS="gpus=2:output=run.dvs")

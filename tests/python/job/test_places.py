@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from devsan.diagnostics.messages import message
 from devsan.job.places import joined, text_of
 from devsan.render.language import language_named
@@ -21,6 +23,7 @@ print("done", weight.device)
 """
 
 
+@pytest.mark.long
 def test_a_job_has_one_list(job):
     job.write("train.py", PROGRAM)
     done = job.devsan("run", "-q", "--gpus", "3", "--policy", "warn", "--",

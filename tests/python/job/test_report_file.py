@@ -68,6 +68,7 @@ def test_a_program_that_works(job, gpus):
     assert job.left() == ([], [])
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("mixes", [True, False])
 def test_a_job(job, mixes):
     job.write("train.py", RANKS)
@@ -117,6 +118,7 @@ def test_which_rank_waited_where(job):
     assert job.left() == ([], [])
 
 
+@pytest.mark.long
 def test_ranks_that_the_program_starts_itself(job):
     """The program's own process has nothing to show beside them."""
     job.write("train.py", SPAWNS)
@@ -141,6 +143,7 @@ def test_a_place_that_is_gone_at_the_end_costs_the_report_alone(job):
     assert done.stderr.startswith("devsan: no report in reports/report.html: ") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 def test_an_owner_that_is_killed(job):
     """Its watchdog makes the file."""
     job.write("train.py", RANKS.replace("dist.destroy", "open('ready', 'w'); import time; time.sleep(3); dist.destroy"))

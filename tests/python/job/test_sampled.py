@@ -63,6 +63,7 @@ def test_a_rank_that_fails_has_its_number_in_the_whole_launch(job):
     assert job.left() == ([], [])
 
 
+@pytest.mark.long
 def test_the_report_and_the_run_files_name_the_sample(job):
     job.write("train.py", TRAIN)
     done = job.devsan(*SAMPLE, "-o", "run.dvs", "--", "torchrun", *LAUNCH, "kill")

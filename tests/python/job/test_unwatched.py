@@ -35,6 +35,7 @@ LAUNCHES = {
 }  # fmt: skip
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("launch", LAUNCHES)
 def test_a_recorded_run_has_the_report_of_one_that_is_not(job, launch: str) -> None:
     program, gpus, launcher = LAUNCHES[launch]

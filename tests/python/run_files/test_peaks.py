@@ -169,6 +169,7 @@ def test_activations_are_told_by_the_module_that_computed_them(programs):
     assert weights["layers.*.up.weight"] == weights["layers.*.down.weight"] == 3
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("wrapped", "weights"),
     [

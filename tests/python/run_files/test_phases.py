@@ -124,6 +124,7 @@ print(sum(counters["graph_break"].values()), counters["stats"]["unique_graphs"])
 """
 
 
+@pytest.mark.long
 def test_a_compiled_step_has_no_trace_of_the_phases(programs: Any) -> None:
     _, alone, error = programs.run(COMPILED_STEP, "--gpus", "1")
     assert alone, error
