@@ -6,11 +6,12 @@ import atexit
 import os
 from collections.abc import Iterator, Sequence
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from devsan import active_options, excepthook, sample_of_ranks
 from devsan.core_library import REBUILD, brief, load_core
 from devsan.errors import StartError, UsageError, tell
+from devsan.experiments import EXPERIMENT
 from devsan.job import member
 from devsan.job.folder import memory_file
 from devsan.job.numbers import node_in
@@ -114,10 +115,20 @@ class ReportingEmulation(Emulation):
 
     The report is made where Python shows the exception, which is behind the ``with`` block. So the hook stays when an
     exception leaves the block, until the next emulation ends without one.
+
+    Under ``devsan run`` or ``devsan fix`` of such a program, the GPUs are there already: it joins them, and the command
+    reports.
     """
+
+    _has_joined = False
 
     def start(self) -> Emulation:
         """Starts emulating, as `Emulation.start` does, and has uncaught device errors reported."""
+        import torch  # noqa: F401  # which may start an emulation itself: devsan.autoload
+
+        self._has_joined = _is_of_command(_running) and (self.devices == _running.devices or EXPERIMENT in os.environ)
+        if self._has_joined:
+            return self
         if self.options.output and not recording.is_on():
             run_file.check(self.options, "force=True")
         super().start()
@@ -135,6 +146,8 @@ class ReportingEmulation(Emulation):
         excepthook.uninstall(ReportingEmulation)
 
     def _stop_emulating(self) -> None:
+        if self._has_joined:
+            return
         if self.options.output:
             recording.pause()
         super().stop()
@@ -146,6 +159,11 @@ class ReportingEmulation(Emulation):
             self.stop()
         else:
             self._stop_emulating()
+
+
+def _is_of_command(emulation: Emulation | None) -> TypeGuard[Emulation]:
+    """Whether ``devsan run`` or ``DEVSAN_OPTIONS`` has started it."""
+    return emulation is not None and not isinstance(emulation, ReportingEmulation)
 
 
 def emulate(
@@ -165,7 +183,8 @@ def emulate(
 ) -> Emulation:
     """Returns an emulation of GPUs, to be entered with ``with`` or by ``start()`` and left by ``stop()``.
 
-    torch may have been imported long before. The grammar of texts is that of ``devsan run`` and ``DEVSAN_OPTIONS``.
+    Under ``devsan run`` and ``devsan fix`` with the same GPUs it is theirs, and their options count. torch may have
+    been imported long before. The grammar of texts is that of ``devsan run`` and ``DEVSAN_OPTIONS``.
 
     Args:
         gpus: how many GPUs (``4``), or which (``"2*a100-80g,l4-24g"``, ``["a100-80g", "l4-24g"]``).

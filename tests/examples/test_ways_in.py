@@ -60,6 +60,23 @@ def test_emulate_in_python(run, expected):
     assert finish(run("-c", IN_PYTHON)) == expected
 
 
+JOINING = """
+import torch, devsan
+for _ in range(2):
+    with devsan.emulate(gpus=2):
+        x = torch.ones(2, device="cuda:1")
+    print(torch.cuda.device_count(), x.sum().item())
+"""
+
+
+def test_emulate_under_devsan_run_joins_its_gpus(run):
+    done = run("-m", "devsan", "run", "--gpus", "2", "-c", JOINING)
+    assert (done.returncode, done.stdout) == (0, "2 2.0\n" * 2), done.stderr
+    done = run("-m", "devsan", "run", "--gpus", "3", "-c", JOINING)
+    assert done.returncode == 1
+    assert "expected no emulation in this process, got one of 3 GPUs" in done.stderr
+
+
 @pytest.fixture
 def installed() -> None:
     if not entry_points(group="torch.backends", name="devsan"):
